@@ -1,0 +1,428 @@
+"""LLVM IR as text, written straight down.
+
+Emission is most of the compiler's own share of compile time, so an instruction here is one formatted string and an SSA
+value is a (type, name) pair.  Types are LLVM's own spelling (`float`, `i64`, `ptr`, `<16 x float>`), and so are opcodes
+and flags: whoever knows the LLVM language reference knows this file.  LLVM's parser and verifier check what was written.
+
+Integer operations on two literals are folded here, because index arithmetic is full of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An SSA value, a global or a literal: its LLVM type and its spelling."""
+
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
+    @property
+    def literal(self) -> int | None:
+        """The value of an integer literal, None for anything else."""
+        text = self.name
+        return int(text) if text.isdigit() or (text[0] == "-" and text[1:].isdigit()) else None
+
+
+PTR = "ptr"
+I1 = "i1"
+I8 = "i8"
+I32 = "i32"
+I64 = "i64"
+FLOAT_TYPES = ("half", "bfloat", "float", "double")
+
+
+def vector_type(element: str, lanes: int) -> str:
+    """The type of `lanes` values of `element`."""
+    return f"<{lanes} x {element}>"
+
+
+def element_of(type_: str) -> str:
+    """The element type of a vector type, or the type itself."""
+    return type_[type_.index(" x ") + 3 : -1] if type_[0] == "<" else type_
+
+
+def integer(value: int, type_: str = I64) -> Value:
+    """An integer literal."""
+    return Value(type_, str(value))
+
+
+def floating(value: float, type_: str) -> Value:
+    """The floating-point literal that `value` rounds to in `type_`, NaN payload and sign of zero kept."""
+    if type_ == "half":
+        return Value(type_, f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}")
+    if type_ == "bfloat":
+        bits = struct.unpack("<I", struct.pack("<f", value))[0]
+        rounded = bits if value != value else bits + 0x7FFF + (bits >> 16 & 1)
+        return Value(type_, f"0xR{rounded >> 16 & 0xFFFF:04X}")
+    if type_ == "float":
+        value = struct.unpack("<f", struct.pack("<f", value))[0]
+    return Value(type_, f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}")
+
+
+def splat(value: Value, lanes: int) -> Value:
+    """A vector literal with the same literal in every lane."""
+    return Value(vector_type(value.type, lanes), "<" + ", ".join([str(value)] * lanes) + ">")
+
+
+def zero(type_: str) -> Value:
+    """All bits zero, of any type."""
+    return Value(type_, "zeroinitializer" if type_[0] in "<[{" else _ZERO.get(type_, "0"))
+
+
+_ZERO = {"ptr": "null", "float": "0.0", "double": "0.0", "half": "0xH0000", "bfloat": "0xR0000"}
+_FOLDS = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+}
+_NEUTRAL = {("add", 0), ("sub", 0), ("mul", 1), ("udiv", 1), ("sdiv", 1), ("shl", 0), ("or", 0), ("lshr", 0)}
+
+
+@dataclass(slots=True)
+class Module:
+    """One LLVM module: globals, declarations, functions and metadata, each written once."""
+
+    functions: list[Function] = field(default_factory=list)
+    _globals: dict[str, str] = field(default_factory=dict)
+    _declarations: dict[str, str] = field(default_factory=dict)
+    _metadata: list[str] = field(default_factory=list)
+    _named_metadata: dict[str, list[str]] = field(default_factory=dict)
+
+    def function(
+        self,
+        name: str,
+        result: str,
+        parameters: Sequence[tuple[str, str]],
+        *,
+        linkage: str = "",
+        attributes: str = "nounwind",
+    ) -> Function:
+        """Start a function; `parameters` are (type with its attributes, name without `%`)."""
+        function = Function(self, name, result, tuple(parameters), linkage, attributes)
+        self.functions.append(function)
+        return function
+
+    def has_function(self, name: str) -> bool:
+        """Whether a function of that name has been started."""
+        return any(function.name == name for function in self.functions)
+
+    def declare(self, name: str, result: str, parameters: Sequence[str], attributes: str = "") -> str:
+        """Declare an outside function or an intrinsic once; returns its spelling for `call`."""
+        self._declarations.setdefault(
+            name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip()
+        )
+        return f"@{name}"
+
+    def define_global(self, name: str, definition: str) -> Value:
+        """Define `@name = definition` once, e.g. `internal constant [4 x i8] c"abcd", align 64`."""
+        self._globals.setdefault(name, f"@{name} = {definition}")
+        return Value(PTR, f"@{name}")
+
+    def metadata(self, text: str) -> str:
+        """Add a metadata node; returns its reference, e.g. `!3`.  `{self}` in the text is that reference."""
+        reference = f"!{len(self._metadata)}"
+        self._metadata.append(f"{reference} = {text.replace('{self}', reference)}")
+        return reference
+
+    def named_metadata(self, name: str, reference: str) -> None:
+        """Append a node to a named list such as `nvvm.annotations`."""
+        self._named_metadata.setdefault(name, []).append(reference)
+
+    def __str__(self) -> str:
+        named = [f"!{name} = !{{{', '.join(nodes)}}}" for name, nodes in self._named_metadata.items()]
+        parts = [
+            "\n".join(self._globals.values()),
+            "\n".join(self._declarations.values()),
+            "\n\n".join(map(str, self.functions)),
+            "\n".join(named + self._metadata),
+        ]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@dataclass(slots=True)
+class Function:
+    """A function under construction: blocks of instruction lines in the order in which they were begun."""
+
+    module: Module
+    name: str
+    result: str
+    parameters: tuple[tuple[str, str], ...]
+    linkage: str
+    attributes: str
+    lines: list[str] = field(default_factory=list)
+    counter: int = 0
+
+    @property
+    def arguments(self) -> list[Value]:
+        """The parameters as values."""
+        return [
+            Value(type_.split(" ")[0] if type_[0] not in "<[{" else type_, f"%{name}")
+            for type_, name in self.parameters
+        ]
+
+    def __str__(self) -> str:
+        parameters = ", ".join(f"{type_} %{name}" for type_, name in self.parameters)
+        linkage = f"{self.linkage} " if self.linkage else ""
+        body = "\n".join(self.lines)
+        return f"define {linkage}{self.result} @{self.name}({parameters}) {self.attributes} {{\n{body}\n}}"
+
+
+@dataclass(slots=True)
+class Loop:
+    """A counted loop being emitted: its induction variable, and the values carried from turn to turn."""
+
+    index: Value
+    carried: list[Value]
+    results: list[Value] = field(default_factory=list)
+    _next: list[Value] = field(default_factory=list)
+
+    def carry(self, *values: Value) -> None:
+        """Set what the carried values are in the next turn (and, after the last one, `results`)."""
+        self._next = list(values)
+
+
+class Builder:
+    """Appends instructions to the current block of a function."""
+
+    __slots__ = ("_block", "_lines", "function", "module")
+
+    def __init__(self, function: Function, entry: str = "entry") -> None:
+        self.function = function
+        self.module = function.module
+        self._lines = function.lines
+        self._block = entry
+        self.begin(entry)
+
+    # -- blocks -------------------------------------------------------------------------------------------------
+    def new_label(self, hint: str) -> str:
+        """A fresh label; `begin` starts its block."""
+        self.function.counter += 1
+        return f"{hint}.{self.function.counter}"
+
+    def begin(self, label: str) -> None:
+        """Start the block `label`; what follows is appended there."""
+        self._lines.append(f"{label}:")
+        self._block = label
+
+    @property
+    def block(self) -> str:
+        """The label of the current block."""
+        return self._block
+
+    def branch(self, label: str) -> None:
+        """Jump to a block."""
+        self._lines.append(f"  br label %{label}")
+
+    def branch_if(self, condition: Value, then: str, otherwise: str, metadata: str = "") -> None:
+        """Jump to one of two blocks."""
+        self._lines.append(f"  br i1 {condition.name}, label %{then}, label %{otherwise}{metadata}")
+
+    def ret(self, value: Value | None = None) -> None:
+        """Return."""
+        self._lines.append(f"  ret {value}" if value else "  ret void")
+
+    # -- instructions -------------------------------------------------------------------------------------------
+    def emit(self, type_: str, text: str) -> Value:
+        """Append `%n = text` and return the value, of type `type_`."""
+        self.function.counter += 1
+        name = f"%{self.function.counter}"
+        # A leading letter keeps names free of LLVM's rule that plain numbers must be consecutive.
+        name = f"%v{name[1:]}"
+        self._lines.append(f"  {name} = {text}")
+        return Value(type_, name)
+
+    def line(self, text: str) -> None:
+        """Append an instruction that has no result."""
+        self._lines.append(f"  {text}")
+
+    def binary(self, opcode: str, left: Value, right: Value, flags: str = "") -> Value:
+        """`opcode [flags] left, right`; integer literals are folded."""
+        if opcode[0] != "f":
+            folded = _fold(opcode, left, right)
+            if folded is not None:
+                return folded
+        flags = f"{flags} " if flags else ""
+        return self.emit(left.type, f"{opcode} {flags}{left.type} {left.name}, {right.name}")
+
+    def add(self, left: Value, right: Value) -> Value:
+        """Integer sum that does not overflow (index arithmetic)."""
+        return self.binary("add", left, right, "nsw")
+
+    def sub(self, left: Value, right: Value) -> Value:
+        """Integer difference that does not overflow."""
+        return self.binary("sub", left, right, "nsw")
+
+    def mul(self, left: Value, right: Value) -> Value:
+        """Integer product that does not overflow."""
+        return self.binary("mul", left, right, "nsw")
+
+    def compare(self, predicate: str, left: Value, right: Value) -> Value:
+        """`icmp` or `fcmp`, whichever the type asks for."""
+        opcode = "fcmp" if element_of(left.type) in FLOAT_TYPES else "icmp"
+        type_ = left.type.replace(f"x {element_of(left.type)}>", "x i1>") if left.type[0] == "<" else I1
+        return self.emit(type_, f"{opcode} {predicate} {left.type} {left.name}, {right.name}")
+
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        """`condition ? then : otherwise`."""
+        return self.emit(then.type, f"select {condition}, {then}, {otherwise}")
+
+    def cast(self, opcode: str, value: Value, type_: str) -> Value:
+        """`opcode value to type_`, e.g. `zext`, `fptrunc`, `bitcast`; nothing when the type is already right."""
+        if value.type == type_:
+            return value
+        return self.emit(type_, f"{opcode} {value} to {type_}")
+
+    def unary(self, opcode: str, value: Value, flags: str = "") -> Value:
+        """`opcode value`, i.e. `fneg` or `freeze`."""
+        flags = f"{flags} " if flags else ""
+        return self.emit(value.type, f"{opcode} {flags}{value}")
+
+    def call(self, callee: str, result: str, arguments: Sequence[Value], flags: str = "") -> Value:
+        """Call a function by its spelling (`@name`); for a void result the returned value is meaningless."""
+        text = f"call {flags + ' ' if flags else ''}{result} {callee}({', '.join(map(str, arguments))})"
+        if result == "void":
+            self._lines.append(f"  {text}")
+            return Value("void", "void")
+        return self.emit(result, text)
+
+    def intrinsic(self, name: str, arguments: Sequence[Value], *, result: str = "", flags: str = "") -> Value:
+        """Call `llvm.NAME`; the result type is that of the first argument unless given."""
+        result = result or arguments[0].type
+        callee = self.module.declare(f"llvm.{name}", result, [argument.type for argument in arguments])
+        return self.call(callee, result, arguments, flags)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+    def gep(self, element: str, pointer: Value, index: Value) -> Value:
+        """The address of element `index` of an array of `element` at `pointer`."""
+        if index.literal == 0:
+            return pointer
+        return self.emit(PTR, f"getelementptr inbounds {element}, {pointer}, {index}")
+
+    def load(self, type_: str, pointer: Value, *, align: int = 0, metadata: str = "") -> Value:
+        """Load a value; `metadata` as in `, !invariant.load !0`."""
+        alignment = f", align {align}" if align else ""
+        return self.emit(type_, f"load {type_}, {pointer}{alignment}{metadata}")
+
+    def store(self, value: Value, pointer: Value, *, align: int = 0, metadata: str = "") -> None:
+        """Store a value."""
+        alignment = f", align {align}" if align else ""
+        self._lines.append(f"  store {value}, {pointer}{alignment}{metadata}")
+
+    # -- vectors ------------------------------------------------------------------------------------------------
+    def broadcast(self, value: Value, lanes: int) -> Value:
+        """A vector with `value` in every lane."""
+        type_ = vector_type(value.type, lanes)
+        first = self.emit(type_, f"insertelement {type_} poison, {value}, i64 0")
+        mask = vector_type(I32, lanes)
+        return self.emit(type_, f"shufflevector {first}, {type_} poison, {mask} zeroinitializer")
+
+    def extract(self, vector: Value, lane: int) -> Value:
+        """One lane of a vector."""
+        return self.emit(element_of(vector.type), f"extractelement {vector}, i64 {lane}")
+
+    def insert(self, vector: Value, value: Value, lane: int) -> Value:
+        """The vector with one lane replaced."""
+        return self.emit(vector.type, f"insertelement {vector}, {value}, i64 {lane}")
+
+    def shuffle(self, left: Value, right: Value | None, lanes: Sequence[int]) -> Value:
+        """Lanes picked from one vector, or from two laid end to end; -1 leaves a lane undefined."""
+        element = element_of(left.type)
+        mask = ", ".join(f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes)
+        other = right if right is not None else Value(left.type, "poison")
+        return self.emit(
+            vector_type(element, len(lanes)), f"shufflevector {left}, {other}, <{len(lanes)} x i32> <{mask}>"
+        )
+
+    # -- control ------------------------------------------------------------------------------------------------
+    @contextmanager
+    def loop(
+        self,
+        start: Value,
+        stop: Value,
+        *,
+        step: int = 1,
+        carried: Sequence[Value] = (),
+        name: str = "loop",
+        metadata: str = "",
+        nonempty: bool = False,
+    ) -> Iterator[Loop]:
+        """`for (i = start; i < stop; i += step)`, signed; `metadata` goes on the back edge (`, !llvm.loop !1`).
+
+        `nonempty` promises that the body runs at least once and saves the guard.  After the `with` block,
+        `loop.results` holds the carried values as they are behind the loop.
+        """
+        body, done = self.new_label(name), self.new_label(f"{name}.end")
+        before = self._block
+        if not nonempty:
+            self.branch_if(self.compare("slt", start, stop), body, done)
+        else:
+            self.branch(body)
+        self.begin(body)
+        slot = len(self._lines)
+        index = self._reserve(start.type)
+        phis = [self._reserve(value.type) for value in carried]
+        loop = Loop(index, phis)
+        yield loop
+        following = self.add(index, integer(step, start.type))
+        again = self.compare("slt", following, stop)
+        latch = self._block
+        carried_next = loop._next or phis  # noqa: SLF001
+        incoming = [(index, start, following), *zip(phis, carried, carried_next, strict=True)]
+        self._lines[slot : slot + len(incoming)] = [
+            f"  {phi.name} = phi {phi.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
+            for phi, first, later in incoming
+        ]
+        self.branch_if(again, body, done, metadata)
+        self.begin(done)
+        if nonempty:
+            loop.results = list(carried_next)
+        else:
+            loop.results = [
+                self.emit(
+                    first.type, f"phi {first.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
+                )
+                for first, later in zip(carried, carried_next, strict=True)
+            ]
+
+    @contextmanager
+    def when(self, condition: Value, name: str = "then") -> Iterator[None]:
+        """Run the body only where the condition holds; nothing flows out of it but through memory."""
+        then, done = self.new_label(name), self.new_label(f"{name}.end")
+        self.branch_if(condition, then, done)
+        self.begin(then)
+        yield
+        self.branch(done)
+        self.begin(done)
+
+    def phi(self, type_: str, incoming: Sequence[tuple[Value, str]]) -> Value:
+        """A phi over (value, label) pairs; must come first in its block."""
+        pairs = ", ".join(f"[ {value.name}, %{label} ]" for value, label in incoming)
+        return self.emit(type_, f"phi {type_} {pairs}")
+
+    def _reserve(self, type_: str) -> Value:
+        self.function.counter += 1
+        self._lines.append("")
+        return Value(type_, f"%v{self.function.counter}")
+
+
+def _fold(opcode: str, left: Value, right: Value) -> Value | None:
+    b = right.literal
+    if b is None:
+        return right if opcode == "add" and left.literal == 0 else None
+    if (opcode, b) in _NEUTRAL:
+        return left
+    if opcode == "mul" and b == 0:
+        return right
+    a = left.literal
+    if a is None or opcode not in _FOLDS:
+        return None
+    return Value(left.type, str(_FOLDS[opcode](a, b)))
