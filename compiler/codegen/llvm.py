@@ -105,9 +105,7 @@ class Library:
 
     _count = 0
 
-    def __init__(
-        self, module: llvm.ModuleRef | bytes, exports: Sequence[str], target: Target, opt: int
-    ) -> None:
+    def __init__(self, module: llvm.ModuleRef | bytes, exports: Sequence[str], target: Target, opt: int) -> None:
         machine = target_machine(target, opt)
         Library._count += 1
         builder = llvm.JITLibraryBuilder()

@@ -117,9 +117,7 @@ class Module:
 
     def declare(self, name: str, result: str, parameters: Sequence[str], attributes: str = "") -> str:
         """Declare an outside function or an intrinsic once; returns its spelling for `call`."""
-        self._declarations.setdefault(
-            name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip()
-        )
+        self._declarations.setdefault(name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
         return f"@{name}"
 
     def define_global(self, name: str, definition: str) -> Value:
@@ -387,9 +385,7 @@ class Builder:
             loop.results = list(carried_next)
         else:
             loop.results = [
-                self.emit(
-                    first.type, f"phi {first.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
-                )
+                self.emit(first.type, f"phi {first.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]")
                 for first, later in zip(carried, carried_next, strict=True)
             ]
 

@@ -1,0 +1,1 @@
+"""An HLO compiler: text in, reference results, LLVM IR, native code and PTX out."""

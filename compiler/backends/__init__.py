@@ -1,0 +1,1 @@
+"""Back ends: from an optimised module to something that runs."""

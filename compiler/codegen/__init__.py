@@ -1,0 +1,1 @@
+"""LLVM emission that both back ends share."""

@@ -1,0 +1,358 @@
+"""Instructions, computations and modules, and the few ways to change them.
+
+A computation's `instructions` are in an order in which every operand comes before its users; so say the verifier and
+every reader.  A pass may append at the end and call `sort` when it is done.  Users are kept up to date by the methods
+here, so operands are changed only through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.ir.attributes import ATTRIBUTES, AttributeKind
+from compiler.ir.literal import Literal
+from compiler.ir.shape import ArrayShape, Shape
+
+Attributes = dict[str, Any]
+
+_COMPUTATION_ATTRIBUTES = tuple(
+    name for name, kind in ATTRIBUTES.items() if kind in (AttributeKind.COMPUTATION, AttributeKind.COMPUTATIONS)
+)
+
+
+class Instruction:
+    """One operation: opcode, result shape, operands, attributes.
+
+    Constants keep their value in `attributes["literal"]`, parameters their number in `attributes["parameter_number"]`.
+    `users` holds each user once, in the order in which they came to be.
+    """
+
+    __slots__ = ("attributes", "name", "opcode", "operands", "parent", "shape", "users")
+
+    def __init__(
+        self,
+        opcode: str,
+        shape: Shape,
+        operands: Sequence[Instruction] = (),
+        attributes: Attributes | None = None,
+        *,
+        name: str = "",
+    ) -> None:
+        self.opcode = opcode
+        self.shape = shape
+        self.operands: tuple[Instruction, ...] = tuple(operands)
+        self.attributes: Attributes = {} if attributes is None else attributes
+        self.name = name
+        self.parent: Computation | None = None
+        self.users: dict[Instruction, None] = {}
+        for operand in self.operands:
+            operand.users[self] = None
+
+    def __repr__(self) -> str:
+        return f"<{self.name} = {self.shape} {self.opcode}({', '.join(o.name for o in self.operands)})>"
+
+    @property
+    def array(self) -> ArrayShape:
+        """The result shape of an instruction known to yield an array."""
+        assert isinstance(self.shape, ArrayShape), f"{self!r} does not yield an array"
+        return self.shape
+
+    @property
+    def literal(self) -> Literal:
+        """The value of a constant."""
+        literal: Literal = self.attributes["literal"]
+        return literal
+
+    @property
+    def parameter_number(self) -> int:
+        """The position of a parameter."""
+        number: int = self.attributes["parameter_number"]
+        return number
+
+    @property
+    def computation(self) -> Computation:
+        """The computation that the instruction stands in."""
+        assert self.parent is not None, f"{self!r} belongs to no computation"
+        return self.parent
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is its computation's result."""
+        return self.parent is not None and self.parent.root is self
+
+    def called_computations(self) -> Iterator[Computation]:
+        """The computations that attributes name, in a fixed order."""
+        attributes = self.attributes
+        for name in _COMPUTATION_ATTRIBUTES:
+            value = attributes.get(name)
+            if value is None:
+                continue
+            if isinstance(value, Computation):
+                yield value
+            else:
+                yield from value
+
+    def set_operands(self, operands: Sequence[Instruction]) -> None:
+        """Replace all operands."""
+        for operand in self.operands:
+            operand.users.pop(self, None)
+        self.operands = tuple(operands)
+        for operand in self.operands:
+            operand.users[self] = None
+
+    def replace_uses_with(self, other: Instruction) -> None:
+        """Make every user, and the computation's root, use `other` instead."""
+        for user in list(self.users):
+            if user is not other:
+                user.set_operands([other if operand is self else operand for operand in user.operands])
+        if self.parent is not None and self.parent.root is self:
+            self.parent.root = other
+
+    def clone(self, operands: Sequence[Instruction], *, shape: Shape | None = None, name: str = "") -> Instruction:
+        """The same operation on other operands, belonging to no computation yet; attributes are copied."""
+        return Instruction(self.opcode, shape or self.shape, operands, dict(self.attributes), name=name or self.name)
+
+
+class Computation:
+    """A function: instructions, of which one is the result (`root`) and some are parameters."""
+
+    __slots__ = ("_names", "attributes", "instructions", "module", "name", "root")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.instructions: list[Instruction] = []
+        self.root: Instruction = _NO_ROOT
+        self.attributes: Attributes = {}
+        self.module: Module | None = None
+        self._names: set[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"<computation {self.name}: {len(self.instructions)} instructions>"
+
+    @property
+    def parameters(self) -> list[Instruction]:
+        """The parameters by number."""
+        found = [i for i in self.instructions if i.opcode == "parameter"]
+        return sorted(found, key=lambda instruction: instruction.parameter_number)
+
+    def add(self, instruction: Instruction) -> Instruction:
+        """Append an instruction under a name that is free here; returns it."""
+        instruction.name = self.unique_name(instruction.name or instruction.opcode)
+        instruction.parent = self
+        self.instructions.append(instruction)
+        return instruction
+
+    def append_parsed(self, instruction: Instruction) -> None:
+        """Append an instruction whose name is known to be free (a parser's fast path)."""
+        instruction.parent = self
+        self.instructions.append(instruction)
+
+    def unique_name(self, base: str) -> str:
+        """`base`, or `base.N` if that is taken; the name is taken from then on."""
+        if self._names is None:
+            self._names = {instruction.name for instruction in self.instructions}
+        name, number = base, 0
+        stem, dot, suffix = base.rpartition(".")
+        if dot and suffix.isdigit():
+            base = stem
+        while name in self._names:
+            number += 1
+            name = f"{base}.{number}"
+        self._names.add(name)
+        return name
+
+    def remove(self, dead: Iterable[Instruction]) -> None:
+        """Remove instructions that only each other use, none of them the root."""
+        gone = set(dead)
+        for instruction in gone:
+            assert instruction is not self.root, f"cannot remove the root {instruction!r}"
+            for operand in instruction.operands:
+                operand.users.pop(instruction, None)
+            instruction.parent = None
+        for instruction in gone:
+            assert not instruction.users, f"cannot remove {instruction!r}: it has users"
+        self.instructions = [i for i in self.instructions if i not in gone]
+        if self._names is not None:
+            self._names -= {instruction.name for instruction in gone}
+
+    def sort(self) -> None:
+        """Restore the order in which operands come first, moving as little as possible."""
+        done: set[Instruction] = set()
+        order: list[Instruction] = []
+        for start in self.instructions:
+            if start in done:
+                continue
+            stack = [(start, iter(_dependencies(start)))]
+            while stack:
+                instruction, pending = stack[-1]
+                following = next((d for d in pending if d not in done), None)
+                if following is not None:
+                    stack.append((following, iter(_dependencies(following))))
+                    continue
+                stack.pop()
+                if instruction not in done:
+                    done.add(instruction)
+                    order.append(instruction)
+        self.instructions = order
+
+
+def _dependencies(instruction: Instruction) -> tuple[Instruction, ...]:
+    predecessors: tuple[Instruction, ...] = instruction.attributes.get("control-predecessors", ())
+    return (*instruction.operands, *predecessors)
+
+
+_NO_ROOT = Instruction("tuple", ArrayShape.__new__(ArrayShape), name="<no root>")
+
+
+@dataclass(slots=True, eq=False)
+class Module:
+    """A program: computations, each after those it calls, one of them the entry; header attributes as written."""
+
+    name: str
+    computations: list[Computation] = field(default_factory=list)
+    entry: Computation = None  # type: ignore[assignment]  # set by whoever builds the module
+    attributes: Attributes = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<module {self.name}: {len(self.computations)} computations>"
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether the order of instructions is the order of execution."""
+        return bool(self.attributes.get("is_scheduled", False))
+
+    def add_computation(self, computation: Computation) -> Computation:
+        """Add a computation under a name that is free here, before the entry so that callees come first."""
+        taken = {other.name for other in self.computations}
+        base, number = computation.name, 0
+        while computation.name in taken:
+            number += 1
+            computation.name = f"{base}.{number}"
+        computation.module = self
+        at = self.computations.index(self.entry) if self.entry in self.computations else None
+        self.computations.insert(len(self.computations) if at is None else at, computation)
+        return computation
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Every instruction of every computation."""
+        for computation in self.computations:
+            yield from computation.instructions
+
+    def sort_computations(self) -> None:
+        """Drop computations that the entry does not reach, and put callees before callers."""
+        order: list[Computation] = []
+        seen: set[Computation] = set()
+        stack: list[tuple[Computation, Iterator[Computation]]] = [(self.entry, _callees(self.entry))]
+        seen.add(self.entry)
+        while stack:
+            computation, pending = stack[-1]
+            following = next((c for c in pending if c not in seen), None)
+            if following is not None:
+                seen.add(following)
+                stack.append((following, _callees(following)))
+            else:
+                stack.pop()
+                order.append(computation)
+        self.computations = order
+
+    def clone(self) -> Module:
+        """A deep copy; literals and attribute values, which never change, are shared."""
+        copies = {id(c): Computation(c.name) for c in self.computations}
+        for computation in self.computations:
+            _copy_into(computation, copies[id(computation)], copies)
+        module = Module(self.name, [copies[id(c)] for c in self.computations], attributes=dict(self.attributes))
+        module.entry = copies[id(self.entry)]
+        for copy in module.computations:
+            copy.module = module
+        return module
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two modules are the same program under the same names, note for note."""
+        if not isinstance(other, Module):
+            return NotImplemented
+        if (self.name, self.attributes) != (other.name, other.attributes):
+            return False
+        pairs = list(zip(self.computations, other.computations, strict=False))
+        if len(self.computations) != len(other.computations) or self.entry.name != other.entry.name:
+            return False
+        return all(_same_computation(left, right) for left, right in pairs)
+
+    __hash__ = None  # type: ignore[assignment]  # modules change
+
+
+def _callees(computation: Computation) -> Iterator[Computation]:
+    for instruction in computation.instructions:
+        yield from instruction.called_computations()
+
+
+def _copy_into(source: Computation, target: Computation, computations: Mapping[int, Computation]) -> None:
+    target.attributes = dict(source.attributes)
+    copies: dict[Instruction, Instruction] = {}
+    for instruction in source.instructions:
+        copy = instruction.clone([copies[operand] for operand in instruction.operands])
+        copies[instruction] = copy
+        target.append_parsed(copy)
+        _redirect(copy, computations)
+    for copy in copies.values():
+        predecessors = copy.attributes.get("control-predecessors")
+        if predecessors is not None:
+            copy.attributes["control-predecessors"] = tuple(copies[p] for p in predecessors)
+    target.root = copies[source.root]
+
+
+def _redirect(instruction: Instruction, computations: Mapping[int, Computation]) -> None:
+    for name in _COMPUTATION_ATTRIBUTES:
+        value = instruction.attributes.get(name)
+        if isinstance(value, Computation):
+            instruction.attributes[name] = computations[id(value)]
+        elif value is not None:
+            instruction.attributes[name] = tuple(computations[id(c)] for c in value)
+
+
+def _same_computation(left: Computation, right: Computation) -> bool:
+    if left.name != right.name or left.attributes != right.attributes:
+        return False
+    if len(left.instructions) != len(right.instructions) or left.root.name != right.root.name:
+        return False
+    pairs = zip(left.instructions, right.instructions, strict=True)
+    return all(_same_instruction(a, b) for a, b in pairs)
+
+
+def _same_instruction(left: Instruction, right: Instruction) -> bool:
+    if (left.name, left.opcode, left.shape) != (right.name, right.opcode, right.shape):
+        return False
+    if [o.name for o in left.operands] != [o.name for o in right.operands]:
+        return False
+    if left.attributes.keys() != right.attributes.keys():
+        return False
+    return all(_named(value) == _named(right.attributes[key]) for key, value in left.attributes.items())
+
+
+def _named(value: Any) -> Any:
+    """An attribute's value with references replaced by names, so that two modules can be compared."""
+    if isinstance(value, Computation | Instruction):
+        return value.name
+    if isinstance(value, tuple) and value and isinstance(value[0], Computation | Instruction):
+        return tuple(item.name for item in value)
+    return value
+
+
+def inline(
+    computation: Computation,
+    arguments: Sequence[Instruction],
+    add: Callable[[Instruction], Instruction],
+) -> Instruction:
+    """Copy a computation's body onto `arguments`; `add` places each copy.  Returns the copy of the root."""
+    copies: dict[Instruction, Instruction] = {}
+    for instruction in computation.instructions:
+        if instruction.opcode == "parameter":
+            copies[instruction] = arguments[instruction.parameter_number]
+            continue
+        copy = instruction.clone([copies[operand] for operand in instruction.operands])
+        predecessors = instruction.attributes.get("control-predecessors")
+        if predecessors is not None:
+            copy.attributes["control-predecessors"] = tuple(copies[p] for p in predecessors)
+        copies[instruction] = add(copy)
+    return copies[computation.root]

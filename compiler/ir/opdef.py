@@ -1,0 +1,67 @@
+"""What an op's record holds: everything that is true of an opcode, in one place.
+
+A record is what parser, printer, verifier, interpreter, passes, generator and tests are driven by.  `infer` and
+`evaluate` are plain functions, so that uniform families can share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.shape import Shape
+
+Array = NDArray[Any]
+Value = Array | tuple[Any, ...]
+"""What an instruction yields at run time: an array, or a tuple of values (nested)."""
+
+
+class Evaluator(Protocol):
+    """What an op's meaning may ask of the interpreter that runs it."""
+
+    def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
+        """Evaluate a computation on its arguments."""
+
+    def map(self, computation: Computation, arguments: Sequence[Array]) -> Value:
+        """Evaluate a computation of scalars on every element of arrays that broadcast together, at once."""
+
+
+Infer = Callable[[Instruction], Shape]
+Evaluate = Callable[[Instruction, Sequence[Any], Evaluator], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One opcode.
+
+    Attributes:
+        opcode: HLO's name.
+        operands: the least and the greatest number of operands (None: any number).
+        required: names of the attributes that must be written.
+        optional: names of the attributes that may be written, besides those any op takes.
+        infer: the result shape from operands and attributes; raises ShapeError when they do not fit.  Where the shape
+            cannot follow from them (`parameter`, `convert`, ...) it checks and returns the stated one.
+        evaluate: the NumPy meaning, or None for what has none on one host.
+        elementwise: result element i depends on element i of each operand alone.
+        doc: one line.
+    """
+
+    opcode: str
+    operands: tuple[int, int | None]
+    infer: Infer
+    evaluate: Evaluate | None
+    doc: str
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    elementwise: bool = False
+    side_effect: bool = False
+
+
+def scalar(value: object) -> Array:
+    """A rank-0 array from a NumPy scalar or an array."""
+    return np.asarray(value)

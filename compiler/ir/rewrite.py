@@ -1,0 +1,46 @@
+"""The one gate through which passes change a program, so that any single rewrite can be named and withheld.
+
+Each rewrite spends one unit of fuel and leaves a record (number, pass, what, where).  With a limit of N, the first N
+rewrites of a compilation happen and no other; bisecting N names the one guilty rewrite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.ir.module import Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One change that was made: its number in the compilation (from 1), the pass, the rule and the instruction."""
+
+    number: int
+    pass_name: str
+    rule: str
+    where: str
+
+
+@dataclass(slots=True)
+class Fuel:
+    """How many rewrites a compilation may still do, and those it has done; `limit` None means all."""
+
+    limit: int | None = None
+    pass_name: str = ""
+    rewrites: list[Rewrite] = field(default_factory=list)
+
+    def spend(self, rule: str, where: Instruction) -> bool:
+        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed."""
+        if self.limit is not None and len(self.rewrites) >= self.limit:
+            return False
+        parent = where.parent.name if where.parent is not None else "?"
+        number = len(self.rewrites) + 1
+        self.rewrites.append(Rewrite(number, self.pass_name, rule, f"{parent}/{where.name}"))
+        return True
+
+    def replace(self, rule: str, old: Instruction, new: Instruction) -> bool:
+        """Make all users of `old` use `new`, if there is fuel; `new` must already stand in the computation."""
+        if not self.spend(rule, old):
+            return False
+        old.replace_uses_with(new)
+        return True

@@ -1,0 +1,187 @@
+"""Shapes: arrays with element type, dimensions and layout, and tuples of shapes.
+
+A layout says how an array lies in memory; it never changes what a program means.  `UNBOUNDED` marks a dimension whose
+size is not known at all (`?`); a dynamic dimension with a bound (`<=N`) has that bound in `dims`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from compiler.ir.types import TYPES, ElementType
+
+UNBOUNDED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Dimensions from the fastest varying to the slowest, and what else XLA writes into a layout's braces.
+
+    `tiles` hold one tuple each, with -1 where XLA writes `*`; `split_configs` are (dimension, indices).
+    """
+
+    minor_to_major: tuple[int, ...]
+    dim_level_types: tuple[str, ...] = ()
+    tiles: tuple[tuple[int, ...], ...] = ()
+    tail_padding: int = 1
+    index_type: str = ""
+    pointer_type: str = ""
+    element_size_bits: int = 0
+    memory_space: int = 0
+    split_configs: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    physical_shape: Shape | None = None
+    metadata_prefix_bytes: int = 0
+
+    def __str__(self) -> str:
+        properties = "".join(self._properties())
+        order = ",".join(map(str, self.minor_to_major))
+        return "{" + order + (f":{properties}" if properties else "") + "}"
+
+    def _properties(self) -> Iterator[str]:
+        if self.dim_level_types:
+            yield f"D({','.join(self.dim_level_types)})"
+        if self.tiles:
+            yield "T" + "".join(
+                "(" + ",".join("*" if size == -1 else str(size) for size in tile) + ")" for tile in self.tiles
+            )
+        if self.tail_padding != 1:
+            yield f"L({self.tail_padding})"
+        if self.index_type:
+            yield f"#({self.index_type})"
+        if self.pointer_type:
+            yield f"*({self.pointer_type})"
+        if self.element_size_bits:
+            yield f"E({self.element_size_bits})"
+        if self.memory_space:
+            yield f"S({self.memory_space})"
+        for dimension, indices in self.split_configs:
+            yield f"SC({dimension}:{','.join(map(str, indices))})"
+        if self.physical_shape is not None:
+            yield f"P({self.physical_shape})"
+        if self.metadata_prefix_bytes:
+            yield f"M({self.metadata_prefix_bytes})"
+
+
+def default_layout(rank: int) -> Layout:
+    """Row-major, the layout that an array has when none is written."""
+    return Layout(tuple(range(rank - 1, -1, -1)))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayShape:
+    """An array: element type, dimensions, which of them are dynamic (empty: none), layout (None: not stated)."""
+
+    element_type: ElementType
+    dims: tuple[int, ...]
+    dynamic: tuple[bool, ...] = ()
+    layout: Layout | None = None
+
+    def __str__(self) -> str:
+        dims = self.dims
+        if self.dynamic:
+            text = ",".join(
+                "?" if size == UNBOUNDED else f"<={size}" if is_dynamic else str(size)
+                for size, is_dynamic in zip(dims, self.dynamic, strict=True)
+            )
+        else:
+            text = ",".join(map(str, dims))
+        layout = str(self.layout) if self.layout is not None and (dims or self.layout != _SCALAR) else ""
+        return f"{self.element_type.name}[{text}]{layout}"
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def size(self) -> int:
+        """The number of elements (at most, where dimensions are dynamic)."""
+        return math.prod(self.dims)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory."""
+        return self.size * self.element_type.size_bytes
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether any dimension is dynamic."""
+        return any(self.dynamic)
+
+    def with_layout(self, layout: Layout | None) -> ArrayShape:
+        """The same array with another layout."""
+        return replace(self, layout=layout)
+
+    def with_type(self, element_type: ElementType) -> ArrayShape:
+        """The same dimensions and layout with another element type."""
+        return replace(self, element_type=element_type)
+
+    def with_dims(self, dims: tuple[int, ...]) -> ArrayShape:
+        """An array of the same type with other, static dimensions and no layout."""
+        return ArrayShape(self.element_type, dims)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleShape:
+    """A tuple of shapes, nested at will."""
+
+    elements: tuple[Shape, ...]
+
+    def __str__(self) -> str:
+        parts = [
+            f"/*index={index}*/{element}" if index and index % 5 == 0 else str(element)
+            for index, element in enumerate(self.elements)
+        ]
+        return f"({', '.join(parts)})"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all leaves."""
+        return sum(element.size_bytes for element in self.elements)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferShape:
+    """`b(shape)`: a mutable buffer that holds an array."""
+
+    array: ArrayShape
+
+    def __str__(self) -> str:
+        return f"b({self.array})"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the array held."""
+        return self.array.size_bytes
+
+
+Shape = ArrayShape | TupleShape | BufferShape
+
+_SCALAR = Layout(())
+TOKEN_SHAPE = ArrayShape(TYPES["token"], ())
+OPAQUE_SHAPE = ArrayShape(TYPES["opaque"], ())
+
+
+def leaves(shape: Shape) -> Iterator[ArrayShape]:
+    """The arrays of a shape in order, tuples flattened."""
+    if isinstance(shape, TupleShape):
+        for element in shape.elements:
+            yield from leaves(element)
+    else:
+        yield shape.array if isinstance(shape, BufferShape) else shape
+
+
+def without_layout(shape: Shape) -> Shape:
+    """The shape with no layouts stated: what matters to a program's meaning."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(without_layout, shape.elements)))
+    if isinstance(shape, BufferShape):
+        return BufferShape(shape.array.with_layout(None))
+    return shape if shape.layout is None else shape.with_layout(None)
+
+
+def compatible(left: Shape, right: Shape) -> bool:
+    """Whether two shapes are the same but for layouts."""
+    return left is right or without_layout(left) == without_layout(right)

@@ -1,0 +1,1 @@
+"""One record per opcode, by family, and the table of them all."""

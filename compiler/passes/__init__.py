@@ -1,0 +1,1 @@
+"""HLO to HLO rewrites, one pass per file."""

@@ -1,0 +1,1 @@
+"""HLO text: read it and write it."""

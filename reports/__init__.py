@@ -1,0 +1,1 @@
+"""Records in, charts and pages out."""

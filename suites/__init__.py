@@ -1,0 +1,1 @@
+"""Programs to run: suites of HLO modules, and models that make them."""
