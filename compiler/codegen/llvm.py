@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import llvmlite
@@ -64,7 +64,7 @@ def version() -> str:
 
 
 def binding_version() -> str:
-    """llvmlite's version."""
+    """The version of llvmlite."""
     return str(llvmlite.__version__)
 
 
@@ -120,7 +120,7 @@ class Library:
         """The address of an exported function or global."""
         return int(self._tracker[symbol])
 
-    def function(self, symbol: str, result: type | None, *arguments: type) -> ctypes._CFuncPtr:
+    def function(self, symbol: str, result: type | None, *arguments: type) -> Callable[..., int]:
         """A ctypes function that releases the GIL while it runs."""
         return ctypes.CFUNCTYPE(result, *arguments)(self.address(symbol))
 

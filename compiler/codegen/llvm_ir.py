@@ -10,7 +10,7 @@ Integer operations on two literals are folded here, because index arithmetic is 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -399,6 +399,21 @@ class Builder:
         self.branch(done)
         self.begin(done)
 
+    def choose(
+        self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value], name: str = "choose"
+    ) -> Value:
+        """The value of `then()` or `otherwise()`, of which only the one that the condition picks is computed."""
+        labels = self.new_label(name), self.new_label(f"{name}.else"), self.new_label(f"{name}.end")
+        self.branch_if(condition, labels[0], labels[1])
+        incoming: list[tuple[Value, str]] = []
+        for label, compute in zip(labels, (then, otherwise), strict=False):
+            self.begin(label)
+            value = compute()
+            incoming.append((value, self._block))
+            self.branch(labels[2])
+        self.begin(labels[2])
+        return self.phi(incoming[0][0].type, incoming)
+
     def phi(self, type_: str, incoming: Sequence[tuple[Value, str]]) -> Value:
         """A phi over (value, label) pairs; must come first in its block."""
         pairs = ", ".join(f"[ {value.name}, %{label} ]" for value, label in incoming)
@@ -421,4 +436,6 @@ def _fold(opcode: str, left: Value, right: Value) -> Value | None:
     a = left.literal
     if a is None or opcode not in _FOLDS:
         return None
-    return Value(left.type, str(_FOLDS[opcode](a, b)))
+    width = int(left.type[1:])
+    wrapped = _FOLDS[opcode](a, b) & ((1 << width) - 1)
+    return Value(left.type, str(wrapped - (1 << width) if wrapped >> (width - 1) else wrapped))

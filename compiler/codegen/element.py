@@ -1,0 +1,174 @@
+"""How one element lies in memory, what LLVM value stands for it, and how types convert.
+
+pred is a byte in memory and an `i1` as a value.  bf16 and f16 are computed in `float` and rounded to their own
+precision after every operation, as the language demands; between operations the value is a `float` that the narrow type
+can represent exactly.
+"""
+
+from __future__ import annotations
+
+from compiler.codegen.llvm_ir import FLOAT_TYPES, I1, I8, Builder, Value, floating, integer
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.types import BF16, F16, ElementType, Kind
+
+_FLOAT_STORAGE = {"bf16": "i16", "f16": "half", "f32": "float", "f64": "double"}
+_FLOAT_VALUE = {"bf16": "float", "f16": "float", "f32": "float", "f64": "double"}
+
+
+def storage_type(element_type: ElementType) -> str:
+    """The LLVM type of an element in memory."""
+    if element_type.kind is Kind.PRED:
+        return I8
+    if element_type.is_integer:
+        return f"i{max(8, element_type.bits)}"
+    return _float(element_type, _FLOAT_STORAGE)
+
+
+def value_type(element_type: ElementType) -> str:
+    """The LLVM type of an element as a value."""
+    if element_type.kind is Kind.PRED:
+        return I1
+    if element_type.is_integer:
+        return f"i{max(8, element_type.bits)}"
+    return _float(element_type, _FLOAT_VALUE)
+
+
+def _float(element_type: ElementType, table: dict[str, str]) -> str:
+    if element_type.name not in table:
+        raise UnsupportedError(f"element type {element_type}", "code generation", "no native form of it yet")
+    return table[element_type.name]
+
+
+def is_signed(element_type: ElementType) -> bool:
+    """Whether order and extension are those of signed integers."""
+    return element_type.kind is Kind.SIGNED
+
+
+def load(builder: Builder, element_type: ElementType, pointer: Value, metadata: str = "") -> Value:
+    """Load an element and bring it into the form in which it is computed with."""
+    align = element_type.size_bytes
+    stored = builder.load(storage_type(element_type), pointer, align=align, metadata=metadata)
+    if element_type.kind is Kind.PRED:
+        return builder.compare("ne", stored, integer(0, I8))
+    if element_type is BF16:
+        wide = builder.binary("shl", builder.cast("zext", stored, "i32"), integer(16, "i32"))
+        return builder.cast("bitcast", wide, "float")
+    return builder.cast("fpext", stored, "float") if element_type is F16 else stored
+
+
+def store(builder: Builder, element_type: ElementType, value: Value, pointer: Value, metadata: str = "") -> None:
+    """Store an element; a bf16 or f16 value has been rounded already, so nothing is lost."""
+    if element_type.kind is Kind.PRED:
+        value = builder.cast("zext", value, I8)
+    elif element_type is BF16:
+        bits = builder.binary("lshr", builder.cast("bitcast", value, "i32"), integer(16, "i32"))
+        value = builder.cast("trunc", bits, "i16")
+    elif element_type is F16:
+        value = builder.cast("fptrunc", value, "half")
+    builder.store(value, pointer, align=element_type.size_bytes, metadata=metadata)
+
+
+def constant(element_type: ElementType, value: object) -> Value:
+    """The literal for a Python or NumPy scalar."""
+    type_ = value_type(element_type)
+    if element_type.kind is Kind.PRED:
+        return Value(I1, "true" if value else "false")
+    if element_type.is_integer:
+        return integer(int(value), type_)  # type: ignore[call-overload]  # any integer scalar
+    return floating(float(value), type_)  # type: ignore[arg-type]  # any real scalar
+
+
+def round_to(builder: Builder, element_type: ElementType, value: Value) -> Value:
+    """Round a computed value to the precision of its type; nothing for types computed in their own precision.
+
+    bf16 is rounded by integer arithmetic, because x86's own instruction flushes denormals.
+    """
+    if element_type is F16:
+        return builder.cast("fpext", builder.cast("fptrunc", value, "half"), "float")
+    if element_type is not BF16:
+        return value
+    bits = builder.cast("bitcast", value, "i32")
+    odd = builder.binary("and", builder.binary("lshr", bits, integer(16, "i32")), integer(1, "i32"))
+    rounded = builder.binary("add", bits, builder.binary("add", odd, integer(0x7FFF, "i32")))
+    quiet = builder.binary("or", bits, integer(0x400000, "i32"))
+    is_nan = builder.compare("uno", value, value)
+    kept = builder.binary("and", builder.select(is_nan, quiet, rounded), integer(-65536, "i32"))
+    return builder.cast("bitcast", kept, "float")
+
+
+def convert(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
+    """HLO `convert`: to float rounds to nearest even; to integer truncates and saturates, NaN gives 0."""
+    if source is target:
+        return value
+    if target.kind is Kind.PRED:
+        return _to_pred(builder, value)
+    if target.is_integer:
+        return _to_integer(builder, value, source, target)
+    return _to_float(builder, value, source, target)
+
+
+def _to_pred(builder: Builder, value: Value) -> Value:
+    if value.type in FLOAT_TYPES:
+        return builder.compare("une", value, floating(0.0, value.type))
+    return builder.compare("ne", value, integer(0, value.type))
+
+
+def _to_integer(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
+    type_ = value_type(target)
+    if source.is_float:
+        intrinsic = "fptosi" if is_signed(target) else "fptoui"
+        name = f"{intrinsic}.sat.{type_}.{'f32' if value.type == 'float' else 'f64'}"
+        return builder.intrinsic(name, [value], result=type_)
+    from_bits = 1 if source.kind is Kind.PRED else max(8, source.bits)
+    to_bits = max(8, target.bits)
+    if from_bits == to_bits:
+        return value
+    if from_bits > to_bits:
+        return builder.cast("trunc", value, type_)
+    return builder.cast("sext" if is_signed(source) else "zext", value, type_)
+
+
+def _to_float(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
+    type_ = value_type(target)
+    if not source.is_float:
+        opcode = "sitofp" if is_signed(source) else "uitofp"
+        if type_ == "float" and target.bits == 16 and source.bits > 24:
+            # Rounding to f32 first could round twice; f64 holds any 32-bit integer, and sticks to odd above that.
+            wide = _odd_double(builder, value, source)
+            return round_to(builder, target, _narrow(builder, wide))
+        return round_to(builder, target, builder.cast(opcode, value, type_))
+    if value.type == type_:
+        return round_to(builder, target, value)
+    if type_ == "double":
+        return builder.cast("fpext", value, type_)
+    narrow = _narrow(builder, value) if target.bits == 16 else builder.cast("fptrunc", value, type_)
+    return round_to(builder, target, narrow)
+
+
+def _odd_double(builder: Builder, value: Value, source: ElementType) -> Value:
+    """An integer as a double, rounded to odd where 53 bits do not hold it, so that a second rounding is right."""
+    signed = is_signed(source)
+    exact = builder.cast("sitofp" if signed else "uitofp", value, "double")
+    if source.bits <= 32:
+        return exact
+    low = builder.binary("and", value, integer(2047))
+    sticky = builder.cast("zext", builder.compare("ne", low, integer(0)), "i64")
+    cleared = builder.binary("and", value, integer(-2048))
+    odd = builder.binary("or", cleared, builder.binary("shl", sticky, integer(11)))
+    magnitude = builder.intrinsic("abs.i64", [value, Value(I1, "false")], result="i64") if signed else value
+    small = builder.compare("ult", magnitude, integer(1 << 53))
+    return builder.select(small, exact, builder.cast("sitofp" if signed else "uitofp", odd, "double"))
+
+
+def _narrow(builder: Builder, value: Value) -> Value:
+    """A double as a float rounded to odd, so that rounding it once more to 16 bits equals rounding once."""
+    near = builder.cast("fptrunc", value, "float")
+    back = builder.cast("fpext", near, "double")
+    bits = builder.cast("bitcast", near, "i32")
+    # Where rounding went away from zero, step back to the truncated value; then set the last bit if inexact.
+    magnitude = builder.intrinsic("fabs.f64", [value])
+    away = builder.compare("ogt", builder.intrinsic("fabs.f64", [back]), magnitude)
+    truncated = builder.binary("sub", bits, builder.cast("zext", away, "i32"))
+    inexact = builder.compare("one", back, value)
+    odd = builder.binary("or", truncated, builder.cast("zext", inexact, "i32"))
+    return builder.cast("bitcast", odd, "float")

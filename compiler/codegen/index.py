@@ -1,0 +1,238 @@
+"""Index arithmetic on symbols: what element of an operand a result element needs.
+
+A kernel's loops count *variables*.  An `Index` is a sum of integer multiples of *digits* of variables plus a constant,
+where a digit is `(variable // stride) % size`: a variable that runs over several dimensions at once is a mixed-radix
+number, and each dimension's index is one of its digits.  Adding the digits up again with the right factors gives the
+variable back, so a chain of elementwise ops, reshapes and broadcasts over one collapsed loop costs no division at all.
+Where a digit of a collapsed variable is left over, `Emission` records at which strides the loop should have been cut;
+`compiler.codegen.nest` cuts it there and emits again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from compiler.codegen.llvm_ir import Builder, Value, integer
+
+
+@dataclass(slots=True, eq=False)
+class Variable:
+    """A run-time i64 known to lie in [0, size): a loop counter, or any value an index depends on."""
+
+    value: Value
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """`(variable // stride) % size`."""
+
+    variable: Variable
+    stride: int
+    size: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is the variable itself."""
+        return self.stride == 1 and self.size >= self.variable.size
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`sum(factor * digit) + constant`."""
+
+    terms: tuple[tuple[Digit, int], ...] = ()
+    constant: int = 0
+
+    def __add__(self, other: Index) -> Index:
+        if not self.terms:
+            return Index(other.terms, self.constant + other.constant)
+        if not other.terms:
+            return Index(self.terms, self.constant + other.constant)
+        return _normal((*self.terms, *other.terms), self.constant + other.constant)
+
+    def plus(self, constant: int) -> Index:
+        """The index moved by a constant."""
+        return Index(self.terms, self.constant + constant) if constant else self
+
+    def times(self, factor: int) -> Index:
+        """The index multiplied by a constant."""
+        if factor == 0:
+            return ZERO
+        if factor == 1:
+            return self
+        return Index(tuple((digit, factor * f) for digit, f in self.terms), factor * self.constant)
+
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest value it can take."""
+        low = high = self.constant
+        for digit, factor in self.terms:
+            reach = factor * (digit.size - 1)
+            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+        return low, high
+
+
+ZERO = Index()
+
+
+def constant(value: int) -> Index:
+    """A constant index."""
+    return Index((), value)
+
+
+def whole(variable: Variable) -> Index:
+    """A variable as an index; one that can only be 0 is the constant 0."""
+    return ZERO if variable.size <= 1 else Index(((Digit(variable, 1, variable.size), 1),))
+
+
+def digits(variable: Variable, sizes: Sequence[int]) -> tuple[Index, ...]:
+    """A variable that runs over dimensions of these sizes in row-major order, taken apart into one index each."""
+    result: list[Index] = []
+    stride = 1
+    for size in reversed(sizes):
+        result.append(ZERO if size <= 1 else Index(((Digit(variable, stride, size), 1),)))
+        stride *= size
+    return tuple(reversed(result))
+
+
+def linear(indices: Sequence[Index], sizes: Sequence[int]) -> Index:
+    """The row-major offset of an element in an array of these sizes."""
+    total, stride = ZERO, 1
+    for index, size in zip(reversed(indices), reversed(sizes), strict=True):
+        total = total + index.times(stride)
+        stride *= size
+    return total
+
+
+def _normal(terms: Iterable[tuple[Digit, int]], constant_: int) -> Index:
+    """Add up equal digits, and join neighbouring digits of one variable whose factors fit."""
+    factors: dict[Digit, int] = {}
+    for digit, factor in terms:
+        factors[digit] = factors.get(digit, 0) + factor
+    ordered = sorted(
+        ((digit, factor) for digit, factor in factors.items() if factor),
+        key=lambda term: (id(term[0].variable), term[0].stride),
+    )
+    joined: list[tuple[Digit, int]] = []
+    for digit, factor in ordered:
+        if joined:
+            low, low_factor = joined[-1]
+            adjacent = low.variable is digit.variable and digit.stride == low.stride * low.size
+            if adjacent and factor == low_factor * low.size:
+                joined[-1] = (Digit(low.variable, low.stride, low.size * digit.size), low_factor)
+                continue
+        joined.append((digit, factor))
+    return Index(tuple(joined), constant_)
+
+
+@dataclass(slots=True)
+class Emission:
+    """Turns indices into LLVM values in the current block; `cuts` tells which strides of which variable hurt.
+
+    `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
+    `enter` before and `leave` after it.
+    """
+
+    builder: Builder
+    cuts: dict[Variable, set[int]] = field(default_factory=dict)
+    _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
+
+    def enter(self) -> None:
+        """Start a scope: what is cached from here on is forgotten by `leave`."""
+        self._scopes.append({})
+
+    def leave(self) -> None:
+        """End the innermost scope."""
+        self._scopes.pop()
+
+    def cached(self, key: object) -> object | None:
+        """What is known under a key in this scope or one around it."""
+        for scope in reversed(self._scopes):
+            found = scope.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def remember(self, key: object, value: object) -> None:
+        """Cache a value for the innermost scope."""
+        self._scopes[-1][key] = value
+
+    def value(self, index: Index) -> Value:
+        """The index as an i64."""
+        known = self.cached(index)
+        if isinstance(known, Value):
+            return known
+        builder = self.builder
+        total = None
+        for digit, factor in index.terms:
+            term = builder.mul(self._digit(digit), integer(factor))
+            total = term if total is None else builder.add(total, term)
+        if total is None:
+            return integer(index.constant)
+        total = builder.add(total, integer(index.constant))
+        self.remember(index, total)
+        return total
+
+    def _digit(self, digit: Digit) -> Value:
+        variable = digit.variable
+        if digit.is_whole:
+            return variable.value
+        self.cuts.setdefault(variable, set()).update((digit.stride, digit.stride * digit.size))
+        builder = self.builder
+        value = builder.binary("udiv", variable.value, integer(digit.stride))
+        if digit.stride * digit.size < variable.size:
+            value = builder.binary("urem", value, integer(digit.size))
+        return value
+
+    def divide(self, index: Index, divisor: int) -> tuple[Index, Index]:
+        """Quotient and remainder by a positive constant of an index that is never negative."""
+        if divisor == 1:
+            return index, ZERO
+        high, low = _split(index, divisor)
+        least, greatest = low.bounds()
+        if least >= 0 and greatest < divisor:
+            return high, low
+        # Terms that straddle the divisor: a division at run time, and the result is a variable of its own.
+        quotient = self.builder.binary("udiv", self.value(index), integer(divisor))
+        variable = Variable(quotient, index.bounds()[1] // divisor + 1)
+        result = whole(variable)
+        return result, index + result.times(-divisor)
+
+    def opaque(self, value: Value, size: int) -> Index:
+        """An index from a run-time value known to lie in [0, size)."""
+        return ZERO if size <= 1 else whole(Variable(value, size))
+
+
+def _split(index: Index, divisor: int) -> tuple[Index, Index]:
+    """`index == divisor * high + low`, with as much as possible in `high`."""
+    high: list[tuple[Digit, int]] = []
+    low: list[tuple[Digit, int]] = []
+    for digit, factor in index.terms:
+        if factor % divisor == 0:
+            high.append((digit, factor // divisor))
+            continue
+        part = divisor // factor if factor > 0 and divisor % factor == 0 else 0
+        if part > 1 and digit.size % part == 0 and digit.size > part:
+            high.append((Digit(digit.variable, digit.stride * part, digit.size // part), 1))
+            low.append((Digit(digit.variable, digit.stride, part), factor))
+        else:
+            low.append((digit, factor))
+    carry, rest = divmod(index.constant, divisor)
+    return _normal(high, carry), _normal(low, rest)
+
+
+def reshape(emission: Emission, indices: Sequence[Index], sizes: Sequence[int], to: Sequence[int]) -> list[Index]:
+    """The indices into an array of sizes `to` of the element at `indices` in its reshape to `sizes`."""
+    if math.prod(sizes) <= 1:
+        return [ZERO] * len(to)
+    rest = linear(indices, sizes)
+    result: list[Index] = []
+    kept = [size for size in to if size != 1]
+    for position in range(len(kept) - 1, 0, -1):
+        rest, index = emission.divide(rest, kept[position])
+        result.append(index)
+    result.append(rest)
+    ordered = iter(reversed(result))
+    return [ZERO if size == 1 else next(ordered) for size in to]
