@@ -1,0 +1,248 @@
+"""The report of a run: `index.html`, the chart and `results.json`, from the exported records.
+
+The page stands alone: style and chart are inline, no script, nothing fetched.  Every text that comes from a record goes
+through `html.escape`, since messages quote the programs of strangers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from reports import speedup, summary
+from reports.summary import Program, Summary
+from xlabench import atomic, results
+from xlabench.stats import Ratio
+
+_PAGE = Path(__file__).with_name("page.html")
+_TONES = {"bitwise": "good", "within": "good", "undecided": "warn", "unsupported": "mute", "timeout": "warn"}
+_RATIO_TONES = {"faster": "good", "slower": "bad"}
+_DASH = "&ndash;"
+_NONE = '<span class="v mute">none</span>'
+
+
+def render(exported: Mapping[str, Any]) -> dict[str, bytes]:
+    """The files of the report by name; the same records give the same bytes."""
+    found = summary.summarise(exported)
+    drawn = speedup.charts(found)
+    return {
+        "results.json": results.to_json({**exported, "summary": summary.to_json(found)}).encode(),
+        "speedup.svg": drawn["svg"],
+        "speedup.png": drawn["png"],
+        "index.html": _page(found, drawn["svg"].decode()).encode(),
+    }
+
+
+def write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Replace the files of a report, the page last, so that it never links to what is not there."""
+    for name, data in files.items():
+        atomic.write(folder / name, data)
+
+
+def stale(folder: Path, files: Mapping[str, bytes]) -> list[str]:
+    """The names of the files that are missing from the folder or differ from these."""
+    return [name for name, data in files.items() if not _is_same(folder / name, data)]
+
+
+def _is_same(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def _page(found: Summary, chart: str) -> str:
+    run = found.run
+    mean = found.geometric_mean
+    return Template(_PAGE.read_text(encoding="utf-8")).substitute(
+        title=escape(f"{run['suite']}, run {run['id']}"),
+        subtitle=escape(_subtitle(run)),
+        cards="".join(_cards(found)),
+        verdicts_intro=_verdicts_intro(found),
+        verdict_head=_row("th", ["Program", *map(_engine, found.engines)]),
+        verdict_rows="".join(_verdict_row(program, found.engines) for program in found.programs),
+        failures=_failures(found),
+        speedup_intro=_speedup_intro(found),
+        chart_label=f"Bar chart of the speed-up per program, geometric mean {_ratio_text(mean)}",
+        chart=re.sub(r"^.*?(?=<svg)", "", chart, count=1, flags=re.DOTALL),
+        timings_intro="Seconds are wall time per call, arguments and result included; median ± scaled median absolute"
+        " deviation over all rounds of all processes.",
+        timing_head=_timing_head(found),
+        timing_rows="".join(_timing_row(program, found) for program in found.programs),
+        reduced=_reduced(found),
+        environment="".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in _facts(run)),
+    )
+
+
+def _subtitle(run: Mapping[str, Any]) -> str:
+    commit = run["environment"].get("commit")
+    finished = run["finished_at"] or "not finished"
+    parts = [run["description"], f"started {_minute(run['started_at'])}, finished {_minute(finished)}"]
+    return " · ".join([*parts, f"commit {commit[:12]}"] if commit else parts)
+
+
+def _minute(stamp: str) -> str:
+    """A UTC time stamp down to the minute; anything else as it is."""
+    match = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)", stamp)
+    return f"{match[1]} {match[2]} UTC" if match else stamp
+
+
+def _cards(found: Summary) -> list[str]:
+    failures = found.total - found.right
+    mean = found.geometric_mean
+    interval = f"95% interval {mean.low:.2f} to {mean.high:.2f}" if mean else "nothing was timed"
+    slower = sum(1 for p in found.programs if p.speedup and p.speedup.verdict == "slower")
+    return [
+        _card("plain", str(len(found.programs)), f"programs on {len(found.engines)} engines"),
+        _card("good" if not failures else "plain", f"{found.right} / {found.total}", "verdicts right"),
+        _card("bad" if failures else "good", str(failures), "failures, each listed below"),
+        _card("plain", _ratio_text(mean), f"geometric mean speed-up, {interval}"),
+        _card("bad" if slower else "good", str(slower), f"programs slower on {found.candidate}"),
+    ]
+
+
+def _card(tone: str, number: str, words: str) -> str:
+    """A summary card; the number is ready HTML."""
+    return f'<div class="card {tone}"><b>{number}</b><span>{escape(words)}</span></div>'
+
+
+def _row(cell: str, contents: Sequence[str]) -> str:
+    """A table row of ready HTML."""
+    return "<tr>" + "".join(f"<{cell}>{content}</{cell}>" for content in contents) + "</tr>"
+
+
+def _engine(spec: str) -> str:
+    return f"<code>{escape(spec)}</code>"
+
+
+def _verdicts_intro(found: Summary) -> str:
+    counts = ", ".join(f"{count} {kind}" for kind, count in found.counts.items())
+    return (
+        f"Each engine against {_engine(found.run['reference'])} on the same inputs (seed {found.run['seed']}): "
+        f"{escape(counts)}. <i>bitwise</i>: equal to the last bit; <i>within</i>: every element within the tolerance; "
+        "<b>†</b> ran a reduced program."
+    )
+
+
+def _verdict_row(program: Program, engines: Sequence[str]) -> str:
+    cells = "".join(f"<td>{_verdict_cell(program.verdicts.get(engine))}</td>" for engine in engines)
+    return f"<tr><th>{escape(program.name)}</th>{cells}</tr>"
+
+
+def _verdict_cell(verdict: Mapping[str, Any] | None) -> str:
+    if verdict is None:
+        return _NONE
+    kind = verdict["verdict"]
+    dagger = " †" if verdict["reduced"] else ""
+    ulp = verdict["max_ulp"]
+    detail = f"<small>up to {ulp:,.4g} ULP</small>" if kind not in ("bitwise",) and ulp is not None else ""
+    return f'<span class="v {_TONES.get(kind, "bad")}">{escape(kind)}</span>{dagger}{detail}'
+
+
+def _failures(found: Summary) -> str:
+    items = [_failure(program, verdict) for program in found.programs for verdict in program.failures]
+    if not items:
+        return ""
+    return f'<section id="failures"><h2>Failures</h2><div class="sheet">{"".join(items)}</div></section>'
+
+
+def _failure(program: Program, verdict: Mapping[str, Any]) -> str:
+    engine = verdict["engine"]
+    where = f" while in <code>{escape(verdict['stage'])}</code>" if verdict["stage"] else ""
+    head = f"{escape(program.name)} on {_engine(engine)}: {_verdict_cell(verdict)}{where}"
+    bundle = program.bundles.get(engine)
+    return f'<div class="failure"><h3>{head}</h3><pre>{escape(verdict["message"])}</pre>{_bundle(bundle)}</div>'
+
+
+def _bundle(bundle: Mapping[str, Any] | None) -> str:
+    if bundle is None:
+        return ""
+    path = escape(bundle["path"])
+    state = "it shows the failure again" if bundle["verified"] else f"not confirmed: {escape(bundle['message'])}"
+    return f'<p>Bundle <a href="{path}/manifest.json">{path}</a>, {state}: <code>xlabench replay {path}</code></p>'
+
+
+def _speedup_intro(found: Summary) -> str:
+    mean = found.geometric_mean
+    count = sum(1 for program in found.programs if program.speedup)
+    total = len(found.programs)
+    said = (
+        f"Geometric mean over {count} of {total} programs: <b>{_ratio_text(mean)}</b>" if mean else "Nothing was timed"
+    )
+    interval = f" (95% interval {mean.low:.2f} to {mean.high:.2f})" if mean else ""
+    return (
+        f"{said}{interval}: {_engine(found.baseline)} over {_engine(found.candidate)}. A program is called faster or "
+        "slower only when the whole interval lies more than 1% away from 1; slowdowns count in the mean as they are."
+    )
+
+
+def _timing_head(found: Summary) -> str:
+    names = [f"{_engine(found.baseline)}<br>µs per call", f"{_engine(found.candidate)}<br>µs per call"]
+    heads = "".join(f'<th class="n">{name}</th>' for name in [*names, "Speed-up<br>&times; (95% interval)"])
+    return f'<tr><th>Program</th>{heads}<th>Claim</th><th class="n">Samples</th><th>Doubts</th></tr>'
+
+
+def _timing_row(program: Program, found: Summary) -> str:
+    sides = [program.timed.get(engine) for engine in (found.baseline, found.candidate)]
+    cells = [f"{_micro(side.median_s)} ± {_micro(side.mad_s)}" if side else _DASH for side in sides]
+    ratio = program.speedup
+    cells.append(f"<b>{ratio.estimate:.2f}</b> ({ratio.low:.2f} to {ratio.high:.2f})" if ratio else _DASH)
+    numbers = "".join(f'<td class="n">{cell}</td>' for cell in cells)
+    samples = max((f"{side.samples} in {side.processes}" for side in sides if side), default=_DASH)
+    doubts = "".join(f"<small>{escape(doubt)}</small>" for doubt in program.doubts) or "none"
+    tail = f'<td>{_claim(ratio)}</td><td class="n">{samples}</td><td>{doubts if ratio else _DASH}</td>'
+    return f"<tr><th>{escape(program.name)}</th>{numbers}{tail}</tr>"
+
+
+def _claim(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return '<span class="v mute">not timed</span>'
+    return f'<span class="v {_RATIO_TONES.get(ratio.verdict, "mute")}">{ratio.verdict}</span>'
+
+
+def _micro(seconds: float) -> str:
+    micro = seconds * 1e6
+    return f"{micro:,.0f}" if micro >= 100 else f"{micro:.3g}"
+
+
+def _ratio_text(ratio: Ratio | None) -> str:
+    return f"{ratio.estimate:.2f}&times;" if ratio else _DASH
+
+
+def _reduced(found: Summary) -> str:
+    """Which engines ran a smaller program, and how much smaller."""
+    items = [
+        f"<li><code>{escape(program.name)}</code> on {_engine(engine)}: {escape(verdict['reduced'])}</li>"
+        for program in found.programs
+        for engine, verdict in program.verdicts.items()
+        if verdict["reduced"]
+    ]
+    if not items:
+        return ""
+    intro = "† These engines ran a program of the same structure with smaller shapes, and so did their reference."
+    listed = f'<div class="sheet"><ul>{"".join(items)}</ul></div>'
+    return f'<section id="reduced"><h2>Reduced programs</h2><p>{intro}</p>{listed}</section>'
+
+
+def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The environment as words and values, in reading order."""
+    environment = run["environment"]
+    memory = environment["memory_bytes"]
+    facts = [
+        ("CPU", environment["cpu"] or environment["machine"]),
+        ("CPU features", " ".join(environment["cpu_features"]) or "none known"),
+        ("Cores", f"{environment['usable_cores']} usable of {environment['cores']}"),
+        ("Memory", f"{memory / 2**30:.1f} GiB" if memory else "unknown"),
+        ("Frequency governor", environment["governor"] or "unknown"),
+        ("Load at the start", f"{environment['load_1m']:.2f} over one minute"),
+        ("System", environment["system"]),
+        ("Python", environment["python"]),
+        *sorted(environment["versions"].items()),
+        ("Commit", environment["commit"] or "unknown (installed copy)"),
+        ("Options", ", ".join(f"{key} = {value}" for key, value in sorted(run["options"].items()))),
+    ]
+    return [(key, str(value)) for key, value in facts]

@@ -1,0 +1,142 @@
+"""What a run came to: the numbers that the page, the chart and `results.json` show, computed once.
+
+The input is `Records.export`.  A speed-up compares the two engines that the run timed, baseline over candidate;
+programs without one (a failure, or nothing timed) are listed but count in no mean, and how many they are is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xlabench import stats
+from xlabench.results import RIGHT, VERDICTS
+from xlabench.stats import Ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The samples of one engine on one program, all processes together, in seconds per call."""
+
+    engine: str
+    median_s: float
+    mad_s: float
+    samples: int
+    processes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program of the suite with everything known about it."""
+
+    name: str
+    verdicts: Mapping[str, Mapping[str, Any]]
+    bundles: Mapping[str, Mapping[str, Any]]
+    timed: Mapping[str, Timed]
+    doubts: tuple[str, ...]
+    speedup: Ratio | None
+
+    @property
+    def failures(self) -> list[Mapping[str, Any]]:
+        """The verdicts that are not right."""
+        return [verdict for verdict in self.verdicts.values() if verdict["verdict"] not in RIGHT]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run as shown to people."""
+
+    run: Mapping[str, Any]
+    engines: tuple[str, ...]
+    baseline: str
+    candidate: str
+    programs: tuple[Program, ...]
+    counts: Mapping[str, int]  # by verdict class, best first, without the classes that do not occur
+    geometric_mean: Ratio | None
+
+    @property
+    def right(self) -> int:
+        """How many verdicts are right."""
+        return sum(count for verdict, count in self.counts.items() if verdict in RIGHT)
+
+    @property
+    def total(self) -> int:
+        """How many verdicts there are."""
+        return sum(self.counts.values())
+
+
+def summarise(exported: Mapping[str, Any]) -> Summary:
+    """Compute the summary of one exported run."""
+    run = exported["run"]
+    baseline, candidate = run["options"]["timed"]
+    programs = tuple(_program(case, baseline, candidate, run["seed"]) for case in exported["cases"])
+    found = Counter(verdict["verdict"] for program in programs for verdict in program.verdicts.values())
+    ratios = [program.speedup.estimate for program in programs if program.speedup]
+    return Summary(
+        run=run,
+        engines=tuple(run["engines"]),
+        baseline=baseline,
+        candidate=candidate,
+        programs=programs,
+        counts={verdict: found[verdict] for verdict in VERDICTS if found[verdict]},
+        geometric_mean=stats.geometric_mean_ratio(ratios, seed=run["seed"]) if ratios else None,
+    )
+
+
+def to_json(summary: Summary) -> dict[str, Any]:
+    """The derived numbers, to stand beside the records in `results.json`."""
+    return {
+        "verdicts": dict(summary.counts),
+        "baseline": summary.baseline,
+        "candidate": summary.candidate,
+        "geometric_mean_speedup": _ratio_json(summary.geometric_mean),
+        "speedups": {program.name: _ratio_json(program.speedup) for program in summary.programs},
+    }
+
+
+def _ratio_json(ratio: Ratio | None) -> dict[str, Any] | None:
+    if ratio is None:
+        return None
+    return {
+        "estimate": ratio.estimate,
+        "low": ratio.low,
+        "high": ratio.high,
+        "confidence": stats.CONFIDENCE,
+        "verdict": ratio.verdict,
+    }
+
+
+def _program(case: Mapping[str, Any], baseline: str, candidate: str, seed: int) -> Program:
+    by_engine: dict[str, list[Mapping[str, Any]]] = {}
+    for timing in case["timings"]:
+        by_engine.setdefault(timing["engine"], []).append(timing)
+    return Program(
+        name=case["name"],
+        verdicts={verdict["engine"]: verdict for verdict in case["verdicts"]},
+        bundles={bundle["engine"]: bundle for bundle in case["bundles"]},
+        timed={engine: _timed(engine, timings) for engine, timings in by_engine.items()},
+        doubts=_doubts(case["timings"]),
+        speedup=_speedup(by_engine.get(baseline, []), by_engine.get(candidate, []), seed),
+    )
+
+
+def _timed(engine: str, timings: Sequence[Mapping[str, Any]]) -> Timed:
+    samples = [sample for timing in timings for sample in timing["samples"]]
+    return Timed(engine, stats.median(samples), stats.mad(samples), len(samples), len(timings))
+
+
+def _speedup(baseline: Sequence[Mapping[str, Any]], candidate: Sequence[Mapping[str, Any]], seed: int) -> Ratio | None:
+    """Only processes that timed both sides count."""
+    sides = [{timing["process"]: timing["samples"] for timing in timings} for timings in (baseline, candidate)]
+    both = sorted(sides[0].keys() & sides[1].keys())
+    if not both:
+        return None
+    return stats.speedup(*([side[process] for process in both] for side in sides), seed=seed)
+
+
+def _doubts(timings: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Each doubt once, with the number of processes that had it."""
+    kinds = Counter((timing["engine"], kind) for timing in timings for kind, _ in timing["doubts"])
+    return tuple(f"{engine}: {kind} ({count}x)" for (engine, kind), count in sorted(kinds.items()))

@@ -1,0 +1,266 @@
+"""The memory of the harness: one SQLite file that holds every run, case, verdict, timing and bundle.
+
+Each record is a committed, synchronous transaction of its own, made as soon as there is something to say; so whatever
+kills the process, all but the case in flight is on disk.  A case without `finished_at` is such a one: `resume` forgets
+its records and the case is run again.  A failure is a record like any other.
+
+The file carries a schema version in `user_version`; a file of another version is refused, never altered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from xlabench.errors import BenchError
+
+SCHEMA_VERSION = 1
+
+VERDICTS = ("bitwise", "within", "undecided", "wrong", "flaky", "unsupported", "compile-error", "crash", "timeout")
+"""Every verdict class, best first; the rows of legends and counts."""
+RIGHT = frozenset({"bitwise", "within"})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One nightly: a suite on some engines with a seed, on a machine."""
+
+    suite: str
+    description: str
+    reference: str
+    engines: list[str]
+    seed: int
+    options: dict[str, Any]
+    environment: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One program of a run; `digest` is of its text and of the texts of its reduced variants."""
+
+    name: str
+    digest: str
+    instructions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one engine did with one case; `reduced` says why it ran a smaller program, if it did."""
+
+    engine: str
+    verdict: str
+    message: str = ""
+    stage: str = ""
+    reduced: str = ""
+    elements: int | None = None
+    mismatches: int | None = None
+    max_ulp: float | None = None
+    max_abs: float | None = None
+    max_rel: float | None = None
+    compile_s: float | None = None
+    run_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Samples of one engine in one process, in seconds per call; doubts are (kind, message) pairs."""
+
+    engine: str
+    process: int
+    calls: int
+    samples: list[float]
+    doubts: list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The repro bundle of one failure; the path is relative to the folder of the database."""
+
+    engine: str
+    path: str
+    verified: bool
+    message: str = ""
+
+
+_METADATA = sa.MetaData()
+_TYPES: Mapping[str, type[sa.types.TypeEngine[Any]]] = {
+    "str": sa.String,
+    "int": sa.Integer,
+    "float": sa.Float,
+    "bool": sa.Boolean,
+}
+
+
+def _columns(record: type) -> list[sa.Column[Any]]:
+    """A column for each field of the record; lists and mappings are kept as JSON."""
+    columns = []
+    for field in fields(record):
+        base, _, optional = str(field.type).partition(" | ")
+        columns.append(sa.Column(field.name, _TYPES.get(base, sa.JSON), nullable=bool(optional)))
+    return columns
+
+
+def _key() -> sa.Column[Any]:
+    return sa.Column("id", sa.Integer, primary_key=True)
+
+
+def _of_case(name: str, record: type, *unique: str) -> sa.Table:
+    """A table of records that belong to a case and go with it."""
+    owner = sa.Column("case_id", sa.ForeignKey("cases.id", ondelete="CASCADE"), nullable=False, index=True)
+    return sa.Table(name, _METADATA, _key(), owner, *_columns(record), sa.UniqueConstraint("case_id", *unique))
+
+
+_RUNS = sa.Table(
+    "runs",
+    _METADATA,
+    _key(),
+    *_columns(Run),
+    sa.Column("started_at", sa.String, nullable=False),
+    sa.Column("finished_at", sa.String),
+)
+_CASES = sa.Table(
+    "cases",
+    _METADATA,
+    _key(),
+    sa.Column("run_id", sa.ForeignKey("runs.id", ondelete="CASCADE"), nullable=False, index=True),
+    *_columns(Case),
+    sa.Column("started_at", sa.String, nullable=False),
+    sa.Column("finished_at", sa.String),
+    sa.UniqueConstraint("run_id", "name"),
+)
+_OF_CASE = {
+    Verdict: _of_case("verdicts", Verdict, "engine"),
+    Timing: _of_case("timings", Timing, "engine", "process"),
+    Bundle: _of_case("bundles", Bundle, "engine"),
+}
+
+
+class Records:
+    """An open database; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or make it; one that is not ours or of another version is an error."""
+        self._path = path
+        self._engine = sa.create_engine(f"sqlite:///{path}")
+        sa.event.listen(self._engine, "connect", _configure)
+        try:
+            with self._engine.begin() as connection:
+                _check_schema(connection, path)
+        except sa.exc.DatabaseError as error:
+            self._engine.dispose()
+            raise BenchError(f"{path}: not a usable result database ({error.orig}); give another folder") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine.dispose()
+
+    def start_run(self, run: Run) -> int:
+        """Record that a run begins; return its number."""
+        return self._insert(_RUNS, {**asdict(run), "started_at": _now()})
+
+    def finish_run(self, run_id: int) -> None:
+        """Record that nothing of the run is left to do."""
+        self._execute(sa.update(_RUNS).where(_RUNS.c.id == run_id).values(finished_at=_now()))
+
+    def start_case(self, run_id: int, case: Case) -> int:
+        """Record that a case begins; what an earlier, unfinished attempt left is forgotten."""
+        self._execute(
+            sa.delete(_CASES).where(
+                _CASES.c.run_id == run_id, _CASES.c.name == case.name, _CASES.c.finished_at.is_(None)
+            )
+        )
+        return self._insert(_CASES, {"run_id": run_id, **asdict(case), "started_at": _now()})
+
+    def add(self, case_id: int, record: Verdict | Timing | Bundle) -> None:
+        """Record one fact about a case."""
+        self._insert(_OF_CASE[type(record)], {"case_id": case_id, **asdict(record)})
+
+    def finish_case(self, case_id: int) -> None:
+        """Record that the case is complete; only then does `resume` skip it."""
+        self._execute(sa.update(_CASES).where(_CASES.c.id == case_id).values(finished_at=_now()))
+
+    def latest_run(self) -> tuple[int, Run, bool] | None:
+        """The number of the latest run, the run, and whether it was finished."""
+        with self._engine.connect() as connection:
+            row = connection.execute(sa.select(_RUNS).order_by(_RUNS.c.id.desc()).limit(1)).mappings().first()
+        if row is None:
+            return None
+        return row["id"], Run(**{field.name: row[field.name] for field in fields(Run)}), row["finished_at"] is not None
+
+    def finished_cases(self, run_id: int) -> dict[str, str]:
+        """The digests of the finished cases by name."""
+        query = sa.select(_CASES).where(_CASES.c.run_id == run_id, _CASES.c.finished_at.is_not(None))
+        with self._engine.connect() as connection:
+            return {row["name"]: row["digest"] for row in connection.execute(query).mappings()}
+
+    def export(self, run_id: int) -> dict[str, Any]:
+        """Everything recorded about a run, as JSON data; an unfinished case is left out."""
+        with self._engine.connect() as connection:
+            run = connection.execute(sa.select(_RUNS).where(_RUNS.c.id == run_id)).mappings().one()
+            query = sa.select(_CASES).where(_CASES.c.run_id == run_id, _CASES.c.finished_at.is_not(None))
+            cases = []
+            for case in connection.execute(query.order_by(_CASES.c.id)).mappings():
+                owned = {table.name: _owned(connection, table, case["id"]) for table in _OF_CASE.values()}
+                cases.append({**_without(case, "id", "run_id"), **owned})
+        return {"schema_version": SCHEMA_VERSION, "run": dict(run), "cases": cases}
+
+    def _insert(self, table: sa.Table, values: Mapping[str, Any]) -> int:
+        with self._engine.begin() as connection:
+            (key,) = connection.execute(sa.insert(table).values(**values)).inserted_primary_key or (None,)
+        assert isinstance(key, int)
+        return key
+
+    def _execute(self, statement: sa.Executable) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(statement)
+
+
+def to_json(exported: Mapping[str, Any]) -> str:
+    """The text of a JSON file: stable order, one ending newline, no value that JSON does not have."""
+    return json.dumps(exported, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _owned(connection: sa.Connection, table: sa.Table, case_id: int) -> list[dict[str, Any]]:
+    rows = connection.execute(sa.select(table).where(table.c.case_id == case_id).order_by(table.c.id)).mappings()
+    return [_without(row, "id", "case_id") for row in rows]
+
+
+def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in names}
+
+
+def _configure(connection: Any, _record: object) -> None:
+    """Every commit reaches the disk before it returns; what belongs to a case goes with it."""
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _check_schema(connection: sa.Connection, path: Path) -> None:
+    """Refuse a foreign file; mark a new one before its tables are made, so that a kill between the two does no harm."""
+    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    is_new = version == 0 and not sa.inspect(connection).get_table_names()
+    if version != SCHEMA_VERSION and not is_new:
+        raise BenchError(
+            f"{path}: result database of schema version {version}, this xlabench reads version {SCHEMA_VERSION}; "
+            "give another folder, or use the xlabench that wrote it"
+        )
+    if is_new:
+        connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    _METADATA.create_all(connection)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,125 @@
+"""The statistics every claim about speed rests on.
+
+The estimator of a speed-up is the ratio of lower quartiles: on a shared machine the upper half of the samples measures
+the neighbours, and of the estimators that keep an honest interval this one spreads least.  Its interval is a
+hierarchical bootstrap, processes first and then the rounds within each, because two processes differ by more than the
+samples inside either of them suggest.  Rounds are resampled jointly for both sides, as they were measured.
+
+All functions are pure: the same samples and seed give the same numbers, so a report can be written again to the byte.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats as scipy_stats
+
+Floats = npt.NDArray[np.float64]
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+RELEVANCE = 0.01  # a difference below one per cent is called none
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """An estimate with its confidence interval; as a speed-up, above 1 means that the candidate is faster."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """`faster`, `slower`, `same` or `unclear`; the first two only when the interval lies wholly on one side."""
+        slack = 1 + RELEVANCE
+        if self.low > slack:
+            return "faster"
+        if self.high < 1 / slack:
+            return "slower"
+        return "same" if 1 / slack <= self.low and self.high <= slack else "unclear"
+
+
+def median(samples: Sequence[float]) -> float:
+    """The middle value."""
+    return float(np.median(_array(samples)))
+
+
+def mad(samples: Sequence[float]) -> float:
+    """The median absolute deviation, scaled to estimate the standard deviation of normal noise."""
+    return float(scipy_stats.median_abs_deviation(_array(samples), scale="normal"))
+
+
+def lower_quartile(samples: Sequence[float]) -> float:
+    """The value a quarter of the samples lie below."""
+    return float(np.quantile(_array(samples), 0.25))
+
+
+def speedup(baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], *, seed: int = 0) -> Ratio:
+    """How many times faster the candidate is than the baseline.
+
+    Args:
+        baseline: seconds per call, one sequence for each process, one value for each round.
+        candidate: the same rounds of the same processes, measured interleaved with the baseline.
+        seed: of the bootstrap.
+    """
+    pairs = [(_array(a), _array(b)) for a, b in zip(baseline, candidate, strict=True)]
+    if not pairs or any(a.size != b.size for a, b in pairs):
+        raise ValueError("both sides need the same rounds of the same processes, at least one")
+    rng = np.random.default_rng(seed)
+    estimate = _quartile_ratio(*(np.concatenate(side)[None] for side in zip(*pairs, strict=True)))[0]
+    resampled = np.concatenate([_resample(pairs, rng) for _ in range(_outer(len(pairs)))])
+    low, high = np.quantile(resampled, _tails())
+    return Ratio(float(estimate), float(min(low, estimate)), float(max(high, estimate)))
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The mean of ratios; every value counts as it is, slowdowns included."""
+    return float(np.exp(np.mean(np.log(_array(values)))))
+
+
+def geometric_mean_ratio(values: Sequence[float], *, seed: int = 0) -> Ratio:
+    """The geometric mean with its interval by bootstrap over the values: how it depends on the choice of programs."""
+    logs = np.log(_array(values))
+    rng = np.random.default_rng(seed)
+    means = np.mean(logs[rng.integers(logs.size, size=(RESAMPLES, logs.size))], axis=1)
+    low, high = np.exp(np.quantile(means, _tails()))
+    return Ratio(math.exp(float(np.mean(logs))), float(low), float(high))
+
+
+def _array(samples: Sequence[float]) -> Floats:
+    array = np.asarray(samples, np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"needs a non-empty sequence of numbers, got shape {array.shape}")
+    return array
+
+
+def _tails() -> tuple[float, float]:
+    tail = (1 - CONFIDENCE) / 2
+    return tail, 1 - tail
+
+
+def _outer(processes: int) -> int:
+    """How often the processes are drawn anew; with one process there is nothing to draw."""
+    return 1 if processes == 1 else 200
+
+
+def _resample(pairs: Sequence[tuple[Floats, Floats]], rng: np.random.Generator) -> Floats:
+    """Ratios of one draw of processes, each with its rounds drawn anew many times over."""
+    inner = RESAMPLES // _outer(len(pairs))
+    columns: tuple[list[Floats], list[Floats]] = ([], [])
+    for chosen in rng.integers(len(pairs), size=len(pairs)):
+        rounds = pairs[chosen][0].size
+        draw = rng.integers(rounds, size=(inner, rounds))
+        for column, samples in zip(columns, pairs[chosen], strict=True):
+            column.append(samples[draw])
+    return _quartile_ratio(*(np.concatenate(column, axis=1) for column in columns))
+
+
+def _quartile_ratio(baseline: Floats, candidate: Floats) -> Floats:
+    ratio: Floats = np.quantile(baseline, 0.25, axis=1) / np.quantile(candidate, 0.25, axis=1)
+    return ratio

@@ -1,0 +1,198 @@
+"""A worker process that is watched: what kills or hangs it is a finding about a job, not the end of the run.
+
+The parent starts `python -m xlabench.worker`, writes one JSON request per line to its standard input and reads JSON
+answers from a pipe of their own, so that nothing a compiler prints can be taken for one.  A request names a job as
+`module:function`; the function takes the arguments and a callable to say which stage it is in.  Standard output and
+error go to a file, whose end is kept when the worker dies; `faulthandler` puts the Python stack of a crash there.
+
+The worker dies with its parent, however that ends, and a killed worker takes its whole session along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import importlib
+import json
+import os
+import resource
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+Say = Callable[[str], None]
+Job = Callable[[dict[str, Any], Say], dict[str, Any]]
+
+_LAST_OUTPUT = 4000
+_PR_SET_PDEATHSIG = 1
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended: `answered`, `raised`, `died` or `timeout`, and the last stage it said it was in."""
+
+    ending: str
+    stage: str = ""
+    value: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    message: str = ""
+    output: str = ""
+
+
+class Worker:
+    """A reusable worker; started when first needed and again after it died.  A context manager."""
+
+    def __init__(self, *, memory_bytes: int | None = None) -> None:
+        self._memory_bytes = memory_bytes
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output: IO[bytes] | None = None
+        self._answers = -1
+        self._pending = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def run(self, job: str, arguments: Mapping[str, Any], *, timeout_s: float) -> Outcome:
+        """Run one job to its end, whatever that is; a worker that died or hung is replaced for the next."""
+        process = self._started()
+        assert process.stdin is not None
+        stage = ""
+        deadline = time.monotonic() + timeout_s
+        try:
+            process.stdin.write(json.dumps({"job": job, "arguments": arguments}).encode() + b"\n")
+            process.stdin.flush()
+            while True:
+                line = self._read_line(deadline)
+                if line is None:
+                    return self._lost(Outcome("timeout", stage, message=f"no result after {timeout_s:g} s"))
+                answer = json.loads(line)
+                if "stage" not in answer:
+                    return Outcome(stage=stage, **answer)
+                stage = answer["stage"]
+        except (BrokenPipeError, EOFError):
+            return self._lost(Outcome("died", stage))
+
+    def stop(self) -> None:
+        """End the worker and all it started."""
+        if self._process is None:
+            return
+        self._kill()
+        os.close(self._answers)
+        assert self._output is not None
+        self._output.close()
+        self._process = None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            self._answers, theirs = os.pipe()
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+            self._pending = b""
+            path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "xlabench.worker", str(theirs), str(self._memory_bytes or 0), str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs],
+                start_new_session=True,
+                env={**os.environ, "PYTHONPATH": path},
+            )
+            os.close(theirs)
+        return self._process
+
+    def _read_line(self, deadline: float) -> bytes | None:
+        """The next line of the answers, or None when the time is up."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._answers, selectors.EVENT_READ)
+            while b"\n" not in self._pending:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    return None
+                chunk = os.read(self._answers, 1 << 16)
+                if not chunk:
+                    raise EOFError
+                self._pending += chunk
+        line, _, self._pending = self._pending.partition(b"\n")
+        return line
+
+    def _lost(self, outcome: Outcome) -> Outcome:
+        """Complete the outcome of a job that took the worker along, and clear the worker away."""
+        assert self._process is not None
+        assert self._output is not None
+        if outcome.ending == "died":
+            code = self._process.wait()
+            message = f"the process {_describe(code)}"
+        else:
+            message = outcome.message
+        self._kill()
+        size = self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, size - _LAST_OUTPUT))
+        output = self._output.read().decode(errors="replace")
+        self.stop()
+        return Outcome(outcome.ending, outcome.stage, message=message, output=output)
+
+    def _kill(self) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+
+
+def _describe(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit status {code}"
+    return f"was killed by {signal.Signals(-code).name}"
+
+
+def _serve(answers: IO[str]) -> None:
+    """Answer requests until the parent closes its end."""
+
+    def answer(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    for line in sys.stdin:
+        request = json.loads(line)
+        module, _, function = request["job"].partition(":")
+        try:
+            job: Job = getattr(importlib.import_module(module), function)
+            answer({"ending": "answered", "value": job(request["arguments"], lambda stage: answer({"stage": stage}))})
+        except Exception as error:  # noqa: BLE001 - this is the boundary: every error is an answer
+            names = [kind.__name__ for kind in type(error).__mro__]
+            output = traceback.format_exc()[-_LAST_OUTPUT:]
+            answer({"ending": "raised", "error": " ".join(names), "message": str(error), "output": output})
+
+
+def _main() -> None:
+    """Bind this process to its parent's life and to its memory limit, then serve."""
+    descriptor, memory_bytes, parent = map(int, sys.argv[1:])
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the line above
+        return
+    faulthandler.enable()
+    if memory_bytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    with os.fdopen(descriptor, "w", encoding="utf-8") as answers:
+        _serve(answers)
+
+
+if __name__ == "__main__":
+    _main()
