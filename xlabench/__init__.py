@@ -1,0 +1,20 @@
+"""Run HLO programs on compilers, compare, time, and keep the evidence.
+
+Importing this package costs nothing: what needs NumPy or a compiler is loaded by the function that needs it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xlabench.engines import Engine
+
+__all__ = ["engine"]
+
+
+def engine(spec: str) -> Engine:
+    """The engine that a spec such as `cpu`, `cpu:fusion=off` or `nvptx:sim` names."""
+    made: Engine = import_module("xlabench.engines").engine(spec)
+    return made
