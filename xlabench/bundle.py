@@ -1,0 +1,293 @@
+"""Repro bundles: a folder that shows a failure again, on any machine, for years.
+
+    module.hlo  inputs.npz  expected.npz  actual.npz  manifest.json  repro.py
+
+- The same failure gives the same bytes: no time, no path, no name of a machine.
+- A bundle may come from a stranger: nothing in it is unpickled or run by opening it, sizes are limited before anything
+  is read, files are what the manifest says (SHA-256), links are refused.  `repro.py` is for people; we never run it from
+  a bundle that we did not just write.
+- Types that `.npy` cannot say (bfloat16 and narrower) are stored as raw unsigned integers, their names in the manifest.
+- A bundle is replayed from a temporary folder in a fresh process before anybody is told of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import compiler
+from xlabench import environment
+from xlabench.differ import compare
+from xlabench.engines import build, engine, execute
+from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
+from xlabench.inputs import DTYPES, restore
+from xlabench.tolerance import Array, DType, TolerancePolicy, raw_bits
+from xlabench.worker import Worker
+
+FORMAT_VERSION = 1
+MAX_BYTES = 2 << 30
+_MAX_MANIFEST_BYTES = 1 << 20
+_ARRAY_FILES = ("inputs.npz", "expected.npz", "actual.npz")
+_FILES = ("module.hlo", *_ARRAY_FILES, "repro.py")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can say
+_ROOT = Path(__file__).resolve().parents[1]
+_ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
+
+_REPRO = '''"""Run this bundle again: exit status 0 if the bug is gone, 1 if it shows, 125 if that cannot be decided here.
+
+    python -m pip install xlabench && python repro.py
+"""
+
+import sys
+from pathlib import Path
+
+try:
+    from xlabench.cli import main
+except ModuleNotFoundError as error:
+    print(f"{error}; install it: python -m pip install xlabench", file=sys.stderr)
+    sys.exit(125)
+
+main(["replay", str(Path(__file__).resolve().parent)])
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a bundle keeps: a program, its inputs, what was expected and what came (nothing, if it crashed)."""
+
+    module_text: str
+    inputs: Sequence[Array]
+    expected: Sequence[Array]
+    actual: Sequence[Array]
+    engine: str
+    reference: str
+    seed: int | None
+    verdict: str
+    message: str
+    policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A bundle on disk; `verified` if a replay in a fresh process showed the failure, else the message says why not."""
+
+    path: Path
+    verified: bool
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of running a bundle again."""
+
+    verdict: str
+    message: str
+    recorded: str
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 if the bug is gone, 1 if it shows, 125 if that cannot be decided here."""
+        code = VERDICT_EXIT_CODES[self.verdict]
+        return code if code in (ExitCode.FINE, ExitCode.UNDECIDABLE) else ExitCode.WRONG
+
+
+def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
+    """Write a bundle and verify it; the folder appears whole or not at all, and replaces an older bundle."""
+    if folder.exists() and not (folder / "manifest.json").is_file():
+        raise BenchError(f"{folder}: exists and is not a bundle; give a new folder")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder.parent) as temporary:
+            draft = Path(temporary) / "bundle"
+            draft.mkdir()
+            for name, data in _contents(failure).items():
+                (draft / name).write_bytes(data)
+            message = _verify(draft, timeout_s)
+            if folder.exists():
+                folder.rename(Path(temporary) / "old")
+            draft.rename(folder)
+    except OSError as error:
+        raise BenchError(f"{folder}: cannot be written: {error.strerror or error}; give another folder") from error
+    return Saved(folder, not message, message)
+
+
+def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
+    """Read a bundle that nothing is known of; whatever is wrong with it is a `BenchError`."""
+    try:
+        manifest = _read_manifest(folder)
+        files = _read_files(folder, manifest["files"], max_bytes)
+        arrays = {name: _unpack(files[name], manifest["arrays"][name], max_bytes) for name in _ARRAY_FILES}
+        policy = TolerancePolicy(manifest["rtol"], manifest["atol"])
+        return Failure(
+            files["module.hlo"].decode(),
+            *(arrays[name] for name in _ARRAY_FILES),
+            manifest["engine"],
+            manifest["reference"],
+            manifest["seed"],
+            manifest["verdict"],
+            manifest["message"],
+            policy,
+        )
+    except OSError as error:
+        place = error.filename or folder
+        raise BenchError(f"{place}: cannot be read: {error.strerror}; give the folder of a bundle") from error
+    except (KeyError, TypeError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise BenchError(f"{folder}: not a whole bundle: {error}; get it again") from error
+
+
+def replay(folder: Path, *, timeout_s: float = 300.0) -> Replay:
+    """Run a bundle again in a worker process, so that a crash is an answer."""
+    recorded = load(folder).verdict
+    with Worker() as worker:
+        outcome = worker.run("xlabench.bundle:replay_job", {"folder": str(folder.resolve())}, timeout_s=timeout_s)
+    if outcome.ending == "answered":
+        return Replay(outcome.value["verdict"], outcome.value["message"], recorded)
+    if outcome.ending == "timeout":
+        return Replay("timeout", outcome.message, recorded)
+    return Replay("crash", f"{outcome.message}\n{outcome.output}".strip(), recorded)
+
+
+def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
+    """The worker's part of a replay."""
+    failure = load(Path(arguments["folder"]))
+    say("replay")
+    try:
+        module = compiler.parse(failure.module_text, filename="module.hlo")
+        subject = engine(failure.engine)
+        actual = execute(subject, build(subject, module), failure.inputs)
+    except Exception as error:
+        verdict = verdict_of(error)
+        if verdict is None:
+            raise
+        return {"verdict": verdict, "message": str(error)}
+    comparison = compare(failure.expected, actual, policy=failure.policy)
+    return {"verdict": str(comparison.agreement), "message": comparison.describe()}
+
+
+def _contents(failure: Failure) -> dict[str, bytes]:
+    arrays = dict(zip(_ARRAY_FILES, (failure.inputs, failure.expected, failure.actual), strict=True))
+    files = {"module.hlo": failure.module_text.encode(), "repro.py": _REPRO.encode()}
+    files |= {name: _pack(values) for name, values in arrays.items()}
+    machine = environment.capture().to_json()
+    manifest = {
+        "format": "xlabench-bundle",
+        "version": FORMAT_VERSION,
+        "engine": failure.engine,
+        "reference": failure.reference,
+        "seed": failure.seed,
+        "verdict": failure.verdict,
+        "message": failure.message,
+        "rtol": failure.policy.rtol,
+        "atol": failure.policy.atol,
+        "environment": {key: machine[key] for key in _ENVIRONMENT},
+        "arrays": {name: [np.asarray(value).dtype.name for value in values] for name, values in arrays.items()},
+        "files": {name: hashlib.sha256(files[name]).hexdigest() for name in _FILES},
+    }
+    files["manifest.json"] = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
+    return files
+
+
+def _verify(draft: Path, timeout_s: float) -> str:
+    """Replay a copy of the bundle as its receiver would; the empty string if the failure shows, else why not."""
+    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    with tempfile.TemporaryDirectory(prefix="replay-") as temporary:
+        copy = Path(temporary) / "bundle"
+        shutil.copytree(draft, copy)
+        try:
+            done = subprocess.run(
+                [sys.executable, "repro.py"],
+                cwd=copy,
+                env={**os.environ, "PYTHONPATH": path},
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"the replay did not end in {timeout_s:g} s"
+    if done.returncode == ExitCode.WRONG and "Traceback" not in done.stderr:
+        return ""
+    return f"the replay ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
+
+
+def _pack(arrays: Sequence[Array]) -> bytes:
+    """The bytes of an `.npz` file that depend on nothing but the arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for number, value in enumerate(arrays):
+            array = np.asarray(value)
+            stored = array if array.dtype.name in np.sctypeDict else raw_bits(array)
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.asarray(stored, order="C"), version=(1, 0), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"array_{number:04d}.npy", _EPOCH), member.getvalue())
+    return buffer.getvalue()
+
+
+def _unpack(data: bytes, dtypes: Sequence[str], max_bytes: int) -> list[Array]:
+    by_name = {dtype.name: dtype for dtype in DTYPES.values()}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > max_bytes:
+            raise ValueError(f"its arrays take more than the limit of {max_bytes:,} bytes")
+        if len(members) != len(dtypes):
+            raise ValueError(f"{len(members)} arrays, but the manifest lists {len(dtypes)}")
+        pairs = zip(members, dtypes, strict=True)
+        return [_read_array(archive.read(member), by_name[name]) for member, name in pairs]
+
+
+def _read_array(data: bytes, dtype: DType) -> Array:
+    """One `.npy` file; its header is believed only if as many bytes follow as it says."""
+    file = io.BytesIO(data)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array of an unknown .npy version")
+    shape, is_fortran, stored = np.lib.format.read_array_header_1_0(file)
+    rest = data[file.tell() :]
+    if stored.hasobject or is_fortran or math.prod(shape) * stored.itemsize != len(rest):
+        raise ValueError("an array that is not as long as its header says")
+    array = restore(np.frombuffer(rest, stored).reshape(shape), dtype)
+    if array.dtype != dtype:
+        raise ValueError(f"an array of {array.dtype}, but the manifest says {dtype}")
+    return array.copy()
+
+
+def _read_manifest(folder: Path) -> Mapping[str, Any]:
+    data = _read_limited(folder / "manifest.json", _MAX_MANIFEST_BYTES)
+    manifest: Mapping[str, Any] = json.loads(data)
+    if manifest.get("format") != "xlabench-bundle":
+        raise ValueError("manifest.json is not that of a bundle")
+    if manifest.get("version") != FORMAT_VERSION:
+        raise ValueError(f"format version {manifest.get('version')!r}, this xlabench reads version {FORMAT_VERSION}")
+    if manifest["verdict"] not in VERDICT_EXIT_CODES:
+        raise ValueError(f"unknown verdict {manifest['verdict']!r}")
+    return manifest
+
+
+def _read_files(folder: Path, digests: Mapping[str, str], max_bytes: int) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for name in _FILES:
+        files[name] = _read_limited(folder / name, max_bytes)
+        if hashlib.sha256(files[name]).hexdigest() != digests[name]:
+            raise ValueError(f"{name} is not the file that the manifest describes")
+    return files
+
+
+def _read_limited(path: Path, max_bytes: int) -> bytes:
+    if path.is_symlink():
+        raise ValueError(f"{path.name} is a link")
+    if path.stat().st_size > max_bytes:
+        raise ValueError(f"{path.name} is larger than the limit of {max_bytes:,} bytes")
+    return path.read_bytes()

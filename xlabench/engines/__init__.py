@@ -1,0 +1,70 @@
+"""What runs HLO: one adapter per engine, named by a spec (`xlabench.engines.spec`).
+
+An adapter's file is loaded when its engine is asked for, since each brings packages of its own that may not be there.
+`build` and `execute` say on which side of the line between the program and the engine a failure falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, cast
+
+from compiler import CompilerError, InputError, UnsupportedError
+from xlabench.engines.spec import Array, Engine, EngineModule, Program, normal_form, read_options, split_spec
+from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable
+
+__all__ = ["ENGINES", "Array", "Engine", "Program", "build", "engine", "execute"]
+
+ENGINES: Mapping[str, str] = {
+    "reference": "xlabench.engines.reference",
+    "cpu": "xlabench.engines.cpu",
+    "nvptx": "xlabench.engines.nvptx",
+    "xla": "xlabench.engines.xla",
+}
+"""The file of each engine, by the name that starts its spec."""
+
+_EXTRAS = {"jax": "peers", "jaxlib": "peers"}
+
+
+def engine(spec: str, *, dump_to: str = "") -> Engine:
+    """The engine that a spec names; it leaves its intermediate forms in `dump_to` if that is given."""
+    name, written = split_spec(spec)
+    if name not in ENGINES:
+        raise BenchError(f"engine {spec!r}: unknown engine {name!r}; known are: {', '.join(ENGINES)}")
+    module = _load(name)
+    options = read_options(spec, written, module)
+    return module.create(normal_form(name, written, module), options, dump_to=dump_to)
+
+
+def build(engine: Engine, module_or_text: Any) -> Program:
+    """Compile a program that is known to be valid, so that a refusal is the engine's failure."""
+    try:
+        return engine.compile(module_or_text)
+    except (UnsupportedError, InputError):
+        raise
+    except CompilerError as error:
+        raise CompileFailure(f"{engine.spec} failed to compile: {error}") from error
+
+
+def execute(engine: Engine, program: Program, inputs: Sequence[Array]) -> list[Array]:
+    """Run a program on inputs that are known to fit."""
+    try:
+        return program(*inputs)
+    except UnsupportedError:
+        raise
+    except CompilerError as error:
+        raise RunFailure(f"{engine.spec} failed while running: {error}") from error
+
+
+def _load(name: str) -> EngineModule:
+    try:
+        return cast("EngineModule", import_module(ENGINES[name]))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        extra = _EXTRAS[package]
+        raise Undecidable(
+            f"engine {name!r} needs the package {package}, which is not installed; pip install 'xlabench[{extra}]'"
+        ) from error

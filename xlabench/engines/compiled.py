@@ -1,0 +1,31 @@
+"""What the back ends of our own compiler share: options of a spec become `CompileOptions`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import compiler
+from compiler import CompileOptions
+from xlabench.engines.spec import FUEL, LEVEL, NAMES, SWITCH, Option, Program
+
+COMMON_OPTIONS: Mapping[str, Option] = {"fusion": SWITCH, "opt": LEVEL, "fuel": FUEL, "disable_passes": NAMES}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledEngine:
+    """One back end with one set of options; its programs are the compiler's executables."""
+
+    spec: str
+    backend: str
+    options: CompileOptions
+
+    def compile(self, module_or_text: Any) -> Program:
+        """Compile to an executable, which also offers its artifacts."""
+        return compiler.compile(module_or_text, backend=self.backend, options=self.options)
+
+
+def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to: str) -> CompiledEngine:
+    """The engine whose options are named as the fields of `CompileOptions` are."""
+    return CompiledEngine(spec, backend, CompileOptions(**options, dump_to=dump_to))

@@ -1,0 +1,17 @@
+"""The CPU back end: one native program per module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xlabench.engines.compiled import COMMON_OPTIONS, CompiledEngine, create_compiled
+from xlabench.engines.spec import THREADS, Option
+
+OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "threads": THREADS}
+DEVICES: tuple[str, ...] = ()
+
+
+def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> CompiledEngine:
+    """The CPU back end with these options."""
+    return create_compiled(spec, "cpu", options, dump_to)

@@ -1,0 +1,17 @@
+"""The NVPTX back end: on a GPU, in the simulator (`nvptx:sim`), or assembled only (`nvptx:ptxas`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xlabench.engines.compiled import COMMON_OPTIONS, CompiledEngine, create_compiled
+from xlabench.engines.spec import Option
+
+OPTIONS: Mapping[str, Option] = COMMON_OPTIONS
+DEVICES: tuple[str, ...] = ("sim", "ptxas")
+
+
+def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> CompiledEngine:
+    """The NVPTX back end with these options."""
+    return create_compiled(spec, "nvptx", options, dump_to)

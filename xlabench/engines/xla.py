@@ -1,0 +1,86 @@
+"""XLA:CPU itself through jaxlib; the only file that imports jax.
+
+jaxlib's client takes StableHLO, so HLO text goes through its converter first and XLA turns it back into HLO, as for any
+JAX program.  `fusion=off` disables the passes that XLA:CPU's own fusion consists of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NoReturn
+
+from jax import core
+from jax.errors import JaxRuntimeError
+from jaxlib import _hlo, _jax, xla_client
+
+import compiler
+from xlabench.engines.spec import SWITCH, Array, Option, Program, arrays_of
+from xlabench.errors import CompileFailure, RunFailure, Undecidable
+
+OPTIONS: Mapping[str, Option] = {"fusion": SWITCH}
+DEVICES: tuple[str, ...] = ("cpu",)
+
+_FUSION_PASSES = "fusion,cpu_multi_output_fusion"
+
+
+@dataclass(frozen=True, slots=True)
+class XlaEngine:
+    """XLA's CPU client with a set of options."""
+
+    spec: str
+    fusion: bool
+    dump_to: str
+
+    def compile(self, module_or_text: Any) -> Program:
+        """Convert, compile and load."""
+        text = module_or_text if isinstance(module_or_text, str) else compiler.to_text(module_or_text)
+        device = _client().local_devices()[0]
+        try:
+            module = _hlo.hlo_module_from_text(text)
+            stablehlo = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
+            executable = _client().compile_and_load(stablehlo, _jax.DeviceList((device,)), self._options())
+        except (JaxRuntimeError, ValueError) as error:
+            self._refuse(error)
+        sharding = _jax.SingleDeviceSharding(device)
+
+        def run(*inputs: Array) -> list[Array]:
+            placed = [_place(array, sharding, device) for array in inputs]
+            try:
+                results = executable.execute_sharded(placed).disassemble_into_single_device_arrays()
+                return arrays_of([result[0] for result in results])
+            except JaxRuntimeError as error:
+                raise RunFailure(f"{self.spec} failed while running: {error}") from error
+
+        return run
+
+    def _options(self) -> Any:
+        options = _jax.CompileOptions()
+        debug = options.executable_build_options.debug_options
+        if not self.fusion:
+            debug.xla_disable_hlo_passes = _FUSION_PASSES
+        if self.dump_to:
+            debug.xla_dump_to = self.dump_to
+        return options
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        """XLA starts its messages with a status: what it does not implement is no failure of the program."""
+        if "UNIMPLEMENTED" in str(error):
+            raise Undecidable(f"{self.spec}: {error}") from error
+        raise CompileFailure(f"{self.spec} failed to compile: {error}") from error
+
+
+def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> XlaEngine:
+    """XLA with these options."""
+    return XlaEngine(spec, options.get("fusion", True), dump_to)
+
+
+@cache
+def _client() -> Any:
+    return xla_client.make_cpu_client(asynchronous=False)
+
+
+def _place(array: Array, sharding: Any, device: Any) -> Any:
+    shape = core.ShapedArray(array.shape, array.dtype)
+    return _jax.batched_device_put(shape, sharding, [array], [device], enable_x64=True)

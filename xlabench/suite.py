@@ -1,0 +1,122 @@
+"""Suites of programs: a folder with `suite.toml`, `NAME.hlo` and recipes; or any folder of `.hlo` files.
+
+    name = "smoke"
+    description = "..."
+
+    [[program]]
+    name = "softmax_1k"
+    [program.reduced."nvptx:sim"]      # a smaller program of the same structure, for this engine
+    file = "softmax_1k.sim.hlo"
+    reason = "1024 rows of 1024 cut to 40 of 200"
+
+Suites that belong to the project lie in the package `suites` and go by their names.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from xlabench.errors import BenchError
+
+_MANIFEST = "suite.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The file that an engine runs for a program; `reduced` says how it was cut down, empty if it was not."""
+
+    path: Path
+    reduced: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteProgram:
+    """One program of a suite."""
+
+    name: str
+    path: Path
+    reduced: Mapping[str, Variant] = field(default_factory=dict)
+
+    def variant(self, engine: str) -> Variant:
+        """What an engine runs; a reduction for `nvptx:sim` holds for `nvptx:sim,opt=0` as well."""
+        matching = [spec for spec in self.reduced if f"{engine},".startswith(f"{spec},")]
+        return self.reduced[max(matching, key=len)] if matching else Variant(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Programs under a name."""
+
+    name: str
+    description: str
+    programs: tuple[SuiteProgram, ...]
+
+
+def known_suites() -> dict[str, Path]:
+    """The project's own suites by name."""
+    root = Path(str(files("suites")))
+    return {manifest.parent.name: manifest.parent for manifest in sorted(root.glob(f"*/{_MANIFEST}"))}
+
+
+def load_suite(name_or_path: str) -> Suite:
+    """A suite of the project by its name, or any folder by its path."""
+    folder = known_suites().get(name_or_path, Path(name_or_path))
+    if not folder.is_dir():
+        known = ", ".join(known_suites()) or "none"
+        raise BenchError(f"unknown suite {name_or_path!r}; known are: {known}; or give a folder of .hlo files")
+    if (folder / _MANIFEST).is_file():
+        return _from_manifest(folder / _MANIFEST)
+    paths = sorted(folder.glob("*.hlo"))
+    if not paths:
+        raise BenchError(f"{folder}: no {_MANIFEST} and no .hlo file; give a folder that has either")
+    programs = tuple(SuiteProgram(path.stem, path) for path in paths)
+    return Suite(folder.resolve().name, "", programs)
+
+
+def _from_manifest(path: Path) -> Suite:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BenchError(f"{path}: not TOML: {error}") from error
+    _check_keys(path, content, {"name", "description", "program"})
+    entries = content.get("program", [])
+    if not isinstance(entries, list) or not entries:
+        raise BenchError(f"{path}: no programs; add [[program]] with a name")
+    programs = tuple(_program(path, entry) for entry in entries)
+    names = [program.name for program in programs]
+    for name in names:
+        if names.count(name) > 1:
+            raise BenchError(f"{path}: program {name!r} stands there twice; remove one")
+    return Suite(str(content.get("name", path.parent.name)), str(content.get("description", "")), programs)
+
+
+def _program(manifest: Path, entry: Mapping[str, Any]) -> SuiteProgram:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        raise BenchError(f'{manifest}: a [[program]] without a name; add name = "..."')
+    _check_keys(manifest, entry, {"name", "file", "reduced"})
+    name = entry["name"]
+    reduced = {
+        spec: Variant(_file(manifest, name, cut.get("file", "")), str(cut.get("reason", "a smaller program")))
+        for spec, cut in entry.get("reduced", {}).items()
+    }
+    return SuiteProgram(name, _file(manifest, name, entry.get("file", f"{name}.hlo")), reduced)
+
+
+def _file(manifest: Path, program: str, name: str) -> Path:
+    path = manifest.parent / name
+    if not path.is_file():
+        raise BenchError(f"{manifest}: program {program!r}: there is no file {name!r} in the folder")
+    return path
+
+
+def _check_keys(manifest: Path, table: Mapping[str, Any], known: set[str]) -> None:
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise BenchError(f"{manifest}: unknown key {unknown[0]!r}; known are: {', '.join(sorted(known))}")
