@@ -1,0 +1,149 @@
+"""Recognising the computations that reductions are mostly given: one binary op on the two parameters.
+
+What is recognised is structure alone (which opcode, on which parameters); what to make of it is the caller's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.numbers import Array, narrow, widen
+from compiler.ir.opdef import Evaluator
+from compiler.ir.types import ElementType, Kind
+
+COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
+
+
+def binary_opcode(computation: Computation) -> str | None:
+    """The opcode of a computation that is one commutative op on its two parameters, else None."""
+    root = computation.root
+    if root.opcode not in COMMUTATIVE or len(computation.parameters) != 2:
+        return None
+    left, right = root.operands
+    if left is right or "parameter" not in (left.opcode, right.opcode) or left.opcode != right.opcode:
+        return None
+    return root.opcode
+
+
+def comparison(computation: Computation) -> tuple[int, str, str] | None:
+    """The key's number, direction and type where a computation compares one pair of parameters (2k, 2k + 1)."""
+    root = computation.root
+    if root.opcode != "compare" or any(operand.opcode != "parameter" for operand in root.operands):
+        return None
+    left, right = (_number(operand) for operand in root.operands)
+    if left // 2 != right // 2 or left == right:
+        return None
+    direction: str = root.attributes["direction"]
+    if left > right:
+        direction = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
+    return left // 2, direction, root.attributes.get("type", "")
+
+
+def _number(instruction: Instruction) -> int:
+    return instruction.parameter_number
+
+
+_UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+_PRED_UFUNCS: dict[str, np.ufunc] = {
+    "add": np.logical_or,
+    "multiply": np.logical_and,
+    "maximum": np.logical_or,
+    "minimum": np.logical_and,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.logical_xor,
+}
+
+
+def ufunc(computation: Computation, element_type: ElementType) -> np.ufunc | None:
+    """The NumPy function that a computation is on an element type, if it is one that NumPy can reduce by."""
+    opcode = binary_opcode(computation)
+    if opcode is None or element_type.kind is Kind.OPAQUE:
+        return None
+    if element_type.is_complex and opcode in ("maximum", "minimum"):
+        return None
+    return (_PRED_UFUNCS if element_type.kind is Kind.PRED else _UFUNCS)[opcode]
+
+
+def accumulator(function: np.ufunc, value: Array) -> np.dtype[np.generic]:
+    """The type that a reduction of a widened value accumulates in: sums and products of floats are rounded at the end."""
+    wide = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
+    return wide.get(value.dtype, value.dtype) if function in (np.add, np.multiply) else value.dtype
+
+
+_SEQUENTIAL = 128
+"""Up to this length an axis is folded from its start, as XLA:CPU does; beyond it, in a tree of adjacent pairs."""
+
+
+def reduce_last(
+    computation: Computation, values: Sequence[Array], inits: Sequence[Array], evaluator: Evaluator
+) -> tuple[Array, ...]:
+    """Reduce the last axis of each value by a computation of any kind, starting from the inits.
+
+    The order of operands is kept, so that only associativity is asked of the computation.
+    """
+    length = values[0].shape[-1]
+    outer = values[0].shape[:-1]
+    carried = tuple(np.broadcast_to(init, outer) for init in inits)
+    if length <= _SEQUENTIAL:
+        for index in range(length):
+            carried = apply(computation, carried, [value[..., index] for value in values], evaluator)
+        return carried
+    current = tuple(values)
+    while (length := current[0].shape[-1]) > 1:
+        even = length - length % 2
+        paired = apply(computation, [v[..., 0:even:2] for v in current], [v[..., 1:even:2] for v in current], evaluator)
+        rest = [v[..., even:] for v in current]
+        current = tuple(np.concatenate([p, r], axis=-1) for p, r in zip(paired, rest, strict=True))
+    return apply(computation, carried, [value[..., 0] for value in current], evaluator)
+
+
+def apply(
+    computation: Computation, left: Sequence[Array], right: Sequence[Array], evaluator: Evaluator
+) -> tuple[Array, ...]:
+    """Combine arrays element by element; the results have the arrays' common shape."""
+    result = evaluator.map(computation, [*left, *right])
+    results = result if isinstance(result, tuple) else (result,)
+    shape = np.broadcast_shapes(left[0].shape, right[0].shape)
+    return tuple(np.broadcast_to(value, shape) for value in results)
+
+
+def reduce_axes(
+    computation: Computation,
+    values: Sequence[Array],
+    inits: Sequence[Array],
+    axes: Sequence[int],
+    element_types: Sequence[ElementType],
+    evaluator: Evaluator,
+) -> tuple[Array, ...]:
+    """Reduce some axes of each value, by NumPy where it can, else by the computation; rounded once."""
+    function = ufunc(computation, element_types[0]) if len(values) == 1 else None
+    if function is not None:
+        value = widen(values[0], element_types[0], precise=False)
+        init = widen(inits[0], element_types[0], precise=False)
+        dtype = accumulator(function, value)
+        return (narrow(function.reduce(value, axis=tuple(axes), dtype=dtype, initial=init[()]), element_types[0]),)
+    kept = [axis for axis in range(values[0].ndim) if axis not in axes]
+    outer = [values[0].shape[axis] for axis in kept]
+    rows = [
+        value.transpose(*kept, *axes).reshape(*outer, -1) if value.size else _empty(value, outer, axes)
+        for value in values
+    ]
+    return reduce_last(computation, rows, inits, evaluator)
+
+
+def _empty(value: Array, outer: Sequence[int], axes: Sequence[int]) -> Array:
+    length = int(np.prod([value.shape[axis] for axis in axes], dtype=np.int64))
+    return np.empty((*outer, length), value.dtype)

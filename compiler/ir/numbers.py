@@ -1,0 +1,93 @@
+"""How values of narrow types are computed on: widened exactly, worked on, rounded or wrapped once at the end.
+
+Every op on bf16, f16 or an 8-bit float rounds exactly once.  The working type holds every value of the narrow one; the
+way back is `narrow`, which must not round twice on its way through f32 (ml_dtypes converts f64 to its types that way).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.types import F32, F64, ElementType, Kind
+
+Array = NDArray[Any]
+
+_F32 = np.dtype(np.float32)
+_F64 = np.dtype(np.float64)
+_C64 = np.dtype(np.complex64)
+_C128 = np.dtype(np.complex128)
+
+
+def widen(value: Array, element_type: ElementType, *, precise: bool) -> Array:
+    """The same numbers in a type NumPy computes in; `precise` asks for f64 (c128) where a result will be rounded."""
+    kind = element_type.kind
+    if kind is Kind.FLOAT:
+        target = _F64 if precise or element_type is F64 else _F32
+    elif kind is Kind.COMPLEX:
+        target = _C128 if precise else element_type.dtype
+    elif element_type.bits < 8 and element_type.is_integer:
+        target = np.dtype(np.int8 if kind is Kind.SIGNED else np.uint8)
+    else:
+        return value
+    return value if value.dtype == target else value.astype(target)
+
+
+def narrow(value: Any, element_type: ElementType) -> Array:
+    """The numbers in an element type: floats rounded once, integers wrapped to the type's width."""
+    array = np.asarray(value)
+    kind = element_type.kind
+    if element_type.is_integer and element_type.bits < 8:
+        return wrap(array, element_type)
+    if array.dtype == element_type.dtype:
+        return array
+    if kind is Kind.FLOAT and array.dtype == _F64 and element_type is not F32 and element_type.bits < 32:
+        array = array if element_type.dtype == np.float16 else _round_to_odd(array)
+    return array.astype(element_type.dtype)
+
+
+def _round_to_odd(value: Array) -> Array:
+    """f64 to f32 so that a second rounding to at most 22 bits gives what one rounding would have given."""
+    nearest = value.astype(_F32)
+    bits = nearest.view(np.uint32).copy()
+    back = nearest.astype(_F64)
+    inexact = (back != value) & np.isfinite(nearest)
+    # Where rounding went away from zero, step back to the truncated value; then set the lowest bit.
+    bits -= (inexact & (np.abs(back) > np.abs(value))).astype(np.uint32)
+    bits |= inexact.astype(np.uint32)
+    return bits.view(_F32)
+
+
+def wrap(value: Array, element_type: ElementType) -> Array:
+    """Integers modulo the width of a type narrower than a byte."""
+    if value.dtype.itemsize == 1 and value.dtype.kind not in "iu":
+        value = value.astype(np.int8)
+    unused = 8 - element_type.bits
+    signed = element_type.kind is Kind.SIGNED
+    byte = value.astype(np.int8 if signed else np.uint8)
+    wrapped = np.right_shift(np.left_shift(byte, unused), unused)
+    return np.asarray(wrapped).astype(element_type.dtype)
+
+
+def integer_bounds(element_type: ElementType) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    if element_type.kind is Kind.SIGNED:
+        return -(1 << (element_type.bits - 1)), (1 << (element_type.bits - 1)) - 1
+    return 0, (1 << element_type.bits) - 1
+
+
+def unsigned_bits(value: Array) -> Array:
+    """The bits of each element as an unsigned integer of the same width."""
+    return np.ascontiguousarray(value).view(f"u{value.dtype.itemsize}").reshape(value.shape)
+
+
+def total_order_key(value: Array, element_type: ElementType) -> Array:
+    """Unsigned integers in the order of the floats' bits: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+    bits = unsigned_bits(value)
+    width = element_type.bits
+    sign = bits.dtype.type(1 << (width - 1))
+    mask = bits.dtype.type((1 << width) - 1)
+    negative = (bits & sign) != 0
+    return np.where(negative, ~bits & mask, bits | sign)

@@ -1,0 +1,227 @@
+"""Elementwise ops from one type to another: convert, bitcast-convert, reduce-precision, and the parts of complex numbers.
+
+Floats become integers by truncation and saturate, NaN becoming 0; integers wrap; a number is true unless it is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from compiler.ir.elementwise import Row, kinds, same_shapes, same_types
+from compiler.ir.module import Instruction
+from compiler.ir.numbers import Array, integer_bounds, narrow, widen
+from compiler.ir.opdef import Evaluator, Op
+from compiler.ir.shape import ArrayShape, Shape
+from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
+from compiler.ir.types import C64, C128, F32, F64, U32, ElementType, Kind
+
+
+def convert(value: Array, source: ElementType, target: ElementType) -> Array:
+    """The same numbers in another type, as near as it has them."""
+    if source is target:
+        return value
+    if source.kind is Kind.COMPLEX and target.kind is not Kind.COMPLEX:
+        if target.kind is Kind.PRED:
+            return np.asarray(value != 0)
+        value, source = value.real, F32 if source is C64 else F64
+    wide = widen(value, source, precise=False)
+    if target.kind is Kind.PRED:
+        return np.asarray(wide != 0)
+    if target.is_integer:
+        return _saturate(wide, target) if source.is_float else narrow(_as_integer(wide, target), target)
+    if target.is_float and source.is_integer:
+        wide = wide.astype(target.dtype if target.bits >= 32 else np.float64)
+    return narrow(wide, target)
+
+
+def _as_integer(value: Array, target: ElementType) -> Array:
+    return value if target.bits < 8 and value.dtype.kind in "iu" else value.astype(_host_type(target))
+
+
+def _host_type(target: ElementType) -> np.dtype[np.generic]:
+    if target.bits < 8:
+        return np.dtype(np.int8 if target.kind is Kind.SIGNED else np.uint8)
+    return target.dtype
+
+
+def _saturate(value: Array, target: ElementType) -> Array:
+    low, high = integer_bounds(target)
+    host = _host_type(target)
+    truncated = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))
+    # 2^63 - 1 is no f64; everything from 2^63 up is above it.
+    above, below = truncated >= float(high + 1), truncated < float(low)
+    inside = np.where(above | below, 0, truncated).astype(host)
+    return narrow(np.where(above, host.type(high), np.where(below, host.type(low), inside)), target)
+
+
+def _infer_convert(instruction: Instruction) -> Shape:
+    source, target = operand(instruction, 0), stated_array(instruction)
+    require(dims_agree(source, target), f"convert keeps dimensions: {source} cannot become {target}")
+    for shape in (source, target):
+        require(shape.element_type.kind is not Kind.OPAQUE, f"convert takes numbers, not {shape.element_type}")
+    return ArrayShape(target.element_type, source.dims, source.dynamic)
+
+
+def _convert(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    return convert(values[0], instruction.operands[0].array.element_type, instruction.array.element_type)
+
+
+def _infer_bitcast_convert(instruction: Instruction) -> Shape:
+    source, target = operand(instruction, 0), stated_array(instruction)
+    have, want = source.element_type.bits, target.element_type.bits
+    complexes = {source.element_type.kind, target.element_type.kind} & {Kind.COMPLEX}
+    require(
+        not complexes or source.element_type is target.element_type,
+        f"bitcast-convert does not take complex numbers: {source} to {target}",
+    )
+    if have == want:
+        fits = dims_agree(source, target)
+    elif have < want:
+        fits = source.dims == (*target.dims, want // have)
+    else:
+        fits = target.dims == (*source.dims, have // want)
+    require(fits, f"bitcast-convert keeps all bits: {source} cannot become {target}")
+    return target
+
+
+def _bitcast_convert(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    source, target = instruction.operands[0].array.element_type, instruction.array.element_type
+    (value,) = values
+    if source.bits == target.bits:
+        if source.dtype.itemsize == target.dtype.itemsize:
+            return np.ascontiguousarray(value).view(target.dtype).reshape(value.shape)
+    return _regroup_bits(value, source, target)
+
+
+def _regroup_bits(value: Array, source: ElementType, target: ElementType) -> Array:
+    """Bits in memory order, the lowest of an element first, cut anew."""
+    raw = np.ascontiguousarray(value).view(np.uint8).reshape(*value.shape, source.dtype.itemsize)
+    bits = np.unpackbits(raw, axis=-1, bitorder="little")[..., : source.bits]
+    if source.bits < target.bits:
+        bits = bits.reshape(*value.shape[:-1], target.bits)
+    elif source.bits > target.bits:
+        bits = bits.reshape(*value.shape, source.bits // target.bits, target.bits)
+    packed = np.packbits(bits, axis=-1, bitorder="little")
+    if target.bits < 8:
+        # A narrow signed value is stored with its sign in the whole byte.
+        unused = np.uint8(8 - target.bits)
+        shifted = packed << unused
+        packed = (
+            (shifted.view(np.int8) >> unused.view(np.int8)).view(np.uint8) if _signed(target) else shifted >> unused
+        )
+    return np.ascontiguousarray(packed).view(target.dtype).reshape(packed.shape[:-1])
+
+
+def _signed(element_type: ElementType) -> bool:
+    return element_type.kind is Kind.SIGNED
+
+
+def _infer_reduce_precision(instruction: Instruction) -> Shape:
+    shape = operand(instruction, 0)
+    require(shape.element_type.is_float, f"reduce-precision takes floats, not {shape.element_type}")
+    exponent, mantissa = instruction.attributes["exponent_bits"], instruction.attributes["mantissa_bits"]
+    require(exponent >= 1, f"exponent_bits={exponent} must be at least 1")
+    require(mantissa >= 0, f"mantissa_bits={mantissa} must not be negative")
+    return ArrayShape(shape.element_type, shape.dims, shape.dynamic)
+
+
+def _reduce_precision(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    element_type = instruction.operands[0].array.element_type
+    exponent, mantissa = instruction.attributes["exponent_bits"], instruction.attributes["mantissa_bits"]
+    wide = widen(values[0], element_type, precise=False)
+    total = 52 if wide.dtype == np.float64 else 23
+    unsigned = np.uint64 if wide.dtype == np.float64 else np.uint32
+    bits = np.ascontiguousarray(wide).view(unsigned).reshape(wide.shape)
+    if mantissa < total:
+        dropped = unsigned(total - mantissa)
+        odd = (bits >> dropped) & unsigned(1)
+        half = (unsigned(1) << (dropped - unsigned(1))) - unsigned(1)
+        bits = (bits + half + odd) & ~((unsigned(1) << dropped) - unsigned(1))
+    rounded = bits.view(wide.dtype)
+    if exponent < (11 if total == 52 else 8):
+        bias = (1 << (exponent - 1)) - 1
+        size = np.abs(rounded)
+        zero = np.copysign(np.zeros_like(rounded), rounded)
+        infinity = np.copysign(np.full_like(rounded, np.inf), rounded)
+        rounded = np.where(size >= 2.0 ** (bias + 1), infinity, np.where(size < 2.0 ** (1 - bias), zero, rounded))
+    return narrow(np.where(np.isnan(wide), wide, rounded).astype(wide.dtype), element_type)
+
+
+def _part_type(element_type: ElementType) -> ElementType:
+    return {C64: F32, C128: F64}.get(element_type, element_type)
+
+
+def _zero(value: Array) -> Array:
+    return np.zeros_like(value)
+
+
+def _infer_complex(instruction: Instruction) -> Shape:
+    shapes = operands(instruction)
+    element_type = same_types(instruction, shapes)
+    require(element_type in (F32, F64), f"complex takes parts in f32 or f64, not {element_type}")
+    result = C64 if element_type is F32 else C128
+    return ArrayShape(result, same_shapes(instruction, shapes), merge_dynamic(shapes))
+
+
+def _complex(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    real, imaginary = np.broadcast_arrays(*values)
+    result = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
+    result.real, result.imag = real, imaginary
+    return result
+
+
+def _infer_stochastic_convert(instruction: Instruction) -> Shape:
+    value, random = operands(instruction)
+    target = stated_array(instruction)
+    require(value.element_type.is_float, f"stochastic-convert takes floats, not {value}")
+    require(random.element_type.kind is Kind.UNSIGNED, f"random bits must be unsigned integers, not {random}")
+    same_width = random.element_type.bits == value.element_type.bits
+    require(same_width, f"random bits {random} must be as wide as the floats {value}")
+    require(dims_agree(value, random), f"random bits {random} must have the dimensions of {value}")
+    require(dims_agree(value, target), f"stochastic-convert keeps dimensions: {value} cannot become {target}")
+    return ArrayShape(target.element_type, value.dims, merge_dynamic([value, random]))
+
+
+def _stochastic_convert(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    source, target = instruction.operands[0].array.element_type, instruction.array.element_type
+    value, random = values
+    if not target.is_integer:
+        return convert(value, source, target)
+    # As XLA's evaluator: up by one when the random bits fall below the fraction, in units of the bits' range.
+    wide = np.abs(widen(value, source, precise=True))
+    fraction = wide - np.trunc(wide)
+    threshold = np.trunc(fraction * 2.0**source.bits)
+    up = (fraction != 0) & (random.astype(np.float64) < threshold)
+    size = np.trunc(wide) + up
+    return _saturate(np.copysign(size, widen(value, source, precise=True)), target)
+
+
+OPS: dict[str, Op] = {
+    op.opcode: op
+    for op in (
+        Op("convert", (1, 1), _infer_convert, _convert, "The same numbers in another type.", elementwise=True),
+        Op("bitcast-convert", (1, 1), _infer_bitcast_convert, _bitcast_convert, "The same bits as another type."),
+        Op(
+            "reduce-precision",
+            (1, 1),
+            _infer_reduce_precision,
+            _reduce_precision,
+            "Round to fewer exponent and mantissa bits.",
+            required=("exponent_bits", "mantissa_bits"),
+            elementwise=True,
+        ),
+        Row("real", 1, "Real part.", kinds(real=np.array, complex_=np.real), result=_part_type).op(),
+        Row("imag", 1, "Imaginary part.", kinds(real=_zero, complex_=np.imag), result=_part_type).op(),
+        Op("complex", (2, 2), _infer_complex, _complex, "A complex number from its parts.", elementwise=True),
+        Op(
+            "stochastic-convert",
+            (2, 2),
+            _infer_stochastic_convert,
+            _stochastic_convert,
+            "Convert, rounding up with the chance that random bits give.",
+            elementwise=True,
+        ),
+    )
+}

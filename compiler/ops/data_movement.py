@@ -1,0 +1,357 @@
+"""Ops that place elements anew without computing: broadcast, reshape, transpose, pad, slice, concatenate and their kin.
+
+Values may be smaller than the shape says where dimensions are dynamic, so meanings follow the operands' actual sizes
+and take from the shape only what those do not tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from compiler.diagnostics import ShapeError
+from compiler.ir.attributes import PaddingDimension, SliceDimension
+from compiler.ir.module import Instruction
+from compiler.ir.numbers import Array, narrow
+from compiler.ir.opdef import Evaluator, Op
+from compiler.ir.shape import UNBOUNDED, ArrayShape, Shape
+from compiler.ir.shape_rules import (
+    agree,
+    dimension,
+    distinct_dimensions,
+    operand,
+    operands,
+    pick_dynamic,
+    require,
+    stated,
+    stated_array,
+)
+from compiler.ir.types import S32, Kind
+
+
+def _infer_broadcast(instruction: Instruction) -> Shape:
+    source, target = operand(instruction, 0), stated_array(instruction)
+    mapping = instruction.attributes.get("dimensions", ())
+    require(
+        source.element_type is target.element_type,
+        f"broadcast keeps the element type: {source} cannot become {target}",
+    )
+    require(len(mapping) == source.rank, f"dimensions={list(mapping)} must name one dimension for each of {source}")
+    distinct_dimensions(mapping, target.rank, "dimensions")
+    for index, place in enumerate(mapping):
+        fits = source.dims[index] == target.dims[place] or UNBOUNDED in (source.dims[index], target.dims[place])
+        require(fits, f"dimension {index} of {source} does not fit dimension {place} of {target}")
+    return target
+
+
+def _broadcast(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    (value,) = values
+    mapping = instruction.attributes.get("dimensions", ())
+    dims = list(instruction.array.dims)
+    for index, place in enumerate(mapping):
+        dims[place] = value.shape[index]
+    order = np.argsort(mapping, kind="stable") if mapping else ()
+    expanded = [1] * len(dims)
+    for place in mapping:
+        expanded[place] = dims[place]
+    return np.broadcast_to(value.transpose(tuple(order)).reshape(expanded), dims)
+
+
+def _infer_reshape(instruction: Instruction) -> Shape:
+    source, target = operand(instruction, 0), stated_array(instruction)
+    same = source.element_type is target.element_type
+    require(same, f"reshape keeps the element type: {source} cannot become {target}")
+    known = UNBOUNDED not in source.dims and UNBOUNDED not in target.dims
+    require(not known or source.size == target.size, f"reshape keeps the number of elements: {source} to {target}")
+    return target
+
+
+def _reshape(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    (value,) = values
+    shape = instruction.array
+    if value.size == shape.size:
+        return value.reshape(shape.dims)
+    return value.reshape(_actual_dims(value.size, shape))
+
+
+def _actual_dims(size: int, shape: ArrayShape) -> tuple[int, ...]:
+    """The dims of a value smaller than its bounds: the one dynamic dimension takes up what is missing."""
+    dynamic = [d for d, flag in enumerate(shape.dynamic) if flag]
+    if len(dynamic) != 1:
+        raise ShapeError(f"{size} elements do not tell the sizes of {shape}")
+    rest = math.prod(n for d, n in enumerate(shape.dims) if d != dynamic[0])
+    return tuple(size // rest if d == dynamic[0] else n for d, n in enumerate(shape.dims))
+
+
+def _infer_dynamic_reshape(instruction: Instruction) -> Shape:
+    source, target = operand(instruction, 0), stated_array(instruction)
+    require(
+        source.element_type is target.element_type,
+        f"dynamic-reshape keeps the element type: {source} cannot become {target}",
+    )
+    sizes = len(instruction.operands) - 1
+    require(sizes == target.rank, f"dynamic-reshape to {target} takes {target.rank} sizes, not {sizes}")
+    for index in range(1, sizes + 1):
+        size = operand(instruction, index)
+        require(size.element_type is S32 and not size.dims, f"operand {index} must be an s32 scalar, not {size}")
+    return target
+
+
+def _dynamic_reshape(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    value, *sizes = values
+    return value.reshape([int(size) for size in sizes])
+
+
+def _infer_transpose(instruction: Instruction) -> Shape:
+    source = operand(instruction, 0)
+    order = distinct_dimensions(instruction.attributes["dimensions"], source.rank, "dimensions")
+    require(len(order) == source.rank, f"dimensions={list(order)} must be a permutation of the dimensions of {source}")
+    return ArrayShape(source.element_type, tuple(source.dims[d] for d in order), pick_dynamic(source, order))
+
+
+def _transpose(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    return values[0].transpose(instruction.attributes["dimensions"])
+
+
+def _infer_reverse(instruction: Instruction) -> Shape:
+    source = operand(instruction, 0)
+    distinct_dimensions(instruction.attributes["dimensions"], source.rank, "dimensions")
+    return ArrayShape(source.element_type, source.dims, source.dynamic)
+
+
+def _reverse(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    return np.flip(values[0], instruction.attributes["dimensions"])
+
+
+def _infer_slice(instruction: Instruction) -> Shape:
+    source = operand(instruction, 0)
+    ranges: tuple[SliceDimension, ...] = instruction.attributes["slice"]
+    require(len(ranges) == source.rank, f"slice names {len(ranges)} ranges for {source}")
+    dims = []
+    for index, (part, size) in enumerate(zip(ranges, source.dims, strict=True)):
+        text = f"[{part.start}:{part.limit}:{part.stride}]"
+        inside = 0 <= part.start <= part.limit and (size == UNBOUNDED or part.limit <= size)
+        require(inside, f"slice {text} is outside of dimension {index} of {source}")
+        require(part.stride >= 1, f"the stride of slice {text} must be at least 1")
+        dims.append(-(-(part.limit - part.start) // part.stride))
+    return ArrayShape(source.element_type, tuple(dims), source.dynamic)
+
+
+def _slice(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    ranges: tuple[SliceDimension, ...] = instruction.attributes["slice"]
+    return values[0][tuple(slice(r.start, r.limit, r.stride) for r in ranges)]
+
+
+def padded_size(size: int, padding: PaddingDimension) -> int:
+    """The length of a dimension after padding."""
+    return padding.low + size + max(size - 1, 0) * padding.interior + padding.high
+
+
+def _infer_pad(instruction: Instruction) -> Shape:
+    source, value = operand(instruction, 0), operand(instruction, 1)
+    padding: tuple[PaddingDimension, ...] = instruction.attributes["padding"]
+    require(
+        not value.dims and value.element_type is source.element_type,
+        f"the padding value of {source} must be a scalar of its type, not {value}",
+    )
+    require(len(padding) == source.rank, f"padding names {len(padding)} dimensions for {source}")
+    dims = []
+    for index, (part, size) in enumerate(zip(padding, source.dims, strict=True)):
+        require(part.interior >= 0, f"interior padding {part.interior} of dimension {index} must not be negative")
+        padded = UNBOUNDED if size == UNBOUNDED else padded_size(size, part)
+        require(padded >= 0 or size == UNBOUNDED, f"padding leaves {padded} elements in dimension {index} of {source}")
+        dims.append(padded)
+    return ArrayShape(source.element_type, tuple(dims), source.dynamic)
+
+
+def _pad(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    value, filler = values
+    padding: tuple[PaddingDimension, ...] = instruction.attributes["padding"]
+    result = np.full([padded_size(n, p) for n, p in zip(value.shape, padding, strict=True)], filler, value.dtype)
+    into, out_of = [], []
+    for size, part in zip(value.shape, padding, strict=True):
+        step = part.interior + 1
+        # Elements that negative padding cuts off: those before 0, and those at or beyond the end.
+        first = max(0, -(part.low // step)) if part.low < 0 else 0
+        end = padded_size(size, part)
+        last = min(size, max(first, -((part.low - end) // step)))
+        into.append(slice(part.low + first * step, part.low + first * step + (last - first) * step, step))
+        out_of.append(slice(first, last))
+    target = result[tuple(into)]
+    target[...] = value[tuple(out_of)][tuple(slice(0, n) for n in target.shape)]
+    return result
+
+
+def _infer_concatenate(instruction: Instruction) -> Shape:
+    shapes = operands(instruction)
+    dimensions = instruction.attributes["dimensions"]
+    require(len(dimensions) == 1, f"concatenate takes one dimension, not {list(dimensions)}")
+    first = shapes[0]
+    along = dimension(dimensions[0], first.rank, "dimensions")
+    for index, shape in enumerate(shapes[1:], 1):
+        same = shape.rank == first.rank and shape.element_type is first.element_type
+        same = same and all(
+            a == b or d == along or UNBOUNDED in (a, b)
+            for d, (a, b) in enumerate(zip(first.dims, shape.dims, strict=True))
+        )
+        require(same, f"operands 0 and {index} differ outside of dimension {along}: {first} and {shape}")
+    sizes = [shape.dims[along] for shape in shapes]
+    total = UNBOUNDED if UNBOUNDED in sizes else sum(sizes)
+    flags = tuple(any(s.dynamic[d] for s in shapes if s.dynamic) for d in range(first.rank))
+    dims = (*first.dims[:along], total, *first.dims[along + 1 :])
+    return ArrayShape(first.element_type, dims, flags if any(flags) else ())
+
+
+def _concatenate(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    return np.concatenate(values, axis=instruction.attributes["dimensions"][0])
+
+
+def _infer_iota(instruction: Instruction) -> Shape:
+    target = stated_array(instruction)
+    require(target.element_type.kind not in (Kind.PRED, Kind.OPAQUE), f"iota counts in numbers, not {target}")
+    dimension(instruction.attributes["iota_dimension"], target.rank, "iota_dimension")
+    return target
+
+
+def _iota(instruction: Instruction, _: Sequence[Array], __: Evaluator) -> Array:
+    shape = instruction.array
+    along = instruction.attributes["iota_dimension"]
+    wide = np.float64 if shape.element_type.is_float or shape.element_type.is_complex else np.int64
+    numbers = np.arange(shape.dims[along], dtype=wide)
+    counted = narrow(numbers, shape.element_type) if shape.element_type.bits < 8 else numbers
+    column = counted.astype(shape.element_type.dtype).reshape([-1 if d == along else 1 for d in range(shape.rank)])
+    return np.broadcast_to(column, shape.dims)
+
+
+def _infer_same(instruction: Instruction) -> Shape:
+    return instruction.operands[0].shape
+
+
+def _same(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    return values[0]
+
+
+def _infer_bitcast(instruction: Instruction) -> Shape:
+    source, target = operand(instruction, 0), stated_array(instruction)
+    have, want = source.size * source.element_type.bits, target.size * target.element_type.bits
+    require(have == want, f"bitcast keeps all bits: {source} has {have}, {target} {want}")
+    return target
+
+
+def _bitcast(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    """The bytes as they lie in memory, by the layouts, read as the other shape."""
+    source, target = instruction.operands[0].array, instruction.array
+    (value,) = values
+    order = source.layout.minor_to_major[::-1] if source.layout else tuple(range(source.rank))
+    flat = np.ascontiguousarray(value.transpose(order)).reshape(-1).view(target.element_type.dtype)
+    order = target.layout.minor_to_major[::-1] if target.layout else tuple(range(target.rank))
+    physical = flat.reshape([target.dims[d] for d in order])
+    return physical.transpose(np.argsort(order, kind="stable") if order else ())
+
+
+def _infer_get_dimension_size(instruction: Instruction) -> Shape:
+    source = operand(instruction, 0)
+    _one_dimension(instruction, source)
+    return ArrayShape(S32, ())
+
+
+def _get_dimension_size(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    return np.array(values[0].shape[instruction.attributes["dimensions"][0]], np.int32)
+
+
+def _infer_set_dimension_size(instruction: Instruction) -> Shape:
+    source, size = operand(instruction, 0), operand(instruction, 1)
+    along = _one_dimension(instruction, source)
+    require(size.element_type is S32 and not size.dims, f"the size must be an s32 scalar, not {size}")
+    flags = list(source.dynamic or (False,) * source.rank)
+    flags[along] = True
+    inferred = ArrayShape(source.element_type, source.dims, tuple(flags))
+    shape = instruction.shape
+    # A dimension set to its full size is static again; the instruction says which it is.
+    return (
+        stated(instruction) if isinstance(shape, ArrayShape) and agree_or_unstated(instruction, inferred) else inferred
+    )
+
+
+def agree_or_unstated(instruction: Instruction, inferred: ArrayShape) -> bool:
+    """Whether the instruction states a shape that the inferred one agrees with."""
+    try:
+        return agree(stated(instruction), inferred)
+    except ShapeError:
+        return False
+
+
+def _set_dimension_size(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    value, size = values
+    along = instruction.attributes["dimensions"][0]
+    wanted, bound = int(size), instruction.array.dims[along]
+    if wanted > value.shape[along]:
+        # Growing back within the bound uncovers elements whose value the language leaves open; zeros are one choice.
+        grown = np.zeros((*value.shape[:along], min(wanted, bound), *value.shape[along + 1 :]), value.dtype)
+        grown[tuple(slice(0, n) for n in value.shape)] = value
+        return grown
+    return value[(slice(None),) * along + (slice(0, max(wanted, 0)),)]
+
+
+def _one_dimension(instruction: Instruction, source: ArrayShape) -> int:
+    dimensions = instruction.attributes["dimensions"]
+    require(len(dimensions) == 1, f"{instruction.opcode} takes one dimension, not {list(dimensions)}")
+    return dimension(dimensions[0], source.rank, "dimensions")
+
+
+_ONE = ("dimensions",)
+
+OPS: dict[str, Op] = {
+    op.opcode: op
+    for op in (
+        Op("broadcast", (1, 1), _infer_broadcast, _broadcast, "Repeat along new dimensions.", optional=_ONE),
+        Op(
+            "reshape",
+            (1, 1),
+            _infer_reshape,
+            _reshape,
+            "The same elements, in row-major order, under other dimensions.",
+            optional=("inferred_dimension",),
+        ),
+        Op(
+            "dynamic-reshape",
+            (1, None),
+            _infer_dynamic_reshape,
+            _dynamic_reshape,
+            "Reshape to sizes known at run time.",
+        ),
+        Op("transpose", (1, 1), _infer_transpose, _transpose, "Permute the dimensions.", required=_ONE),
+        Op("reverse", (1, 1), _infer_reverse, _reverse, "Reverse the order along some dimensions.", required=_ONE),
+        Op("slice", (1, 1), _infer_slice, _slice, "Every stride-th element of a range.", required=("slice",)),
+        Op("pad", (2, 2), _infer_pad, _pad, "Pad at the edges and between elements.", required=("padding",)),
+        Op("concatenate", (1, None), _infer_concatenate, _concatenate, "Join along a dimension.", required=_ONE),
+        Op("iota", (0, 0), _infer_iota, _iota, "Count along a dimension from 0.", required=("iota_dimension",)),
+        Op("copy", (1, 1), _infer_same, _same, "The same value in memory of its own.", elementwise=True),
+        Op(
+            "bitcast",
+            (1, 1),
+            _infer_bitcast,
+            _bitcast,
+            "The same memory read as another shape.",
+            optional=("dimensions",),
+        ),
+        Op(
+            "get-dimension-size",
+            (1, 1),
+            _infer_get_dimension_size,
+            _get_dimension_size,
+            "The actual size of a dimension.",
+            required=_ONE,
+        ),
+        Op(
+            "set-dimension-size",
+            (2, 2),
+            _infer_set_dimension_size,
+            _set_dimension_size,
+            "Give a dimension an actual size below its bound.",
+            required=_ONE,
+        ),
+    )
+}

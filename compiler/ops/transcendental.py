@@ -1,0 +1,111 @@
+"""Elementwise functions that are computed in f64 and rounded once, which is correct to well within one unit for f32.
+
+f64 itself is as good as NumPy's functions.  erf has no NumPy function; the C library's, element by element, is the one
+loop here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from compiler.ir.elementwise import Row, kinds
+from compiler.ir.numbers import Array
+from compiler.ir.opdef import Op
+
+_erf_object = np.frompyfunc(math.erf, 1, 1)
+
+
+def _erf(value: Array) -> Array:
+    return np.asarray(_erf_object(value), dtype=np.float64)
+
+
+def _logistic(value: Array) -> Array:
+    # With the exponential of a negative number neither side overflows.
+    decay = np.exp(-np.abs(value))
+    return np.where(value >= 0, 1.0, decay) / (1.0 + decay) + np.where(np.isnan(value), value, 0.0)
+
+
+def _logistic_complex(value: Array) -> Array:
+    return 1.0 / (1.0 + np.exp(-value))
+
+
+def _rsqrt(value: Array) -> Array:
+    return 1.0 / np.sqrt(value)
+
+
+def _expm1_complex(value: Array) -> Array:
+    # exp(x)(cos y) - 1 = expm1(x) cos(y) - 2 sin(y/2)^2 keeps the digits that a subtraction of 1 would lose.
+    x, y = value.real, value.imag
+    result = np.empty(value.shape, value.dtype)
+    half = np.sin(y / 2)
+    result.real = np.where(y == 0, np.expm1(x), np.expm1(x) * np.cos(y) - 2 * half * half)
+    result.imag = np.where(y == 0, y, np.exp(x) * np.sin(y))
+    return result
+
+
+def _log1p_complex(value: Array) -> Array:
+    # log|1+z| = log1p(x(2 + x) + y^2) / 2 keeps the digits that an addition of 1 would lose.
+    x, y = value.real, value.imag
+    result = np.empty(value.shape, value.dtype)
+    small = np.abs(x) + np.abs(y) < 0.5
+    result.real = np.where(small, np.log1p(x * (2 + x) + y * y) / 2, np.log(np.hypot(1 + x, y)))
+    result.imag = np.arctan2(y, 1 + x)
+    return result
+
+
+def _cbrt_complex(value: Array) -> Array:
+    return np.power(value, 1 / 3)
+
+
+def _atan2_complex(y: Array, x: Array) -> Array:
+    # -i log((x + iy) / sqrt(x^2 + y^2))
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+
+
+def _tanh_complex(value: Array) -> Array:
+    return np.tanh(value)
+
+
+_ROWS = (
+    Row("exponential", 1, "e to the power.", kinds(real=np.exp, complex_=np.exp), precise=True),
+    Row("exponential-minus-one", 1, "e^x - 1.", kinds(real=np.expm1, complex_=_expm1_complex), precise=True),
+    Row("log", 1, "Natural logarithm.", kinds(real=np.log, complex_=np.log), precise=True),
+    Row("log-plus-one", 1, "log(1 + x).", kinds(real=np.log1p, complex_=_log1p_complex), precise=True),
+    Row("logistic", 1, "1 / (1 + e^-x).", kinds(real=_logistic, complex_=_logistic_complex), precise=True),
+    Row("sqrt", 1, "Square root.", kinds(real=np.sqrt, complex_=np.sqrt), precise=True),
+    Row("rsqrt", 1, "1 / sqrt(x).", kinds(real=_rsqrt, complex_=_rsqrt), precise=True),
+    Row("cbrt", 1, "Cube root.", kinds(real=np.cbrt, complex_=_cbrt_complex), precise=True),
+    Row("sine", 1, "Sine.", kinds(real=np.sin, complex_=np.sin), precise=True),
+    Row("cosine", 1, "Cosine.", kinds(real=np.cos, complex_=np.cos), precise=True),
+    Row("tan", 1, "Tangent.", kinds(real=np.tan, complex_=np.tan), precise=True),
+    Row("asin", 1, "Arc sine.", kinds(real=np.arcsin, complex_=np.arcsin), precise=True),
+    Row("acos", 1, "Arc cosine.", kinds(real=np.arccos, complex_=np.arccos), precise=True),
+    Row("sinh", 1, "Hyperbolic sine.", kinds(real=np.sinh, complex_=np.sinh), precise=True),
+    Row("cosh", 1, "Hyperbolic cosine.", kinds(real=np.cosh, complex_=np.cosh), precise=True),
+    Row("tanh", 1, "Hyperbolic tangent.", kinds(real=np.tanh, complex_=_tanh_complex), precise=True),
+    Row("asinh", 1, "Inverse hyperbolic sine.", kinds(real=np.arcsinh, complex_=np.arcsinh), precise=True),
+    Row("acosh", 1, "Inverse hyperbolic cosine.", kinds(real=np.arccosh, complex_=np.arccosh), precise=True),
+    Row("atanh", 1, "Inverse hyperbolic tangent.", kinds(real=np.arctanh, complex_=np.arctanh), precise=True),
+    Row("erf", 1, "Error function.", kinds(real=_erf), precise=True),
+    Row(
+        "atan2",
+        2,
+        "The angle of the point (second, first).",
+        kinds(real=np.arctan2, complex_=_atan2_complex),
+        precise=True,
+    ),
+)
+
+_WITHOUT_ACCURACY = ("atan2",)
+
+
+def _with_accuracy(row: Row) -> Row:
+    """The row of a function whose accuracy can be asked for, as XLA lets all but atan2."""
+    if row.opcode in _WITHOUT_ACCURACY:
+        return row
+    return Row(row.opcode, row.arity, row.doc, row.meaning, precise=row.precise, optional=("result_accuracy",))
+
+
+OPS: dict[str, Op] = {row.opcode: _with_accuracy(row).op() for row in _ROWS}
