@@ -1,0 +1,157 @@
+"""The innermost loop of a matrix product: one register tile over a block of k.
+
+Each variant is a function of its own, shared by every place that needs it and never inlined, because LLVM's time goes
+where the vector instructions are.  All strides are constants, so that an address is one register and an offset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.gemm_plan import ELEMENT_BYTES
+from compiler.codegen.llvm_ir import (
+    FLOAT_TYPES,
+    I1,
+    I32,
+    I64,
+    PTR,
+    Builder,
+    Module,
+    Value,
+    element_of,
+    integer,
+    vector_type,
+    zero,
+)
+
+_ATTRIBUTES = "noinline nounwind"
+
+
+def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
+    """`left * right + total`, fused where the target can; integers wrap."""
+    element = element_of(left.type)
+    if element not in FLOAT_TYPES:
+        return b.binary("add", total, b.binary("mul", left, right))
+    return b.intrinsic(f"fmuladd.{_mangled(left.type)}", [left, right, total])
+
+
+def keep_rolled(module: Module) -> str:
+    """Loop metadata that forbids unrolling, which the bodies here do not need and compile time does not like."""
+    property_ = module.metadata('!{!"llvm.loop.unroll.disable"}')
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {property_}}}')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A register tile of `rows` x `columns`, and the constant strides (in elements) of what it reads and writes.
+
+    The columns are covered by vectors of `lanes`; where they end within a vector, `partial_load` and `partial_store`
+    say whether the lanes behind the end may not be touched in the right factor and in the result.
+    """
+
+    type: str
+    lanes: int
+    rows: int
+    columns: int
+    lhs_row: int
+    lhs_step: int
+    rhs_step: int
+    out_row: int
+    partial_load: bool
+    partial_store: bool
+    accumulates: bool
+
+    @property
+    def vectors(self) -> int:
+        """Vectors that cover the columns."""
+        return -(-self.columns // self.lanes)
+
+    @property
+    def vector(self) -> str:
+        """The type of one of them."""
+        return vector_type(self.type, self.lanes)
+
+    def mask(self, vector: int) -> Value | None:
+        """The lanes of a vector that lie within the tile, None for all of them."""
+        inside = self.columns - vector * self.lanes
+        return None if inside >= self.lanes else _mask(inside, self.lanes)
+
+
+def _mask(inside: int, lanes: int) -> Value:
+    bits = ", ".join(f"i1 {'true' if lane < inside else 'false'}" for lane in range(lanes))
+    return Value(vector_type(I1, lanes), f"<{bits}>")
+
+
+def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
+    """`void NAME(ptr lhs, ptr rhs, ptr out, i64 depth, i1 accumulate)`: one register tile over `depth` >= 1 steps.
+
+    With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.
+    """
+    parameters = [
+        *((f"{PTR} noalias readonly", "lhs"), (f"{PTR} noalias readonly", "rhs")),
+        *((f"{PTR} noalias", "out"), (I64, "depth"), (I1, "accumulate")),
+    ]
+    function = module.function(name, "void", parameters, linkage="internal", attributes=_ATTRIBUTES)
+    lhs, rhs, out, depth, accumulate = function.arguments
+    b = Builder(function)
+    totals = _initial(b, tile, out, accumulate)
+    with b.loop(integer(0), depth, carried=totals, name="depth", nonempty=True, metadata=keep_rolled(module)) as loop:
+        left = b.gep(tile.type, lhs, b.mul(loop.index, integer(tile.lhs_step)))
+        right = b.gep(tile.type, rhs, b.mul(loop.index, integer(tile.rhs_step)))
+        factors = [_load(b, tile, right, 0, v, masked=tile.partial_load) for v in range(tile.vectors)]
+        sums: list[Value] = []
+        for row in range(tile.rows):
+            element = b.load(tile.type, b.gep(tile.type, left, integer(row * tile.lhs_row)))
+            spread = b.broadcast(element, tile.lanes)
+            held = loop.carried[row * tile.vectors : (row + 1) * tile.vectors]
+            sums += [multiply_add(b, spread, factor, total) for factor, total in zip(factors, held, strict=True)]
+        loop.carry(*sums)
+    for position, total in enumerate(loop.results):
+        _store(b, tile, out, *divmod(position, tile.vectors), total)
+    b.ret()
+    return Value(PTR, f"@{name}")
+
+
+def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Value]:
+    count = tile.rows * tile.vectors
+    if not tile.accumulates:
+        return [zero(tile.vector)] * count
+    entry, resume, start = b.block, b.new_label("resume"), b.new_label("start")
+    b.branch_if(accumulate, resume, start)
+    b.begin(resume)
+    loaded = [
+        _load(b, tile, out, row * tile.out_row, vector, masked=tile.partial_store)
+        for row in range(tile.rows)
+        for vector in range(tile.vectors)
+    ]
+    b.branch(start)
+    b.begin(start)
+    return [b.phi(tile.vector, [(value, resume), (zero(tile.vector), entry)]) for value in loaded]
+
+
+def _load(b: Builder, tile: Tile, base: Value, offset: int, vector: int, *, masked: bool) -> Value:
+    address = b.gep(tile.type, base, integer(offset + vector * tile.lanes))
+    mask = tile.mask(vector) if masked else None
+    if mask is None:
+        return b.load(tile.vector, address, align=ELEMENT_BYTES[tile.type])
+    align = integer(ELEMENT_BYTES[tile.type], I32)
+    name = f"masked.load.{_mangled(tile.vector)}.p0"
+    return b.intrinsic(name, [address, align, mask, zero(tile.vector)], result=tile.vector)
+
+
+def _store(b: Builder, tile: Tile, out: Value, row: int, vector: int, value: Value) -> None:
+    address = b.gep(tile.type, out, integer(row * tile.out_row + vector * tile.lanes))
+    mask = tile.mask(vector) if tile.partial_store else None
+    if mask is None:
+        b.store(value, address, align=ELEMENT_BYTES[tile.type])
+        return
+    align = integer(ELEMENT_BYTES[tile.type], I32)
+    name = f"masked.store.{_mangled(tile.vector)}.p0"
+    b.intrinsic(name, [value, address, align, mask], result="void")
+
+
+def _mangled(type_: str) -> str:
+    """A type as LLVM spells it in the names of overloaded intrinsics."""
+    element = element_of(type_)
+    short = f"f{8 * ELEMENT_BYTES[element]}" if element in FLOAT_TYPES else element
+    return short if type_[0] != "<" else f"v{type_[1:].split(' ')[0]}{short}"
