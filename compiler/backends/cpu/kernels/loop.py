@@ -1,0 +1,57 @@
+"""Loop kernels: every element of the results on its own, in as few and as plain loops as can be.
+
+LLVM vectorises the innermost loop, which is contiguous in the result.  Several results of equal dimensions are computed
+in one pass, so that what they share is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.backends.cpu.kernels.emitted import EmittedKernel, arguments, begin, elemental_of, parameters
+from compiler.codegen import cost, element, nest
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Builder, Module
+
+_LINE = 64
+"""Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
+
+
+def emit(module: Module, kernel: Kernel) -> EmittedKernel:
+    """Emit a loop kernel."""
+    dims = kernel.roots[0].array.dims
+    size = kernel.roots[0].array.size
+    work = cost.nanoseconds(kernel)
+    function = begin(module, kernel)
+    builder = Builder(function)
+    if size == 0:
+        builder.ret()
+        return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
+
+    def body(emission: Emission, linear: Sequence[Index]) -> None:
+        store_roots(kernel, emission, nest.coordinates(emission, linear[0], dims), linear[0])
+
+    (group,) = nest.plan(module, parameters(kernel), [size], body)
+    parallel = work > cost.PARALLEL_NS
+    given = arguments(kernel)
+    level = nest.split_level(group.loops)
+    part = None
+    if parallel:
+        align = _LINE if level == len(group.loops) - 1 else 1
+        part = nest.share(builder, group.loops[level], given.thread, given.threads, align=align)
+    with nest.loops(builder, group, split=level, part=part) as index:
+        body(Emission(builder), [index])
+    builder.ret()
+    return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+
+
+def store_roots(kernel: Kernel, emission: Emission, indices: tuple[Index, ...], linear: Index) -> None:
+    """Compute and store the element of every root at one point."""
+    values = elemental_of(kernel, emission)
+    outputs = arguments(kernel).outputs
+    for root, output in zip(kernel.roots, outputs, strict=True):
+        value = values.value(root, indices)
+        element_type = root.array.element_type
+        address = emission.builder.gep(element.storage_type(element_type), output, emission.value(linear))
+        element.store(emission.builder, element_type, value, address)

@@ -1,0 +1,125 @@
+"""Which kernel an instruction of a scheduled computation becomes; both back ends read it from here.
+
+A kernel evaluates one instruction: a fusion, or a single op when nothing was fused.  Seen from inside, it is a set of
+`roots` to be computed from `leaves`, the things that lie in memory; the two cases differ only in where those are found.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from compiler.codegen import elemental
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape, leaves
+
+
+class KernelKind(enum.Enum):
+    """How a kernel walks over its data."""
+
+    LOOP = "loop"
+    REDUCE = "reduce"
+    DOT = "dot"
+    SCATTER = "scatter"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel.
+
+    Attributes:
+        instruction: the scheduled instruction that it computes.
+        kind: how it walks over its data.
+        inputs: the instructions outside whose values it reads, each once.
+        leaves: what stands for each input inside: (inner instruction, number of the input).
+        roots: the inner instructions to be computed; together they yield the arrays of the result.
+    """
+
+    instruction: Instruction
+    kind: KernelKind
+    inputs: tuple[Instruction, ...]
+    leaves: tuple[tuple[Instruction, int], ...]
+    roots: tuple[Instruction, ...]
+
+    @property
+    def name(self) -> str:
+        """A name that LLVM and PTX accept, unique in the module."""
+        instruction = self.instruction
+        text = f"{instruction.computation.name}.{instruction.name}"
+        return "".join(c if c.isalnum() or c == "_" else "_" for c in text)
+
+    @property
+    def outputs(self) -> tuple[ArrayShape, ...]:
+        """The arrays of the result."""
+        return tuple(leaves(self.instruction.shape))
+
+    def body(self) -> Iterator[Instruction]:
+        """What is computed inside: everything the roots need down to the leaves, operands first."""
+        given = {leaf for leaf, _ in self.leaves}
+        seen: set[Instruction] = set()
+        stack: list[tuple[Instruction, bool]] = [(root, False) for root in reversed(self.roots)]
+        while stack:
+            instruction, ready = stack.pop()
+            if ready:
+                yield instruction
+                continue
+            if instruction in seen or instruction in given:
+                continue
+            seen.add(instruction)
+            stack.append((instruction, True))
+            stack.extend((operand, False) for operand in reversed(instruction.operands))
+
+    def of_opcode(self, opcode: str) -> list[Instruction]:
+        """The inner instructions of an opcode."""
+        return [instruction for instruction in self.body() if instruction.opcode == opcode]
+
+
+_FUSION_KINDS = {"kLoop": KernelKind.LOOP, "kInput": KernelKind.REDUCE, "kOutput": KernelKind.DOT}
+_OPCODE_KINDS = {"reduce": KernelKind.REDUCE, "dot": KernelKind.DOT, "scatter": KernelKind.SCATTER}
+
+NO_KERNEL = frozenset(
+    {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "reshape", "after-all", "opt-barrier"}
+)
+"""Opcodes whose value already lies in memory: no code runs for them."""
+
+CONTROL = frozenset({"while", "conditional", "call"})
+"""Opcodes that run other computations."""
+
+
+def kernel_of(instruction: Instruction) -> Kernel:
+    """The kernel for an instruction, or UnsupportedError."""
+    if instruction.opcode == "fusion":
+        return _of_fusion(instruction)
+    kind = _OPCODE_KINDS.get(instruction.opcode)
+    if kind is None:
+        if not elemental.supports(instruction):
+            raise UnsupportedError(f"opcode {instruction.opcode}", "code generation", f"at {instruction.name}")
+        kind = KernelKind.LOOP
+    inputs = tuple(dict.fromkeys(o for o in instruction.operands if not _inlined(o)))
+    given = tuple((operand, number) for number, operand in enumerate(inputs))
+    return Kernel(instruction, kind, inputs, given, (instruction,))
+
+
+def _inlined(operand: Instruction) -> bool:
+    """Whether an operand is a scalar constant, which is written into the code."""
+    return operand.opcode == "constant" and isinstance(operand.shape, ArrayShape) and operand.shape.size == 1
+
+
+def _roots(root: Instruction) -> tuple[Instruction, ...]:
+    return root.operands if root.opcode == "tuple" else (root,)
+
+
+def _of_fusion(fusion: Instruction) -> Kernel:
+    kind = _FUSION_KINDS.get(fusion.attributes["kind"])
+    if kind is None:
+        raise UnsupportedError(f"fusion of kind {fusion.attributes['kind']}", "code generation", f"at {fusion.name}")
+    body = fusion.attributes["calls"]
+    inputs = tuple(dict.fromkeys(fusion.operands))
+    given = tuple((p, inputs.index(fusion.operands[p.parameter_number])) for p in body.parameters)
+    kernel = Kernel(fusion, kind, inputs, given, _roots(body.root))
+    # An input program may bring fusions of its own making: they are lowered by what they hold.
+    if kind is KernelKind.LOOP and kernel.of_opcode("dot"):
+        raise UnsupportedError("a loop fusion with a dot inside", "code generation", f"at {fusion.name}")
+    return kernel
