@@ -4,8 +4,8 @@
 
 - The same failure gives the same bytes: no time, no path, no name of a machine.
 - A bundle may come from a stranger: nothing in it is unpickled or run by opening it, sizes are limited before anything
-  is read, files are what the manifest says (SHA-256), links are refused.  `repro.py` is for people; we never run it from
-  a bundle that we did not just write.
+  is read, files are what the manifest says (SHA-256), links are refused.  `repro.py` is for people; only a bundle that
+  was written a moment ago is run by it.
 - Types that `.npy` cannot say (bfloat16 and narrower) are stored as raw unsigned integers, their names in the manifest.
 - A bundle is replayed from a temporary folder in a fresh process before anybody is told of it.
 """
@@ -47,7 +47,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can say
 _ROOT = Path(__file__).resolve().parents[1]
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
 
-_REPRO = '''"""Run this bundle again: exit status 0 if the bug is gone, 1 if it shows, 125 if that cannot be decided here.
+_REPRO = '''"""Run this bundle again: exit status 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here.
 
     python -m pip install xlabench && python repro.py
 """
@@ -131,34 +131,36 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
         manifest = _read_manifest(folder)
         files = _read_files(folder, manifest["files"], max_bytes)
         arrays = {name: _unpack(files[name], manifest["arrays"][name], max_bytes) for name in _ARRAY_FILES}
-        policy = TolerancePolicy(manifest["rtol"], manifest["atol"])
         return Failure(
-            files["module.hlo"].decode(),
-            *(arrays[name] for name in _ARRAY_FILES),
-            manifest["engine"],
-            manifest["reference"],
-            manifest["seed"],
-            manifest["verdict"],
-            manifest["message"],
-            policy,
+            module_text=files["module.hlo"].decode(),
+            inputs=arrays["inputs.npz"],
+            expected=arrays["expected.npz"],
+            actual=arrays["actual.npz"],
+            engine=manifest["engine"],
+            reference=manifest["reference"],
+            seed=manifest["seed"],
+            verdict=manifest["verdict"],
+            message=manifest["message"],
+            policy=TolerancePolicy(manifest["rtol"], manifest["atol"]),
         )
     except OSError as error:
         place = error.filename or folder
         raise BenchError(f"{place}: cannot be read: {error.strerror}; give the folder of a bundle") from error
-    except (KeyError, TypeError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, zipfile.BadZipFile) as error:
         raise BenchError(f"{folder}: not a whole bundle: {error}; get it again") from error
 
 
 def replay(folder: Path, *, timeout_s: float = 300.0) -> Replay:
     """Run a bundle again in a worker process, so that a crash is an answer."""
-    recorded = load(folder).verdict
+    failure = load(folder)
+    compiler.verify(compiler.parse(failure.module_text, filename="module.hlo"))
     with Worker() as worker:
         outcome = worker.run("xlabench.bundle:replay_job", {"folder": str(folder.resolve())}, timeout_s=timeout_s)
     if outcome.ending == "answered":
-        return Replay(outcome.value["verdict"], outcome.value["message"], recorded)
+        return Replay(outcome.value["verdict"], outcome.value["message"], failure.verdict)
     if outcome.ending == "timeout":
-        return Replay("timeout", outcome.message, recorded)
-    return Replay("crash", f"{outcome.message}\n{outcome.output}".strip(), recorded)
+        return Replay("timeout", outcome.message, failure.verdict)
+    return Replay("crash", f"{outcome.message}\n{outcome.output}".strip(), failure.verdict)
 
 
 def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
@@ -190,7 +192,7 @@ def _contents(failure: Failure) -> dict[str, bytes]:
         "reference": failure.reference,
         "seed": failure.seed,
         "verdict": failure.verdict,
-        "message": failure.message,
+        "message": failure.message.partition("\n")[0],
         "rtol": failure.policy.rtol,
         "atol": failure.policy.atol,
         "environment": {key: machine[key] for key in _ENVIRONMENT},
@@ -243,6 +245,8 @@ def _unpack(data: bytes, dtypes: Sequence[str], max_bytes: int) -> list[Array]:
         members = archive.infolist()
         if sum(member.file_size for member in members) > max_bytes:
             raise ValueError(f"its arrays take more than the limit of {max_bytes:,} bytes")
+        if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
+            raise ValueError("its arrays are compressed or encrypted, which those of a bundle are not")
         if len(members) != len(dtypes):
             raise ValueError(f"{len(members)} arrays, but the manifest lists {len(dtypes)}")
         pairs = zip(members, dtypes, strict=True)

@@ -1,0 +1,5 @@
+"""`python -m xlabench` is the command `xlabench`."""
+
+from xlabench.cli import main
+
+main()

@@ -1,0 +1,34 @@
+"""`xlabench replay`: does a bundle's failure still show?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from xlabench import bundle
+from xlabench.errors import ExitCode
+
+_ANSWERS = {
+    ExitCode.FINE: "gone",
+    ExitCode.WRONG: "shows",
+    ExitCode.UNDECIDABLE: "cannot be decided here",
+}
+
+
+@click.command(name="replay", short_help="Run a repro bundle again.")
+@click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
+@click.option("--timeout", default=300.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.pass_context
+def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:
+    """Run a repro bundle again: exit 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here."""
+    outcome = bundle.replay(folder, timeout_s=timeout)
+    answer = _ANSWERS[outcome.exit_code]
+    if as_json:
+        fields = {"verdict": outcome.verdict, "recorded": outcome.recorded, "message": outcome.message}
+        click.echo(json.dumps({**fields, "answer": answer, "exit_code": int(outcome.exit_code)}))
+    else:
+        click.echo(f"{folder}: {answer}: {outcome.verdict} (recorded: {outcome.recorded}): {outcome.message}")
+    ctx.exit(outcome.exit_code)
