@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -103,18 +104,17 @@ def object_code(module: llvm.ModuleRef, target: Target, opt: int) -> bytes:
 class Library:
     """Native code linked into this process; lives as long as this object."""
 
-    _count = 0
+    _numbers = itertools.count(1)
 
     def __init__(self, module: llvm.ModuleRef | bytes, exports: Sequence[str], target: Target, opt: int) -> None:
         machine = target_machine(target, opt)
-        Library._count += 1
         builder = llvm.JITLibraryBuilder()
         builder = builder.add_object_img(module) if isinstance(module, bytes) else builder.add_ir(module)
         builder.add_current_process()
         for symbol in exports:
             builder.export_symbol(symbol)
         self._jit = _lljit(machine)
-        self._tracker = builder.link(self._jit, f"library{Library._count}")
+        self._tracker = builder.link(self._jit, f"library{next(Library._numbers)}")
 
     def address(self, symbol: str) -> int:
         """The address of an exported function or global."""

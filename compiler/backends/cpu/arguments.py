@@ -19,6 +19,8 @@ from compiler.diagnostics import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_PYTHON_NUMBERS = (int, float, complex, list, tuple)
+
 # How general a number is; by what the dtype's name begins with, because NumPy calls every ml_dtypes kind "V".
 _RANKS = {"bool": 0, "uint": 1, "int": 1, "bfloat": 2, "float": 2, "complex": 3}
 
@@ -51,7 +53,7 @@ def convert(inputs: Sequence[object], parameters: Sequence[Leaf]) -> list[Array]
 
 
 def _fit(number: int, value: object, leaf: Leaf) -> Array:
-    if isinstance(value, (bool, int, float, complex, list, tuple)):
+    if isinstance(value, _PYTHON_NUMBERS) and not isinstance(value, np.generic):
         array = _from_python(number, value, leaf)
     else:
         array = _as_array(number, value, leaf)
@@ -61,13 +63,8 @@ def _fit(number: int, value: object, leaf: Leaf) -> Array:
         raise _mismatch(number, leaf, _described(array.dtype, array.shape), "give it that shape")
     if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
         array = np.require(array, leaf.dtype, ["C", "A"])
-    # An equal dtype need not be the one object that native code compares with.
-    return array if type(array) is np.ndarray and array.dtype is leaf.dtype else _rewrapped(array, leaf)
-
-
-def _rewrapped(array: Array, leaf: Leaf) -> Array:
-    plain = np.asarray(array)
-    return np.ndarray(leaf.shape, leaf.dtype, plain) if plain.flags.writeable else plain.astype(leaf.dtype)
+    # A subclass, or an equal dtype that is not the one object which native code compares with, is seen anew.
+    return array if type(array) is np.ndarray and array.dtype is leaf.dtype else np.asarray(array).view(leaf.dtype)
 
 
 def _from_python(number: int, value: object, leaf: Leaf) -> Array:

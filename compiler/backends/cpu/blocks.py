@@ -2,8 +2,8 @@
 
 Sizes are rounded up to four classes per power of two.  A block of 2 MiB or more is a mapping of its own, aligned for
 huge pages and unmapped when the free blocks exceed the limit, those of other sizes first.  Smaller ones are cut from
-larger mappings and stay; over the limit their pages are given back.  A block is named by a token: its address, with
-the class in the low 12 bits, which are zero in an address.
+larger mappings and stay; over the limit they grow cold, that is, their pages are given back.  A block is named by a
+token: its address, with the class in the low 12 bits, which are zero in an address.
 
 An array in a block has a capsule as its base, whose destructor returns the block: nothing of Python runs there, so it
 may happen anywhere, in the garbage collector too.  The lock is held for a few instructions, never while Python runs.
@@ -15,6 +15,7 @@ import ctypes
 import functools
 import importlib
 import os
+import threading
 from dataclasses import dataclass
 
 from compiler.codegen import llvm
@@ -23,13 +24,18 @@ RECYCLED_FROM_BYTES = 1 << 16
 _DEFAULT_LIMIT_BYTES = 1 << 30
 _OPT = 0
 
+# Whoever comes first makes the one of this process; the others wait for it.
+_MAKING = threading.Lock()
+
 # Places in the table of NumPy's C API, part of its stable binary interface.
 _ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282
 
 _IR = """
-@heads = internal global [256 x ptr] zeroinitializer
+; Free blocks by class: with memory behind them, and (only classes below 2 MiB) without.
+@warm = internal global [256 x ptr] zeroinitializer
+@cold = internal global [256 x ptr] zeroinitializer
 @lock = internal global i32 0, align 64
-; Bytes of free blocks that memory stands behind, of all mappings, how much may be free, blocks in use.
+; Bytes of warm blocks, of all mappings, how much may be free, blocks in use.
 @statistics = global [4 x i64] [ i64 0, i64 0, i64 LIMIT, i64 0 ], align 64
 @poison = global i32 -1                       ; the byte that new memory is filled with, if any
 
@@ -59,7 +65,8 @@ done:
   ret void
 }
 
-define internal void @drop_lock() nounwind {
+; Also for the child of a fork, which may have copied the lock while another thread held it.
+define void @drop_lock() nounwind {
   store atomic i32 0, ptr @lock release, align 4
   ret void
 }
@@ -125,29 +132,35 @@ trim_after:
   ret ptr %block
 }
 
-; A free block holds the next one of its class, and how many of its bytes count as cached.
-define internal void @push(i64 %class, ptr %block, i64 %resident) nounwind {
-  %head = getelementptr [256 x ptr], ptr @heads, i64 0, i64 %class
+; The first word of a free block is the next one of its list.
+define internal void @push(ptr %list, i64 %class, ptr %block) nounwind {
+  %head = getelementptr [256 x ptr], ptr %list, i64 0, i64 %class
   %next = load ptr, ptr %head
   store ptr %next, ptr %block
-  %second = getelementptr i8, ptr %block, i64 8
-  store i64 %resident, ptr %second
   store ptr %block, ptr %head
-  call void @count(i64 0, i64 %resident)
   ret void
 }
 
-define internal ptr @pop(i64 %class) nounwind {
-  %head = getelementptr [256 x ptr], ptr @heads, i64 0, i64 %class
+define internal ptr @pop(ptr %list, i64 %class) nounwind {
+  %head = getelementptr [256 x ptr], ptr %list, i64 0, i64 %class
   %block = load ptr, ptr %head
   %empty = icmp eq ptr %block, null
   br i1 %empty, label %done, label %some
 some:
   %next = load ptr, ptr %block
   store ptr %next, ptr %head
-  %second = getelementptr i8, ptr %block, i64 8
-  %resident = load i64, ptr %second
-  %negative = sub i64 0, %resident
+  br label %done
+done:
+  ret ptr %block
+}
+
+define internal ptr @pop_warm(i64 %class) nounwind {
+  %block = call ptr @pop(ptr @warm, i64 %class)
+  %empty = icmp eq ptr %block, null
+  br i1 %empty, label %done, label %some
+some:
+  %size = call i64 @size_of(i64 %class)
+  %negative = sub i64 0, %size
   call void @count(i64 0, i64 %negative)
   br label %done
 done:
@@ -177,22 +190,30 @@ cut:
   br i1 %fits, label %keep, label %done
 keep:
   %block = getelementptr i8, ptr %first, i64 %offset
-  call void @push(i64 %class, ptr %block, i64 0)
+  call void @push(ptr @cold, i64 %class, ptr %block)
   %following = add i64 %offset, %size
   br label %cut
 done:
   ret ptr %first
 }
 
-define internal void @unmap(i64 %class, ptr %block) nounwind {
+; Takes the memory from behind a free block.
+define internal void @dispose(i64 %class, ptr %block) nounwind {
   %size = call i64 @size_of(i64 %class)
-  %ignored = call i32 @munmap(ptr %block, i64 %size)
+  %large = icmp uge i64 %class, 83
+  br i1 %large, label %unmap, label %cool
+unmap:
+  %x = call i32 @munmap(ptr %block, i64 %size)
   %negative = sub i64 0, %size
   call void @count(i64 1, i64 %negative)
   ret void
+cool:
+  %y = call i32 @madvise(ptr %block, i64 %size, i32 4)
+  call void @push(ptr @cold, i64 %class, ptr %block)
+  ret void
 }
 
-; Unmaps one free block of 2 MiB or more of another class, the largest there is.
+; Disposes of a warm block of another class, the largest there is; the smallest class is 55.
 define internal i1 @evict(i64 %class) nounwind {
 entry:
   br label %look
@@ -201,15 +222,15 @@ look:
   %same = icmp eq i64 %other, %class
   br i1 %same, label %next, label %try
 try:
-  %block = call ptr @pop(i64 %other)
+  %block = call ptr @pop_warm(i64 %other)
   %found = icmp ne ptr %block, null
   br i1 %found, label %drop, label %next
 drop:
-  call void @unmap(i64 %other, ptr %block)
+  call void @dispose(i64 %other, ptr %block)
   ret i1 true
 next:
   %lower = sub i64 %other, 1
-  %more = icmp uge i64 %lower, 83
+  %more = icmp uge i64 %lower, 55
   br i1 %more, label %look, label %none
 none:
   ret i1 false
@@ -231,10 +252,14 @@ done:
 define i64 @acquire(i64 %size) nounwind {
   %class = call i64 @class_of(i64 %size)
   call void @take_lock()
-  %free = call ptr @pop(i64 %class)
-  %empty = icmp eq ptr %free, null
-  br i1 %empty, label %map, label %done
-map:
+  %warm = call ptr @pop_warm(i64 %class)
+  %no_warm = icmp eq ptr %warm, null
+  br i1 %no_warm, label %try_cold, label %done
+try_cold:
+  %cold = call ptr @pop(ptr @cold, i64 %class)
+  %no_cold = icmp eq ptr %cold, null
+  br i1 %no_cold, label %try_fresh, label %done
+try_fresh:
   %fresh = call ptr @refill(i64 %class)
   %failed = icmp eq ptr %fresh, null
   br i1 %failed, label %none, label %done
@@ -242,7 +267,7 @@ none:
   call void @drop_lock()
   ret i64 0
 done:
-  %block = phi ptr [ %free, %0 ], [ %fresh, %map ]
+  %block = phi ptr [ %warm, %0 ], [ %cold, %try_cold ], [ %fresh, %try_fresh ]
   call void @count(i64 3, i64 1)
   call void @drop_lock()
   call void @fill(ptr %block, i64 %size)
@@ -268,19 +293,13 @@ weigh:
   br i1 %fits, label %keep, label %over
 over:
   %evicted = call i1 @evict(i64 %class)
-  br i1 %evicted, label %weigh, label %give_back
+  br i1 %evicted, label %weigh, label %drop
 keep:
-  call void @push(i64 %class, ptr %block, i64 %size)
+  call void @push(ptr @warm, i64 %class, ptr %block)
+  call void @count(i64 0, i64 %size)
   br label %done
-give_back:
-  %large = icmp uge i64 %class, 83
-  br i1 %large, label %drop, label %empty
 drop:
-  call void @unmap(i64 %class, ptr %block)
-  br label %done
-empty:
-  %ignored = call i32 @madvise(ptr %block, i64 %size, i32 4)
-  call void @push(i64 %class, ptr %block, i64 0)
+  call void @dispose(i64 %class, ptr %block)
   br label %done
 done:
   call void @drop_lock()
@@ -316,14 +335,14 @@ large:
   br i1 %none, label %out_of_memory, label %own
 out_of_memory:
   %null = call ptr @PyErr_NoMemory()
-  ret ptr null
+  br label %failed
 own:
   %capsule = call ptr @PyCapsule_New(ptr %named, ptr null, ptr @release_capsule)
   %unowned = icmp eq ptr %capsule, null
   br i1 %unowned, label %return_block, label %wrap
 return_block:
   call void @release(i64 %token)
-  ret ptr null
+  br label %failed
 wrap:
   call void @Py_IncRef(ptr %descr)
   %address = and i64 %token, -4096
@@ -334,18 +353,12 @@ wrap:
   br i1 %unwrapped, label %drop_capsule, label %bind
 drop_capsule:
   call void @Py_DecRef(ptr %capsule)
-  ret ptr null
+  br label %failed
 bind:
   %set = call i32 SET_BASE_OBJECT(ptr %recycled, ptr %capsule)
   ret ptr %recycled
 failed:
   ret ptr null
-}
-
-; The child of a fork may have copied the lock while another thread held it.
-define void @reset() nounwind {
-  call void @drop_lock()
-  ret void
 }
 """
 
@@ -362,9 +375,14 @@ class Blocks:
     poison: int
 
 
-@functools.cache
 def blocks() -> Blocks:
     """The allocator of this process, compiled when first asked for."""
+    with _MAKING:
+        return _make()
+
+
+@functools.cache
+def _make() -> Blocks:
     target = llvm.Target.host()
     capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -382,9 +400,9 @@ def blocks() -> Blocks:
         ("LIMIT", str(_default_limit_bytes())),
     ):
         text = text.replace(word, meaning)
-    exports = ("new_array", "acquire", "release", "statistics", "poison", "reset")
+    exports = ("new_array", "acquire", "release", "statistics", "poison", "drop_lock")
     library = llvm.Library(llvm.parse(text, target, _OPT), exports, target, _OPT)
-    os.register_at_fork(after_in_child=library.function("reset", None))
+    os.register_at_fork(after_in_child=library.function("drop_lock", None))
     return Blocks(library, **{name: library.address(name) for name in exports[:-1]})
 
 

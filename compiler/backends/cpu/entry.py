@@ -16,19 +16,24 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from compiler.backends.cpu import layout, memory, threads
+from compiler.backends.cpu import layout, memory
 from compiler.backends.cpu.arguments import Array, Leaf, convert
 from compiler.backends.cpu.blocks import blocks
+from compiler.backends.cpu.threads import pool
 from compiler.codegen import llvm
 
 # Compiling takes a third of the time of level 1, and a call as long.
 _OPT = 0
+
+# Whoever comes first makes the one of this process; the others wait for it.
+_MAKING = threading.Lock()
 _METH_FASTCALL = 0x80
 
 _IR = """
@@ -329,7 +334,7 @@ class _Remainder:
         """Convert the inputs, fill the pool, and call again."""
         arrays = convert(inputs, self.parameters)
         if self.threads > 1:
-            threads.pool().ensure(self.threads)
+            pool().ensure(self.threads)
         vector: Any = ctypes.py_object * len(arrays)
         answer: list[Array] = _native().invoke(self.table, vector(*arrays), len(arrays))
         return answer
@@ -339,7 +344,7 @@ def _call_portably(program: _Program, *inputs: object) -> list[Array]:
     arrays = convert(inputs, program.parameters)
     results = [memory.empty(leaf.shape, leaf.dtype) for leaf in program.results]
     with memory.lease(program.arena_bytes) as arena:
-        threads.pool().run(program.address, _pointers(arrays), _pointers(results), arena, threads=program.threads)
+        pool().run(program.address, _pointers(arrays), _pointers(results), arena, threads=program.threads)
     return results
 
 
@@ -354,13 +359,18 @@ class _Native:
     _library: llvm.Library
 
 
-@functools.cache
 def _native() -> _Native:
+    with _MAKING:
+        return _make()
+
+
+@functools.cache
+def _make() -> _Native:
     target = llvm.Target.host()
-    allocator, pool = blocks(), threads.pool()
+    allocator, workers = blocks(), pool()
     addresses = {
-        "RUN": pool.run_address,
-        "WORKERS": pool.workers_address,
+        "RUN": workers.run_address,
+        "WORKERS": workers.workers_address,
         "NEW_ARRAY": allocator.new_array,
         "ACQUIRE": allocator.acquire,
         "RELEASE": allocator.release,

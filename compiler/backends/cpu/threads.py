@@ -37,6 +37,9 @@ _OVERSUBSCRIBED_SPINS = 64
 # The code mostly waits, so a quick compile (2.5 ms for 11 at level 1) is worth more than a few nanoseconds.
 _OPT = 0
 
+# Whoever comes first makes the one of this process; the others wait for it.
+_MAKING = threading.Lock()
+
 # By architecture: how to tell the core that it spins, and the number of the futex system call.
 _ARCHITECTURES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()", 202),
@@ -340,9 +343,14 @@ class Pool:
 _RUN_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
 
 
-@functools.cache
 def pool() -> Pool:
     """The pool of this process; its workers start when a program first needs them."""
+    with _MAKING:
+        return _make()
+
+
+@functools.cache
+def _make() -> Pool:
     target = llvm.Target.host()
     architecture = target.triple.partition("-")[0]
     if architecture not in _ARCHITECTURES:
