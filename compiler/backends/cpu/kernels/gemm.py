@@ -114,6 +114,7 @@ def _lhs_panels(plan: Plan) -> Panels:
         *(gemm.lhs, gemm.type, plan.lanes),
         *(plan.rows, plan.last_rows, plan.row_panels, plan.depth),
         padded=False,
+        whole=gemm.k % plan.lanes == 0,
     )
 
 
@@ -123,6 +124,7 @@ def _rhs_panels(plan: Plan) -> Panels:
         *(gemm.rhs.transposed(), gemm.type, plan.lanes),
         *(plan.columns, plan.last_columns, plan.column_panels, plan.depth),
         padded=True,
+        whole=gemm.k % plan.lanes == 0,
     )
 
 
@@ -154,8 +156,9 @@ class _TileNest:
         return self.b.gep("i8", scratch, integer(offset))
 
     @property
-    def _partial_pitch(self) -> int:
-        return self.plan.column_block * self.plan.columns
+    def _out_pitch(self) -> int:
+        out = self.plan.gemm.out
+        return out.row if self.plan.out_direct and out else self.plan.column_block * self.plan.columns
 
     def emit(self, threads: tuple[Value, Value]) -> None:
         """The whole nest, for one thread."""
@@ -176,7 +179,7 @@ class _TileNest:
                     self._sweep(block, steps)
                 else:
                     self._sum_depth(block)
-                if not plan.out_direct:
+                if not (plan.out_direct and gemm.plain_store):
                     self._store(block)
 
     def _sum_depth(self, block: _Block) -> None:
@@ -190,9 +193,7 @@ class _TileNest:
     def _pack_rhs(self, columns: Range, steps: Steps) -> None:
         if self.plan.rhs_direct:
             return
-        with self.b.loop(columns.start, columns.stop, name="panel") as panel:
-            target = self._rhs_panel(self.b.sub(panel.index, columns.start))
-            self.rhs.pack(self.b, steps, panel.index, target)
+        self.rhs.pack(self.b, steps, columns, self.packed_rhs)
 
     def _rhs_panel(self, index: Value) -> Value:
         size = self.rhs.panels.panel_elements
@@ -217,7 +218,7 @@ class _TileNest:
     def _lhs_address(self, panel: Value, steps: Steps) -> Value:
         b, plan, array = self.b, self.plan, self.plan.gemm.lhs.array
         if not plan.lhs_direct or array is None:
-            self.lhs.pack(b, steps, panel, self.packed_lhs)
+            self.lhs.pack(b, steps, Range(panel, b.add(panel, integer(1))), self.packed_lhs)
             return self.packed_lhs
         row = b.mul(panel, integer(plan.rows * array.row))
         offset = b.add(row, b.mul(steps.start, integer(array.column)))
@@ -234,7 +235,7 @@ class _TileNest:
     def _out_address(self, block: _Block, row: Value, column: Value) -> Value:
         b, plan, array = self.b, self.plan, self.plan.gemm.out
         if not plan.out_direct or array is None:
-            down = b.mul(b.sub(row, block.rows.start), integer(plan.rows * self._partial_pitch))
+            down = b.mul(b.sub(row, block.rows.start), integer(plan.rows * self._out_pitch))
             along = b.mul(b.sub(column, block.columns.start), integer(plan.columns))
             return b.gep(self.type, self.partial, b.add(down, along))
         down = b.mul(row, integer(plan.rows * array.row))
@@ -269,7 +270,7 @@ class _TileNest:
             lhs_row=left.row if left else 1,
             lhs_step=left.column if left else plan.rows,
             rhs_step=right.row if right else self.rhs.panels.pitch(columns),
-            out_row=gemm.out.row if plan.out_direct and gemm.out else self._partial_pitch,
+            out_row=self._out_pitch,
             partial_load=right is not None,
             partial_store=plan.out_direct,
             accumulates=plan.depth_blocks > 1,
@@ -283,8 +284,9 @@ class _TileNest:
         height = b.sub(minimum(b, b.mul(block.rows.stop, integer(plan.rows)), gemm.m), first)
         left = b.mul(block.columns.start, integer(plan.columns))
         width = b.sub(minimum(b, b.mul(block.columns.stop, integer(plan.columns)), gemm.n), left)
+        sums = self._out_address(block, block.rows.start, block.columns.start)
         with b.loop(integer(0), height, name="row") as row:
-            line = b.gep(self.type, self.partial, b.mul(row.index, integer(self._partial_pitch)))
+            line = b.gep(self.type, sums, b.mul(row.index, integer(self._out_pitch)))
             with b.loop(integer(0), width, name="column") as column:
                 value = b.load(self.type, b.gep(self.type, line, column.index))
                 where = b.add(first, row.index), b.add(left, column.index)

@@ -1,8 +1,8 @@
 """Packing: copying a factor into the order in which the register tile reads it, converting on the way.
 
 A packed panel holds, for every step along k, the elements of one register tile side by side.  Where neighbours in
-memory are neighbours in the panel, a plain loop over the caller's `load` does it and LLVM vectorises it.  Otherwise rows
-run along k: they are read in vectors (from a staging buffer when they must be converted first) and transposed in
+memory are neighbours in the panel, a plain loop over the caller's `load` does it and LLVM vectorises it.  Otherwise
+rows run along k: they are read in vectors (from a staging buffer when they must be converted first) and transposed in
 registers.
 """
 
@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm_micro import keep_rolled
 from compiler.backends.cpu.kernels.gemm_plan import ELEMENT_BYTES, Operand
+from compiler.backends.cpu.kernels.gemm_share import Range, minimum
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, vector_type, zero
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """A factor cut into panels of `width` rows, of which the last one has `last`; its columns run along k.
+    """A factor cut into `count` panels of `width` rows, of which the last one has `last`; its columns run along k.
 
     (The right factor is packed as its own transpose.)  At most `depth` steps are packed at a time.  With `padded`, rows
-    are filled up with zeros to whole vectors of `lanes`.
+    are filled up with zeros to vectors of `lanes`.  With `whole`, steps always come in multiples of `lanes`.
     """
 
     operand: Operand
@@ -31,6 +32,7 @@ class Panels:
     count: int
     depth: int
     padded: bool
+    whole: bool
 
     def pitch(self, rows: int) -> int:
         """Elements from one step to the next in a panel of so many rows."""
@@ -80,23 +82,56 @@ class Packer:
     panels: Panels
     staging: Value
 
-    def pack(self, b: Builder, steps: Steps, panel: Value, target: Value) -> None:
-        """Pack panel number `panel` to `target`; panels that lie in a row must be packed in order."""
-        panels = self.panels
-        last = integer(panels.count - 1)
-        if panels.last == panels.width or panels.count == 1:
-            self._pack_rows(b, steps, panel, target, panels.last)
-            return
-        with b.when(b.compare("slt", panel, last), "full"):
-            self._pack_rows(b, steps, panel, target, panels.width)
-        with b.when(b.compare("eq", panel, last), "last"):
-            self._pack_rows(b, steps, panel, target, panels.last)
+    def pack(self, b: Builder, steps: Steps, panels: Range, target: Value) -> None:
+        """Pack a range of panels to `target`, one behind the other."""
+        shape = self.panels
+        uniform = shape.last == shape.width
+        if shape.count > 1 or uniform:
+            stop = panels.stop if uniform else minimum(b, panels.stop, shape.count - 1)
+            self._pack_full(b, steps, Range(panels.start, stop), target)
+        if not uniform:
+            last = integer(shape.count - 1)
+            with b.when(b.compare("sgt", panels.stop, last), "last"):
+                offset = b.mul(b.sub(last, panels.start), integer(shape.panel_elements))
+                self._pack_panel(b, steps, last, b.gep(shape.type, target, offset), shape.last)
 
-    def _pack_rows(self, b: Builder, steps: Steps, panel: Value, target: Value, rows: int) -> None:
-        first = b.mul(panel, integer(self.panels.width))
-        if not self.panels.transposes:
-            self._copy(b, steps, first, target, rows)
+    def _pack_full(self, b: Builder, steps: Steps, panels: Range, target: Value) -> None:
+        shape = self.panels
+        if shape.transposes:
+            with b.loop(panels.start, panels.stop, name="panel") as panel:
+                offset = b.mul(b.sub(panel.index, panels.start), integer(shape.panel_elements))
+                address = b.gep(shape.type, target, offset)
+                self._pack_panel(b, steps, panel.index, address, shape.width)
             return
+        # Steps outside, panels inside: memory is read in long runs.
+        with b.loop(integer(0), steps.count, name="pack") as step:
+            line = b.gep(shape.type, target, b.mul(step.index, integer(shape.pitch(shape.width))))
+            with b.loop(panels.start, panels.stop, name="panel") as panel:
+                offset = b.mul(b.sub(panel.index, panels.start), integer(shape.panel_elements))
+                first = b.mul(panel.index, integer(shape.width))
+                self._copy_step(b, steps, (step.index, first), b.gep(shape.type, line, offset), shape.width)
+
+    def _pack_panel(self, b: Builder, steps: Steps, panel: Value, target: Value, rows: int) -> None:
+        first = b.mul(panel, integer(self.panels.width))
+        if self.panels.transposes:
+            self._transpose(b, steps, first, target, rows)
+            return
+        with b.loop(integer(0), steps.count, name="pack") as step:
+            offset = b.mul(step.index, integer(self.panels.pitch(rows)))
+            line = b.gep(self.panels.type, target, offset)
+            self._copy_step(b, steps, (step.index, first), line, rows)
+
+    def _copy_step(self, b: Builder, steps: Steps, where: tuple[Value, Value], line: Value, rows: int) -> None:
+        shape = self.panels
+        step, first = where
+        with b.loop(integer(0), integer(rows), name="row", nonempty=True) as row:
+            value = shape.operand.load(b, steps.batch, b.add(first, row.index), b.add(steps.start, step))
+            b.store(value, b.gep(shape.type, line, row.index))
+        if shape.padded and rows < shape.pitch(rows):
+            with b.loop(integer(rows), integer(shape.pitch(rows)), name="pad", nonempty=True) as row:
+                b.store(zero(shape.type), b.gep(shape.type, line, row.index))
+
+    def _transpose(self, b: Builder, steps: Steps, first: Value, target: Value, rows: int) -> None:
         source, stride = self._source(b, steps, first, rows)
         lanes, pitch, type_ = self.panels.lanes, self.panels.pitch(rows), self.panels.type
         # A group writes whole vectors.  What it writes beyond its rows belongs to the next step of the first group,
@@ -109,19 +144,6 @@ class Packer:
                 b.gep(type_, target, integer(group * lanes)),
             )
             b.call(callee, "void", [*addresses, steps.count])
-
-    def _copy(self, b: Builder, steps: Steps, first: Value, target: Value, rows: int) -> None:
-        panels = self.panels
-        pitch = panels.pitch(rows)
-        with b.loop(integer(0), steps.count, name="pack") as step:
-            line = b.gep(panels.type, target, b.mul(step.index, integer(pitch)))
-            with b.loop(integer(0), integer(rows), name="row", nonempty=True) as row:
-                where = b.add(first, row.index), b.add(steps.start, step.index)
-                value = panels.operand.load(b, steps.batch, *where)
-                b.store(value, b.gep(panels.type, line, row.index))
-            if panels.padded and rows < pitch:
-                with b.loop(integer(rows), integer(pitch), name="pad", nonempty=True) as row:
-                    b.store(zero(panels.type), b.gep(panels.type, line, row.index))
 
     def _source(self, b: Builder, steps: Steps, first: Value, rows: int) -> tuple[Value, int]:
         """The address of the first row at the first step, and the distance between rows."""
@@ -162,6 +184,9 @@ def _transposer(module: Module, name: str, panels: Panels, layout: tuple[int, in
         line = b.gep(type_, target, b.mul(block.index, integer(pitch)))
         for step, column in enumerate(transpose(b, vectors)):
             b.store(column, b.gep(type_, line, integer(step * pitch)), align=size)
+    if panels.whole:
+        b.ret()
+        return
     with b.loop(whole, steps, name="rest", metadata=rolled) as rest:
         here = b.gep(type_, source, rest.index)
         column = zero(vector)

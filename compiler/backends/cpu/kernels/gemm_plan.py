@@ -21,12 +21,25 @@ Store: TypeAlias = Callable[[Builder, Value, Value, Value, Value], None]
 Form: TypeAlias = Literal["empty", "zero", "dot", "stream", "tile"]
 
 ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
-_L1_LINES = 4096
+# Rows or columns up to which a product counts as matrix times vector.
 _NARROW = 4
-_DEPTH_BYTES = 2048
+# Steps along k that are summed in one go, in bytes of one row: all of them, blocks of them, and blocks when the right
+# factor is read where it lies, far away, one page per step.
+_WHOLE_DEPTH_BYTES = 2048
+_DEPTH_BYTES = 1280
+_DISTANT_DEPTH_BYTES = 384
+# A packed block of the right factor, and a block of partial sums: half of L2 each.
 _RIGHT_BYTES = 1 << 20
-_PARTIAL_BYTES = 1 << 19
+_PARTIAL_BYTES = 1 << 20
+# Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
+_COLLISION = 4096
+_SAFE_ROWS = 8
+# What is read a few times only, or stays near, is not worth packing.
+_FEW_ROW_PANELS = 5
+_FEW_COLUMN_PANELS = 2
+_NEAR_BYTES = 640 << 10
 _FMA_LATENCY = 4
+_RHS_READS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +77,9 @@ class Gemm:
     """`store(b, i, j, sum over k of lhs(b, i, k) * rhs(b, k, j))` for every batch b < `batch`, i < `m`, j < `n`.
 
     `type` is the type of the accumulation, `float`, `double`, `i32` or `i64` (integers wrap).  `store(builder, batch,
-    row, column, value)` is the epilogue and is called once per element.  `out` is given when `store` does no more than
-    write a plain array, which must overlap neither operand: it may be written in vectors and hold partial sums.
+    row, column, value)` is the epilogue and is called once per element.  `out` is given when `store` writes element
+    (row, column) of a plain array that overlaps neither operand: partial sums may be kept there, and when that write is
+    all that `store` does (`plain_store`), it is not called at all.
     """
 
     batch: int
@@ -77,6 +91,7 @@ class Gemm:
     rhs: Operand
     store: Store
     out: Array | None = None
+    plain_store: bool = True
 
     def transposed(self) -> Gemm:
         """The product of the exchanged and transposed factors, stored to the same places."""
@@ -85,6 +100,7 @@ class Gemm:
             *(self.batch, self.n, self.m, self.k, self.type, self.rhs.transposed(), self.lhs.transposed()),
             store=lambda b, batch, row, column, value: self.store(b, batch, column, row, value),
             out=out,
+            plain_store=self.plain_store,
         )
 
 
@@ -193,6 +209,7 @@ def _register_tile(m: int, n: int, lanes: int, registers: int) -> tuple[int, int
             for width_count, width in ((full_columns, vectors), (1, last_vectors))
             if height and width
         )
+        total += -(-m // rows) * -(-n // lanes) / _RHS_READS
         return total, (rows + vectors) / (rows * vectors)
 
     tiles = []
@@ -205,19 +222,34 @@ def _register_tile(m: int, n: int, lanes: int, registers: int) -> tuple[int, int
 
 def _blocked(plan: Plan) -> Plan:
     gemm, size = plan.gemm, ELEMENT_BYTES[plan.gemm.type]
-    out_direct = gemm.out is not None and gemm.out.column == 1
-    lhs_direct, rhs_direct = _reads_lhs_directly(plan), _reads_rhs_directly(plan)
-    blocks = -(-gemm.k * size // _DEPTH_BYTES)
-    depth = gemm.k if blocks == 1 else -(-gemm.k // blocks // plan.lanes) * plan.lanes
-    plan = replace(plan, depth=depth, lhs_direct=lhs_direct, rhs_direct=rhs_direct, out_direct=out_direct)
-    columns = max(1, _RIGHT_BYTES // (depth * plan.columns * size))
+    plan = replace(
+        plan,
+        depth=_depth(plan),
+        lhs_direct=_reads_lhs_directly(plan),
+        rhs_direct=_reads_rhs_directly(plan),
+        out_direct=gemm.out is not None and gemm.out.column == 1,
+    )
+    columns = max(1, _RIGHT_BYTES // (plan.depth * plan.columns * size))
     columns = -(-plan.column_panels // -(-plan.column_panels // columns))
     rows = plan.row_panels
-    if not out_direct:
-        # Partial sums of a block wait in the workspace; with one block of k only one panel of them is alive.
-        held = _PARTIAL_BYTES // (plan.rows * columns * plan.columns * size)
-        rows = 1 if plan.depth_blocks == 1 else min(rows, max(1, held))
+    if not plan.out_direct and plan.depth_blocks > 1:
+        # Tall and narrow: the right factor is packed again for every block of rows.
+        columns = -(-columns // 2)
+        rows = min(rows, max(1, _PARTIAL_BYTES // (plan.rows * columns * plan.columns * size)))
+    elif not (plan.out_direct and gemm.plain_store) and plan.depth_blocks == 1:
+        rows = 1
     return replace(plan, column_block=columns, row_block=rows)
+
+
+def _depth(plan: Plan) -> int:
+    """The block of k: all of it when that is little, else equal parts; few steps when rows are read from far away."""
+    gemm, size = plan.gemm, ELEMENT_BYTES[plan.gemm.type]
+    length = gemm.k * size
+    if length <= _WHOLE_DEPTH_BYTES:
+        return gemm.k
+    distant = _reads_rhs_directly(plan) and length * gemm.n > _RIGHT_BYTES
+    blocks = -(-length // (_DISTANT_DEPTH_BYTES if distant else _DEPTH_BYTES))
+    return -(-gemm.k // blocks // plan.lanes) * plan.lanes
 
 
 def _reads_lhs_directly(plan: Plan) -> bool:
@@ -225,8 +257,8 @@ def _reads_lhs_directly(plan: Plan) -> bool:
     if array is None:
         return False
     size = ELEMENT_BYTES[gemm.type]
-    collides = array.row * size % _L1_LINES == 0 and plan.rows > 8
-    return plan.column_panels <= 2 or (gemm.m * gemm.k * size <= 1 << 18 and not collides)
+    collides = array.row * size % _COLLISION == 0 and plan.rows > _SAFE_ROWS
+    return plan.column_panels <= _FEW_COLUMN_PANELS or (gemm.m * gemm.k * size <= _NEAR_BYTES and not collides)
 
 
 def _reads_rhs_directly(plan: Plan) -> bool:
@@ -234,5 +266,5 @@ def _reads_rhs_directly(plan: Plan) -> bool:
     if array is None or array.column != 1:
         return False
     size = ELEMENT_BYTES[gemm.type]
-    collides = array.row * size % _L1_LINES == 0
-    return plan.row_panels <= 2 or (gemm.k * gemm.n * size <= 1 << 16 and not collides)
+    collides = array.row * size % (_COLLISION // 2) == 0
+    return plan.row_panels <= _FEW_ROW_PANELS or (gemm.k * gemm.n * size <= _NEAR_BYTES and not collides)

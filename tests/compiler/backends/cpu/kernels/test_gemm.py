@@ -88,7 +88,8 @@ def described(case):
         lhs=operand("lhs", case, (case.m, case.k), transposed=case.lhs_transposed, dtype=case.lhs_dtype or case.dtype),
         rhs=operand("rhs", case, (case.k, case.n), transposed=case.rhs_transposed, dtype=case.dtype),
         store=store,
-        out=Array(base, case.n, 1) if case.plain and not case.bias_and_relu else None,
+        out=Array(base, case.n, 1) if case.plain else None,
+        plain_store=not case.bias_and_relu,
     )
 
 
@@ -174,6 +175,11 @@ def test_products_of_plain_arrays(shape):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_products_through_packing_and_epilogue(shape):
     check(Case(*shape, plain=False, bias_and_relu=True))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_epilogues_over_sums_kept_in_the_result(shape):
+    check(Case(*shape, bias_and_relu=True))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
