@@ -25,17 +25,15 @@ DType = np.dtype[Any]
 Array = NDArray[Any]
 finfo: Any = ml_dtypes.finfo  # knows NumPy's own floats as well; untyped
 
-# element type -> (rtol, epsilons of the array's magnitude in atol)
-_BOUNDS: dict[str, tuple[float, float]] = {
-    "float64": (1e-12, 32),
-    "float32": (1e-5, 32),
-    "float16": (4 * 2.0**-10, 4),
-    "bfloat16": (4 * 2.0**-7, 2),
-    "complex128": (1e-12, 32),
-    "complex64": (1e-5, 32),
+# element type -> (rtol, epsilons of the array's magnitude in atol, smallest subnormals in atol)
+_BOUNDS: dict[str, tuple[float, float, float]] = {
+    "float64": (1e-12, 32, 4),
+    "float32": (1e-5, 32, 4),
+    "float16": (4 * 2.0**-10, 4, 4),
+    "bfloat16": (4 * 2.0**-7, 2, 4),
+    "complex128": (1e-12, 32, 4),
+    "complex64": (1e-5, 32, 4),
 }
-_NARROW_EPSILONS = (2.0, 0.5)  # every type of eight bits or fewer
-_SUBNORMALS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +75,9 @@ def default_tolerance(dtype: DType) -> Tolerance:
         return EXACT
     info = finfo(real_dtype(dtype))
     epsilon = float(info.eps)
-    narrow = (_NARROW_EPSILONS[0] * epsilon, _NARROW_EPSILONS[1])
-    rtol, epsilons = _BOUNDS.get(dtype.name, narrow)
-    return Tolerance(rtol, _SUBNORMALS * float(info.smallest_subnormal), epsilons * epsilon)
+    one_rounding = (epsilon, 0.5, 1)  # for every type of eight bits or fewer
+    rtol, epsilons, subnormals = _BOUNDS.get(dtype.name, one_rounding)
+    return Tolerance(rtol, subnormals * float(info.smallest_subnormal), epsilons * epsilon)
 
 
 def is_inexact(dtype: DType) -> bool:

@@ -79,7 +79,7 @@ class Judgement:
 @click.option("--dump-to", type=click.Path(path_type=Path), help="Folder for the engine's intermediate forms.")
 @click.option("--bundle", type=click.Path(path_type=Path), help="Keep a failure as a repro bundle in this folder.")
 @click.pass_context
-def command(ctx: click.Context, **options: Any) -> None:
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Run FILE on an engine and on a reference, on the same inputs, and compare the results.
 
     The inputs come from --inputs, from the recipe FILE.json beside FILE.hlo, or from the seed.

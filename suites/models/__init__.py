@@ -1,0 +1,1 @@
+"""Models that make their own HLO, and the data they learn from."""
