@@ -76,13 +76,19 @@ def summarise(exported: Mapping[str, Any]) -> Summary:
     ratios = [program.speedup.estimate for program in programs if program.speedup]
     return Summary(
         run=run,
-        engines=tuple(run["engines"]),
+        engines=_engines(run, programs),
         baseline=baseline,
         candidate=candidate,
         programs=programs,
         counts={verdict: found[verdict] for verdict in VERDICTS if found[verdict]},
         geometric_mean=stats.geometric_mean_ratio(ratios, seed=run["seed"]) if ratios else None,
     )
+
+
+def _engines(run: Mapping[str, Any], programs: Sequence[Program]) -> tuple[str, ...]:
+    """The engines of the run, and the reference if it failed on anything."""
+    failed = any(run["reference"] in program.verdicts for program in programs)
+    return (*([run["reference"]] if failed else []), *run["engines"])
 
 
 def to_json(summary: Summary) -> dict[str, Any]:
@@ -114,12 +120,18 @@ def _program(case: Mapping[str, Any], baseline: str, candidate: str, seed: int) 
         by_engine.setdefault(timing["engine"], []).append(timing)
     return Program(
         name=case["name"],
-        verdicts={verdict["engine"]: verdict for verdict in case["verdicts"]},
+        verdicts=_worst(case["verdicts"]),
         bundles={bundle["engine"]: bundle for bundle in case["bundles"]},
         timed={engine: _timed(engine, timings) for engine, timings in by_engine.items()},
         doubts=_doubts(case["timings"]),
         speedup=_speedup(by_engine.get(baseline, []), by_engine.get(candidate, []), seed),
     )
+
+
+def _worst(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The worst verdict on each engine: one that was right may still have crashed while it was timed."""
+    ordered = sorted(verdicts, key=lambda verdict: VERDICTS.index(verdict["verdict"]))
+    return {verdict["engine"]: verdict for verdict in ordered}
 
 
 def _timed(engine: str, timings: Sequence[Mapping[str, Any]]) -> Timed:

@@ -62,6 +62,14 @@ def capture() -> Environment:
     )
 
 
+def busy_s() -> float:
+    """CPU seconds that the whole machine has spent on anything since it started, steal included; 0 when unknown."""
+    fields = _read(Path("/proc/stat")).partition("\n")[0].split()
+    ticks = [int(field) for field in fields[1:9]]
+    idle = sum(ticks[3:5])
+    return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK")
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")

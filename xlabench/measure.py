@@ -126,7 +126,7 @@ def _warm_up(name: str, subject: Subject, plan: Plan, clock: Clock, doubts: list
         per_call = _batch(subject, calls, clock)
         long_enough = per_call * calls >= plan.batch_s
         settled = long_enough and abs(per_call - before) <= _SETTLED * max(per_call, before)
-        if settled or clock() - start > plan.warmup_s:
+        if settled or (before and clock() - start > plan.warmup_s):
             break
         before = per_call
         calls = calls if long_enough else _next_batch(calls, per_call, plan.batch_s)

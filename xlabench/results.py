@@ -10,7 +10,8 @@ The file carries a schema version in `user_version`; a file of another version i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,8 @@ import sqlalchemy as sa
 from xlabench.errors import BenchError
 
 SCHEMA_VERSION = 1
+DATABASE = "records.sqlite"
+"""The name of the file in the folder of a nightly."""
 
 VERDICTS = ("bitwise", "within", "undecided", "wrong", "flaky", "unsupported", "compile-error", "crash", "timeout")
 """Every verdict class, best first; the rows of legends and counts."""
@@ -47,7 +50,6 @@ class Case:
 
     name: str
     digest: str
-    instructions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,9 @@ def _key() -> sa.Column[Any]:
 
 def _of_case(name: str, record: type, *unique: str) -> sa.Table:
     """A table of records that belong to a case and go with it."""
-    owner = sa.Column("case_id", sa.ForeignKey("cases.id", ondelete="CASCADE"), nullable=False, index=True)
+    owner: sa.Column[Any] = sa.Column(
+        "case_id", sa.ForeignKey("cases.id", ondelete="CASCADE"), nullable=False, index=True
+    )
     return sa.Table(name, _METADATA, _key(), owner, *_columns(record), sa.UniqueConstraint("case_id", *unique))
 
 
@@ -136,7 +140,7 @@ _CASES = sa.Table(
     sa.UniqueConstraint("run_id", "name"),
 )
 _OF_CASE = {
-    Verdict: _of_case("verdicts", Verdict, "engine"),
+    Verdict: _of_case("verdicts", Verdict, "engine", "stage", "reduced"),
     Timing: _of_case("timings", Timing, "engine", "process"),
     Bundle: _of_case("bundles", Bundle, "engine"),
 }
@@ -216,14 +220,21 @@ class Records:
         return {"schema_version": SCHEMA_VERSION, "run": dict(run), "cases": cases}
 
     def _insert(self, table: sa.Table, values: Mapping[str, Any]) -> int:
-        with self._engine.begin() as connection:
-            (key,) = connection.execute(sa.insert(table).values(**values)).inserted_primary_key or (None,)
-        assert isinstance(key, int)
-        return key
+        with self._transaction() as connection:
+            return int(connection.execute(sa.insert(table).values(**values).returning(table.c.id)).scalar_one())
 
     def _execute(self, statement: sa.Executable) -> None:
-        with self._engine.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(statement)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
+        """A transaction that is on disk when the block has ended."""
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except sa.exc.OperationalError as error:
+            raise BenchError(f"{self._path}: cannot be written ({error.orig}); free the disk, then --resume") from error
 
 
 def to_json(exported: Mapping[str, Any]) -> str:
@@ -236,8 +247,8 @@ def _owned(connection: sa.Connection, table: sa.Table, case_id: int) -> list[dic
     return [_without(row, "id", "case_id") for row in rows]
 
 
-def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key not in names}
+def _without(row: sa.RowMapping, *names: str) -> dict[str, Any]:
+    return {str(key): value for key, value in row.items() if key not in names}
 
 
 def _configure(connection: Any, _record: object) -> None:

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats as scipy_stats
 
 Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
+_NORMAL_MAD = 1.4826022185056018  # of a normal distribution, standard deviation over median absolute deviation
 RELEVANCE = 0.01  # a difference below one per cent is called none
 
 
@@ -51,7 +51,8 @@ def median(samples: Sequence[float]) -> float:
 
 def mad(samples: Sequence[float]) -> float:
     """The median absolute deviation, scaled to estimate the standard deviation of normal noise."""
-    return float(scipy_stats.median_abs_deviation(_array(samples), scale="normal"))
+    array = _array(samples)
+    return float(_NORMAL_MAD * np.median(np.abs(array - np.median(array))))
 
 
 def lower_quartile(samples: Sequence[float]) -> float:

@@ -1,0 +1,84 @@
+"""Engines for tests of the harness, loaded by worker processes: right, wrong, crashing, hanging, unsupported.
+
+A "program" is any text that says `sum` or not; what an engine does depends on its spec and on words in the text.
+"""
+
+import os
+import sys
+import time
+
+import numpy as np
+
+
+class UnsupportedError(Exception):
+    """Told apart by its name, as the compiler's is."""
+
+
+class Fake:
+    def __init__(self, spec):
+        self.spec = spec
+
+    def compile(self, text):
+        if f"hang-in-{self.spec}" in text:
+            time.sleep(600)
+        if f"unsupported-by-{self.spec}" in text:
+            raise UnsupportedError("opcode frobnicate is not supported by the fake back end")
+        if f"uncompilable-by-{self.spec}" in text:
+            raise RuntimeError("LLVM ERROR: cannot select")
+        return self.call(text)
+
+    def call(self, text):
+        calls = 0
+
+        def run(x):
+            nonlocal calls
+            calls += 1
+            if f"crash-in-{self.spec}" in text:
+                os.abort()
+            if f"raise-in-{self.spec}" in text:
+                raise RuntimeError("kernel launch failed")
+            if f"clobber-in-{self.spec}" in text:
+                x[0] += 1
+            shift = 1 if f"wrong-in-{self.spec}" in text else 0
+            shift = calls if f"flaky-in-{self.spec}" in text else shift
+            return [np.asarray(x * 2 + shift)]
+
+        return run
+
+
+def engine(spec):
+    return Fake(spec)
+
+
+def echo(arguments, say):
+    sys.stdout.write("chatter on standard output\n")
+    say("thinking")
+    return {"got": arguments}
+
+
+def fail(arguments, say):
+    say("thinking")
+    raise KeyError("no such thing")
+
+
+def die(arguments, say):
+    say("dying")
+    os.kill(os.getpid(), arguments["signal"])
+
+
+def leave(arguments, say):
+    os.write(1, b"last words\n")
+    os._exit(3)
+
+
+def hang(arguments, say):
+    say("hanging")
+    time.sleep(600)
+
+
+def hog(arguments, say):
+    return {"size": len(bytearray(1 << 32))}
+
+
+def process(arguments, say):
+    return {"pid": os.getpid()}

@@ -1,0 +1,95 @@
+"""The records: durable one by one, resumable by case, and readable for as long as the schema version says."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from xlabench.errors import BenchError
+from xlabench.results import SCHEMA_VERSION, Bundle, Case, Records, Run, Timing, Verdict, to_json
+
+FROZEN = Path(__file__).parent / "results_v1.sql"
+RUN = Run("smoke", "", "reference", ["cpu"], 0, {"timed": ["a", "b"]}, {"cpu": None})
+VERDICT = Verdict("cpu", "wrong", "1 of 2 elements are wrong", max_ulp=1.8e19)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "records.sqlite"
+
+
+def test_what_was_recorded_is_exported(path):
+    with Records(path) as records:
+        run_id = records.start_run(RUN)
+        case_id = records.start_case(run_id, Case("p", "digest"))
+        records.add(case_id, VERDICT)
+        records.add(case_id, Timing("cpu", 0, 10, [1e-3, 2e-3], [["noisy", "why"]]))
+        records.add(case_id, Bundle("cpu", "bundles/p", verified=False))
+        records.finish_case(case_id)
+        records.finish_run(run_id)
+        exported = json.loads(to_json(records.export(run_id)))
+    assert exported["schema_version"] == SCHEMA_VERSION
+    assert exported["run"]["engines"] == ["cpu"]
+    (case,) = exported["cases"]
+    assert case["verdicts"][0]["max_ulp"] == 1.8e19
+    assert case["timings"][0]["samples"] == [1e-3, 2e-3]
+    assert case["bundles"][0]["verified"] is False
+
+
+def test_a_record_is_on_disk_before_the_next_begins(path):
+    with Records(path) as records:
+        case_id = records.start_case(records.start_run(RUN), Case("p", "digest"))
+        records.add(case_id, VERDICT)
+        with sqlite3.connect(path) as other:
+            assert other.execute("SELECT verdict FROM verdicts").fetchall() == [("wrong",)]
+
+
+def test_an_unfinished_case_is_forgotten_when_it_starts_again(path):
+    with Records(path) as records:
+        run_id = records.start_run(RUN)
+        records.add(records.start_case(run_id, Case("p", "digest")), VERDICT)
+        assert records.finished_cases(run_id) == {}
+        assert records.export(run_id)["cases"] == []
+        again = records.start_case(run_id, Case("p", "digest"))
+        records.add(again, Verdict("cpu", "bitwise"))
+        records.finish_case(again)
+        assert [verdict["verdict"] for verdict in records.export(run_id)["cases"][0]["verdicts"]] == ["bitwise"]
+        assert records.finished_cases(run_id) == {"p": "digest"}
+
+
+def test_a_frozen_file_of_version_1_is_still_read(path):
+    with sqlite3.connect(path) as connection:
+        connection.executescript(FROZEN.read_text())
+    with Records(path) as records:
+        latest = records.latest_run()
+        assert latest is not None
+        run_id, run, is_finished = latest
+        exported = records.export(run_id)
+    assert (run.suite, run.engines, is_finished) == ("frozen", ["cpu", "cpu:fusion=off"], True)
+    assert [case["name"] for case in exported["cases"]] == ["one", "two"]
+    assert exported["cases"][1]["verdicts"][0]["verdict"] == "crash"
+    assert exported["cases"][0]["timings"][0]["samples"] == [0.002, 0.0021]
+
+
+def test_another_version_is_refused_by_number(path):
+    Records(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(BenchError, match="version 99"):
+        Records(path)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0" + b"\xff" * 200])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
+    path.write_bytes(content)
+    with pytest.raises(BenchError, match="not a usable result database"):
+        Records(path)
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_somebody_else_is_refused(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE stamps (country TEXT)")
+    with pytest.raises(BenchError, match="version 0"):
+        Records(path)

@@ -1,0 +1,69 @@
+"""A watched worker: answers come back, and nothing a job does takes the parent along."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from xlabench.worker import Worker
+
+
+@pytest.fixture
+def worker(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    with Worker(memory_bytes=1 << 31) as worker:
+        yield worker
+
+
+def ask(worker, job, timeout_s=30.0, **arguments):
+    return worker.run(f"fake_engines:{job}", arguments, timeout_s=timeout_s)
+
+
+def test_an_answer_comes_back_with_the_stage_and_without_the_chatter(worker):
+    outcome = ask(worker, "echo", n=3)
+    assert (outcome.ending, outcome.stage, outcome.value) == ("answered", "thinking", {"got": {"n": 3}})
+
+
+def test_an_exception_is_an_answer_and_the_worker_lives_on(worker):
+    before = ask(worker, "process").value
+    outcome = ask(worker, "fail")
+    assert (outcome.ending, outcome.stage) == ("raised", "thinking")
+    assert outcome.error.split()[0] == "KeyError"
+    assert "no such thing" in outcome.message
+    assert ask(worker, "process").value == before
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGKILL"])
+def test_a_crash_names_the_signal_and_the_next_job_gets_a_new_worker(worker, name):
+    outcome = ask(worker, "die", signal=getattr(signal, name))
+    assert (outcome.ending, outcome.stage) == ("died", "dying")
+    assert name in outcome.message
+    assert ask(worker, "echo").ending == "answered"
+
+
+def test_a_crash_keeps_the_stack_that_faulthandler_wrote(worker):
+    assert "in die" in ask(worker, "die", signal=signal.SIGABRT).output
+
+
+def test_a_silent_exit_is_a_death_with_its_last_words(worker):
+    outcome = ask(worker, "leave")
+    assert (outcome.ending, outcome.output) == ("died", "last words\n")
+    assert "status 3" in outcome.message
+
+
+def test_a_hang_ends_at_the_limit_and_says_where(worker):
+    outcome = ask(worker, "hang", timeout_s=1.0)
+    assert (outcome.ending, outcome.stage) == ("timeout", "hanging")
+    assert ask(worker, "echo").ending == "answered"
+
+
+def test_memory_is_limited(worker):
+    assert ask(worker, "hog").error.split()[0] == "MemoryError"
+
+
+def test_no_process_is_left_behind(worker):
+    process = ask(worker, "process").value["pid"]
+    worker.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)

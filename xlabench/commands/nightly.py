@@ -1,0 +1,178 @@
+"""`xlabench nightly`: run a suite on every engine, and leave records, bundles and a report in a folder."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from reports import site, summary
+from reports.summary import Summary
+from xlabench import nightly
+from xlabench.engines import engine
+from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, Undecidable
+from xlabench.measure import Plan
+from xlabench.nightly import Config
+from xlabench.results import DATABASE, Records
+from xlabench.suite import Suite, load_suite
+
+_DEFAULT = Config()
+_GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCode.TIMEOUT, ExitCode.UNDECIDABLE)
+
+
+@click.command(short_help="Run a suite on all engines, compare, time, record and report.")
+@click.option("--suite", "suite_name", required=True, metavar="NAME|DIR", help="A suite by name, or a folder of .hlo.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for records, bundles and report.")
+@click.option(
+    "--engines",
+    multiple=True,
+    default=_DEFAULT.engines,
+    show_default=True,
+    metavar="SPECS",
+    help="Engine specs, separated by spaces or given one by one.",
+)
+@click.option("--reference", default=_DEFAULT.reference, show_default=True, help="The engine that is believed.")
+@click.option("--resume", is_flag=True, help="Go on with the run that was interrupted in this folder.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the inputs, in place of the recipes' own.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=_DEFAULT.timeout_s,
+    show_default=True,
+    help="Seconds for one engine on one program.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(0),
+    default=_DEFAULT.processes,
+    show_default=True,
+    help="Timing processes for each program; 0 times nothing.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    default=_DEFAULT.plan.rounds,
+    show_default=True,
+    help="Timing rounds in each process, at most.",
+)
+@click.option(
+    "--memory-limit", type=click.IntRange(64), metavar="MIB", help="Memory for an engine; all there is by default."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+def command(**options: Any) -> None:
+    """Run every program of a suite on every engine: judge, time, record, report."""
+    suite = load_suite(options["suite_name"])
+    config = _config(options)
+    folder: Path = options["out"]
+    with _claimed(folder), Records(folder / DATABASE) as records:
+        run_id = nightly.begin(records, suite, config, resume=options["resume"])
+        with _progress_bar(suite, is_quiet=options["as_json"]) as progress:
+            nightly.work(records, run_id, suite, config, folder, progress)
+        exported = records.export(run_id)
+        site.write(folder, site.render(exported))
+    found = summary.summarise(exported)
+    code = _exit_code(found)
+    click.echo(json.dumps(_to_json(found, folder, code)) if options["as_json"] else _to_text(found, folder))
+    raise SystemExit(code)
+
+
+def _config(options: Mapping[str, Any]) -> Config:
+    """The configuration, every engine spec checked and in its normal form."""
+    engines = tuple(_spec(spec) for given in options["engines"] for spec in given.split())
+    if len(set(engines)) != len(engines):
+        raise BenchError(f"--engines {' '.join(engines)}: an engine is given twice; give each once")
+    memory = options["memory_limit"]
+    return Config(
+        engines=engines,
+        reference=_spec(options["reference"]),
+        seed=options["seed"],
+        timeout_s=options["timeout"],
+        processes=options["processes"],
+        plan=Plan(rounds=options["rounds"]),
+        memory_bytes=memory and memory << 20,
+    )
+
+
+def _spec(text: str) -> str:
+    """The normal form of a spec; an engine that is not installed is found out later, as a verdict."""
+    try:
+        return engine(text).spec
+    except Undecidable:
+        return text
+
+
+@contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    """Make the folder, and keep a second run out of it; the lock falls with the process that holds it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise BenchError(f"--out {folder}: cannot be written: {error.strerror}; give another folder") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise BenchError(f"--out {folder}: another run is writing there; wait for it or give another folder") from error
+    else:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _progress_bar(suite: Suite, *, is_quiet: bool) -> Iterator[nightly.Progress]:
+    """A bar over the programs, with the program and step at work; on standard error."""
+    columns = (TextColumn("{task.fields[step]:<44}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=is_quiet) as bar:
+        task = bar.add_task("nightly", total=len(suite.programs), step="starting")
+
+        def progress(program: str, step: str) -> None:
+            bar.update(task, advance=1 if step == nightly.DONE else 0, step=f"{program}: {step}")
+
+        yield progress
+
+
+def _exit_code(found: Summary) -> ExitCode:
+    """The gravest of all verdicts: a wrong result before a crash before what could not be decided."""
+    codes = {VERDICT_EXIT_CODES[verdict] for verdict in found.counts}
+    return next((code for code in _GRAVEST_FIRST if code in codes), ExitCode.FINE)
+
+
+def _to_json(found: Summary, folder: Path, code: ExitCode) -> dict[str, Any]:
+    failures = [
+        {"program": program.name, **{key: verdict[key] for key in ("engine", "verdict", "message")}}
+        for program in found.programs
+        for verdict in program.failures
+    ]
+    return {
+        "suite": found.run["suite"],
+        "run": found.run["id"],
+        "exit_code": int(code),
+        **summary.to_json(found),
+        "failures": failures,
+        "report": str(folder / "index.html"),
+        "results": str(folder / "results.json"),
+    }
+
+
+def _to_text(found: Summary, folder: Path) -> str:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
+    lines = [f"{found.run['suite']}: {found.right} of {found.total} verdicts right ({counts})"]
+    for program in found.programs:
+        for verdict in program.failures:
+            first = verdict["message"].partition("\n")[0]
+            lines.append(f"  {program.name} on {verdict['engine']}: {verdict['verdict']}: {first}")
+    mean = found.geometric_mean
+    if mean:
+        count = sum(1 for program in found.programs if program.speedup)
+        interval = f"95% interval {mean.low:.2f} to {mean.high:.2f}, {count} programs"
+        lines.append(f"{found.candidate} over {found.baseline}: geometric mean {mean.estimate:.2f}x ({interval})")
+    return "\n".join([*lines, f"report: {folder / 'index.html'}"])

@@ -1,0 +1,57 @@
+"""`xlabench report`: write the report of a folder again from its records, or check that it is what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reports import site
+from xlabench.errors import BenchError, ExitCode
+from xlabench.results import DATABASE, Records
+
+
+@click.command(short_help="Write the report of a recorded run again.")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Write nothing; end with 1 if a file differs from what the records give.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+def command(**options: Any) -> None:
+    """Write the report of FOLDER again from the records of its latest run."""
+    folder: Path = options["folder"]
+    files = site.render(_latest(folder))
+    stale = site.stale(folder, files)
+    if not options["check"]:
+        _write(folder, {name: files[name] for name in files if name in stale})
+    if options["as_json"]:
+        click.echo(json.dumps({"files": sorted(files), "stale": stale, "written": not options["check"]}))
+    else:
+        click.echo(_to_text(folder, stale, is_check=options["check"]))
+    raise SystemExit(ExitCode.WRONG if options["check"] and stale else ExitCode.FINE)
+
+
+def _latest(folder: Path) -> dict[str, Any]:
+    """The records of the latest run."""
+    path = folder / DATABASE
+    if not path.is_file():
+        raise BenchError(f"{folder}: has no {DATABASE}; give the folder of an `xlabench nightly`")
+    with Records(path) as records:
+        latest = records.latest_run()
+        if latest is None:
+            raise BenchError(f"{folder}: no run has been recorded there; start one with `xlabench nightly`")
+        return records.export(latest[0])
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    try:
+        site.write(folder, files)
+    except OSError as error:
+        raise BenchError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _to_text(folder: Path, stale: list[str], *, is_check: bool) -> str:
+    if not stale:
+        return f"{folder}: the report is up to date"
+    state = "out of date" if is_check else "written"
+    return f"{folder}: {state}: {', '.join(stale)}"

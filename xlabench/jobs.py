@@ -1,0 +1,113 @@
+"""What a worker process is asked to do: evaluate a program on one engine, or time engines side by side.
+
+Arguments and answers are JSON; arrays travel through files.  A job says which stage it enters before it enters it, so
+that a crash or a hang, which leaves no answer, still has a place: `load`, `compile`, `run`, `measure`.
+
+The results go to a file before anything judges them, and whoever judges is another process: an engine that writes out
+of bounds cannot touch what it is compared with.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xlabench import environment, inputs, measure
+from xlabench.worker import Say
+
+Array = NDArray[Any]
+Compiled = Callable[..., list[Array]]
+
+ENGINES = "xlabench.engines:engine"
+_REPEAT_BELOW_S = 1.0  # a slower program is not run a second time only to see whether it repeats itself
+_BUSY = 0.25
+
+
+def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Run a program once on an engine, and again where that is cheap; write the results of the first call.
+
+    The answer says how long things took, and what the engine did that no engine may: change its inputs, or answer the
+    same question differently.
+    """
+    say("load")
+    text, made = _load(arguments)
+    say("compile")
+    begin = time.perf_counter()
+    call = _engine(arguments["factory"], arguments["engine"]).compile(text)
+    compiled = time.perf_counter()
+    say("run")
+    before = [array.tobytes() for array in made]
+    results = [np.asarray(array) for array in call(*made)]
+    run_s = time.perf_counter() - compiled
+    write_arrays(Path(arguments["results"]), results)
+    changed = [number for number, (array, old) in enumerate(zip(made, before, strict=True)) if array.tobytes() != old]
+    repeats = run_s > _REPEAT_BELOW_S or bool(changed) or _same_bytes(results, call(*made))
+    return {"compile_s": compiled - begin, "run_s": run_s, "changed_inputs": changed, "repeats": repeats}
+
+
+def time_engines(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Time engines on one program, interleaved in this process."""
+    say("load")
+    text, made = _load(arguments)
+    subjects = {}
+    for spec in arguments["engines"]:
+        say(f"compile {spec}")
+        subjects[spec] = _bind(_engine(arguments["factory"], spec).compile(text), made)
+    say("measure")
+    busy, own, begin = environment.busy_s(), time.process_time(), time.perf_counter()
+    measured = measure.interleave(subjects, plan=measure.Plan(**arguments["plan"]), seed=arguments["seed"])
+    others_s = environment.busy_s() - busy - (time.process_time() - own)
+    others = others_s / (time.perf_counter() - begin)
+    doubts = [asdict(doubt) for doubt in measured.doubts]
+    if others > _BUSY:
+        message = f"other processes kept {others:.1f} CPUs busy meanwhile"
+        doubts.append({"kind": "busy-machine", "subject": "", "message": message})
+    return {"series": [asdict(series) for series in measured.series], "doubts": doubts}
+
+
+def write_arrays(path: Path, arrays: Sequence[Array]) -> None:
+    """Write arrays of any element type: a line of JSON with types and shapes, then the bytes."""
+    header = [{"dtype": array.dtype.name, "shape": array.shape} for array in arrays]
+    with path.open("wb") as file:
+        file.write(json.dumps(header).encode() + b"\n")
+        for array in arrays:
+            file.write(np.ascontiguousarray(array).tobytes())
+
+
+def read_arrays(path: Path) -> list[Array]:
+    """Read what `write_arrays` wrote."""
+    dtypes = {dtype.name: dtype for dtype in inputs.DTYPES.values()}
+    arrays = []
+    with path.open("rb") as file:
+        for entry in json.loads(file.readline()):
+            dtype, shape = dtypes[entry["dtype"]], tuple(entry["shape"])
+            data = file.read(dtype.itemsize * int(np.prod(shape, dtype=np.int64)))
+            arrays.append(np.frombuffer(data, dtype).reshape(shape))
+    return arrays
+
+
+def _load(arguments: dict[str, Any]) -> tuple[str, list[Array]]:
+    text = Path(arguments["program"]).read_text(encoding="utf-8")
+    return text, [inputs.aligned(array) for array in read_arrays(Path(arguments["inputs"]))]
+
+
+def _engine(factory: str, spec: str) -> Any:
+    module, _, function = factory.partition(":")
+    return getattr(importlib.import_module(module), function)(spec)
+
+
+def _bind(call: Compiled, made: Sequence[Array]) -> measure.Subject:
+    return lambda: call(*made)
+
+
+def _same_bytes(results: Sequence[Array], again: Sequence[Array]) -> bool:
+    pairs = zip(results, map(np.asarray, again), strict=True)
+    return all(one.shape == two.shape and one.tobytes() == two.tobytes() for one, two in pairs)

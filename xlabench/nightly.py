@@ -1,0 +1,361 @@
+"""The main job: every program of a suite on every engine, judged, timed, recorded, and a bundle for each failure.
+
+One thing runs at a time: engines are judged one after the other in a watched worker, and timing has the machine to
+itself, in fresh processes, since the process is the unit of replication.  Whatever happens to a worker becomes a
+record.  Each record is durable when the next step begins, so a run that was killed is resumed at the case it was in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import compiler
+from xlabench import bundle, differ, environment, inputs, jobs
+from xlabench.differ import Agreement, Comparison
+from xlabench.errors import BenchError, verdict_of
+from xlabench.measure import Plan
+from xlabench.results import RIGHT, Bundle, Case, Records, Run, Timing, Verdict
+from xlabench.suite import Suite, SuiteProgram, Variant, read_program
+from xlabench.tolerance import TolerancePolicy
+from xlabench.worker import Outcome, Worker
+
+Array = jobs.Array
+Progress = Callable[[str, str], None]
+
+DONE = "done"
+_ENDINGS = {"died": "crash", "timeout": "timeout"}
+_UNDECIDABLE = ("UnsupportedError", "Undecidable")
+_WORTH_A_BUNDLE = ("wrong", "flaky", "compile-error", "crash", "timeout")
+_SHOWN_WORST = 3
+_REPLAY_START_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What to do in a run; everything but the factory and the memory limit becomes part of its record."""
+
+    engines: tuple[str, ...] = ("cpu", "cpu:fusion=off", "nvptx:sim")
+    reference: str = "reference"
+    timed: tuple[str, str] = ("cpu:fusion=off", "cpu")
+    seed: int | None = None
+    timeout_s: float = 120.0
+    processes: int = 3
+    plan: Plan = field(default_factory=Plan)
+    memory_bytes: int | None = None
+    factory: str = jobs.ENGINES
+
+    @property
+    def times(self) -> bool:
+        """Whether the run has something to time: both sides of the speed-up, at least once."""
+        return self.processes > 0 and set(self.timed) <= set(self.engines)
+
+    def options(self) -> dict[str, Any]:
+        """What a resumed run must have in common with the one it goes on with."""
+        return {
+            "timed": list(self.timed),
+            "input_seed": self.seed,
+            "timeout_s": self.timeout_s,
+            "processes": self.processes,
+            "plan": asdict(self.plan),
+        }
+
+
+def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> int:
+    """The number of a new run, or of the unfinished one to go on with."""
+    run = Run(
+        suite=suite.name,
+        description=suite.description,
+        reference=config.reference,
+        engines=list(config.engines),
+        seed=config.seed or 0,
+        options=config.options(),
+        environment=environment.capture().to_json(),
+    )
+    latest = records.latest_run() if resume else None
+    if latest is None:
+        return records.start_run(run)
+    run_id, earlier, _ = latest
+    for name in ("suite", "reference", "engines", "seed", "options"):
+        if getattr(run, name) != getattr(earlier, name):
+            raise BenchError(
+                f"--resume: the run to go on with has {name} {getattr(earlier, name)}, this one {getattr(run, name)}; "
+                "give the same options, or leave out --resume to start anew"
+            )
+    return run_id
+
+
+def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Path, progress: Progress) -> None:
+    """Do what is left of a run; `progress` hears the program and each step of it, `DONE` at its end."""
+    finished = records.finished_cases(run_id)
+    with tempfile.TemporaryDirectory(prefix="xlabench-") as scratch, Worker(memory_bytes=config.memory_bytes) as worker:
+        for program in suite.programs:
+            case = Case(program.name, _digest(program, config.engines))
+            if program.name in finished:
+                _check_unchanged(case, finished[program.name])
+            else:
+                _Night(records, run_id, config, folder, Path(scratch), worker, progress).case(program, case)
+            progress(program.name, DONE)
+    records.finish_run(run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Night:
+    """One case being worked on, and what it needs."""
+
+    records: Records
+    run_id: int
+    config: Config
+    folder: Path
+    scratch: Path
+    worker: Worker
+    progress: Progress
+
+    def case(self, program: SuiteProgram, case: Case) -> None:
+        """Judge all engines, then time those that deserve it."""
+        case_id = self.records.start_case(self.run_id, case)
+        right = set()
+        for variant, engines in _by_variant(program, self.config.engines):
+            for verdict in self._judge_all(program, variant, engines, case_id):
+                self.records.add(case_id, verdict)
+                right |= {verdict.engine} if verdict.verdict in RIGHT else set()
+        if self.config.times and right >= set(self.config.timed):
+            self.progress(program.name, "timing")
+            self._time(program, case_id)
+        self.records.finish_case(case_id)
+
+    def _judge_all(
+        self, program: SuiteProgram, variant: Variant, engines: Sequence[str], case_id: int
+    ) -> Iterator[Verdict]:
+        """The verdicts of the engines that run this variant; one on the reference only when it fails."""
+        try:
+            subject = _Subject.load(variant, self.config.seed)
+        except (BenchError, compiler.CompilerError) as error:
+            yield Verdict(self.config.reference, _verdict_of(error), str(error), "load", variant.reduced)
+            return
+        jobs.write_arrays(self._inputs_path, subject.inputs)
+        outcome = self._evaluate(self.config.reference, variant)
+        expected = jobs.read_arrays(self._results_path) if outcome.ending == "answered" else None
+        if expected is None:
+            yield _failure(self.config.reference, variant, outcome)
+        for engine in engines:
+            self.progress(program.name, engine)
+            verdict, actual = self._judge(engine, subject, expected)
+            yield verdict
+            if verdict.verdict in _WORTH_A_BUNDLE:
+                self.records.add(case_id, self._keep(program.name, subject, expected or [], actual, verdict))
+
+    def _judge(self, engine: str, subject: _Subject, expected: list[Array] | None) -> tuple[Verdict, list[Array]]:
+        """One verdict, and the results; a wrong result that a second process does not repeat is flaky."""
+        variant, policy = subject.variant, subject.policy
+        outcome = self._evaluate(engine, variant)
+        if outcome.ending != "answered":
+            return _failure(engine, variant, outcome), []
+        actual = jobs.read_arrays(self._results_path)
+        if expected is None:
+            message = f"ran, but {self.config.reference} did not, so there is nothing to judge it by"
+            return Verdict(engine, "undecided", message, reduced=variant.reduced), actual
+        verdict = _verdict(engine, variant, outcome, differ.compare(expected, actual, policy=policy))
+        if verdict.verdict == "wrong" and not self._repeats(engine, variant, actual):
+            message = f"a second process gave other results; of the first, {verdict.message}"
+            verdict = replace(verdict, verdict="flaky", message=message)
+        return verdict, actual
+
+    def _repeats(self, engine: str, variant: Variant, actual: list[Array]) -> bool:
+        """Whether a fresh process gives the same bits."""
+        self.worker.stop()
+        if self._evaluate(engine, variant).ending != "answered":
+            return False
+        return differ.compare(actual, jobs.read_arrays(self._results_path)).agreement is Agreement.BITWISE
+
+    @property
+    def _inputs_path(self) -> Path:
+        return self.scratch / "inputs"
+
+    @property
+    def _results_path(self) -> Path:
+        return self.scratch / "results"
+
+    def _evaluate(self, engine: str, variant: Variant) -> Outcome:
+        arguments = {
+            "factory": self.config.factory,
+            "engine": engine,
+            "program": str(variant.path),
+            "inputs": str(self._inputs_path),
+            "results": str(self._results_path),
+        }
+        return self.worker.run("xlabench.jobs:evaluate", arguments, timeout_s=self.config.timeout_s)
+
+    def _keep(
+        self, program: str, subject: _Subject, expected: list[Array], actual: list[Array], verdict: Verdict
+    ) -> Bundle:
+        """Save a repro bundle under a name that says what it is of."""
+        failure = bundle.Failure(
+            subject.text,
+            subject.inputs,
+            expected,
+            actual,
+            verdict.engine,
+            self.config.reference,
+            self.config.seed,
+            verdict.verdict,
+            verdict.message,
+            subject.policy,
+        )
+        name = re.sub(r"[^\w.-]+", "-", f"{program}.{verdict.engine}")
+        path = f"bundles/run-{self.run_id}/{name}"
+        saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
+        return Bundle(verdict.engine, path, saved.verified, saved.message)
+
+    def _time(self, program: SuiteProgram, case_id: int) -> None:
+        """Time both sides in fresh processes; a failure there is a verdict on the candidate."""
+        variant = Variant(program.path)
+        jobs.write_arrays(self._inputs_path, _Subject.load(variant, self.config.seed).inputs)
+        for process in range(self.config.processes):
+            self.worker.stop()
+            arguments = {
+                "factory": self.config.factory,
+                "engines": list(self.config.timed),
+                "program": str(program.path),
+                "inputs": str(self._inputs_path),
+                "plan": asdict(self.config.plan),
+                "seed": process,
+            }
+            outcome = self.worker.run("xlabench.jobs:time_engines", arguments, timeout_s=self.config.timeout_s)
+            if outcome.ending != "answered":
+                self.records.add(case_id, _failure(self.config.timed[1], variant, outcome))
+                return
+            for timing in _timings(outcome, process):
+                self.records.add(case_id, timing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A program with its inputs, and how closely its results must agree."""
+
+    variant: Variant
+    text: str
+    inputs: list[Array]
+    policy: TolerancePolicy
+
+    @classmethod
+    def load(cls, variant: Variant, seed: int | None) -> _Subject:
+        """Read the program and make its inputs: by its recipe, or else from what its parameters look like."""
+        try:
+            text = variant.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BenchError(f"{variant.path.name}: cannot be read: {error}; give a file of HLO text") from error
+        recipe = inputs.recipe_beside(variant.path)
+        if recipe is None:
+            return cls(variant, text, inputs.generate(read_program(variant.path), seed or 0), TolerancePolicy())
+        return cls(variant, text, recipe.make(seed), TolerancePolicy(recipe.rtol, recipe.atol))
+
+
+def _by_variant(program: SuiteProgram, engines: Sequence[str]) -> list[tuple[Variant, list[str]]]:
+    """The engines by the file they run, so that the reference runs each file once."""
+    groups: dict[Path, tuple[Variant, list[str]]] = {}
+    for engine in engines:
+        variant = program.variant(engine)
+        groups.setdefault(variant.path, (variant, []))[1].append(engine)
+    return list(groups.values())
+
+
+def _digest(program: SuiteProgram, engines: Sequence[str]) -> str:
+    """Names the texts and recipes that a case is made of."""
+    digest = hashlib.sha256()
+    for path in sorted({program.path, *(program.variant(engine).path for engine in engines)}):
+        for part in (path, path.with_suffix(".json")):
+            digest.update(part.read_bytes() if part.is_file() else b"")
+            digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _check_unchanged(case: Case, digest: str) -> None:
+    if case.digest != digest:
+        raise BenchError(
+            f"--resume: program {case.name!r} has changed since it was run; leave out --resume to start anew"
+        )
+
+
+def _verdict(engine: str, variant: Variant, outcome: Outcome, comparison: Comparison) -> Verdict:
+    """What an answer is worth: the comparison, unless the engine did what no engine may."""
+    verdict, message = str(comparison.agreement), _describe(comparison)
+    if outcome.value["changed_inputs"]:
+        numbers = ", ".join(map(str, outcome.value["changed_inputs"]))
+        verdict, message = "wrong", f"changed its inputs, numbers {numbers}; {message}"
+    elif not outcome.value["repeats"]:
+        verdict, message = "flaky", f"a second call on the same inputs gave other results; of the first, {message}"
+    return Verdict(
+        engine,
+        verdict,
+        message,
+        reduced=variant.reduced,
+        elements=comparison.elements,
+        mismatches=comparison.mismatches,
+        max_ulp=comparison.max_ulps,
+        max_abs=_largest([result.max_abs for result in comparison.results]),
+        max_rel=_largest([result.max_rel for result in comparison.results]),
+        compile_s=outcome.value["compile_s"],
+        run_s=outcome.value["run_s"],
+    )
+
+
+def _describe(comparison: Comparison) -> str:
+    """The sentence, and the worst elements of every result that is wrong."""
+    lines = [comparison.describe()]
+    for result in comparison.results:
+        for element in result.worst[:_SHOWN_WORST]:
+            ulps = f", {element.ulps:,} ULP apart" if element.ulps is not None else ""
+            index = ",".join(map(str, element.index))
+            lines.append(f"result {result.index}[{index}]: expected {element.expected}, got {element.actual}{ulps}")
+    return "\n".join(lines)
+
+
+def _largest(values: Sequence[float]) -> float | None:
+    """The maximum; None when there is none that is a number, which JSON could not say."""
+    finite = [value for value in values if math.isfinite(value)]
+    return max(finite) if values and len(finite) == len(values) else None
+
+
+def _failure(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
+    """The verdict on an engine that gave no answer, from how and where it ended."""
+    if outcome.ending == "raised":
+        verdict, detail = _verdict_by_name(outcome), ""
+        if verdict not in ("unsupported", "compile-error"):
+            detail = outcome.output
+    else:
+        verdict, detail = _ENDINGS[outcome.ending], outcome.output
+    message = "\n".join(filter(None, [outcome.message, detail.strip()]))
+    return Verdict(engine, verdict, message, outcome.stage, variant.reduced)
+
+
+def _verdict_by_name(outcome: Outcome) -> str:
+    """An error raised in the worker, classed by what it is and by the stage it was raised in."""
+    names = outcome.error.split()
+    if any(name in names for name in _UNDECIDABLE):
+        return "unsupported"
+    return "compile-error" if outcome.stage.startswith("compile") else "crash"
+
+
+def _verdict_of(error: Exception) -> str:
+    """The verdict on a program that could not even be read."""
+    return verdict_of(error) or "compile-error"
+
+
+def _timings(outcome: Outcome, process: int) -> list[Timing]:
+    """The records of one process; a doubt about all engines stands with each."""
+    timings = []
+    for series in outcome.value["series"]:
+        doubts = [
+            [doubt["kind"], doubt["message"]]
+            for doubt in outcome.value["doubts"]
+            if doubt["subject"] in ("", series["name"])
+        ]
+        timings.append(Timing(series["name"], process, series["calls"], series["samples"], doubts))
+    return timings
