@@ -78,7 +78,7 @@ def ufunc(computation: Computation, element_type: ElementType) -> np.ufunc | Non
 
 
 def accumulator(function: np.ufunc, value: Array) -> np.dtype[np.generic]:
-    """The type that a reduction of a widened value accumulates in: sums and products of floats are rounded at the end."""
+    """The type that a widened value is reduced in: sums and products of floats are rounded at the end."""
     wide = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
     return wide.get(value.dtype, value.dtype) if function in (np.add, np.multiply) else value.dtype
 
@@ -147,3 +147,48 @@ def reduce_axes(
 def _empty(value: Array, outer: Sequence[int], axes: Sequence[int]) -> Array:
     length = int(np.prod([value.shape[axis] for axis in axes], dtype=np.int64))
     return np.empty((*outer, length), value.dtype)
+
+
+def combine_at(
+    computation: Computation,
+    targets: Sequence[Array],
+    places: Array,
+    updates: Sequence[Array],
+    evaluator: Evaluator,
+) -> tuple[Array, ...]:
+    """Combine updates into flat targets at flat places, in the order of the updates where places meet.
+
+    `targets` are changed; they are the results.
+    """
+    if computation.root.opcode == "parameter" and len(targets) == 1 and computation.root.parameter_number == 1:
+        targets[0][places] = updates[0]
+        return tuple(targets)
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else ordered
+    counts = np.diff(np.r_[starts, ordered.size])
+    for turn in range(int(counts.max(initial=0))):
+        chosen = starts[counts > turn] + turn
+        at, source = ordered[chosen], order[chosen]
+        results = apply(computation, [t[at] for t in targets], [u[source] for u in updates], evaluator)
+        for target, result in zip(targets, results, strict=True):
+            target[at] = result
+    return tuple(targets)
+
+
+def scatter_flat(
+    computation: Computation,
+    targets: Sequence[Array],
+    places: Array,
+    updates: Sequence[Array],
+    element_types: Sequence[ElementType],
+    evaluator: Evaluator,
+) -> tuple[Array, ...]:
+    """New flat arrays: the targets with updates combined in at flat places; sums and products are rounded once."""
+    function = ufunc(computation, element_types[0]) if len(targets) == 1 else None
+    if function is None:
+        return combine_at(computation, [np.array(target) for target in targets], places, updates, evaluator)
+    target = widen(targets[0], element_types[0], precise=False)
+    result = np.array(target, dtype=accumulator(function, target))
+    function.at(result, places, widen(updates[0], element_types[0], precise=False))
+    return (narrow(result, element_types[0]),)

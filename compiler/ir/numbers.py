@@ -24,6 +24,7 @@ _C128 = np.dtype(np.complex128)
 def widen(value: Array, element_type: ElementType, *, precise: bool) -> Array:
     """The same numbers in a type NumPy computes in; `precise` asks for f64 (c128) where a result will be rounded."""
     kind = element_type.kind
+    target: np.dtype[Any]
     if kind is Kind.FLOAT:
         target = _F64 if precise or element_type is F64 else _F32
     elif kind is Kind.COMPLEX:
@@ -90,4 +91,4 @@ def total_order_key(value: Array, element_type: ElementType) -> Array:
     sign = bits.dtype.type(1 << (width - 1))
     mask = bits.dtype.type((1 << width) - 1)
     negative = (bits & sign) != 0
-    return np.where(negative, ~bits & mask, bits | sign)
+    return np.asarray(np.where(negative, ~bits & mask, bits | sign))

@@ -6,12 +6,16 @@ from compiler.ops import (
     bitwise,
     control,
     conversion,
+    convolution,
     data_movement,
+    gather_scatter,
     linear_algebra,
     reduction,
     selection,
+    sorting,
     structure,
     transcendental,
+    window,
 )
 
 _FAMILIES = (
@@ -21,8 +25,12 @@ _FAMILIES = (
     selection,
     conversion,
     data_movement,
+    gather_scatter,
+    sorting,
     reduction,
+    window,
     linear_algebra,
+    convolution,
     structure,
     control,
 )

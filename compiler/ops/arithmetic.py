@@ -59,7 +59,7 @@ def _minimum(left: Array, right: Array) -> Array:
 
 
 def _lexicographic(left: Array, right: Array) -> Array:
-    return (left.real < right.real) | ((left.real == right.real) & (left.imag < right.imag))
+    return np.asarray((left.real < right.real) | ((left.real == right.real) & (left.imag < right.imag)))
 
 
 def _maximum_complex(left: Array, right: Array) -> Array:
@@ -107,7 +107,7 @@ def _round_away(value: Array) -> Array:
 
 
 def _magnitude(value: Array) -> Array:
-    return np.hypot(value.real, value.imag)
+    return np.asarray(np.hypot(value.real, value.imag))
 
 
 def _multiply_complex(left: Array, right: Array) -> Array:
@@ -164,7 +164,7 @@ def _identity(value: Array) -> Array:
 
 
 def _is_nonzero(value: Array) -> Array:
-    return (value != 0).astype(value.dtype)
+    return np.asarray((value != 0).astype(value.dtype))
 
 
 _OR, _AND = np.logical_or, np.logical_and

@@ -35,7 +35,7 @@ def _leading_zeros(element_type: ElementType, value: Array) -> Array:
         bits = np.where(clear, bits << bits.dtype.type(step), bits)
         step //= 2
     count = count + (bits >> bits.dtype.type(width - 1) == 0)
-    return (count - (width - min(width, element_type.bits))).astype(value.dtype)
+    return np.asarray((count - (width - min(width, element_type.bits))).astype(value.dtype))
 
 
 def _in_range(element_type: ElementType, amount: Array) -> tuple[Array, Array]:
@@ -52,7 +52,7 @@ def _shift_left(element_type: ElementType, value: Array, amount: Array) -> Array
 def _shift_right_logical(element_type: ElementType, value: Array, amount: Array) -> Array:
     valid, amount = _in_range(element_type, amount)
     bits = _unsigned(element_type, value)
-    return np.where(valid, bits >> amount.astype(bits.dtype), 0).astype(value.dtype)
+    return np.asarray(np.where(valid, bits >> amount.astype(bits.dtype), 0)).astype(value.dtype)
 
 
 def _shift_right_arithmetic(element_type: ElementType, value: Array, amount: Array) -> Array:
@@ -80,7 +80,7 @@ def _high_product_u64(left: Array, right: Array) -> Array:
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     a, b, c, d = left >> half, left & mask, right >> half, right & mask
     middle = a * d + (b * d >> half)
-    return a * c + (middle >> half) + ((b * c + (middle & mask)) >> half)
+    return np.asarray(a * c + (middle >> half) + ((b * c + (middle & mask)) >> half))
 
 
 _ROWS = (

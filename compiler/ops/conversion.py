@@ -1,4 +1,4 @@
-"""Elementwise ops from one type to another: convert, bitcast-convert, reduce-precision, and the parts of complex numbers.
+"""Ops from one type to another: convert, bitcast-convert, reduce-precision, and the parts of complex numbers.
 
 Floats become integers by truncation and saturate, NaN becoming 0; integers wrap; a number is true unless it is 0.
 """
@@ -6,6 +6,7 @@ Floats become integers by truncation and saturate, NaN becoming 0; integers wrap
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from compiler.ir.numbers import Array, integer_bounds, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
-from compiler.ir.types import C64, C128, F32, F64, U32, ElementType, Kind
+from compiler.ir.types import C64, C128, F32, F64, ElementType, Kind
 
 
 def convert(value: Array, source: ElementType, target: ElementType) -> Array:
@@ -89,9 +90,8 @@ def _infer_bitcast_convert(instruction: Instruction) -> Shape:
 def _bitcast_convert(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     source, target = instruction.operands[0].array.element_type, instruction.array.element_type
     (value,) = values
-    if source.bits == target.bits:
-        if source.dtype.itemsize == target.dtype.itemsize:
-            return np.ascontiguousarray(value).view(target.dtype).reshape(value.shape)
+    if source.bits == target.bits and source.dtype.itemsize == target.dtype.itemsize:
+        return np.ascontiguousarray(value).view(target.dtype).reshape(value.shape)
     return _regroup_bits(value, source, target)
 
 
@@ -132,8 +132,8 @@ def _reduce_precision(instruction: Instruction, values: Sequence[Array], _: Eval
     exponent, mantissa = instruction.attributes["exponent_bits"], instruction.attributes["mantissa_bits"]
     wide = widen(values[0], element_type, precise=False)
     total = 52 if wide.dtype == np.float64 else 23
-    unsigned = np.uint64 if wide.dtype == np.float64 else np.uint32
-    bits = np.ascontiguousarray(wide).view(unsigned).reshape(wide.shape)
+    unsigned: type[Any] = np.uint64 if wide.dtype == np.float64 else np.uint32
+    bits: Array = np.ascontiguousarray(wide).view(unsigned).reshape(wide.shape)
     if mantissa < total:
         dropped = unsigned(total - mantissa)
         odd = (bits >> dropped) & unsigned(1)
@@ -165,7 +165,7 @@ def _infer_complex(instruction: Instruction) -> Shape:
     return ArrayShape(result, same_shapes(instruction, shapes), merge_dynamic(shapes))
 
 
-def _complex(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+def _complex(_: Instruction, values: Sequence[Array], __: Evaluator) -> Array:
     real, imaginary = np.broadcast_arrays(*values)
     result = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
     result.real, result.imag = real, imaginary

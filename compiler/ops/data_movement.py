@@ -29,6 +29,7 @@ from compiler.ir.shape_rules import (
     stated_array,
 )
 from compiler.ir.types import S32, Kind
+from compiler.ir.windows import pad, padded_size
 
 
 def _infer_broadcast(instruction: Instruction) -> Shape:
@@ -99,7 +100,7 @@ def _infer_dynamic_reshape(instruction: Instruction) -> Shape:
     return target
 
 
-def _dynamic_reshape(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+def _dynamic_reshape(_: Instruction, values: Sequence[Array], __: Evaluator) -> Array:
     value, *sizes = values
     return value.reshape([int(size) for size in sizes])
 
@@ -144,11 +145,6 @@ def _slice(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> A
     return values[0][tuple(slice(r.start, r.limit, r.stride) for r in ranges)]
 
 
-def padded_size(size: int, padding: PaddingDimension) -> int:
-    """The length of a dimension after padding."""
-    return padding.low + size + max(size - 1, 0) * padding.interior + padding.high
-
-
 def _infer_pad(instruction: Instruction) -> Shape:
     source, value = operand(instruction, 0), operand(instruction, 1)
     padding: tuple[PaddingDimension, ...] = instruction.attributes["padding"]
@@ -167,21 +163,7 @@ def _infer_pad(instruction: Instruction) -> Shape:
 
 
 def _pad(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
-    value, filler = values
-    padding: tuple[PaddingDimension, ...] = instruction.attributes["padding"]
-    result = np.full([padded_size(n, p) for n, p in zip(value.shape, padding, strict=True)], filler, value.dtype)
-    into, out_of = [], []
-    for size, part in zip(value.shape, padding, strict=True):
-        step = part.interior + 1
-        # Elements that negative padding cuts off: those before 0, and those at or beyond the end.
-        first = max(0, -(part.low // step)) if part.low < 0 else 0
-        end = padded_size(size, part)
-        last = min(size, max(first, -((part.low - end) // step)))
-        into.append(slice(part.low + first * step, part.low + first * step + (last - first) * step, step))
-        out_of.append(slice(first, last))
-    target = result[tuple(into)]
-    target[...] = value[tuple(out_of)][tuple(slice(0, n) for n in target.shape)]
-    return result
+    return pad(values[0], values[1], instruction.attributes["padding"])
 
 
 def _infer_concatenate(instruction: Instruction) -> Shape:
@@ -229,7 +211,7 @@ def _infer_same(instruction: Instruction) -> Shape:
     return instruction.operands[0].shape
 
 
-def _same(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+def _same(_: Instruction, values: Sequence[Array], __: Evaluator) -> Array:
     return values[0]
 
 
@@ -292,7 +274,8 @@ def _set_dimension_size(instruction: Instruction, values: Sequence[Array], _: Ev
         grown = np.zeros((*value.shape[:along], min(wanted, bound), *value.shape[along + 1 :]), value.dtype)
         grown[tuple(slice(0, n) for n in value.shape)] = value
         return grown
-    return value[(slice(None),) * along + (slice(0, max(wanted, 0)),)]
+    kept: Array = value[(slice(None),) * along + (slice(0, max(wanted, 0)),)]
+    return kept
 
 
 def _one_dimension(instruction: Instruction, source: ArrayShape) -> int:

@@ -1,47 +1,24 @@
-"""dot and its kin, cholesky, triangular-solve.
-
-The reference is the best answer, not the fastest: products of floats narrower than f64 are summed in f64 and rounded
-once.  Integers wrap; where every sum is below 2^53 they go through f64 too, since NumPy has fast products for nothing
-else.
-"""
+"""dot, cholesky, triangular-solve, fft: computed in f64 and rounded once, matrix by matrix where there is a batch."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
+from compiler.ir.products import ProductDimensions, contract, rounded, summable
 from compiler.ir.shape import UNBOUNDED, ArrayShape, Shape
 from compiler.ir.shape_rules import distinct_dimensions, operand, pick_dynamic, require, result_type
-from compiler.ir.types import ElementType, Kind
+from compiler.ir.types import C64, C128, F32, F64, ElementType, Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The dimension numbers of a product."""
-
-    lhs_batch: tuple[int, ...]
-    rhs_batch: tuple[int, ...]
-    lhs_contracting: tuple[int, ...]
-    rhs_contracting: tuple[int, ...]
-
-    def lhs_free(self, rank: int) -> list[int]:
-        """Dimensions of lhs that are neither batch nor contracted."""
-        return [d for d in range(rank) if d not in self.lhs_batch + self.lhs_contracting]
-
-    def rhs_free(self, rank: int) -> list[int]:
-        """Dimensions of rhs that are neither batch nor contracted."""
-        return [d for d in range(rank) if d not in self.rhs_batch + self.rhs_contracting]
-
-
-def _sides(instruction: Instruction) -> Sides:
+def _dimensions(instruction: Instruction) -> ProductDimensions:
     attributes = instruction.attributes
-    return Sides(
+    return ProductDimensions(
         attributes.get("lhs_batch_dims", ()),
         attributes.get("rhs_batch_dims", ()),
         attributes.get("lhs_contracting_dims", ()),
@@ -49,7 +26,7 @@ def _sides(instruction: Instruction) -> Sides:
     )
 
 
-def _dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: Sides, element_type: ElementType) -> ArrayShape:
+def _dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, element_type: ElementType) -> ArrayShape:
     distinct_dimensions(sides.lhs_batch + sides.lhs_contracting, lhs.rank, "lhs batch and contracting dims")
     distinct_dimensions(sides.rhs_batch + sides.rhs_contracting, rhs.rank, "rhs batch and contracting dims")
     for what, left, right in (
@@ -69,69 +46,137 @@ def _dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: Sides, element_type: Ele
     return ArrayShape(element_type, dims, flags if any(flags) else ())
 
 
-def _product_type(instruction: Instruction, lhs: ArrayShape, rhs: ArrayShape) -> ElementType:
-    for shape in (lhs, rhs):
-        require(shape.element_type.kind is not Kind.OPAQUE, f"{instruction.opcode} takes numbers, not {shape}")
-    default = lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
-    return result_type(instruction, default)
-
-
 def _infer_dot(instruction: Instruction) -> Shape:
     lhs, rhs = operand(instruction, 0), operand(instruction, 1)
-    return _dot_shape(lhs, rhs, _sides(instruction), _product_type(instruction, lhs, rhs))
+    for shape in (lhs, rhs):
+        require(shape.element_type.kind is not Kind.OPAQUE, f"dot takes numbers, not {shape}")
+    wider = lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
+    return _dot_shape(lhs, rhs, _dimensions(instruction), result_type(instruction, wider))
 
 
 def _dot(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     types = [o.array.element_type for o in instruction.operands[:2]]
-    wide = [accumulable(value, kind) for value, kind in zip(values[:2], types, strict=True)]
-    return rounded(contract(wide[0], wide[1], _sides(instruction)), instruction.array.element_type)
+    lhs, rhs = (summable(value, kind) for value, kind in zip(values[:2], types, strict=True))
+    return rounded(contract(lhs, rhs, _dimensions(instruction)), instruction.array.element_type)
 
 
-def accumulable(value: Array, element_type: ElementType) -> Array:
-    """A factor in the type that its products are summed in."""
-    if element_type.kind is Kind.PRED:
-        return value.astype(np.int64)
-    if element_type.is_integer:
-        return value.astype(np.uint64 if element_type.kind is Kind.UNSIGNED and element_type.bits == 64 else np.int64)
-    return widen(value, element_type, precise=True)
+def _check_square(instruction: Instruction) -> ArrayShape:
+    shape = operand(instruction, 0)
+    name = instruction.opcode
+    require(shape.rank >= 2 and shape.dims[-1] == shape.dims[-2], f"{name} takes square matrices, not {shape}")
+    kind = shape.element_type.kind
+    require(kind in (Kind.FLOAT, Kind.COMPLEX), f"{name} takes floats or complex numbers, not {shape}")
+    return shape
 
 
-def rounded(sums: Array, element_type: ElementType) -> Array:
-    """Sums in the result's type: floats rounded, integers wrapped, pred true where not 0."""
-    if element_type.kind is Kind.PRED:
-        return np.asarray(sums != 0)
-    if element_type.is_integer and element_type.bits >= 8:
-        return sums.astype(element_type.dtype)
-    return narrow(sums, element_type)
+def _infer_cholesky(instruction: Instruction) -> Shape:
+    shape = _check_square(instruction)
+    return ArrayShape(shape.element_type, shape.dims, shape.dynamic)
 
 
-def contract(lhs: Array, rhs: Array, sides: Sides) -> Array:
-    """The general product as one batched matrix product."""
-    lhs_free, rhs_free = sides.lhs_free(lhs.ndim), sides.rhs_free(rhs.ndim)
-    left = lhs.transpose(*sides.lhs_batch, *lhs_free, *sides.lhs_contracting)
-    right = rhs.transpose(*sides.rhs_batch, *sides.rhs_contracting, *rhs_free)
-    batch = [lhs.shape[d] for d in sides.lhs_batch]
-    rows, columns = [lhs.shape[d] for d in lhs_free], [rhs.shape[d] for d in rhs_free]
-    depth = math.prod(lhs.shape[d] for d in sides.lhs_contracting)
-    count, m, n = math.prod(batch), math.prod(rows), math.prod(columns)
-    product = multiply(left.reshape(count, m, depth), right.reshape(count, depth, n))
-    return product.reshape(*batch, *rows, *columns)
+def _cholesky(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    element_type = instruction.array.element_type
+    matrix = widen(values[0], element_type, precise=True)
+    lower = instruction.attributes.get("lower", False)
+    if not lower:
+        matrix = np.conj(np.swapaxes(matrix, -1, -2))
+    factor = np.zeros_like(matrix)
+    for k in range(matrix.shape[-1]):
+        row = factor[..., k, :k]
+        rest = matrix[..., k:, k] - (factor[..., k:, :k] @ np.conj(row)[..., None])[..., 0]
+        pivot = np.sqrt(rest[..., 0].real)
+        factor[..., k, k] = pivot
+        factor[..., k + 1 :, k] = rest[..., 1:] / pivot[..., None]
+    # A matrix that is not positive definite has no factor: as XLA has it, the whole result is NaN.
+    failed = np.isnan(factor).any(axis=(-1, -2), keepdims=True)
+    factor = np.where(failed & np.tri(matrix.shape[-1], dtype=bool), np.nan, factor)
+    return narrow(factor if lower else np.conj(np.swapaxes(factor, -1, -2)), element_type)
 
 
-def multiply(left: Array, right: Array) -> Array:
-    """Batched matrix product; integers exact modulo 2^64."""
-    if left.dtype.kind in "iu" and left.size and right.size:
-        bound = left.shape[-1] * _largest(left) * _largest(right)
-        if bound < 1 << 53:
-            product = np.matmul(left.astype(np.float64), right.astype(np.float64))
-            return product.astype(np.int64)
-    result: Array = np.matmul(left, right)
-    return result
+_TRANSPOSES = ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
 
 
-def _largest(value: Array) -> int:
-    return max(abs(int(value.min())), abs(int(value.max())))
+def _infer_triangular_solve(instruction: Instruction) -> Shape:
+    matrix, right = _check_square(instruction), operand(instruction, 1)
+    require(matrix.element_type is right.element_type, f"operands differ in element type: {matrix} and {right}")
+    require(matrix.rank == right.rank, f"operands differ in rank: {matrix} and {right}")
+    require(matrix.dims[:-2] == right.dims[:-2], f"operands differ in batch dimensions: {matrix} and {right}")
+    side = -2 if instruction.attributes.get("left_side", False) else -1
+    require(matrix.dims[-1] == right.dims[side], f"the sizes of {matrix} and {right} do not fit")
+    transpose = instruction.attributes.get("transpose_a", "NO_TRANSPOSE")
+    require(transpose in _TRANSPOSES, f"transpose_a={transpose} is none of {', '.join(_TRANSPOSES)}")
+    return ArrayShape(right.element_type, right.dims, right.dynamic)
 
+
+def _triangular_solve(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    attributes, element_type = instruction.attributes, instruction.array.element_type
+    matrix, right = (widen(value, element_type, precise=True) for value in values)
+    lower, transpose = attributes.get("lower", False), attributes.get("transpose_a", "NO_TRANSPOSE")
+    if transpose != "NO_TRANSPOSE":
+        matrix, lower = np.swapaxes(matrix, -1, -2), not lower
+        matrix = np.conj(matrix) if transpose == "ADJOINT" else matrix
+    left_side = attributes.get("left_side", False)
+    if not left_side:
+        # x a = b is a' x' = b'.
+        matrix, lower, right = np.swapaxes(matrix, -1, -2), not lower, np.swapaxes(right, -1, -2)
+    solution = _substitute(matrix, right, lower=lower, unit=attributes.get("unit_diagonal", False))
+    return narrow(solution if left_side else np.swapaxes(solution, -1, -2), element_type)
+
+
+def _substitute(matrix: Array, right: Array, *, lower: bool, unit: bool) -> Array:
+    """Solve row by row, from the row with one unknown on."""
+    solution = np.array(right)
+    size = matrix.shape[-1]
+    for k in range(size) if lower else reversed(range(size)):
+        known = slice(0, k) if lower else slice(k + 1, size)
+        rest = right[..., k, :] - (matrix[..., k, None, known] @ solution[..., known, :])[..., 0, :]
+        solution[..., k, :] = rest if unit else rest / matrix[..., k, k, None]
+    return solution
+
+
+_FFT_TYPES = {"FFT": (C64, C128), "IFFT": (C64, C128), "RFFT": (F32, F64), "IRFFT": (C64, C128)}
+_OTHER_PART = {F32: C64, F64: C128, C64: F32, C128: F64}
+
+
+def _infer_fft(instruction: Instruction) -> Shape:
+    shape = operand(instruction, 0)
+    kind, length = instruction.attributes["fft_type"], tuple(instruction.attributes["fft_length"])
+    require(kind in _FFT_TYPES, f"fft_type={kind} is none of {', '.join(_FFT_TYPES)}")
+    require(shape.element_type in _FFT_TYPES[kind], f"{kind} does not take {shape.element_type}")
+    require(1 <= len(length) <= 3, f"fft_length={list(length)} must name 1 to 3 dimensions")
+    require(shape.rank >= len(length), f"fft_length={list(length)} names more dimensions than {shape} has")
+    have = shape.dims[-len(length) :]
+    want = (*length[:-1], length[-1] // 2 + 1) if kind == "IRFFT" else length
+    require(
+        have == want or 0 in shape.dims, f"{kind} of fft_length={list(length)} takes {list(want)}, not {list(have)}"
+    )
+    element_type = shape.element_type if kind in ("FFT", "IFFT") else _OTHER_PART[shape.element_type]
+    last = length[-1] // 2 + 1 if kind == "RFFT" else length[-1]
+    return ArrayShape(element_type, (*shape.dims[:-1], last), shape.dynamic)
+
+
+def _fft(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    kind, length = instruction.attributes["fft_type"], instruction.attributes["fft_length"]
+    shape = instruction.array
+    if not values[0].size:
+        return np.zeros(shape.dims, shape.element_type.dtype)
+    wide = widen(values[0], instruction.operands[0].array.element_type, precise=True)
+    axes = tuple(range(-len(length), 0))
+    transform: Callable[..., Array] = {
+        "FFT": np.fft.fftn,
+        "IFFT": np.fft.ifftn,
+        "RFFT": np.fft.rfftn,
+        "IRFFT": np.fft.irfftn,
+    }[kind]
+    return narrow(transform(wide, s=length, axes=axes), shape.element_type)
+
+
+_TRANSFORMS: dict[str, Callable[..., Any]] = {
+    "FFT": np.fft.fftn,
+    "IFFT": np.fft.ifftn,
+    "RFFT": np.fft.rfftn,
+    "IRFFT": np.fft.irfftn,
+}
 
 OPS: dict[str, Op] = {
     op.opcode: op
@@ -149,8 +194,24 @@ OPS: dict[str, Op] = {
                 "rhs_batch_dims",
                 "operand_precision",
                 "algorithm",
-                "sparsity_config",
             ),
         ),
+        Op(
+            "cholesky",
+            (1, 1),
+            _infer_cholesky,
+            _cholesky,
+            "The triangular factor of positive definite matrices.",
+            optional=("lower",),
+        ),
+        Op(
+            "triangular-solve",
+            (2, 2),
+            _infer_triangular_solve,
+            _triangular_solve,
+            "Solve systems with triangular matrices.",
+            optional=("left_side", "lower", "unit_diagonal", "transpose_a"),
+        ),
+        Op("fft", (1, 1), _infer_fft, _fft, "Fourier transforms.", required=("fft_type", "fft_length")),
     )
 }

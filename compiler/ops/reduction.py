@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from compiler.diagnostics import ShapeError
 from compiler.ir.combiner import reduce_axes
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
@@ -77,8 +78,7 @@ def _infer_map(instruction: Instruction) -> Shape:
     )
     root = signature(instruction, instruction.attributes["to_apply"], _scalars(shapes))
     if not isinstance(root, ArrayShape) or root.dims:
-        require(False, f"to_apply of map must yield a scalar, not {root}")
-        return root
+        raise ShapeError(f"to_apply of map must yield a scalar, not {root}")
     return ArrayShape(root.element_type, shapes[0].dims, merge_dynamic(shapes))
 
 

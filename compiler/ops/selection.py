@@ -65,7 +65,7 @@ def _infer_select(instruction: Instruction) -> Shape:
     return ArrayShape(on_true.element_type, on_true.dims, merge_dynamic([on_true, on_false]))
 
 
-def _select(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+def _select(_: Instruction, values: Sequence[Array], __: Evaluator) -> Array:
     return np.where(*values)
 
 

@@ -52,7 +52,7 @@ def _infer_tuple(instruction: Instruction) -> Shape:
     return TupleShape(tuple(operand.shape for operand in instruction.operands))
 
 
-def _tuple(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Value:
+def _tuple(_: Instruction, values: Sequence[Value], __: Evaluator) -> Value:
     return tuple(values)
 
 
@@ -73,7 +73,7 @@ def _infer_first(instruction: Instruction) -> Shape:
     return instruction.operands[0].shape
 
 
-def _first(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Value:
+def _first(_: Instruction, values: Sequence[Value], __: Evaluator) -> Value:
     return values[0]
 
 
@@ -90,7 +90,7 @@ def _infer_after_all(instruction: Instruction) -> Shape:
     return TOKEN_SHAPE
 
 
-def _after_all(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Value:
+def _after_all(_: Instruction, __: Sequence[Value], ___: Evaluator) -> Value:
     return NO_VALUE
 
 

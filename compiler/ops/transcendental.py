@@ -32,7 +32,7 @@ def _logistic_complex(value: Array) -> Array:
 
 
 def _rsqrt(value: Array) -> Array:
-    return 1.0 / np.sqrt(value)
+    return np.asarray(1.0 / np.sqrt(value))
 
 
 def _expm1_complex(value: Array) -> Array:
@@ -61,7 +61,7 @@ def _cbrt_complex(value: Array) -> Array:
 
 def _atan2_complex(y: Array, x: Array) -> Array:
     # -i log((x + iy) / sqrt(x^2 + y^2))
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+    return np.asarray(-1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)))
 
 
 def _tanh_complex(value: Array) -> Array:

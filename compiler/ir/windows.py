@@ -1,0 +1,80 @@
+"""Padding and windows over arrays: what pad, reduce-window, select-and-scatter and convolution have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from compiler.ir.attributes import PaddingDimension, Window, WindowDimension
+from compiler.ir.shape import UNBOUNDED, ArrayShape
+from compiler.ir.shape_rules import require
+
+Array = NDArray[Any]
+
+
+def padded_size(size: int, padding: PaddingDimension) -> int:
+    """The length of a dimension after padding at both ends and between elements."""
+    return padding.low + size + max(size - 1, 0) * padding.interior + padding.high
+
+
+def pad(value: Array, filler: Any, padding: Sequence[PaddingDimension]) -> Array:
+    """Pad with a scalar; negative padding cuts off, after interior padding was done."""
+    if all(p == PaddingDimension(0, 0) for p in padding):
+        return value
+    result = np.empty([padded_size(n, p) for n, p in zip(value.shape, padding, strict=True)], value.dtype)
+    result[...] = filler
+    into, out_of = [], []
+    for size, part in zip(value.shape, padding, strict=True):
+        step, end = part.interior + 1, padded_size(size, part)
+        first = min(size, max(0, -(part.low // step)))
+        last = max(first, min(size, -((part.low - end) // step)))
+        start = part.low + first * step
+        into.append(slice(start, start + max((last - first - 1) * step + 1, 0) if last > first else start, step))
+        out_of.append(slice(first, last))
+    if all(part.start < part.stop for part in out_of):
+        result[tuple(into)] = value[tuple(out_of)]
+    return result
+
+
+def output_size(size: int, window: WindowDimension) -> int:
+    """How many places a window has along a dimension."""
+    if size == UNBOUNDED:
+        return UNBOUNDED
+    padded = padded_size(size, window_padding(window))
+    covered = (window.size - 1) * window.rhs_dilate + 1
+    return 0 if padded < covered or (size == 0 and padded == 0) else (padded - covered) // window.stride + 1
+
+
+def window_padding(window: WindowDimension) -> PaddingDimension:
+    """The padding that a window asks of the dimension that it moves along."""
+    return PaddingDimension(window.pad_low, window.pad_high, window.lhs_dilate - 1)
+
+
+def check_window(shape: ArrayShape, window: Window) -> tuple[int, ...]:
+    """The dimensions of a window op's result; a ShapeError where the window does not fit the array."""
+    require(len(window) == shape.rank, f"the window has {len(window)} dimensions, {shape} has {shape.rank}")
+    for index, part in enumerate(window):
+        for name in ("size", "stride", "lhs_dilate", "rhs_dilate"):
+            number = getattr(part, name)
+            require(number >= 1, f"window {name} {number} of dimension {index} must be at least 1")
+    return tuple(output_size(size, part) for size, part in zip(shape.dims, window, strict=True))
+
+
+def window_view(padded: Array, window: Window) -> Array:
+    """A view of a padded array with the windows' places as first and the elements within each as last dimensions."""
+    places, strides, steps = [], [], []
+    for size, stride, part in zip(padded.shape, padded.strides, window, strict=True):
+        covered = (part.size - 1) * part.rhs_dilate + 1
+        places.append(0 if size < covered else (size - covered) // part.stride + 1)
+        strides.append(stride * part.stride)
+        steps.append(stride * part.rhs_dilate)
+    sizes = [part.size for part in window]
+    if 0 in places:
+        return np.empty((*places, *sizes), padded.dtype)
+    view = as_strided(padded, (*places, *sizes), (*strides, *steps), writeable=False)
+    reversed_axes = tuple(padded.ndim + index for index, part in enumerate(window) if part.reversal)
+    return np.flip(view, reversed_axes) if reversed_axes else view
