@@ -302,8 +302,8 @@ def test_calls_leak_nothing(library: llvm.Library) -> None:
         assert min(growth() for _ in range(4)) < 2000
     finally:
         tracemalloc.stop()
-    assert abs(sys.getrefcount(F32) - references[0]) < 5
-    assert sys.getrefcount(values[0]) == references[1]
+    after = sys.getrefcount(F32), sys.getrefcount(values[0])
+    assert after == references
 
 
 def test_the_callable_keeps_the_code_and_lets_it_go(library: llvm.Library) -> None:
@@ -331,16 +331,17 @@ def test_no_memory_for_a_result_or_the_arena_is_a_memory_error(library: llvm.Lib
 
 
 def test_programs_made_and_dropped_leak_nothing(library: llvm.Library) -> None:
-    def growth() -> int:
+    def growth(count: int) -> int:
         before = tracemalloc.get_traced_memory()[0]
-        for _ in range(100):
+        for _ in range(count):
             made(library, "add", [Leaf(F32, ())] * 2, [Leaf(F32, ())])(1.0, 2.0)
         return tracemalloc.get_traced_memory()[0] - before
 
-    gc.disable()
+    gc.disable()  # Nothing of a program may wait for the collector: it may own much memory.
     tracemalloc.start()
     try:
-        assert min(growth() for _ in range(4)) < 2000
+        growth(2500)  # CPython keeps up to 2000 dead tuples of each length.
+        assert min(growth(100) for _ in range(4)) < 2000
     finally:
         tracemalloc.stop()
         gc.enable()
