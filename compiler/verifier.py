@@ -1,0 +1,196 @@
+"""What makes a module valid, as numbered sentences; every violation is reported, not only the first.
+
+- V1: the entry is one of the module's computations, and no two computations share a name.
+- V2: no two instructions of a computation share a name.
+- V3: every opcode has a record.
+- V4: an instruction has as many operands as its opcode takes.
+- V5: an instruction has every attribute that its opcode requires, and none that neither it nor every opcode takes.
+- V6: operands and control predecessors stand in the same computation, before the instruction.
+- V7: an instruction's users are exactly the instructions that have it as operand.
+- V8: a computation's root is one of its instructions.
+- V9: the parameters of a computation are numbered from 0 without gaps or repetition.
+- V10: the shape that an instruction states is the one that its op's rule gives (layouts aside), which includes that
+  called computations take what they are given and yield what is expected of them.
+- V11: called computations belong to the module.
+- V12: no computation calls itself, directly or through others.
+- V13: entry_computation_layout has the shapes of the entry's parameters and root.
+- V14: a layout names each dimension of its array once.
+
+Not checked: schedules, aliasing tables, shardings and whether the groups of collectives cover the devices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from compiler.diagnostics import CompilerError, Finding, VerifyError
+from compiler.ir.attributes import COMMON
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.opdef import Op
+from compiler.ir.shape import Shape, leaves
+from compiler.ir.shape_rules import agree
+from compiler.ops import OPS
+
+
+def verify(module: Module, context: str = "") -> None:
+    """Raise a VerifyError with all violations if there are any; `context` says after what this was asked."""
+    found = findings(module)
+    if found:
+        raise VerifyError(found, context)
+
+
+def findings(module: Module) -> list[Finding]:
+    """All violations of the rules, in the order of the text."""
+    found = list(_check_module(module))
+    members = set(module.computations)
+    for computation in module.computations:
+        found += _check_computation(computation, members)
+    if not found:
+        found += _check_entry_layout(module)
+    return found
+
+
+def _check_module(module: Module) -> Iterator[Finding]:
+    if module.entry not in module.computations:
+        yield Finding("V1", module.name, "the module has no entry computation: mark one with ENTRY")
+    for name in _repeated(computation.name for computation in module.computations):
+        yield Finding("V1", module.name, f"two computations are named {name}")
+    recursive = _recursive(module)
+    if recursive is not None:
+        yield Finding("V12", recursive.name, f"computation {recursive.name} calls itself")
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _recursive(module: Module) -> Computation | None:
+    """A computation that reaches itself by calls, if there is one; iterative, since call chains may be long."""
+    done: set[Computation] = set()
+    for start in module.computations:
+        path: dict[Computation, Iterator[Computation]] = {} if start in done else {start: _callees(start)}
+        while path:
+            computation = next(reversed(path))
+            callee = next(path[computation], None)
+            if callee is None:
+                del path[computation]
+                done.add(computation)
+            elif callee in path:
+                return callee
+            elif callee not in done:
+                path[callee] = _callees(callee)
+    return None
+
+
+def _callees(computation: Computation) -> Iterator[Computation]:
+    for instruction in computation.instructions:
+        yield from instruction.called_computations()
+
+
+def _check_computation(computation: Computation, members: set[Computation]) -> Iterator[Finding]:
+    where = computation.name
+    for name in _repeated(instruction.name for instruction in computation.instructions):
+        yield Finding("V2", where, f"two instructions are named {name}")
+    if not any(instruction is computation.root for instruction in computation.instructions):
+        yield Finding("V8", where, "the root is not an instruction of the computation")
+    numbers = sorted(
+        i.attributes.get("parameter_number", -1) for i in computation.instructions if i.opcode == "parameter"
+    )
+    if numbers != list(range(len(numbers))):
+        yield Finding("V9", where, f"parameters must be numbered 0 to {len(numbers) - 1}, not {numbers}")
+    yield from _check_users(computation)
+    seen: set[Instruction] = set()
+    for instruction in computation.instructions:
+        yield from _check_instruction(instruction, seen, members)
+        seen.add(instruction)
+
+
+def _check_users(computation: Computation) -> Iterator[Finding]:
+    users: dict[Instruction, set[Instruction]] = {instruction: set() for instruction in computation.instructions}
+    for instruction in computation.instructions:
+        for operand in instruction.operands:
+            if operand in users:
+                users[operand].add(instruction)
+    for instruction, expected in users.items():
+        if instruction.users.keys() != expected:
+            recorded, real = (sorted(user.name for user in group) for group in (instruction.users, expected))
+            yield Finding("V7", _place(instruction), f"users are recorded as {recorded} but are {real}")
+
+
+def _place(instruction: Instruction) -> str:
+    parent = instruction.parent.name if instruction.parent is not None else "?"
+    return f"{parent}/{instruction.name}"
+
+
+def _check_instruction(
+    instruction: Instruction, seen: set[Instruction], members: set[Computation]
+) -> Iterator[Finding]:
+    where = _place(instruction)
+    for operand in (*instruction.operands, *instruction.attributes.get("control-predecessors", ())):
+        if operand not in seen:
+            problem = "comes later" if operand.parent is instruction.parent else "stands in another computation"
+            yield Finding("V6", where, f"{operand.name}, which {instruction.opcode} needs, {problem}")
+    foreign = [callee.name for callee in instruction.called_computations() if callee not in members]
+    if foreign:
+        yield Finding("V11", where, f"{', '.join(foreign)}, called by {instruction.opcode}, is not in the module")
+    yield from _check_layouts(instruction)
+    op = OPS.get(instruction.opcode)
+    if op is None:
+        yield Finding("V3", where, f"opcode {instruction.opcode} is not known")
+        return
+    written = list(_check_form(instruction, op))
+    yield from written
+    if not written and not foreign:
+        yield from _check_shape(instruction, op)
+
+
+def _check_layouts(instruction: Instruction) -> Iterator[Finding]:
+    for leaf in leaves(instruction.shape):
+        if leaf.layout is not None and sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)):
+            yield Finding("V14", _place(instruction), f"the layout of {leaf} does not name each dimension once")
+
+
+def _check_form(instruction: Instruction, op: Op) -> Iterator[Finding]:
+    where, (least, most) = _place(instruction), op.operands
+    count = len(instruction.operands)
+    if count < least or (most is not None and count > most):
+        takes = f"{least}" if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+        yield Finding("V4", where, f"{op.opcode} takes {takes} operands, not {count}")
+    missing = [name for name in op.required if name not in instruction.attributes]
+    if missing:
+        yield Finding("V5", where, f"{op.opcode} needs the attribute {', '.join(missing)}")
+    unknown = [n for n in instruction.attributes if n not in COMMON and n not in op.required and n not in op.optional]
+    if unknown:
+        known = ", ".join((*op.required, *op.optional)) or "none of its own"
+        yield Finding("V5", where, f"{op.opcode} does not take the attribute {', '.join(unknown)}; it takes {known}")
+
+
+def _check_shape(instruction: Instruction, op: Op) -> Iterator[Finding]:
+    try:
+        inferred = op.infer(instruction)
+    except CompilerError as error:
+        yield Finding("V10", _place(instruction), str(error))
+        return
+    if not agree(inferred, instruction.shape):
+        yield Finding("V10", _place(instruction), f"states {instruction.shape}, but {op.opcode} gives {inferred}")
+
+
+def _check_entry_layout(module: Module) -> Iterator[Finding]:
+    layout = module.attributes.get("entry_computation_layout")
+    if layout is None:
+        return
+    parameters, result = layout
+    given = [parameter.shape for parameter in module.entry.parameters]
+    if len(parameters) != len(given):
+        message = f"entry_computation_layout has {len(parameters)} parameters, the entry {len(given)}"
+        yield Finding("V13", module.name, message)
+        return
+    for number, (stated, real) in enumerate(zip(parameters, given, strict=True)):
+        yield from _compare_layout(module, f"parameter {number}", stated, real)
+    yield from _compare_layout(module, "the result", result, module.entry.root.shape)
+
+
+def _compare_layout(module: Module, what: str, stated: Shape, real: Shape) -> Iterator[Finding]:
+    if not agree(stated, real):
+        yield Finding("V13", module.name, f"entry_computation_layout says {stated} of {what}, which is {real}")
