@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Any
+
+from compiler.ir.devices import Sharding
+from compiler.ir.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,102 @@ class ConvolutionDimensions:
     output_spatial: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ResultAccuracy:
+    """How exact a transcendental must be: a mode, or (`mode` empty) a tolerance."""
+
+    mode: str = ""
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Named numbers that a profiler left, and which of them to show."""
+
+    shown: int
+    values: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OriginArray:
+    """Which array of the program as it once was a leaf stands for; no instruction: not known."""
+
+    instruction: str = ""
+    index: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A tuple tree (nested Python tuples) of `OriginArray`, or None for `[synthetic_call]`."""
+
+    tree: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryEntry:
+    """How an array that was optimised away is computed again: from which array, by which module (its text)."""
+
+    replaced: OriginArray
+    replacing: OriginArray
+    module: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The shardings on both sides of a `domain` instruction."""
+
+    kind: str
+    entry: Sharding
+    exit: Sharding
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAlias:
+    """A part of the output shares its buffer with a part of an operand."""
+
+    output_index: tuple[int, ...]
+    operand: int
+    operand_index: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterAlias:
+    """A part of the program's result may, or must, share its buffer with a part of a parameter."""
+
+    output_index: tuple[int, ...]
+    parameter: int
+    parameter_index: tuple[int, ...]
+    kind: str = "may-alias"
+
+
+@dataclass(frozen=True, slots=True)
+class BufferDonor:
+    """A part of a parameter whose buffer the program may overwrite."""
+
+    parameter: int
+    parameter_index: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLayout:
+    """Shapes with layouts of the entry computation's parameters and result."""
+
+    parameters: tuple[Shape, ...]
+    result: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrames:
+    """Tables by which metadata's `stack_frame_id` names a place in the source; rows are (key, number) pairs."""
+
+    file_names: tuple[str, ...] = ()
+    function_names: tuple[str, ...] = ()
+    file_locations: tuple[tuple[tuple[str, int], ...], ...] = ()
+    frames: tuple[tuple[tuple[str, int], ...], ...] = ()
+
+
 class AttributeKind(enum.Enum):
     """How an attribute's value is spelled, and which Python value stands for it."""
 
@@ -85,7 +185,21 @@ class AttributeKind(enum.Enum):
     STRINGS = "tuple of (key, value) pairs of str: frontend_attributes"
     METADATA = "tuple of (key, value) pairs"
     PAIRS = "tuple of tuple of int: {{0,1},{1,0}}"
-    STRUCTURED = "a value of a class of its own, or the text between balanced brackets"
+    BOOLEANS = "tuple of bool, in braces"
+    BOOLEAN_OR_BOOLEANS = "bool or tuple of bool"
+    SHARDING = "Sharding"
+    DEVICE_GROUPS = "DeviceGroups"
+    RESULT_ACCURACY = "ResultAccuracy"
+    STATISTICS = "Statistics"
+    ORIGIN = "Origin"
+    RECOVERY_TABLE = "tuple of RecoveryEntry"
+    DOMAIN = "Domain"
+    OUTPUT_ALIASES = "tuple of OutputAlias"
+    PARAMETER_ALIASES = "tuple of ParameterAlias"
+    BUFFER_DONORS = "tuple of BufferDonor"
+    ENTRY_LAYOUT = "EntryLayout"
+    STACK_FRAMES = "StackFrames"
+    BRACED_TEXT = "str, braces and what they hold"
     BACKEND_CONFIG = "str: a quoted string, or a JSON dictionary kept as text"
 
 
@@ -93,15 +207,15 @@ _K = AttributeKind
 
 ATTRIBUTES: dict[str, AttributeKind] = {
     # common to all opcodes
-    "sharding": _K.STRUCTURED,
+    "sharding": _K.SHARDING,
     "frontend_attributes": _K.STRINGS,
     "metadata": _K.METADATA,
     "backend_config": _K.BACKEND_CONFIG,
     "control-predecessors": _K.INSTRUCTIONS,
-    "statistics": _K.STRUCTURED,
-    "parameter_replication": _K.STRUCTURED,
-    "origin": _K.STRUCTURED,
-    "result_accuracy": _K.STRUCTURED,
+    "statistics": _K.STATISTICS,
+    "parameter_replication": _K.BOOLEANS,
+    "origin": _K.ORIGIN,
+    "result_accuracy": _K.RESULT_ACCURACY,
     # data movement
     "iota_dimension": _K.INTEGER,
     "dimensions": _K.INTEGERS,
@@ -135,7 +249,7 @@ ATTRIBUTES: dict[str, AttributeKind] = {
     "to_apply": _K.COMPUTATION,
     "num_carries": _K.INTEGER,
     "is_reverse": _K.BOOLEAN,
-    "is_associative": _K.STRUCTURED,
+    "is_associative": _K.BOOLEAN,
     "window": _K.WINDOW,
     "select": _K.COMPUTATION,
     "scatter": _K.COMPUTATION,
@@ -152,7 +266,7 @@ ATTRIBUTES: dict[str, AttributeKind] = {
     "feature_group_count": _K.INTEGER,
     "batch_group_count": _K.INTEGER,
     "convolution_kind": _K.WORD,
-    "sparsity_config": _K.STRUCTURED,
+    "sparsity_config": _K.BRACED_TEXT,
     "fft_type": _K.WORD,
     "fft_length": _K.INTEGERS,
     "lower": _K.BOOLEAN,
@@ -171,7 +285,7 @@ ATTRIBUTES: dict[str, AttributeKind] = {
     "branch_computations": _K.COMPUTATIONS,
     "calls": _K.COMPUTATION,
     "kind": _K.WORD,
-    "output_to_operand_aliasing": _K.STRUCTURED,
+    "output_to_operand_aliasing": _K.OUTPUT_ALIASES,
     "custom_call_target": _K.STRING,
     "operand_layout_constraints": _K.SHAPES,
     "custom_call_has_side_effect": _K.BOOLEAN,
@@ -180,11 +294,11 @@ ATTRIBUTES: dict[str, AttributeKind] = {
     "literal": _K.LITERAL,
     "schedule": _K.WORD,
     "api_version": _K.WORD,
-    "domain": _K.STRUCTURED,
+    "domain": _K.DOMAIN,
     "async_execution_thread": _K.STRING,
     "cross_program_prefetch_index": _K.INTEGER,
     # collectives
-    "replica_groups": _K.STRUCTURED,
+    "replica_groups": _K.DEVICE_GROUPS,
     "channel_id": _K.INTEGER,
     "constrain_layout": _K.BOOLEAN,
     "use_global_device_ids": _K.BOOLEAN,
@@ -203,6 +317,65 @@ ATTRIBUTES: dict[str, AttributeKind] = {
 
 `slice_sizes` of collective-permute is a list of lists; the parser reads whichever is written.
 """
+
+MODULE_ATTRIBUTES: dict[str, AttributeKind] = {
+    "is_scheduled": _K.BOOLEAN,
+    "replica_count": _K.INTEGER,
+    "num_partitions": _K.INTEGER,
+    "input_output_alias": _K.PARAMETER_ALIASES,
+    "buffer_donor": _K.BUFFER_DONORS,
+    "alias_passthrough_params": _K.BOOLEAN,
+    "entry_computation_layout": _K.ENTRY_LAYOUT,
+    "frontend_attributes": _K.STRINGS,
+    "debug_attributes": _K.STRINGS,
+    "allow_spmd_sharding_propagation_to_parameters": _K.BOOLEAN_OR_BOOLEANS,
+    "allow_spmd_sharding_propagation_to_output": _K.BOOLEAN_OR_BOOLEANS,
+    "origin_recovery_table": _K.RECOVERY_TABLE,
+}
+"""What may be written behind a module's name; besides these a module may hold `stack_frames` (StackFrames)."""
+
+VOCABULARY: dict[str, tuple[str, ...]] = {
+    "direction": ("EQ", "NE", "LT", "LE", "GT", "GE"),
+    "type": ("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    "kind": ("kLoop", "kInput", "kOutput", "kCustom"),
+    "fft_type": ("FFT", "IFFT", "RFFT", "IRFFT"),
+    "transpose_a": ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID"),
+    "distribution": ("rng_uniform", "rng_normal", "rng_invalid"),
+    "convolution_kind": ("unset", "fprop", "wgrad", "dgrad"),
+    "padding_type": ("PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"),
+    "schedule": ("SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"),
+    "api_version": (
+        "API_VERSION_UNSPECIFIED",
+        "API_VERSION_ORIGINAL",
+        "API_VERSION_STATUS_RETURNING",
+        "API_VERSION_STATUS_RETURNING_UNIFIED",
+        "API_VERSION_TYPED_FFI",
+    ),
+    "mode": ("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"),
+    "operand_precision": ("default", "high", "highest", "packed_nibble"),
+    "algorithm": (
+        "rng_default",
+        "rng_three_fry",
+        "rng_philox",
+        "unset",
+        "dot_any_f8_any_f8_f32",
+        "dot_any_f8_any_f8_f32_fast_accum",
+        "dot_any_f8_any_f8_any",
+        "dot_any_f8_any_f8_any_fast_accum",
+        "dot_f16_f16_f16",
+        "dot_f16_f16_f32",
+        "dot_bf16_bf16_bf16",
+        "dot_bf16_bf16_f32",
+        "dot_bf16_bf16_f32_x3",
+        "dot_bf16_bf16_f32_x6",
+        "dot_bf16_bf16_f32_x9",
+        "dot_tf32_tf32_f32",
+        "dot_tf32_tf32_f32_x3",
+        "dot_f32_f32_f32",
+        "dot_f64_f64_f64",
+    ),
+}
+"""The words that an attribute of kind WORD or WORDS may hold."""
 
 COMMON = frozenset(
     {

@@ -56,8 +56,8 @@ class Layout:
             yield f"E({self.element_size_bits})"
         if self.memory_space:
             yield f"S({self.memory_space})"
-        for dimension, indices in self.split_configs:
-            yield f"SC({dimension}:{','.join(map(str, indices))})"
+        if self.split_configs:
+            yield "SC" + "".join(f"({dimension}:{','.join(map(str, at))})" for dimension, at in self.split_configs)
         if self.physical_shape is not None:
             yield f"P({self.physical_shape})"
         if self.metadata_prefix_bytes:

@@ -1,0 +1,88 @@
+"""Literals as text: the shortest decimals that read back as the same bits, here and in XLA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.literal import Literal
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import ElementType, Kind
+
+Array = NDArray[Any]
+
+_PLAIN_NAN = frozenset({"f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu"})
+
+
+def write_literal(literal: Literal) -> str:
+    """The value without its shape."""
+    if literal.elements is not None:
+        return "(" + ", ".join(map(write_literal, literal.elements)) + ")"
+    if literal.array is None:
+        return "{...}"
+    shape = literal.shape
+    assert isinstance(shape, ArrayShape)
+    words = _words(literal.array.reshape(-1), shape.element_type)
+    if not shape.dims:
+        if shape.element_type.kind is Kind.PRED:
+            return "true" if literal.array else "false"
+        return words[0]
+    return _nest(words, shape.dims)
+
+
+def write_typed_literal(literal: Literal) -> str:
+    """The value behind its shape: `s32[2]{0} {1, 2}`; XLA needs the layout to tell it from the value."""
+    if literal.elements is not None:
+        return "(" + ", ".join(map(write_typed_literal, literal.elements)) + ")"
+    return f"{literal.shape} {write_literal(literal)}"
+
+
+def _nest(words: list[str], dims: tuple[int, ...]) -> str:
+    """Group words into braces, innermost first."""
+    for depth, size in enumerate(reversed(dims)):
+        count = int(np.prod(dims[: len(dims) - 1 - depth]))
+        joined = [", ".join(words[i * size : (i + 1) * size]) for i in range(count)]
+        words = [f"{{ {text} }}" if depth and text else f"{{{text}}}" for text in joined]
+    return words[0]
+
+
+def _words(flat: Array, element_type: ElementType) -> list[str]:
+    if element_type.is_complex:
+        part = np.float32 if element_type.bits == 64 else np.float64
+        parts = _floats(np.ascontiguousarray(flat).view(part), "f32" if element_type.bits == 64 else "f64")
+        return [f"({real}, {imag})" for real, imag in zip(parts[::2], parts[1::2], strict=True)]
+    if element_type.is_float:
+        return _floats(flat, element_type.name)
+    return [str(int(value)) for value in flat.astype(np.uint64 if element_type.name == "u64" else np.int64).tolist()]
+
+
+def _floats(flat: Array, name: str) -> list[str]:
+    if name == "f64":
+        words = [repr(value) for value in flat.tolist()]
+    else:
+        single = flat.astype(np.float32)
+        words = [str(value) for value in single.astype("U32").tolist()] if single.size else []
+    special = np.flatnonzero(~np.isfinite(flat.astype(np.float64)) | (flat == 0))
+    words = [word.removesuffix(".0") for word in words]
+    for index in special.tolist():
+        words[index] = _special(flat[index], name)
+    return words
+
+
+def _special(value: Any, name: str) -> str:
+    """Zero, infinity or NaN; `-0` would lose its sign in XLA, which takes it for an integer."""
+    array = np.asarray(value)
+    negative = bool(np.signbit(array))
+    sign = "-" if negative else ""
+    if array == 0:
+        return "-0.0" if negative else "0"
+    if not np.isnan(array):
+        return f"{sign}inf"
+    if name in _PLAIN_NAN:
+        return f"{sign}nan" if name == "f8e4m3fn" else "nan"
+    mantissa = ml_dtypes.finfo(array.dtype).nmant
+    payload = array.view(f"uint{8 * array.itemsize}").item() & ((1 << mantissa) - 1)
+    return f"{sign}nan" if payload == 1 << (mantissa - 1) else f"{sign}nan({payload:#x})"

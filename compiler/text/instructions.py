@@ -1,0 +1,390 @@
+"""Instructions and the bodies of computations from text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.diagnostics import ShapeError
+from compiler.ir.attributes import ATTRIBUTES, AttributeKind
+from compiler.ir.module import Attributes, Computation, Instruction
+from compiler.ir.shape import Shape, TupleShape, compatible
+from compiler.ops import OPS
+from compiler.text.attributes import SYNTAX, read_value
+from compiler.text.lexer import NAME, SPACE, STRING, Scanner, pattern
+from compiler.text.literals import read_literal
+from compiler.text.opcodes import SIGNATURES
+from compiler.text.shapes import at_shape, read_shape
+
+MAX_NESTED_OPERANDS = 8192
+"""How many instructions may nest as each other's operands; XLA's own limit."""
+
+_HEAD = pattern(rf"(ROOT(?![\w.\-:=]){SPACE})?+(?:%?+({NAME}){SPACE}=)(?!=)")
+_OPCODE = pattern(rf"([a-z][a-z0-9\-]*+){SPACE}\(")
+_NAMES = re.compile(r"([A-Za-z0-9_.\-%, ]*+)\)")
+_OPERAND_NAME = pattern(rf"%?+({NAME})((?:{SPACE}#{SPACE}\d++)*+)(?={SPACE}[,)])")
+_NO_NAME = pattern("(?=[,)])")
+_INTEGER = pattern(r"(\d{1,9}+)" + SPACE + r"\)")
+_VALUE = rf"(?:[^\s,(){{}}\"'=]++|{STRING}|\{{(?:[^{{}}\"']++|{STRING}|\{{(?:[^{{}}\"']++|{STRING})*+\}})*+\}})"
+_QUICK = pattern(rf",{SPACE}({NAME}={_VALUE})(?=[,\s}}]|$)")
+_KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")
+_ASYNC = re.compile(r"(.+)-(start|update|done)")
+
+_K = AttributeKind
+
+
+@dataclass(slots=True)
+class _Call:
+    """An instruction that is being read; `start` is where it begins and `at` where its opcode stands."""
+
+    name: str
+    start: int
+    shape: Shape | None
+    opcode: str
+    at: int
+    wrapped: str = ""
+    operands: list[Instruction] = field(default_factory=list)
+    payload: Attributes = field(default_factory=dict)
+
+
+class InstructionReader(Scanner):
+    """A scanner that knows the computations read so far and the instructions of the one it is in."""
+
+    __slots__ = ("_cache", "_computation", "_free", "_lone", "_names", "computations")
+
+    def __init__(self, text: str, filename: str) -> None:
+        super().__init__(text, filename)
+        self.computations: dict[str, Computation] = {}
+        self._names: dict[str, Instruction] = {}
+        self._computation = Computation("")
+        self._cache: dict[str, tuple[str, Any]] = {}
+        self._lone = False
+        self._free: set[str] = set()
+
+    def add_computation(self, computation: Computation, start: int) -> None:
+        """Make a computation known; later ones may call it."""
+        if computation.name in self.computations:
+            self.fail(f"a computation named {computation.name} already exists", start)
+        self.computations[computation.name] = computation
+
+    def read_body(self, name: str) -> Computation:
+        """`{ instructions }`; the result is the one marked ROOT, or the last."""
+        outer = self._computation, self._names
+        self._computation, self._names = computation, _ = Computation(name), {}
+        self.expect("{", "that begins the instructions")
+        root: Instruction | None = None
+        while True:
+            head = self.take(_HEAD)
+            if head is None:
+                break
+            instruction = self._read_instruction(head[2], head.start(2))
+            if head[1]:
+                if root is not None:
+                    self.fail(f"a second ROOT: {root.name} already is the root", head.start(1), head.start(1) + 4)
+                root = instruction
+        if not computation.instructions or not self.accept("}"):
+            self.expected("an instruction such as 'x = f32[] add(a, b)'" + (" or '}'" if self._names else ""))
+        computation.root = root or computation.instructions[-1]
+        self._computation, self._names = outer
+        return computation
+
+    def read_lone_instruction(self, name: str) -> Computation:
+        """A text that is one instruction; operands that name nothing become parameters, of the shape they state."""
+        self._lone = True
+        self._computation = computation = Computation(name)
+        head = self.take(_HEAD)
+        start = self.skip()
+        if head is None and not at_shape(self):
+            self.expected("HloModule, a computation or an instruction")
+        root = self._read_instruction(head[2] if head else name, head.start(2) if head else start)
+        if self.skip() < len(self.text):
+            self.expected("the end of the text behind a single instruction (is 'HloModule NAME' missing at the top?)")
+        computation.root = root
+        return computation
+
+    def _read_instruction(self, name: str, start: int) -> Instruction:
+        """Shape, opcode, operands and attributes; nested operands wait on a stack for the outer ones to go on."""
+        if name in self._names:
+            self.fail(f"an instruction named {name} already exists in this computation", start, start + len(name))
+        waiting: list[_Call] = []
+        call = self._begin(name, start)
+        while True:
+            if not self._read_operands(call):
+                waiting.append(call)
+                if len(waiting) > MAX_NESTED_OPERANDS:
+                    self.fail(f"operands are nested more than {MAX_NESTED_OPERANDS} levels deep")
+                call = self._begin("", self.skip())
+                continue
+            instruction = self._finish(call, {} if waiting else self._read_attributes(call))
+            if not waiting:
+                return instruction
+            call = waiting.pop()
+            call.operands.append(instruction)
+
+    def _begin(self, name: str, start: int) -> _Call:
+        shape = read_shape(self) if at_shape(self) else None
+        found = self.take(_OPCODE)
+        if found is None:
+            self.expected("an opcode and '('" if shape is not None else "a shape, or an opcode and '('")
+        opcode = found[1]
+        call = _Call(name, start, shape, opcode, found.start(1))
+        if opcode not in SIGNATURES:
+            wrapped = _ASYNC.fullmatch(opcode)
+            if wrapped is None or wrapped[1] not in SIGNATURES:
+                self.unknown("opcode", opcode, SIGNATURES, call.at)
+            call.opcode, call.wrapped = f"async-{wrapped[2]}", wrapped[1]
+        return call
+
+    def _read_operands(self, call: _Call) -> bool:
+        """Operands up to the closing parenthesis; False when one is an instruction itself, which begins here."""
+        if call.opcode in _PAYLOADS:
+            _PAYLOADS[call.opcode](self, call)
+            return True
+        if not call.operands:
+            quick = _NAMES.match(self.text, self.pos)
+            if quick is not None and not self._lone:
+                found = [self._names.get(word.strip(" %")) for word in quick[1].split(",")] if quick[1] else []
+                if None not in found:
+                    call.operands = found  # type: ignore[assignment]  # just checked
+                    self.pos = quick.end()
+                    return True
+            if self.accept(")"):
+                return True
+        elif not self.accept(","):
+            self.expect(")", "or ',' behind an operand")
+            return True
+        while True:
+            operand = self._read_operand()
+            if operand is None:
+                return False
+            call.operands.append(operand)
+            if not self.accept(","):
+                self.expect(")", "or ',' behind an operand")
+                return True
+
+    def _read_operand(self) -> Instruction | None:
+        """`[shape] name`; None when this is an instruction."""
+        start = self.skip()
+        shape = read_shape(self) if at_shape(self) else None
+        found = self.take(_OPERAND_NAME)
+        if found is None:
+            if self._lone and shape is not None and self.take(_NO_NAME):
+                return self._parameter(f"_{len(self._computation.instructions)}", shape)
+            if _OPCODE.match(self.text, self.pos) is None:
+                self.expected("an operand")
+            self.pos = start
+            return None
+        operand = self._names.get(found[1])
+        if operand is None:
+            return self._undefined(found, shape)
+        if found[2]:
+            operand = self._element(operand, found)
+        if shape is not None and not compatible(shape, operand.shape):
+            self.fail(f"{found[1]} has shape {operand.shape}, not {shape}", start, found.end(1))
+        return operand
+
+    def _undefined(self, found: re.Match[str], shape: Shape | None) -> Instruction:
+        if self._lone and shape is not None:
+            return self._parameter(found[1], shape)
+        if self._lone:
+            self.fail("an operand of a single instruction needs its shape: write 'f32[2] x'", found.start(1))
+        self.unknown("operand (operands are defined above their users):", found[1], self._names, found.start(1))
+
+    def _parameter(self, name: str, shape: Shape) -> Instruction:
+        number = len(self._computation.instructions)
+        return self._add(Instruction("parameter", shape, (), {"parameter_number": number}, name=name))
+
+    def _element(self, operand: Instruction, found: re.Match[str]) -> Instruction:
+        """`x#1#0`: the get-tuple-elements that it stands for."""
+        for digits in found[2].replace(" ", "").split("#")[1:]:
+            index = int(digits) if len(digits) < 10 else 1 << 30
+            if not isinstance(operand.shape, TupleShape) or index >= len(operand.shape.elements):
+                self.fail(
+                    f"{operand.name} of shape {operand.shape} has no element {index}", found.start(1), found.end()
+                )
+            shape = operand.shape.elements[index]
+            name = self._anonymous("get-tuple-element")
+            operand = self._add(Instruction("get-tuple-element", shape, (operand,), {"index": index}, name=name))
+        return operand
+
+    def _anonymous(self, opcode: str) -> str:
+        name, number = f"{opcode}.anon", 0
+        while name in self._names or name in self._free:
+            number += 1
+            name = f"{opcode}.anon.{number}"
+        self._free.add(name)
+        return name
+
+    def _read_attributes(self, call: _Call) -> Attributes:
+        attributes = call.payload
+        text, cache = self.text, self._cache
+        allowed = SIGNATURES[call.opcode].allowed
+        if call.wrapped:
+            allowed = allowed | SIGNATURES[call.wrapped].allowed
+        while True:
+            quick = _QUICK.match(text, self.pos)
+            hit = cache.get(quick[1]) if quick is not None else None
+            if hit is not None:
+                name, value = hit
+                start = quick.start(1)  # type: ignore[union-attr]  # a hit implies a match
+            else:
+                key = _KEY.match(text, self.pos)
+                if key is None:
+                    break
+                name, start = key[1], key.start(1)
+            if name not in allowed:
+                self.unknown(f"attribute of {call.opcode}", name, allowed, start)
+            if name in attributes:
+                self.fail(f"attribute {name} is written twice", start, start + len(name))
+            if hit is not None:
+                self.pos = quick.end()  # type: ignore[union-attr]
+            else:
+                self.pos = key.end()
+                value = self._read_attribute(name)
+                kind = ATTRIBUTES[name]
+                if quick is not None and self.pos == quick.end() and (kind in SYNTAX and SYNTAX[kind].repeats):
+                    cache[quick[1]] = name, value
+            attributes[name] = value
+        if self.at(","):
+            self.pos += 1
+            self.expected("the name of an attribute and '='")
+        return attributes
+
+    def _read_attribute(self, name: str) -> Any:
+        kind = ATTRIBUTES[name]
+        if kind is _K.COMPUTATION:
+            return self._read_callee()
+        if kind is _K.COMPUTATIONS:
+            return self.items("{", "}", self._read_callee)
+        if kind is _K.INSTRUCTIONS:
+            return self.items("{", "}", self._read_instruction_name)
+        return read_value(self, name, kind)
+
+    def _read_callee(self) -> Computation:
+        """A computation by name, or in braces."""
+        start = self.skip()
+        if self.at("{"):
+            computation = self.nested(lambda: self.read_body(self._computation_name("_")), "a computation")
+            self.add_computation(computation, start)
+            return computation
+        name = self.name("a computation")
+        found = self.computations.get(name)
+        if found is None:
+            self.unknown("computation (computations are defined above their callers):", name, self.computations)
+        return found
+
+    def _computation_name(self, base: str) -> str:
+        name, number = base, 0
+        while name in self.computations:
+            number += 1
+            name = f"{base}.{number}"
+        return name
+
+    def _read_instruction_name(self) -> Instruction:
+        name = self.name("an instruction")
+        found = self._names.get(name)
+        if found is None:
+            self.unknown("instruction (instructions are defined above):", name, self._names)
+        return found
+
+    def _finish(self, call: _Call, attributes: Attributes) -> Instruction:
+        if not attributes:
+            attributes = call.payload
+        opcode = call.opcode
+        if call.wrapped:
+            attributes = self._wrap(call, attributes)
+        for required in SIGNATURES[opcode].required:
+            if required not in attributes:
+                self.fail(f"{opcode} needs the attribute {required}", call.at, call.at + len(opcode))
+        shape = call.shape
+        instruction = Instruction(
+            opcode, shape or TupleShape(()), call.operands, attributes, name=call.name or self._anonymous(opcode)
+        )
+        if shape is None:
+            instruction.shape = self._infer(call, instruction)
+        return self._add(instruction)
+
+    def _add(self, instruction: Instruction) -> Instruction:
+        self._names[instruction.name] = instruction
+        self._computation.append_parsed(instruction)
+        return instruction
+
+    def _infer(self, call: _Call, instruction: Instruction) -> Shape:
+        op = OPS.get(call.opcode)
+        if op is None or call.opcode in _STATED:
+            self.fail(
+                f"the shape of {call.opcode} must be written before the opcode", call.at, call.at + len(call.opcode)
+            )
+        try:
+            return op.infer(instruction)
+        except ShapeError as error:
+            self.fail(f"no shape follows for {call.opcode}: {error}", call.at, call.at + len(call.opcode))
+
+    def _wrap(self, call: _Call, attributes: Attributes) -> Attributes:
+        """`op-start(...)` is an async-start that calls a computation of that one op; the rest only repeats its name."""
+        if call.opcode != "async-start":
+            return attributes
+        shape = call.shape
+        if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
+            self.fail(f"{call.wrapped}-start needs a shape ((operands), result, ...)", call.at)
+        outer = SIGNATURES["async-start"].allowed - {"calls"}
+        inner = {name: value for name, value in attributes.items() if name not in outer or name in _SHARED}
+        computation = Computation(self._computation_name("async_wrapped"))
+        parameters = [
+            Instruction("parameter", operand.shape, (), {"parameter_number": number}, name=f"async_param.{number}")
+            for number, operand in enumerate(call.operands)
+        ]
+        root = Instruction(call.wrapped, shape.elements[1], parameters, inner, name="async_op")
+        for instruction in (*parameters, root):
+            computation.append_parsed(instruction)
+        computation.root = root
+        thread = attributes.get("async_execution_thread")
+        if thread is not None:
+            computation.attributes["execution_thread"] = thread
+        self.add_computation(computation, call.at)
+        return {"calls": computation} | {name: value for name, value in attributes.items() if name in outer}
+
+
+_SHARED = frozenset({"metadata", "origin", "backend_config", "frontend_attributes", "statistics"})
+_STATED = frozenset(
+    {
+        "bitcast",
+        "bitcast-convert",
+        "constant",
+        "convert",
+        "custom-call",
+        "fusion",
+        "infeed",
+        "iota",
+        "outfeed",
+        "parameter",
+        "reduce-precision",
+        "reshape",
+        "rng",
+        "rng-bit-generator",
+        "rng-get-and-update-state",
+        "stochastic-convert",
+    }
+)
+
+
+def _read_constant(reader: InstructionReader, call: _Call) -> None:
+    if call.shape is None:
+        reader.fail("the shape of a constant must be written before the opcode", call.at)
+    call.payload["literal"] = read_literal(reader, call.shape)
+    reader.expect(")", "behind a literal")
+
+
+def _read_parameter(reader: InstructionReader, call: _Call) -> None:
+    found = reader.take(_INTEGER)
+    if found is None:
+        reader.expected("the number of a parameter and ')'")
+    call.payload["parameter_number"] = int(found[1])
+
+
+_PAYLOADS: dict[str, Callable[[InstructionReader, _Call], None]] = {
+    "constant": _read_constant,
+    "parameter": _read_parameter,
+}

@@ -1,0 +1,286 @@
+"""Literals from text, bit for bit.
+
+A dense literal is read as a whole: its skeleton of braces and commas is compared with the one its shape demands, and
+its numbers are converted by NumPy in one go.  Only what is unusual (NaN payloads, missing commas, integers past 18
+digits) or wrong is looked at token by token, which also finds the place to complain about.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.literal import Literal, tuple_literal
+from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.types import ElementType, Kind
+from compiler.text.lexer import SPACE, Scanner, pattern
+from compiler.text.shapes import read_shape
+
+Array = NDArray[Any]
+
+_ELIDED = pattern(rf"(\{{{SPACE}\.\.\.{SPACE}\}})")
+_BRACE_OR_COMMENT = re.compile(r"[{}]|/\*(?s:.*?)\*/|//[^\r\n]*+")
+_COMMENT = re.compile(r"/\*(?s:.*?)\*/|//[^\r\n]*+")
+_DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?+"
+_VALUE = rf"true|false|-?inf|-?nan(?:\(0[xX][0-9a-fA-F]+\))?+|{_DIGITS}"
+_SCALAR = pattern(rf"({_VALUE})(?![\w.(])")
+_COMPLEX = pattern(rf"\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)")
+_TOKEN = re.compile(rf"[{{}},]|{SPACE}\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)|({_VALUE})(?![\w.(])")
+_INTEGERS = re.compile(r"(?:\s*+-?\d{1,18}+(?![^\s]))*+\s*+")
+_FLOATS = re.compile(rf"(?:\s*+{_DIGITS}(?![^\s]))*+\s*+")
+_INTEGER = re.compile(r"-?\d++")
+_NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?+")
+_SEPARATORS = str.maketrans("{},()", "     ")
+_KEEP_SKELETON = re.compile(r"[^{},()]++")
+
+_NO_PAYLOAD = frozenset({"f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu"})
+_NO_NAN = frozenset({"f4e2m1fn", "f6e2m3fn", "f6e3m2fn"})
+
+
+def read_literal(scanner: Scanner, shape: Shape) -> Literal:
+    """A literal of a known shape."""
+    if isinstance(shape, TupleShape):
+        return scanner.nested(lambda: _read_tuple(scanner, shape), "a literal")
+    start = scanner.skip()
+    if not isinstance(shape, ArrayShape) or shape.element_type.kind is Kind.OPAQUE or -1 in shape.dims:
+        scanner.fail(f"there are no literals of shape {shape}", start)
+    if not shape.dims:
+        return Literal(shape, _read_scalar(scanner, shape.element_type))
+    if scanner.take(_ELIDED):
+        return Literal(shape)
+    return Literal(shape, _read_dense(scanner, shape))
+
+
+def read_typed_literal(scanner: Scanner) -> Literal:
+    """A literal that states its shape: `s32[2]{0} {1, 2}`, or a tuple of such in parentheses."""
+    start = scanner.skip()
+    if scanner.at("("):
+        elements = scanner.nested(lambda: scanner.items("(", ")", lambda: read_typed_literal(scanner)), "a literal")
+        return tuple_literal(elements)
+    scanner.pos = start
+    return read_literal(scanner, read_shape(scanner))
+
+
+def _read_tuple(scanner: Scanner, shape: TupleShape) -> Literal:
+    if scanner.take(_ELIDED):
+        return Literal(shape)
+    scanner.expect("(", "that begins a tuple")
+    elements = []
+    for index, element in enumerate(shape.elements):
+        if index:
+            scanner.expect(",", f"and element {index} of {len(shape.elements)} of the tuple")
+        elements.append(read_literal(scanner, element))
+    scanner.expect(")", f"behind {len(shape.elements)} elements of the tuple")
+    return Literal(shape, elements=tuple(elements))
+
+
+def _read_scalar(scanner: Scanner, element_type: ElementType) -> Array:
+    found = scanner.take(_COMPLEX if element_type.is_complex else _SCALAR)
+    if found is None:
+        scanner.expected(f"a value of type {element_type}")
+    values = [_value(scanner, element_type, word, found.start(i)) for i, word in enumerate(found.groups(), 1)]
+    return _assemble(values, element_type).reshape(())
+
+
+def _read_dense(scanner: Scanner, shape: ArrayShape) -> Array:
+    start = scanner.skip()
+    end = _end_of_braces(scanner, start)
+    body = scanner.text[start:end]
+    if "/" in body:
+        body = _COMMENT.sub(" ", body)
+    values = _convert(body, shape) if _has_skeleton(body, shape) else None
+    if values is None:
+        values = _read_tokens(scanner, shape, start, end)
+    scanner.pos = end
+    return values.reshape(shape.dims)
+
+
+def _end_of_braces(scanner: Scanner, start: int) -> int:
+    if not scanner.text.startswith("{", start):
+        scanner.expected("'{' that begins a literal")
+    depth = 0
+    for found in _BRACE_OR_COMMENT.finditer(scanner.text, start):
+        if found[0] == "{":
+            depth += 1
+        elif found[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return found.end()
+    scanner.fail("the '{' that begins this literal has no '}'", start)
+
+
+def _has_skeleton(body: str, shape: ArrayShape) -> bool:
+    """Whether braces, commas and parentheses are just those that the shape demands."""
+    element = "(,)" if shape.element_type.is_complex else ""
+    length = len(element)
+    for size in reversed(shape.dims):
+        length = length * size + max(size - 1, 0) + 2
+    if length > len(body):
+        return False
+    skeleton = element
+    for size in reversed(shape.dims):
+        skeleton = "{" + ",".join([skeleton] * size) + "}"
+    return _KEEP_SKELETON.sub("", body) == skeleton
+
+
+def _convert(body: str, shape: ArrayShape) -> Array | None:
+    """All numbers at once; None if any is unusual or out of range."""
+    numbers = body.translate(_SEPARATORS)
+    element_type = shape.element_type
+    if element_type.is_integer or element_type.kind is Kind.PRED:
+        if element_type.kind is Kind.PRED:
+            numbers = numbers.replace("true", "1").replace("false", "0")
+        if _INTEGERS.fullmatch(numbers) is None:
+            return None
+        integers = np.fromstring(numbers, np.int64, sep=" ")
+        if integers.size != shape.size:
+            return None
+        low, high = _integer_range(element_type)
+        if element_type.is_integer and integers.size and (integers.min() < low or integers.max() > high):
+            return None
+        return integers.astype(element_type.dtype)
+    if _FLOATS.fullmatch(numbers) is None:
+        return None
+    floats = np.fromstring(numbers, np.float64, sep=" ")
+    return _narrow(floats, shape) if floats.size == shape.size * (2 if element_type.is_complex else 1) else None
+
+
+def _narrow(floats: Array, shape: ArrayShape) -> Array | None:
+    """Doubles as the element type; None if a finite one is out of range."""
+    element_type = shape.element_type
+    if not np.isfinite(floats).all():
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if element_type.is_complex:
+            part = np.float32 if element_type.bits == 64 else np.float64
+            narrow = floats.astype(part)
+            return narrow.view(element_type.dtype) if np.isfinite(narrow).all() else None
+        narrow = floats.astype(element_type.dtype)
+        return narrow if np.isfinite(narrow.astype(np.float64)).all() else None
+
+
+def _integer_range(element_type: ElementType) -> tuple[int, int]:
+    bits = element_type.bits
+    if element_type.kind is Kind.SIGNED:
+        return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    return 0, (1 << bits) - 1
+
+
+def _read_tokens(scanner: Scanner, shape: ArrayShape, start: int, end: int) -> Array:
+    """Token by token: commas mean nothing, as in XLA, but every brace must hold as much as its dimension."""
+    rank = len(shape.dims)
+    counts: list[int] = []
+    values: list[Any] = []
+    scanner.pos = start
+    while scanner.skip() < end:
+        at = scanner.pos
+        found = _TOKEN.match(scanner.text, at)
+        if found is None or found.end() > end:
+            scanner.expected(f"a value of type {shape.element_type}, ',' or '}}'")
+        scanner.pos = found.end()
+        token = found[0]
+        if token == "{":
+            _enter(scanner, shape, counts, at)
+            counts.append(0)
+        elif token == "}":
+            size = shape.dims[len(counts) - 1]
+            if counts.pop() != size:
+                scanner.fail(f"too few elements: dimension {len(counts)} has size {size}", at)
+        elif token != ",":
+            if len(counts) != rank:
+                scanner.fail(f"a value stands {len(counts)} braces deep, but the shape has rank {rank}", at)
+            _enter(scanner, shape, counts, at)
+            words = [(found[i], found.start(i)) for i in (1, 2, 3) if found[i] is not None]
+            if (len(words) == 2) != shape.element_type.is_complex:
+                scanner.fail(f"expected a value of type {shape.element_type}", at, found.end())
+            values += [_value(scanner, shape.element_type, word, place) for word, place in words]
+    return _assemble(values, shape.element_type)
+
+
+def _enter(scanner: Scanner, shape: ArrayShape, counts: list[int], at: int) -> None:
+    """Count one more thing inside the innermost brace."""
+    if not counts:
+        return
+    counts[-1] += 1
+    size = shape.dims[len(counts) - 1] if len(counts) <= len(shape.dims) else 0
+    if counts[-1] > size:
+        scanner.fail(f"too many elements: dimension {len(counts) - 1} has size {size}", at)
+
+
+def _value(scanner: Scanner, element_type: ElementType, word: str, start: int) -> Any:
+    """One value: an int for integers, else a NumPy scalar of the (component) type."""
+    if element_type.is_integer or element_type.kind is Kind.PRED:
+        return _integer(scanner, element_type, word, start)
+    if word in ("true", "false"):
+        scanner.fail(f"expected a number of type {element_type}", start, start + len(word))
+    name = {"c64": "f32", "c128": "f64"}.get(element_type.name, element_type.name)
+    dtype = {"c64": np.dtype(np.float32), "c128": np.dtype(np.float64)}.get(element_type.name, element_type.dtype)
+    if word.lstrip("-").startswith("nan"):
+        return _nan(scanner, name, dtype, word, start)
+    wide = float(word)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = np.float64(wide).astype(dtype)
+    if ("inf" not in word) and not (math.isfinite(wide) and math.isfinite(float(value))):
+        scanner.fail(f"{word} is out of range for {name}", start, start + len(word))
+    return value
+
+
+def _integer(scanner: Scanner, element_type: ElementType, word: str, start: int) -> int:
+    if element_type.kind is Kind.PRED and word in ("true", "false"):
+        return int(word == "true")
+    if _INTEGER.fullmatch(word) is None:
+        scanner.fail(f"expected an integer for type {element_type}", start, start + len(word))
+    value = int(word) if len(word) <= 20 else 1 << 64
+    low, high = _integer_range(element_type)
+    if element_type.bits == 64:
+        low, high = -(1 << 63), (1 << 64) - 1
+    if element_type.kind is Kind.PRED:
+        return int(value != 0)
+    if not low <= value <= high:
+        shown = word if len(word) <= 24 else word[:24] + "..."
+        scanner.fail(f"{shown} is out of range for {element_type}: {low} to {high}", start, start + len(word))
+    if element_type.bits == 64:
+        # XLA keeps the 64 bits whatever their sign.
+        value &= (1 << 64) - 1
+        return value - (1 << 64) if element_type.kind is Kind.SIGNED and value >> 63 else value
+    return value
+
+
+def _nan(scanner: Scanner, name: str, dtype: np.dtype[Any], word: str, start: int) -> Any:
+    found = _NAN.fullmatch(word)
+    assert found is not None
+    if name in _NO_NAN:
+        scanner.fail(f"{name} has no NaN", start, start + len(word))
+    value = np.array(np.nan).astype(dtype)
+    if name in _NO_PAYLOAD:
+        if found[2]:
+            scanner.fail(f"a NaN of {name} has no payload", start, start + len(word))
+        return (-value if found[1] and name in ("f8e4m3fn",) else value)[()]
+    bits = np.dtype(f"uint{8 * dtype.itemsize}")
+    mantissa = ml_dtypes.finfo(dtype).nmant
+    payload = int(found[2], 16) if found[2] else 1 << (mantissa - 1)
+    if not 0 < payload < 1 << mantissa:
+        scanner.fail(
+            f"the payload of a NaN of {name} lies between 0x1 and {(1 << mantissa) - 1:#x}", start, start + len(word)
+        )
+    infinite = np.array(np.inf, dtype).view(bits).item()
+    sign = (1 << (8 * dtype.itemsize - 1)) if found[1] else 0
+    return np.array(infinite | payload | sign, bits).view(dtype)[()]
+
+
+def _assemble(values: list[Any], element_type: ElementType) -> Array:
+    if element_type.is_complex:
+        part = np.float32 if element_type.bits == 64 else np.float64
+        return np.array(values, part).view(element_type.dtype)
+    if element_type.is_float:
+        array = np.empty(len(values), element_type.dtype)
+        for index, value in enumerate(values):
+            array[index] = value
+        return array
+    wide = np.uint64 if element_type.name == "u64" else np.int64
+    return np.array(values, wide).astype(element_type.dtype)
