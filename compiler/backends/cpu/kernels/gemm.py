@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm_micro import Tile, micro_kernel
+from compiler.backends.cpu.kernels.gemm_micro import Tile, keep_rolled, micro_kernel
 from compiler.backends.cpu.kernels.gemm_narrow import dot_scratch, emit_dot, emit_stream, stream_scratch
 from compiler.backends.cpu.kernels.gemm_pack import Packer, Panels, Steps
 from compiler.backends.cpu.kernels.gemm_plan import (
@@ -167,6 +167,7 @@ class _TileNest:
         extent = Extent(gemm.batch, plan.row_panels, plan.column_panels, plan.rows, plan.columns)
         mine = share(b, extent, *threads)
         with (
+            b.when(mine.present(b), "present"),
             batches(b, mine) as (batch, rows),
             blocks(b, mine.columns, plan.column_block, plan.column_panels, "columns") as columns,
         ):
@@ -184,7 +185,14 @@ class _TileNest:
 
     def _sum_depth(self, block: _Block) -> None:
         b, plan = self.b, self.plan
-        with b.loop(integer(0), integer(plan.gemm.k), step=plan.depth, name="depth", nonempty=True) as depth:
+        with b.loop(
+            integer(0),
+            integer(plan.gemm.k),
+            step=plan.depth,
+            name="depth",
+            nonempty=True,
+            metadata=keep_rolled(b.module),
+        ) as depth:
             count = minimum(b, b.sub(integer(plan.gemm.k), depth.index), plan.depth)
             steps = Steps(block.batch, depth.index, count)
             self._pack_rhs(block.columns, steps)
@@ -202,13 +210,13 @@ class _TileNest:
     def _sweep(self, block: _Block, steps: Steps) -> None:
         """Every register tile of a block over the given steps."""
         b, plan = self.b, self.plan
-        with b.loop(block.rows.start, block.rows.stop, name="panel") as row:
+        with b.loop(block.rows.start, block.rows.stop, name="panel", nonempty=True) as row:
             left = self._lhs_address(row.index, steps)
             stop = block.columns.stop
             partial = plan.last_columns < plan.columns
             if partial:
                 stop = minimum(b, stop, plan.column_panels - 1)
-            with b.loop(block.columns.start, stop, name="tile") as column:
+            with b.loop(block.columns.start, stop, name="tile", nonempty=not partial) as column:
                 self._tile(block, steps, (left, row.index, column.index), plan.columns)
             if partial:
                 last = integer(plan.column_panels - 1)
@@ -285,9 +293,9 @@ class _TileNest:
         left = b.mul(block.columns.start, integer(plan.columns))
         width = b.sub(minimum(b, b.mul(block.columns.stop, integer(plan.columns)), gemm.n), left)
         sums = self._out_address(block, block.rows.start, block.columns.start)
-        with b.loop(integer(0), height, name="row") as row:
+        with b.loop(integer(0), height, name="row", nonempty=True) as row:
             line = b.gep(self.type, sums, b.mul(row.index, integer(self._out_pitch)))
-            with b.loop(integer(0), width, name="column") as column:
+            with b.loop(integer(0), width, name="column", nonempty=True) as column:
                 value = b.load(self.type, b.gep(self.type, line, column.index))
                 where = b.add(first, row.index), b.add(left, column.index)
                 gemm.store(b, block.batch, *where, value)

@@ -35,10 +35,32 @@ def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
     return b.intrinsic(f"fmuladd.{_mangled(left.type)}", [left, right, total])
 
 
-def keep_rolled(module: Module) -> str:
-    """Loop metadata that forbids unrolling, which the bodies here do not need and compile time does not like."""
-    property_ = module.metadata('!{!"llvm.loop.unroll.disable"}')
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {property_}}}')}"
+def keep_rolled(module: Module, *, scalar: bool = False) -> str:
+    """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing."""
+    properties = ['!{!"llvm.loop.unroll.disable"}']
+    if scalar:
+        properties.append('!{!"llvm.loop.vectorize.enable", i1 false}')
+    nodes = ", ".join(map(module.metadata, properties))
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
+
+
+def load_lanes(b: Builder, type_: str, address: Value, lanes: int, inside: int) -> Value:
+    """Load a vector of which only the first `inside` lanes may be touched; the others are zero."""
+    vector, size = vector_type(type_, lanes), ELEMENT_BYTES[type_]
+    if inside >= lanes:
+        return b.load(vector, address, align=size)
+    arguments = [address, integer(size, I32), _mask(inside, lanes), zero(vector)]
+    return b.intrinsic(f"masked.load.{_mangled(vector)}.p0", arguments, result=vector)
+
+
+def store_lanes(b: Builder, value: Value, address: Value, lanes: int, inside: int) -> None:
+    """Store the first `inside` lanes of a vector."""
+    size = ELEMENT_BYTES[element_of(value.type)]
+    if inside >= lanes:
+        b.store(value, address, align=size)
+        return
+    arguments = [value, address, integer(size, I32), _mask(inside, lanes)]
+    b.intrinsic(f"masked.store.{_mangled(value.type)}.p0", arguments, result="void")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +92,6 @@ class Tile:
     def vector(self) -> str:
         """The type of one of them."""
         return vector_type(self.type, self.lanes)
-
-    def mask(self, vector: int) -> Value | None:
-        """The lanes of a vector that lie within the tile, None for all of them."""
-        inside = self.columns - vector * self.lanes
-        return None if inside >= self.lanes else _mask(inside, self.lanes)
 
 
 def _mask(inside: int, lanes: int) -> Value:
@@ -130,24 +147,15 @@ def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Valu
 
 
 def _load(b: Builder, tile: Tile, base: Value, offset: int, vector: int, *, masked: bool) -> Value:
-    address = b.gep(tile.type, base, integer(offset + vector * tile.lanes))
-    mask = tile.mask(vector) if masked else None
-    if mask is None:
-        return b.load(tile.vector, address, align=ELEMENT_BYTES[tile.type])
-    align = integer(ELEMENT_BYTES[tile.type], I32)
-    name = f"masked.load.{_mangled(tile.vector)}.p0"
-    return b.intrinsic(name, [address, align, mask, zero(tile.vector)], result=tile.vector)
+    first = vector * tile.lanes
+    address = b.gep(tile.type, base, integer(offset + first))
+    return load_lanes(b, tile.type, address, tile.lanes, tile.columns - first if masked else tile.lanes)
 
 
 def _store(b: Builder, tile: Tile, out: Value, row: int, vector: int, value: Value) -> None:
-    address = b.gep(tile.type, out, integer(row * tile.out_row + vector * tile.lanes))
-    mask = tile.mask(vector) if tile.partial_store else None
-    if mask is None:
-        b.store(value, address, align=ELEMENT_BYTES[tile.type])
-        return
-    align = integer(ELEMENT_BYTES[tile.type], I32)
-    name = f"masked.store.{_mangled(tile.vector)}.p0"
-    b.intrinsic(name, [value, address, align, mask], result="void")
+    first = vector * tile.lanes
+    address = b.gep(tile.type, out, integer(row * tile.out_row + first))
+    store_lanes(b, value, address, tile.lanes, tile.columns - first if tile.partial_store else tile.lanes)
 
 
 def _mangled(type_: str) -> str:

@@ -76,6 +76,7 @@ def emit_stream(b: Builder, gemm: Gemm, scratch: Value, threads: tuple[Value, Va
     units = -(-gemm.n // _COLUMN_UNIT)
     mine = share(b, Extent(gemm.batch, 1, units, gemm.m, _COLUMN_UNIT), *threads)
     with (
+        b.when(mine.present(b), "present"),
         batches(b, mine) as (batch, _),
         blocks(b, mine.columns, _UNITS_AT_ONCE, units, "columns") as block,
     ):

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm_micro import keep_rolled
+from compiler.backends.cpu.kernels.gemm_micro import keep_rolled, load_lanes
 from compiler.backends.cpu.kernels.gemm_plan import ELEMENT_BYTES, Operand
 from compiler.backends.cpu.kernels.gemm_share import Range, minimum
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, vector_type, zero
+
+_MANY_PANELS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,15 @@ class Panels:
     def transposes(self) -> bool:
         """Whether rows lie along k in memory and are long enough for vectors."""
         return self.operand.row_major and self.depth >= self.lanes
+
+    @property
+    def copies(self) -> bool:
+        """Whether the rows of a step are adjacent elements of a plain array."""
+        return self.operand.array is not None and self.operand.array.row == 1
+
+    def transposes_panel(self, rows: int) -> bool:
+        """Whether a panel is transposed in vectors; a low last one among many is not worth code of its own."""
+        return self.transposes and (rows == self.width or self.count < _MANY_PANELS)
 
     @property
     def stages(self) -> bool:
@@ -83,7 +94,7 @@ class Packer:
     staging: Value
 
     def pack(self, b: Builder, steps: Steps, panels: Range, target: Value) -> None:
-        """Pack a range of panels to `target`, one behind the other."""
+        """Pack a range of panels to `target`, one behind the other; only one at a time unless they are padded."""
         shape = self.panels
         uniform = shape.last == shape.width
         if shape.count > 1 or uniform:
@@ -97,26 +108,29 @@ class Packer:
 
     def _pack_full(self, b: Builder, steps: Steps, panels: Range, target: Value) -> None:
         shape = self.panels
+        uniform = shape.last == shape.width
         if shape.transposes:
-            with b.loop(panels.start, panels.stop, name="panel") as panel:
+            with b.loop(panels.start, panels.stop, name="panel", nonempty=uniform) as panel:
                 offset = b.mul(b.sub(panel.index, panels.start), integer(shape.panel_elements))
                 address = b.gep(shape.type, target, offset)
                 self._pack_panel(b, steps, panel.index, address, shape.width)
             return
         # Steps outside, panels inside: memory is read in long runs.
-        with b.loop(integer(0), steps.count, name="pack") as step:
+        with b.loop(integer(0), steps.count, name="pack", nonempty=True, metadata=keep_rolled(b.module)) as step:
             line = b.gep(shape.type, target, b.mul(step.index, integer(shape.pitch(shape.width))))
-            with b.loop(panels.start, panels.stop, name="panel") as panel:
+            with b.loop(
+                panels.start, panels.stop, name="panel", nonempty=uniform, metadata=keep_rolled(b.module)
+            ) as panel:
                 offset = b.mul(b.sub(panel.index, panels.start), integer(shape.panel_elements))
                 first = b.mul(panel.index, integer(shape.width))
                 self._copy_step(b, steps, (step.index, first), b.gep(shape.type, line, offset), shape.width)
 
     def _pack_panel(self, b: Builder, steps: Steps, panel: Value, target: Value, rows: int) -> None:
         first = b.mul(panel, integer(self.panels.width))
-        if self.panels.transposes:
+        if self.panels.transposes_panel(rows):
             self._transpose(b, steps, first, target, rows)
             return
-        with b.loop(integer(0), steps.count, name="pack") as step:
+        with b.loop(integer(0), steps.count, name="pack", nonempty=True, metadata=keep_rolled(b.module)) as step:
             offset = b.mul(step.index, integer(self.panels.pitch(rows)))
             line = b.gep(self.panels.type, target, offset)
             self._copy_step(b, steps, (step.index, first), line, rows)
@@ -124,12 +138,28 @@ class Packer:
     def _copy_step(self, b: Builder, steps: Steps, where: tuple[Value, Value], line: Value, rows: int) -> None:
         shape = self.panels
         step, first = where
-        with b.loop(integer(0), integer(rows), name="row", nonempty=True) as row:
+        if shape.copies:
+            self._copy_vectors(b, steps, where, line, rows)
+            return
+        metadata = keep_rolled(b.module, scalar=True) if shape.transposes else ""
+        with b.loop(integer(0), integer(rows), name="row", nonempty=True, metadata=metadata) as row:
             value = shape.operand.load(b, steps.batch, b.add(first, row.index), b.add(steps.start, step))
             b.store(value, b.gep(shape.type, line, row.index))
         if shape.padded and rows < shape.pitch(rows):
             with b.loop(integer(rows), integer(shape.pitch(rows)), name="pad", nonempty=True) as row:
                 b.store(zero(shape.type), b.gep(shape.type, line, row.index))
+
+    def _copy_vectors(self, b: Builder, steps: Steps, where: tuple[Value, Value], line: Value, rows: int) -> None:
+        shape, array = self.panels, self.panels.operand.array
+        if array is None:
+            raise AssertionError("only plain arrays are copied in vectors")
+        step, first = where
+        offset = b.add(first, b.mul(b.add(steps.start, step), integer(array.column)))
+        source = b.gep(shape.type, array.base(b, steps.batch), offset)
+        for lane in range(0, rows, shape.lanes):
+            address = b.gep(shape.type, source, integer(lane))
+            value = load_lanes(b, shape.type, address, shape.lanes, rows - lane)
+            b.store(value, b.gep(shape.type, line, integer(lane)), align=ELEMENT_BYTES[shape.type])
 
     def _transpose(self, b: Builder, steps: Steps, first: Value, target: Value, rows: int) -> None:
         source, stride = self._source(b, steps, first, rows)
@@ -176,8 +206,7 @@ def _transposer(module: Module, name: str, panels: Panels, layout: tuple[int, in
     source, target, steps = function.arguments
     b = Builder(function)
     whole = b.binary("and", steps, integer(-lanes))
-    rolled = keep_rolled(module)
-    with b.loop(integer(0), whole, step=lanes, name="block", metadata=rolled) as block:
+    with b.loop(integer(0), whole, step=lanes, name="block", metadata=keep_rolled(module)) as block:
         here = b.gep(type_, source, block.index)
         vectors = [b.load(vector, b.gep(type_, here, integer(row * stride)), align=size) for row in range(rows)]
         vectors += [zero(vector)] * (lanes - rows)
@@ -187,7 +216,7 @@ def _transposer(module: Module, name: str, panels: Panels, layout: tuple[int, in
     if panels.whole:
         b.ret()
         return
-    with b.loop(whole, steps, name="rest", metadata=rolled) as rest:
+    with b.loop(whole, steps, name="rest", metadata=keep_rolled(module)) as rest:
         here = b.gep(type_, source, rest.index)
         column = zero(vector)
         for row in range(rows):

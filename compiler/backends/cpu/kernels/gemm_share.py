@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from compiler.backends.cpu.kernels.gemm_micro import keep_rolled
 from compiler.codegen.llvm_ir import Builder, Value, integer
 
 _GRID_WIDTHS = (2, 3, 4, 6, 8, 12, 16)
@@ -42,6 +43,11 @@ class Share:
     extent: Extent
     rows: Range
     columns: Range
+
+    def present(self, b: Builder) -> Value:
+        """Whether there is anything in it; then no batch of it is empty either."""
+        rows = b.compare("slt", self.rows.start, self.rows.stop)
+        return b.binary("and", rows, b.compare("slt", self.columns.start, self.columns.stop))
 
 
 def share(b: Builder, extent: Extent, thread: Value, threads: Value) -> Share:
@@ -96,11 +102,11 @@ def batches(b: Builder, mine: Share) -> Iterator[tuple[Value, Range]]:
 
 @contextmanager
 def blocks(b: Builder, within: Range, size: int, most: int, name: str) -> Iterator[Range]:
-    """A loop over blocks of `size` panels; none when `size` covers `most`, the largest that `within` can be."""
+    """A loop over blocks of `size` panels of a range that is not empty; no loop when all `most` fit into one."""
     if size >= most:
         yield within
         return
-    with b.loop(within.start, within.stop, step=size, name=name) as loop:
+    with b.loop(within.start, within.stop, step=size, name=name, nonempty=True, metadata=keep_rolled(b.module)) as loop:
         after = b.add(loop.index, integer(size))
         yield Range(loop.index, b.intrinsic("smin.i64", [after, within.stop]))
 
