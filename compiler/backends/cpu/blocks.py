@@ -31,9 +31,8 @@ _MAKING = threading.Lock()
 _ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282
 
 _IR = """
-; Free blocks by class: with memory behind them, and (only classes below 2 MiB) without.
-@warm = internal global [256 x ptr] zeroinitializer
-@cold = internal global [256 x ptr] zeroinitializer
+@warm = internal global [256 x ptr] zeroinitializer  ; free blocks by class, with memory behind them
+@cold = internal global [256 x ptr] zeroinitializer  ; and without (only classes below 2 MiB)
 @lock = internal global i32 0, align 64
 ; Bytes of warm blocks, of all mappings, how much may be free, blocks in use.
 @statistics = global [4 x i64] [ i64 0, i64 0, i64 LIMIT, i64 0 ], align 64
@@ -103,7 +102,7 @@ define internal i64 @size_of(i64 %class) nounwind {
   ret i64 %size
 }
 
-; Maps so many bytes at a multiple of 2 MiB; null when there are none to be had.
+; Maps so many bytes at a multiple of 2 MiB; null when there are none to be had.  Trimming nothing fails harmlessly.
 define internal ptr @map(i64 %size) nounwind {
   %room = add i64 %size, 2097152
   %mapping = call ptr @mmap(ptr null, i64 %room, i32 3, i32 34, i32 -1, i64 0)
@@ -116,12 +115,7 @@ trim:
   %raised = add i64 %start, 2097151
   %aligned = and i64 %raised, -2097152
   %before = sub i64 %aligned, %start
-  %some = icmp ne i64 %before, 0
-  br i1 %some, label %trim_before, label %trim_after
-trim_before:
   %x = call i32 @munmap(ptr %mapping, i64 %before)
-  br label %trim_after
-trim_after:
   %end = add i64 %aligned, %size
   %behind = inttoptr i64 %end to ptr
   %after = sub i64 2097152, %before
@@ -248,7 +242,7 @@ done:
   ret void
 }
 
-; A token for a block of at least that size, or 0 where memory is out.
+; A token for a block of at least that size, or 0.
 define i64 @acquire(i64 %size) nounwind {
   %class = call i64 @class_of(i64 %size)
   call void @take_lock()
@@ -391,20 +385,16 @@ def _make() -> Blocks:
         capsule_pointer(vars(importlib.import_module("numpy._core._multiarray_umath"))["_ARRAY_API"], None),
         ctypes.POINTER(ctypes.c_int64),
     )
-    text = _IR
+    text, memory_bytes = _IR, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for word, meaning in (
         ("NEW_FROM_DESCR", f"inttoptr (i64 {table[_NEW_FROM_DESCR]} to ptr)"),
         ("SET_BASE_OBJECT", f"inttoptr (i64 {table[_SET_BASE_OBJECT]} to ptr)"),
         ("ARRAY_TYPE", f"inttoptr (i64 {table[_ARRAY_TYPE]} to ptr)"),
         ("RECYCLED_FROM", str(RECYCLED_FROM_BYTES)),
-        ("LIMIT", str(_default_limit_bytes())),
+        ("LIMIT", str(min(_DEFAULT_LIMIT_BYTES, memory_bytes // 4))),
     ):
         text = text.replace(word, meaning)
     exports = ("new_array", "acquire", "release", "statistics", "poison", "drop_lock")
     library = llvm.Library(llvm.parse(text, target, _OPT), exports, target, _OPT)
     os.register_at_fork(after_in_child=library.function("drop_lock", None))
     return Blocks(library, **{name: library.address(name) for name in exports[:-1]})
-
-
-def _default_limit_bytes() -> int:
-    return min(_DEFAULT_LIMIT_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)

@@ -352,6 +352,16 @@ def pool() -> Pool:
 @functools.cache
 def _make() -> Pool:
     target = llvm.Target.host()
+    exports = ("run", "worker", "workers", "spins", "stop", "reset", "relax")
+    library = llvm.Library(llvm.parse(runtime_ir(target), target, _OPT), exports, target, _OPT)
+    made = Pool(library.address("run"), library.address("workers"), library)
+    os.register_at_fork(after_in_child=made._forget)  # noqa: SLF001
+    atexit.register(made._stop)  # noqa: SLF001
+    return made
+
+
+def runtime_ir(target: llvm.Target) -> str:
+    """The pool's code for a machine."""
     architecture = target.triple.partition("-")[0]
     if architecture not in _ARCHITECTURES:
         raise UnsupportedError(f"architecture {architecture}", "the CPU back end's thread pool")
@@ -365,12 +375,7 @@ def _make() -> Pool:
         ("SLOT_BYTES", str(128 * MOST_THREADS)),
     ):
         text = text.replace(word, meaning)
-    exports = ("run", "worker", "workers", "spins", "stop", "reset", "relax")
-    library = llvm.Library(llvm.parse(text, target, _OPT), exports, target, _OPT)
-    made = Pool(library.address("run"), library.address("workers"), library)
-    os.register_at_fork(after_in_child=made._forget)  # noqa: SLF001
-    atexit.register(made._stop)  # noqa: SLF001
-    return made
+    return text
 
 
 def _spins_within(library: llvm.Library, duration_ns: int) -> int:

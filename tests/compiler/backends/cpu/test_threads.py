@@ -10,7 +10,7 @@ import pytest
 
 from compiler.backends.cpu import threads
 from compiler.codegen import llvm, llvm_ir
-from compiler.diagnostics import InputError
+from compiler.diagnostics import InputError, UnsupportedError
 
 ROUNDS = 200
 MASK = (1 << 32) - 1
@@ -181,3 +181,16 @@ def test_the_barrier_is_defined_once() -> None:
     module = llvm_ir.Module()
     assert threads.emit_barrier(module) == threads.emit_barrier(module) == "@barrier"
     assert str(module).count("define internal void @barrier") == 1
+
+
+@pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
+def test_the_pool_compiles_for_each_architecture(architecture: str) -> None:
+    target = llvm.Target(f"{architecture}-unknown-linux-gnu", "generic", "")
+    pause = {"x86_64": "pause", "aarch64": "yield"}[architecture]
+    module = llvm.parse(threads.runtime_ir(target), target, 1)
+    assert pause in llvm.assembly(module, target, 1).split()
+
+
+def test_an_unknown_architecture_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="riscv64"):
+        threads.runtime_ir(llvm.Target("riscv64-unknown-linux-gnu", "", ""))
