@@ -1,0 +1,162 @@
+"""Loads and stores of the active lanes in any state space, with every check that memory allows.
+
+Generic addresses are sorted by the window that they lie in; lanes that point into different spaces are served one
+space after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.backends.nvptx.simulator.batch import Array, Batch, Lanes
+from compiler.backends.nvptx.simulator.faults import Fault
+from compiler.backends.nvptx.simulator.memory import (
+    GLOBAL_BASE,
+    LOCAL_BASE,
+    SHARED_BASE,
+    WINDOW,
+    Addresses,
+    Index,
+    LaneMemory,
+    Store,
+)
+
+ARENA_SPACES = ("global", "const", "param")
+GENERIC = "generic"
+
+_WINDOWS = {"global": GLOBAL_BASE, "shared": SHARED_BASE, "local": LOCAL_BASE}
+
+
+def load(
+    batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any], count: int, *, is_strong: bool = False
+) -> Array:
+    """Values of shape (lanes, count); one row if all lanes read one address of global memory."""
+    if space == GENERIC:
+        space, addresses = _single_window(addresses)
+    if space == GENERIC:
+        return _split(batch, addresses, lambda sub, a, _: load(batch, sub, a, dtype, count, is_strong=is_strong))
+    size = dtype.itemsize * count
+    if space in ARENA_SPACES:
+        index, is_complete = batch.arena.resolve(addresses, size, writes=False)
+        if not is_complete:
+            _check_initialised(batch.arena, index, dtype, count, space)
+        return batch.arena.load(index, dtype, count)
+    memory, index = _resolve(batch, space, addresses, size)
+    _check_initialised(memory, index, dtype, count, space)
+    if batch.races is not None and space == "shared":
+        observe = batch.races.peek if is_strong else batch.races.read
+        observe(index * size, size, batch.active)
+    return memory.load(index, dtype, count)
+
+
+def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_strong: bool = False) -> None:
+    """Write values of shape (lanes, count); of lanes that write one place the last one wins."""
+    if space == GENERIC:
+        space, addresses = _single_window(addresses)
+    if space == GENERIC:
+        _split(batch, addresses, lambda sub, a, p: _store_part(batch, sub, a, values[p], is_strong=is_strong))
+        return
+    size = values.dtype.itemsize * values.shape[1]
+    if space in ARENA_SPACES:
+        index, _ = batch.arena.resolve(addresses, size, writes=True)
+        if addresses.size == 1:
+            values = values[-1:]
+        batch.arena.store(index, values)
+        return
+    memory, lane_index = _resolve(batch, space, addresses, size)
+    if batch.races is not None and space == "shared":
+        if is_strong:
+            batch.races.update(lane_index * size, size, batch.active)
+        else:
+            batch.races.write(lane_index * size, values, batch.active)
+    memory.store(lane_index, values)
+
+
+def _store_part(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_strong: bool) -> Array:
+    store(batch, space, addresses, values, is_strong=is_strong)
+    return values
+
+
+def locate(batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any]) -> tuple[Store, Lanes]:
+    """The memory and the element of each active lane, for an atomic update; not for generic addresses."""
+    size = dtype.itemsize
+    if space in ARENA_SPACES:
+        index, _ = batch.arena.resolve(addresses, size, writes=True)
+        _check_initialised(batch.arena, index, dtype, 1, space)
+        places = np.arange(index.start, index.stop) if isinstance(index, slice) else index
+        return batch.arena, np.broadcast_to(places, (batch.active_count,))
+    memory, lane_index = _resolve(batch, space, addresses, size)
+    _check_initialised(memory, lane_index, dtype, 1, space)
+    if batch.races is not None and space == "shared":
+        batch.races.update(lane_index * size, size, batch.active)
+    return memory, lane_index
+
+
+def by_window(batch: Batch, space: str, addresses: Addresses, serve: Callable[[str, Addresses, Lanes], Array]) -> Array:
+    """Call `serve(space, addresses, places)` once for every space that is addressed and join what it returns."""
+    if space == GENERIC:
+        space, addresses = _single_window(addresses)
+    if space == GENERIC:
+        return _split(batch, addresses, serve)
+    return serve(space, addresses, np.arange(batch.active_count))
+
+
+def _resolve(batch: Batch, space: str, addresses: Addresses, size: int) -> tuple[LaneMemory, Lanes]:
+    lanes = batch.active
+    if space == "shared":
+        return batch.shared, batch.shared.resolve(addresses, batch.block_of_lane[lanes], size)
+    return batch.local, batch.local.resolve(addresses, lanes, size)
+
+
+def _check_initialised(memory: Store, index: Index, dtype: np.dtype[Any], count: int, space: str) -> None:
+    place = memory.first_invalid(index, dtype, count)
+    if place is not None:
+        size = dtype.itemsize * count
+        raise Fault("uninitialised", f"{size} bytes of {space} memory are read that nothing has written", place)
+
+
+def _single_window(addresses: Addresses) -> tuple[str, Addresses]:
+    """The space that all addresses lie in, or `generic`; of addresses in no window at all, global memory complains."""
+    low, high = int(addresses.min()), int(addresses.max())
+    for space, base in _WINDOWS.items():
+        if base <= low and high < base + WINDOW:
+            return space, addresses if space == "global" else addresses - np.uint64(base)
+    is_windowed = any(base <= at < base + WINDOW for base in _WINDOWS.values() for at in (low, high))
+    return (GENERIC, addresses) if is_windowed and low != high else ("global", addresses)
+
+
+def _split(batch: Batch, addresses: Addresses, serve: Callable[[str, Addresses, Lanes], Array]) -> Array:
+    saved, active = batch.index, batch.active
+    rest: NDArray[np.bool_] = np.ones(addresses.size, np.bool_)
+    result: Array | None = None
+    try:
+        for space in ("shared", "local", "global"):
+            base = np.uint64(_WINDOWS[space])
+            mine = rest if space == "global" else rest & (addresses - base < np.uint64(WINDOW))
+            places = np.flatnonzero(mine)
+            rest = rest & ~mine
+            if not places.size:
+                continue
+            batch.index = active[places]
+            part = addresses[places]
+            values = _serve_part(serve, space, part if space == "global" else part - base, places)
+            if result is None:
+                result = np.zeros((addresses.size, *values.shape[1:]), values.dtype)
+            result[places] = values
+    finally:
+        batch.index = saved
+    assert result is not None
+    return result
+
+
+def _serve_part(
+    serve: Callable[[str, Addresses, Lanes], Array], space: str, addresses: Addresses, places: Lanes
+) -> Array:
+    try:
+        return serve(space, addresses, places)
+    except Fault as fault:
+        raise Fault(fault.kind, fault.message, int(places[fault.place])) from None

@@ -1,0 +1,251 @@
+"""A batch of blocks that run together: registers, memories and which lanes stand where.
+
+A register is an array over all lanes, or one of a single element where all lanes hold the same value: addresses of
+parameters and loop counters cost nothing then, and NumPy's broadcasting does the rest.  `index` lists the lanes for
+which the current instruction executes; None means all, and is the fast path without gathers and scatters.
+
+Divergence follows the minimum-PC rule: of all groups of lanes that stand at different instructions the one furthest
+back runs until it meets the next.  Lanes at a barrier wait outside the groups until their block is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.backends.nvptx.simulator.faults import Coordinates, Fault
+from compiler.backends.nvptx.simulator.memory import Arena, LaneMemory
+from compiler.backends.nvptx.simulator.races import RaceDetector
+
+Array = NDArray[Any]
+Lanes = NDArray[np.int64]
+
+RESCHEDULE = -1
+"""What a control instruction returns when its lanes no longer stand at one place."""
+
+Action = Callable[["Batch"], int | None]
+"""One decoded instruction: executes for the active lanes and returns where they go, or None for the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """The grid and which of its blocks a batch holds."""
+
+    grid: Coordinates
+    block: Coordinates
+    first_block: int
+    blocks: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of the batch."""
+        return self.blocks * self.threads
+
+    def block_at(self, lane: int) -> Coordinates:
+        """The coordinates of a lane's block."""
+        return _unravel(self.first_block + lane // self.threads, self.grid)
+
+    def thread_at(self, lane: int) -> Coordinates:
+        """The coordinates of a lane in its block."""
+        return _unravel(lane % self.threads, self.block)
+
+
+def _unravel(number: int, extents: Coordinates) -> Coordinates:
+    return number % extents[0], number // extents[0] % extents[1], number // (extents[0] * extents[1])
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Lanes at a barrier."""
+
+    barrier: int
+    pc: int
+    lanes: Lanes
+    expected: int | None
+    is_aligned: bool
+
+
+@dataclass(slots=True)
+class PendingCopy:
+    """A `cp.async` that has not landed: for each lane the offset in shared memory and the bytes."""
+
+    lanes: Lanes
+    offsets: Lanes
+    values: Array
+    group: Lanes | None = None
+
+
+class Batch:
+    """The state of the machine while it runs some blocks of a launch."""
+
+    def __init__(
+        self, geometry: Geometry, registers: Sequence[Array], arena: Arena, shared_bytes: int, local_bytes: int
+    ) -> None:
+        self.geometry = geometry
+        self.lane_count = geometry.lanes
+        self.registers: list[Array] = list(registers)
+        self.arena = arena
+        self.shared = LaneMemory("shared", geometry.blocks, shared_bytes)
+        self.local = LaneMemory("local", geometry.lanes, local_bytes)
+        self.index: Lanes | None = None
+        self.all_lanes: Lanes = np.arange(geometry.lanes)
+        self.block_of_lane: Lanes = self.all_lanes // geometry.threads
+        thread = self.all_lanes % geometry.threads
+        self.lane_in_warp: Lanes = thread & 31
+        warps = -(-geometry.threads // 32)
+        self.warp_of_lane: Lanes = self.block_of_lane * warps + thread // 32
+        self.is_alive: NDArray[np.bool_] = np.ones(geometry.lanes, np.bool_)
+        self.races: RaceDetector | None = None
+        self.pc = 0
+        self.steps = 0
+        self.pending: list[PendingCopy] = []
+        self.committed: Lanes = np.zeros(geometry.lanes, np.int64)
+        self._groups: dict[int, list[Lanes]] = {}
+        self._waiting: list[Waiting] = []
+
+    def watch_races(self, granule: int) -> None:
+        """Check accesses of shared memory from now on; `granule` divides every one of them."""
+        size = self.shared.data.size
+        self.races = RaceDetector(size, granule, self.block_of_lane, self.warp_of_lane)
+
+    @property
+    def active(self) -> Lanes:
+        """The lanes that execute."""
+        return self.all_lanes if self.index is None else self.index
+
+    @property
+    def active_count(self) -> int:
+        """How many lanes execute."""
+        return self.lane_count if self.index is None else self.index.size
+
+    def read(self, slot: int) -> Array:
+        """A register's value for the active lanes, or one element for all of them."""
+        value = self.registers[slot]
+        return value if self.index is None or value.size == 1 else value[self.index]
+
+    def read_full(self, slot: int) -> Array:
+        """A register's value for each active lane."""
+        value = self.read(slot)
+        return np.broadcast_to(value, (self.active_count,)) if value.size == 1 else value
+
+    def write(self, slot: int, value: Array) -> None:
+        """Set a register for the active lanes; `value` must be an array of its own."""
+        if self.index is None:
+            self.registers[slot] = value
+            return
+        target = self.registers[slot]
+        if target.size != self.lane_count:
+            target = np.full(self.lane_count, target[0])
+            self.registers[slot] = target
+        target[self.index] = value
+
+    # --- where lanes stand ---------------------------------------------------------------------------------------
+
+    def put(self, pc: int, lanes: Lanes) -> None:
+        """Let lanes continue at an instruction once it is their turn."""
+        if lanes.size:
+            self._groups.setdefault(pc, []).append(lanes)
+
+    def select(self) -> int | None:
+        """Make the group furthest back the active one; None if no lane is left."""
+        if not self._groups and self._waiting:
+            self._release()
+        if not self._groups:
+            return None
+        self.pc = min(self._groups)
+        parts = self._groups.pop(self.pc)
+        lanes = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+        self.index = None if lanes.size == self.lane_count else lanes
+        return self.pc
+
+    def next_group(self, otherwise: int) -> int:
+        """Where the next group behind the active one stands."""
+        return min(self._groups, default=otherwise)
+
+    def retire(self, lanes: Lanes) -> None:
+        """Lanes that have finished."""
+        self.is_alive[lanes] = False
+
+    def wait(self, waiting: Waiting) -> None:
+        """Lanes that have reached a barrier."""
+        self._waiting.append(waiting)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether any lane stands at a barrier."""
+        return bool(self._waiting)
+
+    def arrive(self, waiting: Waiting) -> None:
+        """Lanes that count at a barrier but go on (`bar.arrive`)."""
+        self._waiting.append(Waiting(waiting.barrier, -1, waiting.lanes, waiting.expected, waiting.is_aligned))
+
+    def _release(self) -> None:
+        """Let those blocks go on that are complete at a barrier; if there is none, the launch is stuck."""
+        threads = self.geometry.threads
+        progressed = False
+        for barrier in sorted({w.barrier for w in self._waiting}):
+            here = [w for w in self._waiting if w.barrier == barrier]
+            arrived = np.zeros(self.geometry.blocks, np.int64)
+            for waiting in here:
+                arrived += np.bincount(self.block_of_lane[waiting.lanes], minlength=arrived.size)
+            expected = here[0].expected
+            complete = arrived == (threads if expected is None else expected)
+            if not complete.any():
+                continue
+            progressed = True
+            self._check_alignment(here)
+            for waiting in here:
+                goes = complete[self.block_of_lane[waiting.lanes]]
+                released = waiting.lanes[goes]
+                if waiting.pc >= 0:
+                    self.put(waiting.pc + 1, released)
+                if self.races is not None and released.size:
+                    self.races_pass(released)
+                waiting.lanes = waiting.lanes[~goes]
+            self._waiting = [w for w in self._waiting if w.lanes.size]
+        if not progressed:
+            self._deadlock()
+
+    def races_pass(self, lanes: Lanes) -> None:
+        """Tell the race detector that the blocks of these lanes passed a barrier."""
+        if self.races is not None:
+            self.races.pass_block_barrier(lanes)
+
+    def _check_alignment(self, here: Sequence[Waiting]) -> None:
+        """The lanes of one warp must be at the same aligned barrier instruction."""
+        if len({w.pc for w in here}) == 1 or not any(w.is_aligned for w in here):
+            return
+        place = np.full(int(self.warp_of_lane.max()) + 1, -2, np.int64)
+        for waiting in here:
+            warps = self.warp_of_lane[waiting.lanes]
+            differs = (place[warps] != -2) & (place[warps] != waiting.pc)
+            if differs.any():
+                self.pc = max(waiting.pc, 0)
+                lane = int(waiting.lanes[int(np.argmax(differs))])
+                message = "the threads of one warp wait at different barrier instructions"
+                raise Fault("divergent-barrier", message, lane=lane)
+            place[warps] = waiting.pc
+
+    def _deadlock(self) -> None:
+        waiting = min((w for w in self._waiting if w.pc >= 0), key=lambda w: w.pc)
+        lane = int(waiting.lanes[0])
+        block = self.block_of_lane[lane]
+        threads = self.geometry.threads
+        here = sum(int((self.block_of_lane[w.lanes] == block).sum()) for w in self._waiting if w.pc == waiting.pc)
+        gone = int((~self.is_alive[self.block_of_lane == block]).sum())
+        self.pc = waiting.pc
+        expected = threads if waiting.expected is None else waiting.expected
+        others = threads - here - gone
+        message = f"{here} of {expected} threads wait at this barrier for ever: {gone} have exited"
+        if others:
+            message += f", {others} wait at another barrier"
+        raise Fault("divergent-barrier", message, lane=lane)

@@ -1,0 +1,165 @@
+"""From a kernel's text to a program: one closure per instruction, decoded once for all launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from compiler.backends.nvptx.simulator.atomics import decode_atomic
+from compiler.backends.nvptx.simulator.batch import Action, Batch
+from compiler.backends.nvptx.simulator.compute import (
+    decode_address_conversion,
+    decode_is_space,
+    decode_move,
+    decode_pure,
+    decode_set,
+    decode_set_predicate,
+)
+from compiler.backends.nvptx.simulator.control import (
+    decode_barrier,
+    decode_guard,
+    decode_indexed_jump,
+    finish,
+    guarded,
+    jump,
+    label_of,
+    trap,
+)
+from compiler.backends.nvptx.simulator.flatten import FlatProgram, Placed, flatten
+from compiler.backends.nvptx.simulator.matrix import decode_load_matrix, decode_matrix_multiply
+from compiler.backends.nvptx.simulator.operands import Operands, Slots
+from compiler.backends.nvptx.simulator.syntax import (
+    TYPE_BITS,
+    Function,
+    Guard,
+    Instruction,
+    PtxModule,
+    Symbol,
+    Variable,
+)
+from compiler.backends.nvptx.simulator.transfer import decode_async_copy, decode_load, decode_store
+from compiler.backends.nvptx.simulator.warp import (
+    decode_active_mask,
+    decode_elect,
+    decode_match,
+    decode_reduction,
+    decode_shuffle,
+    decode_vote,
+    decode_warp_barrier,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A kernel ready to run."""
+
+    kernel: Function
+    instructions: tuple[Instruction, ...]
+    actions: tuple[Action, ...]
+    slots: Slots
+    variables: Mapping[str, Variable]
+    granule: int
+    """The smallest element that the kernel moves to or from shared memory; what races are tracked by."""
+
+
+def decode(module: PtxModule, kernel: Function) -> Program:
+    """Decode a kernel; what the simulator does not know is an `UnsupportedError` with the line."""
+    flat = flatten(module, kernel)
+    slots = Slots()
+    actions = tuple(_decode_instruction(placed, slots, flat) for placed in flat.placed)
+    instructions = tuple(placed.instruction for placed in flat.placed)
+    return Program(kernel, instructions, actions, slots, flat.variables, _granule(instructions))
+
+
+def _granule(instructions: tuple[Instruction, ...]) -> int:
+    sizes = [
+        max(1, TYPE_BITS.get(i.modifiers[-1], 32) // 8)
+        for i in instructions
+        if i.opcode in ("ld", "st", "atom", "red") and not {"global", "const", "param", "local"} & set(i.modifiers)
+    ]
+    return min([4, *sizes])
+
+
+def _decode_instruction(placed: Placed, slots: Slots, flat: FlatProgram) -> Action:
+    operands = Operands(placed, slots, flat)
+    instruction = placed.instruction
+    if placed.jump is not None:
+        return _decode_jump_of_call(operands, flat.labels[placed.jump])
+    chosen = decode_guard(operands)
+    match instruction.opcode:
+        case "bra":
+            return jump(_target(operands, flat, label_of(operands, 0)), chosen)
+        case "brx":
+            return decode_indexed_jump(operands, _table(operands, flat), chosen)
+        case "ret" | "exit":
+            return finish(chosen)
+        case "bar" | "barrier" if "warp" not in instruction.modifiers:
+            if chosen is not None:
+                operands.unsupported("a barrier under a predicate; branch around it")
+            return decode_barrier(operands)
+    decoder = _DECODERS.get(instruction.opcode, decode_pure)
+    action = decoder(operands)
+    return action if chosen is None else guarded(action, chosen)
+
+
+def _decode_jump_of_call(operands: Operands, end: int) -> Action:
+    """A `ret` in an expanded function jumps to its end; a `call` jumps there where its guard does not hold."""
+    chosen = decode_guard(operands)
+    if operands.instruction.opcode == "ret":
+        return jump(end, chosen)
+    guard = operands.instruction.guard
+    if guard is None:
+        return _nothing
+    opposite = replace(operands.instruction, guard=Guard(guard.register, not guard.negated))
+    skips = Operands(replace(operands.placed, instruction=opposite), operands.slots, operands.program)
+    return jump(end, decode_guard(skips))
+
+
+def _target(operands: Operands, flat: FlatProgram, label: str) -> int:
+    if label not in flat.labels:
+        operands.fail(f"no label {label.rpartition('/')[2]!r} in this function")
+    return flat.labels[label]
+
+
+def _table(operands: Operands, flat: FlatProgram) -> list[int]:
+    name = operands[1]
+    tables = operands.scope.function.branch_tables
+    if not isinstance(name, Symbol) or name.name not in tables:
+        operands.fail("brx.idx wants the label of a .branchtargets list")
+    assert isinstance(name, Symbol)
+    return [_target(operands, flat, operands.scope.prefix + label) for label in tables[name.name]]
+
+
+def _nothing(batch: Batch) -> None:
+    """Fences, hints and annotations: memory here is sequentially consistent."""
+
+
+_DECODERS: Mapping[str, Callable[[Operands], Action]] = {
+    "mov": decode_move,
+    "setp": decode_set_predicate,
+    "set": decode_set,
+    "cvta": decode_address_conversion,
+    "isspacep": decode_is_space,
+    "ld": decode_load,
+    "ldu": decode_load,
+    "st": decode_store,
+    "atom": decode_atomic,
+    "red": decode_atomic,
+    "cp": decode_async_copy,
+    "shfl": decode_shuffle,
+    "vote": decode_vote,
+    "match": decode_match,
+    "redux": decode_reduction,
+    "activemask": decode_active_mask,
+    "elect": decode_elect,
+    "bar": decode_warp_barrier,
+    "barrier": decode_warp_barrier,
+    "mma": decode_matrix_multiply,
+    "ldmatrix": decode_load_matrix,
+    "trap": lambda _: trap,
+    **dict.fromkeys(
+        ("membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "discard", "pmevent"),
+        lambda _: _nothing,
+    ),
+    **dict.fromkeys(("griddepcontrol",), lambda _: _nothing),
+}

@@ -1,0 +1,57 @@
+"""PTX text to tokens.
+
+A word takes its dotted tail with it (`ld.global.nc.v4.b32`, `%tid.x`), because no rule of the grammar looks inside
+one; the parser splits where it must.  Comments and white space vanish.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from compiler.diagnostics import ParseError, Span
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip> \s+ | //[^\n]* | /\*.*?\*/ | \#[^\n]* )
+    | (?P<string> "[^"\n]*" )
+    | (?P<number> 0[fF][0-9a-fA-F]{8}\b | 0[dD][0-9a-fA-F]{16}\b | 0[xX][0-9a-fA-F]+U?\b | 0[bB][01]+U?\b
+        | \d+\.\d*(?:[eE][+-]?\d+)? | \d+[eE][+-]?\d+ | \d+U?\b )
+    | (?P<directive> \.[A-Za-z_]\w* (?: ::\w+ )* )
+    | (?P<word> [A-Za-z_$%][\w$]* (?: ::\w+ | \.[A-Za-z0-9_]\w* )* )
+    | (?P<mark> [{}()\[\]<>;:,=@!|+\-*] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token and where it begins; the kind is `end` after the last one."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Where the token ends."""
+        return self.start + len(self.text)
+
+
+def tokenise(text: str, filename: str) -> list[Token]:
+    """All tokens of a text, closed by one of kind `end`."""
+    tokens = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            span = Span(filename, text, position, position + 1)
+            raise ParseError(f"{text[position]!r} begins no PTX token", span)
+        kind = match.lastgroup
+        assert kind is not None
+        if kind != "skip":
+            tokens.append(Token(kind, match.group(), position))
+        position = match.end()
+    tokens.append(Token("end", "", len(text)))
+    return tokens

@@ -1,0 +1,217 @@
+"""The memories of the machine.
+
+`Arena` is global memory: one flat array of bytes in which allocations lie apart, so that an address just past one
+belongs to none.  `LaneMemory` is shared or local memory: one flat array in which every block or lane owns a stretch.
+Beside each byte stands whether it was ever written.  Both turn the addresses of many lanes into an index into the
+flat array, a slice where the addresses are consecutive, and let `load` and `store` do the rest.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.backends.nvptx.simulator.faults import Fault
+
+Addresses = NDArray[np.uint64]
+Index = NDArray[np.int64] | slice
+
+SHARED_BASE = 0x0100_0000_0000
+LOCAL_BASE = 0x0200_0000_0000
+GLOBAL_BASE = 0x7F00_0000_0000
+WINDOW = 0x0100_0000_0000
+
+_ALIGNMENT = 256
+_GUARD = 256
+_LONGEST_ACCESS = 32
+
+
+class Store:
+    """Bytes, and which of them hold something."""
+
+    def __init__(self, size_bytes: int) -> None:
+        size = -(-max(size_bytes, 1) // _LONGEST_ACCESS) * _LONGEST_ACCESS
+        self.data: NDArray[np.uint8] = np.zeros(size, np.uint8)
+        self.valid: NDArray[np.uint8] = np.zeros(size, np.uint8)
+
+    def load(self, index: Index, dtype: np.dtype[Any], lanes: int) -> NDArray[Any]:
+        """Values of `lanes` elements each, at an index in units of the whole access; shape (accesses, lanes)."""
+        view = self.data.view(dtype)
+        result: NDArray[Any] = (view if lanes == 1 else view.reshape(-1, lanes))[index]
+        return result.reshape(-1, lanes)
+
+    def first_invalid(self, index: Index, dtype: np.dtype[Any], lanes: int) -> int | None:
+        """Which access is the first that touches a byte never written."""
+        view = self.valid.view(dtype)
+        full = dtype.type(int.from_bytes(b"\x01" * dtype.itemsize, "little"))
+        wrong = ((view if lanes == 1 else view.reshape(-1, lanes))[index] != full).reshape(-1, lanes)
+        return int(np.argmax(wrong.any(axis=1))) if wrong.any() else None
+
+    def store(self, index: Index, values: NDArray[Any]) -> None:
+        """Write values of shape (accesses, lanes)."""
+        lanes = values.shape[1]
+        dtype = values.dtype
+        full = dtype.type(int.from_bytes(b"\x01" * dtype.itemsize, "little"))
+        data, valid = self.data.view(dtype), self.valid.view(dtype)
+        if lanes == 1:
+            data[index] = values[:, 0]
+            valid[index] = full
+        else:
+            data.reshape(-1, lanes)[index] = values
+            valid.reshape(-1, lanes)[index] = full
+
+
+@dataclass(slots=True)
+class Allocation:
+    """A stretch of global memory that a kernel may touch."""
+
+    start: int
+    end: int
+    is_writable: bool = True
+    is_complete: bool = False
+    """Whether every byte is known to be written; spares the check."""
+
+
+_RAMP: NDArray[np.uint64] = np.arange(1 << 12, dtype=np.uint64)
+
+
+def _ramp(count: int) -> NDArray[np.uint64]:
+    global _RAMP  # noqa: PLW0603 - a table that grows to the longest batch seen
+    if _RAMP.size < count:
+        _RAMP = np.arange(max(count, 2 * _RAMP.size), dtype=np.uint64)
+    return _RAMP[:count]
+
+
+def is_consecutive(addresses: Addresses, size: int) -> bool:
+    """Whether each lane's access begins where its neighbour's ends."""
+    count = addresses.size
+    if int(addresses[-1]) - int(addresses[0]) != (count - 1) * size:
+        return False
+    return bool((addresses == addresses[0] + _ramp(count) * np.uint64(size)).all())
+
+
+def check_alignment(addresses: Addresses, size: int) -> None:
+    """Every access lies at a multiple of its size."""
+    wrong = addresses & np.uint64(size - 1)
+    if wrong.any():
+        place = int(np.argmax(wrong != 0))
+        message = f"address {int(addresses[place]):#x} is not a multiple of the access size {size}"
+        raise Fault("misaligned", message, place)
+
+
+class Arena(Store):
+    """Global memory, with the allocations that make it legal."""
+
+    def __init__(self, capacity_bytes: int = 1 << 20) -> None:
+        super().__init__(capacity_bytes)
+        self._starts: list[int] = []
+        self._allocations: list[Allocation] = []
+        self._top = _GUARD
+
+    def allocate(self, size_bytes: int, *, is_complete: bool = False) -> Allocation:
+        """A new allocation; memory between allocations stays unused."""
+        start = self._top
+        end = start + size_bytes
+        self._top = -(-(end + _GUARD) // _ALIGNMENT) * _ALIGNMENT
+        self._grow(self._top)
+        self.data[start:end] = 0
+        self.valid[start:end] = is_complete
+        allocation = Allocation(GLOBAL_BASE + start, GLOBAL_BASE + end, is_complete=is_complete)
+        self._starts.append(allocation.start)
+        self._allocations.append(allocation)
+        return allocation
+
+    def free(self, address: int) -> None:
+        """Give an allocation back; what lies at the top is used again."""
+        place = bisect_right(self._starts, address) - 1
+        if place < 0 or self._starts[place] != address:
+            raise ValueError(f"no allocation begins at {address:#x}")
+        del self._starts[place], self._allocations[place]
+        end = self._allocations[-1].end - GLOBAL_BASE if self._allocations else 0
+        self._top = -(-(end + _GUARD) // _ALIGNMENT) * _ALIGNMENT
+
+    def find(self, address: int) -> Allocation | None:
+        """The allocation that holds an address; an empty one holds its start."""
+        place = bisect_right(self._starts, address) - 1
+        if place < 0:
+            return None
+        allocation = self._allocations[place]
+        return allocation if address < max(allocation.end, allocation.start + 1) else None
+
+    def resolve(self, addresses: Addresses, size: int, *, writes: bool) -> tuple[Index, bool]:
+        """Check the accesses; the index of each in units of `size`, and whether validity is certain."""
+        base = np.uint64(GLOBAL_BASE)
+        if addresses.size > 1 and is_consecutive(addresses, size):
+            low, high = int(addresses[0]), int(addresses[-1])
+            check_alignment(addresses[:1], size)
+            index: Index = slice((low - GLOBAL_BASE) // size, (high - GLOBAL_BASE) // size + 1)
+        else:
+            low, high = int(addresses.min()), int(addresses.max())
+            check_alignment(addresses, size)
+            index = ((addresses - base) // np.uint64(size)).astype(np.int64)
+        allocation = self.find(low)
+        if allocation is None or high + size > allocation.end or (writes and not allocation.is_writable):
+            return index, self._check_each(addresses, size, writes=writes)
+        return index, allocation.is_complete
+
+    def _check_each(self, addresses: Addresses, size: int, *, writes: bool) -> bool:
+        starts = np.array(self._starts, np.uint64)
+        ends = np.array([a.end for a in self._allocations], np.uint64)
+        owner = np.searchsorted(starts, addresses, side="right").astype(np.int64) - 1
+        is_outside = owner < 0
+        if starts.size:
+            is_outside |= addresses + np.uint64(size) > ends[owner]
+        if is_outside.any():
+            place = int(np.argmax(is_outside))
+            raise Fault("out-of-bounds", self._describe(int(addresses[place]), size), place)
+        if writes:
+            is_locked = ~np.array([a.is_writable for a in self._allocations])[owner]
+            if is_locked.any():
+                place = int(np.argmax(is_locked))
+                message = f"a write to {int(addresses[place]):#x}, which is constant memory"
+                raise Fault("read-only", message, place)
+        return bool(np.array([a.is_complete for a in self._allocations])[owner].all())
+
+    def _describe(self, address: int, size: int) -> str:
+        text = f"{size} bytes at {address:#x} lie outside every allocation"
+        place = bisect_right(self._starts, address) - 1
+        if place >= 0:
+            near = self._allocations[place]
+            text += (
+                f"; the nearest one below has {near.end - near.start} bytes, this is its byte {address - near.start}"
+            )
+        return text
+
+    def _grow(self, size: int) -> None:
+        if size <= self.data.size:
+            return
+        extra = np.zeros(max(self.data.size, -(-size // 4096) * 4096 - self.data.size), np.uint8)
+        self.data = np.concatenate([self.data, extra])
+        self.valid = np.concatenate([self.valid, extra])
+
+
+class LaneMemory(Store):
+    """Shared or local memory: `owners` stretches of `size_bytes`; `owner_of_lane` tells whose an access is."""
+
+    def __init__(self, space: str, owners: int, size_bytes: int) -> None:
+        self.space = space
+        self.size_bytes = size_bytes
+        self.stride = -(-size_bytes // _LONGEST_ACCESS) * _LONGEST_ACCESS
+        super().__init__(owners * self.stride)
+
+    def resolve(self, addresses: Addresses, owners: NDArray[np.int64], size: int) -> Index:
+        """Check the accesses and give the index of each in units of `size`."""
+        check_alignment(addresses, size)
+        is_outside = addresses + np.uint64(size) > np.uint64(self.size_bytes)
+        is_outside |= addresses > np.uint64(self.size_bytes)
+        if is_outside.any():
+            place = int(np.argmax(np.broadcast_to(is_outside, owners.shape)))
+            address = int(np.broadcast_to(addresses, owners.shape)[place])
+            message = f"{size} bytes at {address:#x} lie outside the {self.size_bytes} bytes of {self.space} memory"
+            raise Fault("out-of-bounds", message, place)
+        index = (addresses.astype(np.int64) + owners * self.stride) // size
+        return index

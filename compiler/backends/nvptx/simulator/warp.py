@@ -1,0 +1,278 @@
+"""Instructions in which the lanes of a warp exchange values: shuffles, votes, matches and reductions.
+
+Each names the lanes that take part in a mask.  A lane that executes one without being in its own mask, or a mask that
+names a live lane which is not executing, is undefined on the hardware (it hangs or gives garbage) and an error here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.backends.nvptx.simulator.batch import Action, Array, Batch, Lanes
+from compiler.backends.nvptx.simulator.faults import Fault
+from compiler.backends.nvptx.simulator.operands import Operands
+from compiler.backends.nvptx.simulator.syntax import TYPE_BITS, Pair, Sink
+
+_ONE = np.uint32(1)
+
+
+def _warp_bits(batch: Batch, holds: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """For each active lane the bit mask of the active lanes of its warp for which something holds."""
+    lanes = batch.active
+    bits = np.zeros(int(batch.warp_of_lane[-1]) + 1, np.uint32)
+    chosen = lanes[holds]
+    np.bitwise_or.at(bits, batch.warp_of_lane[chosen], _ONE << batch.lane_in_warp[chosen].astype(np.uint32))
+    return bits[batch.warp_of_lane[lanes]]
+
+
+def _check_mask(batch: Batch, mask: NDArray[np.uint32]) -> None:
+    """Everybody who is named takes part, and everybody who takes part is named."""
+    lanes = batch.active
+    own = _ONE << batch.lane_in_warp[lanes].astype(np.uint32)
+    is_missing = (mask & own) == 0
+    if is_missing.any():
+        place = int(np.argmax(is_missing))
+        raise Fault("divergent-shuffle", f"the thread is not in its own member mask {int(mask[place]):#x}", place)
+    if batch.index is None:
+        return
+    executing = _warp_bits(batch, np.ones(lanes.size, np.bool_))
+    alive = np.zeros(int(batch.warp_of_lane[-1]) + 1, np.uint32)
+    living = np.flatnonzero(batch.is_alive)
+    bit = _ONE << batch.lane_in_warp[living].astype(np.uint32)
+    np.bitwise_or.at(alive, batch.warp_of_lane[living], bit)
+    absent = mask & alive[batch.warp_of_lane[lanes]] & ~executing
+    if absent.any():
+        place = int(np.argmax(absent != 0))
+        message = (
+            f"the member mask {int(mask[place]):#x} names threads of the warp that are not here: "
+            f"{int(absent[place]):#x}"
+        )
+        raise Fault("divergent-shuffle", message, place)
+
+
+def decode_shuffle(operands: Operands) -> Action:
+    """`shfl.sync`."""
+    modifiers = operands.instruction.modifiers
+    if modifiers[0] != "sync" or modifiers[1] not in _SOURCE_LANE:
+        operands.unsupported()
+    find = _SOURCE_LANE[modifiers[1]]
+    target = operands[0]
+    value_target, flag_target = (target.first, target.second) if isinstance(target, Pair) else (target, Sink())
+    value_slot = None if isinstance(value_target, Sink) else operands.register(value_target)
+    flag_slot = None if isinstance(flag_target, Sink) else operands.register(flag_target)
+    value, amount, clamp, mask = (operands.source(operands[place], "b32") for place in range(1, 5))
+
+    def act(batch: Batch) -> None:
+        _check_mask(batch, batch.read_full(mask))
+        lanes = batch.active
+        own = batch.lane_in_warp[lanes]
+        bounds = batch.read_full(clamp).astype(np.int64)
+        source, is_inside = find(own, batch.read_full(amount).astype(np.int64) & 31, bounds & 31, bounds >> 8 & 31)
+        source = np.where(is_inside, source, own)
+        full = np.broadcast_to(batch.registers[value], (batch.lane_count,))
+        source_lane = _source_lanes(batch, lanes, own, source)
+        if value_slot is not None:
+            batch.write(value_slot, full[source_lane])
+        if flag_slot is not None:
+            batch.write(flag_slot, is_inside)
+
+    return act
+
+
+def _source_lanes(batch: Batch, lanes: Lanes, own: Lanes, source: Lanes) -> Lanes:
+    """The lanes to read from, which must be executing too."""
+    source_lane = lanes - own + source
+    is_here = np.zeros(batch.lane_count, np.bool_)
+    is_here[lanes] = True
+    is_same_warp = source_lane < batch.lane_count
+    source_lane = np.minimum(source_lane, batch.lane_count - 1)
+    is_same_warp &= batch.warp_of_lane[source_lane] == batch.warp_of_lane[lanes]
+    is_wrong = ~(is_same_warp & is_here[source_lane])
+    if is_wrong.any():
+        place = int(np.argmax(is_wrong))
+        message = f"a shuffle reads from lane {int(source[place])} of the warp, which does not take part"
+        raise Fault("divergent-shuffle", message, place)
+    return source_lane
+
+
+_Range = tuple[Lanes, NDArray[np.bool_]]
+
+
+def _up(own: Lanes, amount: Lanes, clamp: Lanes, segment: Lanes) -> _Range:
+    source = own - amount
+    return source, source >= (own & segment | clamp & ~segment & 31)
+
+
+def _down(own: Lanes, amount: Lanes, clamp: Lanes, segment: Lanes) -> _Range:
+    source = own + amount
+    return source, source <= (own & segment | clamp & ~segment & 31)
+
+
+def _butterfly(own: Lanes, amount: Lanes, clamp: Lanes, segment: Lanes) -> _Range:
+    source = own ^ amount
+    return source, source <= (own & segment | clamp & ~segment & 31)
+
+
+def _indexed(own: Lanes, amount: Lanes, clamp: Lanes, segment: Lanes) -> _Range:
+    first = own & segment
+    source = first | amount & ~segment & 31
+    return source, source <= (first | clamp & ~segment & 31)
+
+
+_SOURCE_LANE: dict[str, Callable[[Lanes, Lanes, Lanes, Lanes], _Range]] = {
+    "up": _up,
+    "down": _down,
+    "bfly": _butterfly,
+    "idx": _indexed,
+}
+
+
+def decode_vote(operands: Operands) -> Action:
+    """`vote.sync`: all, any, uni or ballot of a predicate."""
+    modifiers = operands.instruction.modifiers
+    if modifiers[0] != "sync":
+        operands.unsupported()
+    kind = modifiers[1]
+    slot, is_negated = operands.predicate(operands[1])
+    mask = operands.source(operands[2], "b32")
+    target = operands.register(operands[0])
+
+    def act(batch: Batch) -> None:
+        members = batch.read_full(mask)
+        _check_mask(batch, members)
+        holds = batch.read_full(slot) ^ is_negated
+        votes = _warp_bits(batch, holds) & members
+        everyone = _warp_bits(batch, np.ones(holds.size, np.bool_)) & members
+        batch.write(target, _OUTCOMES[kind](votes, everyone))
+
+    if kind not in _OUTCOMES:
+        operands.unsupported()
+    return act
+
+
+_OUTCOMES: dict[str, Callable[[Array, Array], Array]] = {
+    "ballot": lambda votes, _: votes,
+    "any": lambda votes, _: votes != 0,
+    "all": lambda votes, everyone: votes == everyone,
+    "uni": lambda votes, everyone: (votes == everyone) | (votes == 0),
+}
+
+
+def decode_match(operands: Operands) -> Action:
+    """`match.any.sync` and `match.all.sync`: who holds the same value."""
+    modifiers = operands.instruction.modifiers
+    kind, type_ = modifiers[0], modifiers[-1]
+    if kind not in ("any", "all") or type_ not in TYPE_BITS:
+        operands.unsupported()
+    target = operands[0]
+    mask_target, flag_target = (target.first, target.second) if isinstance(target, Pair) else (target, Sink())
+    value, mask = operands.source(operands[1], type_), operands.source(operands[2], "b32")
+    mask_slot = operands.register(mask_target)
+    flag_slot = None if isinstance(flag_target, Sink) else operands.register(flag_target)
+
+    def act(batch: Batch) -> None:
+        members = batch.read_full(mask)
+        _check_mask(batch, members)
+        same, everyone = _same_value(batch, batch.read_full(value), members)
+        if kind == "any":
+            batch.write(mask_slot, same)
+            return
+        agrees = same == everyone
+        batch.write(mask_slot, np.where(agrees, same, np.uint32(0)))
+        if flag_slot is not None:
+            batch.write(flag_slot, agrees)
+
+    return act
+
+
+def _same_value(batch: Batch, values: Array, members: Array) -> tuple[Array, Array]:
+    warps = batch.warp_of_lane[batch.active]
+    key = np.stack([warps.astype(np.uint64), values.astype(np.uint64)], axis=1)
+    _, group = np.unique(key, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    bits = np.zeros(int(group.max()) + 1, np.uint32)
+    np.bitwise_or.at(bits, group, _ONE << batch.lane_in_warp[batch.active].astype(np.uint32))
+    everyone = _warp_bits(batch, np.ones(values.size, np.bool_)) & members
+    return bits[group] & members, everyone
+
+
+_REDUCTIONS: dict[str, tuple[np.ufunc, int, int]] = {
+    "add": (np.add, 0, 0),
+    "min": (np.minimum, 2**32 - 1, 2**31 - 1),
+    "max": (np.maximum, 0, -(2**31)),
+    "and": (np.bitwise_and, 2**32 - 1, -1),
+    "or": (np.bitwise_or, 0, 0),
+    "xor": (np.bitwise_xor, 0, 0),
+}
+
+
+def decode_reduction(operands: Operands) -> Action:
+    """`redux.sync` of 32-bit integers, over the lanes with the same member mask."""
+    modifiers = operands.instruction.modifiers
+    name, type_ = modifiers[1], modifiers[-1]
+    if name not in _REDUCTIONS or type_[0] == "f":
+        operands.unsupported()
+    function, of_unsigned, of_signed = _REDUCTIONS[name]
+    dtype: np.dtype[Any] = np.dtype(np.int32 if type_[0] == "s" else np.uint32)
+    neutral = of_signed if type_[0] == "s" else of_unsigned
+    value, mask = operands.source(operands[1], type_), operands.source(operands[2], "b32")
+    target = operands.register(operands[0])
+
+    def act(batch: Batch) -> None:
+        members = batch.read_full(mask)
+        _check_mask(batch, members)
+        key = np.stack([batch.warp_of_lane[batch.active].astype(np.uint64), members.astype(np.uint64)], axis=1)
+        _, group = np.unique(key, axis=0, return_inverse=True)
+        group = group.reshape(-1)
+        total = np.full(int(group.max()) + 1, neutral, dtype)
+        function.at(total, group, batch.read_full(value).view(dtype))
+        batch.write(target, total[group].view(np.uint32))
+
+    return act
+
+
+def decode_active_mask(operands: Operands) -> Action:
+    """`activemask`."""
+    target = operands.register(operands[0])
+
+    def act(batch: Batch) -> None:
+        batch.write(target, _warp_bits(batch, np.ones(batch.active_count, np.bool_)))
+
+    return act
+
+
+def decode_warp_barrier(operands: Operands) -> Action:
+    """`bar.warp.sync`."""
+    mask = operands.source(operands[0], "b32")
+
+    def act(batch: Batch) -> None:
+        _check_mask(batch, batch.read_full(mask))
+        if batch.races is not None:
+            batch.races.pass_warp_barrier(batch.active)
+
+    return act
+
+
+def decode_elect(operands: Operands) -> Action:
+    """`elect.sync`: the lowest member is the leader."""
+    target = operands[0]
+    if not isinstance(target, Pair):
+        operands.fail("elect.sync wants d|p")
+    assert isinstance(target, Pair)
+    mask = operands.source(operands[1], "b32")
+    lane_slot = None if isinstance(target.first, Sink) else operands.register(target.first)
+    flag_slot = operands.register(target.second)
+
+    def act(batch: Batch) -> None:
+        members = batch.read_full(mask)
+        _check_mask(batch, members)
+        leader = np.bitwise_count((members & (~members + _ONE)) - _ONE).astype(np.uint32)
+        if lane_slot is not None:
+            batch.write(lane_slot, leader)
+        batch.write(flag_slot, batch.lane_in_warp[batch.active] == leader)
+
+    return act
