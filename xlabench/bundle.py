@@ -34,7 +34,7 @@ from xlabench import environment
 from xlabench.differ import compare
 from xlabench.engines import build, engine, execute
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
-from xlabench.inputs import DTYPES, restore
+from xlabench.inputs import DTYPES, is_npy_type, restore
 from xlabench.tolerance import Array, DType, TolerancePolicy, raw_bits
 from xlabench.worker import Worker
 
@@ -232,7 +232,7 @@ def _pack(arrays: Sequence[Array]) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for number, value in enumerate(arrays):
             array = np.asarray(value)
-            stored = array if array.dtype.name in np.sctypeDict else raw_bits(array)
+            stored = array if is_npy_type(array.dtype) else raw_bits(array)
             member = io.BytesIO()
             np.lib.format.write_array(member, np.asarray(stored, order="C"), version=(1, 0), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"array_{number:04d}.npy", _EPOCH), member.getvalue())

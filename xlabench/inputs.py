@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,17 +140,14 @@ def load_npz(path: Path, module: Module) -> list[Array]:
     """Inputs from a file: by the parameters' names if it has them all, else by position."""
     parameters = module.entry.parameters
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise BenchError(f"{path}: one bare array; give an .npz file made by numpy.savez")
-            names = archive.files
-            if all(parameter.name in names for parameter in parameters):
-                names = [parameter.name for parameter in parameters]
-            arrays = [archive[name] for name in names]
+        named = _read_npz(path)
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+    except (ValueError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
         raise BenchError(f"{path}: not a whole .npz file: {error}; make it with numpy.savez") from error
+    if all(parameter.name in named for parameter in parameters):
+        named = {parameter.name: named[parameter.name] for parameter in parameters}
+    arrays = list(named.values())
     if len(arrays) == len(parameters):
         arrays = [
             restore(array, _array_shape(parameter)[1]) for array, parameter in zip(arrays, parameters, strict=True)
@@ -158,9 +156,26 @@ def load_npz(path: Path, module: Module) -> list[Array]:
     return [aligned(array) for array in arrays]
 
 
+def _read_npz(path: Path) -> dict[str, Array]:
+    with path.open("rb") as file:
+        archive = np.load(file, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it holds one bare array")
+        with archive:
+            named = {name: archive[name] for name in archive.files}
+    if not all(isinstance(array, np.ndarray) for array in named.values()):
+        raise ValueError("not all of its members are arrays")
+    return named
+
+
+def is_npy_type(dtype: DType) -> bool:
+    """Whether `.npy` files can say the type: NumPy's own, not those that `ml_dtypes` adds."""
+    return dtype.isbuiltin == 1
+
+
 def restore(array: Array, dtype: DType) -> Array:
     """Give an array the type that `.npz` files cannot say: those of `ml_dtypes` come back as raw bytes."""
-    is_raw = array.dtype.kind == "V" or (array.dtype.kind == "u" and dtype.name not in np.sctypeDict)
+    is_raw = array.dtype.kind == "V" or (array.dtype.kind == "u" and not is_npy_type(dtype))
     return array.view(dtype) if is_raw and array.dtype.itemsize == dtype.itemsize else array
 
 

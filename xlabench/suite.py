@@ -103,9 +103,12 @@ def _program(manifest: Path, entry: Mapping[str, Any]) -> SuiteProgram:
         raise BenchError(f'{manifest}: a [[program]] without a name; add name = "..."')
     _check_keys(manifest, entry, {"name", "file", "reduced"})
     name = entry["name"]
+    cuts = entry.get("reduced", {})
+    if not isinstance(cuts, dict) or not all(isinstance(cut, dict) for cut in cuts.values()):
+        raise BenchError(f'{manifest}: program {name!r}: reduced is no table; write [program.reduced."ENGINE"]')
     reduced = {
         spec: Variant(_file(manifest, name, cut.get("file", "")), str(cut.get("reason", "a smaller program")))
-        for spec, cut in entry.get("reduced", {}).items()
+        for spec, cut in cuts.items()
     }
     return SuiteProgram(name, _file(manifest, name, entry.get("file", f"{name}.hlo")), reduced)
 
