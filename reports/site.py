@@ -120,9 +120,11 @@ def _engine(spec: str) -> str:
 
 
 def _verdicts_intro(found: Summary) -> str:
-    counts = ", ".join(f"{count} {kind}" for kind, count in found.counts.items())
+    counts = ", ".join(f"{count} {kind}" for kind, count in found.counts.items()) or "none"
+    seed = found.run["options"]["input_seed"]
+    made = "from the seeds of their recipes" if seed is None else f"from seed {seed}"
     return (
-        f"Each engine against {_engine(found.run['reference'])} on the same inputs (seed {found.run['seed']}): "
+        f"Each engine against {_engine(found.run['reference'])} on the same inputs, made {made}: "
         f"{escape(counts)}. <i>bitwise</i>: equal to the last bit; <i>within</i>: every element within the tolerance; "
         "<b>†</b> ran a reduced program."
     )

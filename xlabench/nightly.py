@@ -94,7 +94,8 @@ def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> in
 def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Path, progress: Progress) -> None:
     """Do what is left of a run; `progress` hears the program and each step of it, `DONE` at its end."""
     finished = records.finished_cases(run_id)
-    with tempfile.TemporaryDirectory(prefix="xlabench-") as scratch, Worker(memory_bytes=config.memory_bytes) as worker:
+    memory_bytes = config.memory_bytes or environment.capture().memory_bytes
+    with tempfile.TemporaryDirectory(prefix="xlabench-") as scratch, Worker(memory_bytes=memory_bytes) as worker:
         for program in suite.programs:
             case = Case(program.name, _digest(program, config.engines))
             if program.name in finished:
@@ -143,13 +144,14 @@ class _Night:
         outcome = self._evaluate(self.config.reference, variant)
         expected = jobs.read_arrays(self._results_path) if outcome.ending == "answered" else None
         if expected is None:
-            yield _failure(self.config.reference, variant, outcome)
+            verdict = _failure(self.config.reference, variant, outcome)
+            yield verdict
+            self._keep(program.name, case_id, subject, verdict, ([], []))
         for engine in engines:
             self.progress(program.name, engine)
             verdict, actual = self._judge(engine, subject, expected)
             yield verdict
-            if verdict.verdict in _WORTH_A_BUNDLE:
-                self.records.add(case_id, self._keep(program.name, subject, expected or [], actual, verdict))
+            self._keep(program.name, case_id, subject, verdict, (expected or [], actual))
 
     def _judge(self, engine: str, subject: _Subject, expected: list[Array] | None) -> tuple[Verdict, list[Array]]:
         """One verdict, and the results; a wrong result that a second process does not repeat is flaky."""
@@ -193,25 +195,28 @@ class _Night:
         return self.worker.run("xlabench.jobs:evaluate", arguments, timeout_s=self.config.timeout_s)
 
     def _keep(
-        self, program: str, subject: _Subject, expected: list[Array], actual: list[Array], verdict: Verdict
-    ) -> Bundle:
-        """Save a repro bundle under a name that says what it is of."""
+        self, program: str, case_id: int, subject: _Subject, verdict: Verdict, results: tuple[list[Array], list[Array]]
+    ) -> None:
+        """Save a repro bundle of a failure, under a name that says what it is of."""
+        if verdict.verdict not in _WORTH_A_BUNDLE:
+            return
         failure = bundle.Failure(
-            subject.text,
-            subject.inputs,
-            expected,
-            actual,
-            verdict.engine,
-            self.config.reference,
-            self.config.seed,
-            verdict.verdict,
-            verdict.message,
-            subject.policy,
+            module_text=subject.text,
+            inputs=subject.inputs,
+            expected=results[0],
+            actual=results[1],
+            engine=verdict.engine,
+            reference=self.config.reference,
+            seed=self.config.seed,
+            verdict=verdict.verdict,
+            message=verdict.message,
+            policy=subject.policy,
         )
-        name = re.sub(r"[^\w.-]+", "-", f"{program}.{verdict.engine}")
+        name = re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{verdict.engine}")
         path = f"bundles/run-{self.run_id}/{name}"
+        self.progress(program, f"bundle of {verdict.engine}")
         saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
-        return Bundle(verdict.engine, path, saved.verified, saved.message)
+        self.records.add(case_id, Bundle(verdict.engine, path, saved.verified, saved.message))
 
     def _time(self, program: SuiteProgram, case_id: int) -> None:
         """Time both sides in fresh processes; a failure there is a verdict on the candidate."""

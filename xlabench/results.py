@@ -142,7 +142,7 @@ _CASES = sa.Table(
 _OF_CASE = {
     Verdict: _of_case("verdicts", Verdict, "engine", "stage", "reduced"),
     Timing: _of_case("timings", Timing, "engine", "process"),
-    Bundle: _of_case("bundles", Bundle, "engine"),
+    Bundle: _of_case("bundles", Bundle, "path"),
 }
 
 

@@ -8,7 +8,7 @@ CREATE TABLE bundles (
 	verified BOOLEAN NOT NULL, 
 	message VARCHAR NOT NULL, 
 	PRIMARY KEY (id), 
-	UNIQUE (case_id, engine), 
+	UNIQUE (case_id, path), 
 	FOREIGN KEY(case_id) REFERENCES cases (id) ON DELETE CASCADE
 );
 INSERT INTO "bundles" VALUES(1,2,'cpu','bundles/run-1/two.cpu',1,'');
@@ -23,8 +23,8 @@ CREATE TABLE cases (
 	UNIQUE (run_id, name), 
 	FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );
-INSERT INTO "cases" VALUES(1,1,'one','aa','2026-11-20T23:11:03.773+00:00','2026-11-20T23:11:03.778+00:00');
-INSERT INTO "cases" VALUES(2,1,'two','bb','2026-11-20T23:11:03.779+00:00','2026-11-20T23:11:03.781+00:00');
+INSERT INTO "cases" VALUES(1,1,'one','aa','2026-11-20T23:14:02.739+00:00','2026-11-20T23:14:02.745+00:00');
+INSERT INTO "cases" VALUES(2,1,'two','bb','2026-11-20T23:14:02.746+00:00','2026-11-20T23:14:02.748+00:00');
 CREATE TABLE runs (
 	id INTEGER NOT NULL, 
 	suite VARCHAR NOT NULL, 
@@ -38,7 +38,7 @@ CREATE TABLE runs (
 	finished_at VARCHAR, 
 	PRIMARY KEY (id)
 );
-INSERT INTO "runs" VALUES(1,'frozen','two cases kept as they were written','reference','["cpu", "cpu:fusion=off"]',0,'{"timed": ["cpu:fusion=off", "cpu"], "input_seed": null, "timeout_s": 120.0, "processes": 1, "plan": {"rounds": 2, "min_rounds": 2, "batch_s": 0.004, "warmup_s": 0.3, "budget_s": 2.0}}','{"system": "Linux 6.1", "machine": "x86_64", "cpu": "Some Processor", "cpu_features": ["avx2", "fma"], "cores": 2, "usable_cores": 2, "memory_bytes": 8589934592, "governor": null, "load_1m": 0.1, "python": "CPython 3.11.7", "versions": {"numpy": "2.4.6"}, "commit": null}','2026-11-20T23:11:03.771+00:00','2026-11-20T23:11:03.782+00:00');
+INSERT INTO "runs" VALUES(1,'frozen','two cases kept as they were written','reference','["cpu", "cpu:fusion=off"]',0,'{"timed": ["cpu:fusion=off", "cpu"], "input_seed": null, "timeout_s": 120.0, "processes": 1, "plan": {"rounds": 2, "min_rounds": 2, "batch_s": 0.004, "warmup_s": 0.3, "budget_s": 2.0}}','{"system": "Linux 6.1", "machine": "x86_64", "cpu": "Some Processor", "cpu_features": ["avx2", "fma"], "cores": 2, "usable_cores": 2, "memory_bytes": 8589934592, "governor": null, "load_1m": 0.1, "python": "CPython 3.11.7", "versions": {"numpy": "2.4.6"}, "commit": null}','2026-11-20T23:14:02.736+00:00','2026-11-20T23:14:02.749+00:00');
 CREATE TABLE timings (
 	id INTEGER NOT NULL, 
 	case_id INTEGER NOT NULL, 

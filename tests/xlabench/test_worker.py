@@ -1,7 +1,10 @@
 """A watched worker: answers come back, and nothing a job does takes the parent along."""
 
 import os
+import selectors
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +70,28 @@ def test_no_process_is_left_behind(worker):
     worker.stop()
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+PARENT = """
+import sys
+sys.path[:0] = {path!r}
+from xlabench.worker import Worker
+worker = Worker()
+print(worker.run("fake_engines:process", {{}}, timeout_s=30).value["pid"], flush=True)
+worker.run("fake_engines:hang", {{}}, timeout_s=600)
+"""
+
+
+def test_a_worker_dies_with_its_parent_even_in_the_middle_of_a_job():
+    path = [str(Path(__file__).parent), *sys.path]
+    environment = {**os.environ, "PYTHONPATH": path[0]}
+    command = [sys.executable, "-c", PARENT.format(path=path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as parent:
+        worker = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(worker, selectors.EVENT_READ)
+            assert selector.select(timeout=30)
+    finally:
+        os.close(worker)

@@ -39,6 +39,9 @@ _GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCo
     metavar="SPECS",
     help="Engine specs, separated by spaces or given one by one.",
 )
+@click.option(
+    "--timed", nargs=2, metavar="BASELINE CANDIDATE", help="What the speed-up compares.  [default: cpu:fusion=off cpu]"
+)
 @click.option("--reference", default=_DEFAULT.reference, show_default=True, help="The engine that is believed.")
 @click.option("--resume", is_flag=True, help="Go on with the run that was interrupted in this folder.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs, in place of the recipes' own.")
@@ -81,7 +84,7 @@ def command(**options: Any) -> None:
     found = summary.summarise(exported)
     code = _exit_code(found)
     click.echo(json.dumps(_to_json(found, folder, code)) if options["as_json"] else _to_text(found, folder))
-    raise SystemExit(code)
+    click.get_current_context().exit(code)
 
 
 def _config(options: Mapping[str, Any]) -> Config:
@@ -89,10 +92,14 @@ def _config(options: Mapping[str, Any]) -> Config:
     engines = tuple(_spec(spec) for given in options["engines"] for spec in given.split())
     if len(set(engines)) != len(engines):
         raise BenchError(f"--engines {' '.join(engines)}: an engine is given twice; give each once")
+    timed = tuple(_spec(spec) for spec in options["timed"] or ())
+    if not set(timed) <= set(engines):
+        raise BenchError(f"--timed {' '.join(timed)}: give two of the engines of this run: {' '.join(engines)}")
     memory = options["memory_limit"]
     return Config(
         engines=engines,
         reference=_spec(options["reference"]),
+        timed=(timed[0], timed[1]) if timed else _DEFAULT.timed,
         seed=options["seed"],
         timeout_s=options["timeout"],
         processes=options["processes"],

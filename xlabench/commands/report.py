@@ -28,7 +28,7 @@ def command(**options: Any) -> None:
         click.echo(json.dumps({"files": sorted(files), "stale": stale, "written": not options["check"]}))
     else:
         click.echo(_to_text(folder, stale, is_check=options["check"]))
-    raise SystemExit(ExitCode.WRONG if options["check"] and stale else ExitCode.FINE)
+    click.get_current_context().exit(ExitCode.WRONG if options["check"] and stale else ExitCode.FINE)
 
 
 def _latest(folder: Path) -> dict[str, Any]:

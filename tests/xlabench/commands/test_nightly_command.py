@@ -1,0 +1,110 @@
+"""`xlabench nightly` and `xlabench report` as a user meets them, on a suite of two small programs."""
+
+import fcntl
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from xlabench.cli import cli
+
+SUM = """HloModule sum
+ENTRY main {
+  x = f32[64] parameter(0)
+  y = f32[64] parameter(1)
+  product = f32[64] multiply(x, y)
+  ROOT sum = f32[64] add(x, product)
+}
+"""
+UNKNOWN = "HloModule odd\nENTRY main {\n  ROOT x = f32[2] frobnicate()\n}\n"
+QUICK = ("--processes", "1", "--rounds", "5", "--json")
+
+
+@pytest.fixture
+def suite(tmp_path):
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    (folder / "sum.hlo").write_text(SUM)
+    return folder
+
+
+def nightly(*arguments):
+    return CliRunner().invoke(cli, ["nightly", *map(str, arguments)])
+
+
+def report(*arguments):
+    return CliRunner().invoke(cli, ["report", *map(str, arguments)])
+
+
+def test_a_suite_runs_on_all_engines_and_leaves_a_report(suite, tmp_path):
+    out = tmp_path / "out"
+    result = nightly("--suite", suite, "--out", out, *QUICK)
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert sum(said["verdicts"].values()) == 3
+    assert said["failures"] == []
+    assert said["speedups"]["sum"]["estimate"] > 0
+    for name in ("index.html", "results.json", "speedup.svg", "speedup.png", "records.sqlite"):
+        assert (out / name).stat().st_size > 0
+    again = report(out, "--check")
+    assert (again.exit_code, again.output) == (0, f"{out}: the report is up to date\n")
+
+
+def test_an_unsupported_program_ends_with_125_and_names_the_opcode(suite, tmp_path):
+    (suite / "odd.hlo").write_text(UNKNOWN)
+    result = nightly("--suite", suite, "--out", tmp_path / "out", "--engines", "cpu", "--processes", 0, "--json")
+    said = json.loads(result.stdout)
+    assert result.exit_code == said["exit_code"] != 0
+    assert {failure["program"] for failure in said["failures"]} == {"odd"}
+    assert "frobnicate" in said["failures"][0]["message"]
+
+
+def test_the_report_is_made_again_from_the_records(suite, tmp_path):
+    out = tmp_path / "out"
+    nightly("--suite", suite, "--out", out, "--engines", "reference", "--processes", 0)
+    page = (out / "index.html").read_bytes()
+    (out / "index.html").write_text("edited")
+    assert report(out, "--check").exit_code == 1
+    assert report(out).exit_code == 0
+    assert (out / "index.html").read_bytes() == page
+    assert report(out, "--check", "--json").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--suite", "smokey"], "known are: smoke"),
+        (["--suite", "smoke", "--engines", "cuda"], "known are: reference, cpu"),
+        (["--suite", "smoke", "--engines", "cpu:fusio=off"], "fusion"),
+        (["--suite", "smoke", "--engines", "cpu cpu"], "given twice"),
+        (["--suite", "smoke", "--timed", "xla", "cpu"], "--timed"),
+        (["--suite", "smoke", "--timeout", "0"], "--timeout"),
+    ],
+)
+def test_bad_usage_names_the_remedy_and_leaves_nothing(tmp_path, arguments, says):
+    result = nightly("--out", tmp_path / "out", *arguments)
+    assert result.exit_code == 2
+    assert says in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_said(suite, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = nightly("--suite", suite, "--out", tmp_path / "file" / "out")
+    assert (result.exit_code, "cannot be written" in result.output) == (2, True)
+
+
+def test_two_runs_do_not_share_a_folder(suite, tmp_path):
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = nightly("--suite", suite, "--out", tmp_path)
+    assert (result.exit_code, "another run" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize("content", [None, "not a database"])
+def test_a_folder_without_records_has_no_report(tmp_path, content):
+    if content is not None:
+        (tmp_path / "records.sqlite").write_text(content)
+    result = report(tmp_path)
+    assert result.exit_code == 2
+    assert "records.sqlite" in result.output

@@ -1,0 +1,29 @@
+"""A file is the old one or the new one."""
+
+import os
+
+import pytest
+
+from xlabench import atomic
+
+
+def test_the_file_is_replaced_and_nothing_else_is_left(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    atomic.write(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def full(_descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        atomic.write(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
