@@ -286,16 +286,19 @@ class _TileNest:
         return micro_kernel(self.b.module, name, tile)
 
     def _store(self, block: _Block) -> None:
-        """The epilogue over a finished block, row by row."""
+        """The epilogue over a finished block."""
         b, plan, gemm = self.b, self.plan, self.plan.gemm
         first = b.mul(block.rows.start, integer(plan.rows))
         height = b.sub(minimum(b, b.mul(block.rows.stop, integer(plan.rows)), gemm.m), first)
         left = b.mul(block.columns.start, integer(plan.columns))
         width = b.sub(minimum(b, b.mul(block.columns.stop, integer(plan.columns)), gemm.n), left)
         sums = self._out_address(block, block.rows.start, block.columns.start)
-        with b.loop(integer(0), height, name="row", nonempty=True) as row:
-            line = b.gep(self.type, sums, b.mul(row.index, integer(self._out_pitch)))
-            with b.loop(integer(0), width, name="column", nonempty=True) as column:
-                value = b.load(self.type, b.gep(self.type, line, column.index))
-                where = b.add(first, row.index), b.add(left, column.index)
-                gemm.store(b, block.batch, *where, value)
+        outer, inner = (width, height) if gemm.exchanged else (height, width)
+        with (
+            b.loop(integer(0), outer, name="outer", nonempty=True, metadata=keep_rolled(b.module)) as one,
+            b.loop(integer(0), inner, name="inner", nonempty=True) as other,
+        ):
+            row, column = (other, one) if gemm.exchanged else (one, other)
+            offset = b.add(b.mul(row.index, integer(self._out_pitch)), column.index)
+            value = b.load(self.type, b.gep(self.type, sums, offset))
+            gemm.store(b, block.batch, b.add(first, row.index), b.add(left, column.index), value)

@@ -79,7 +79,8 @@ class Gemm:
     `type` is the type of the accumulation, `float`, `double`, `i32` or `i64` (integers wrap).  `store(builder, batch,
     row, column, value)` is the epilogue and is called once per element.  `out` is given when `store` writes element
     (row, column) of a plain array that overlaps neither operand: partial sums may be kept there, and when that write is
-    all that `store` does (`plain_store`), it is not called at all.
+    all that `store` does (`plain_store`), it is not called at all.  `exchanged` says that neighbours in the result are
+    adjacent in memory along rows; it steers loop order only.
     """
 
     batch: int
@@ -92,6 +93,7 @@ class Gemm:
     store: Store
     out: Array | None = None
     plain_store: bool = True
+    exchanged: bool = False
 
     def transposed(self) -> Gemm:
         """The product of the exchanged and transposed factors, stored to the same places."""
@@ -101,6 +103,7 @@ class Gemm:
             store=lambda b, batch, row, column, value: self.store(b, batch, column, row, value),
             out=out,
             plain_store=self.plain_store,
+            exchanged=not self.exchanged,
         )
 
 
@@ -171,25 +174,33 @@ def plan(gemm: Gemm, target: Target) -> Plan:
     if gemm.type not in ELEMENT_BYTES:
         known = ", ".join(ELEMENT_BYTES)
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
-    gemm, form = _form(gemm)
     lanes = vector_bits(target) // 8 // ELEMENT_BYTES[gemm.type]
+    gemm, form = _form(gemm, lanes)
     rows, vectors = _register_tile(max(gemm.m, 1), max(gemm.n, 1), lanes, _registers(target))
     first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
     return _blocked(first) if form == "tile" else first
 
 
-def _form(gemm: Gemm) -> tuple[Gemm, Form]:
+def _form(gemm: Gemm, lanes: int) -> tuple[Gemm, Form]:
     if 0 in (gemm.batch, gemm.m, gemm.n):
         return gemm, "empty"
     if gemm.k == 0:
         return gemm, "zero"
+    if _prefers_transposed(gemm, lanes):
+        gemm = gemm.transposed()
     if gemm.n <= _NARROW and gemm.lhs.row_major:
         return gemm, "dot"
-    if gemm.m <= _NARROW:
-        return (gemm, "stream") if gemm.rhs.row_major else (gemm.transposed(), "dot")
+    return gemm, "stream" if gemm.m <= _NARROW else "tile"
+
+
+def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:
+    """Whether the rows of the left factor, or the columns of the right one, are better taken for the other's place."""
     if gemm.n <= _NARROW:
-        return gemm.transposed(), "stream"
-    return gemm, "tile"
+        return not gemm.lhs.row_major and gemm.m > _NARROW
+    if gemm.m <= _NARROW:
+        return not gemm.rhs.row_major
+    # Vectors along the rows, which are adjacent, instead of along columns that fill less than one.
+    return gemm.n <= lanes and not gemm.lhs.row_major
 
 
 def _register_tile(m: int, n: int, lanes: int, registers: int) -> tuple[int, int]:
