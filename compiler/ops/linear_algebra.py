@@ -162,13 +162,7 @@ def _fft(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Arr
         return np.zeros(shape.dims, shape.element_type.dtype)
     wide = widen(values[0], instruction.operands[0].array.element_type, precise=True)
     axes = tuple(range(-len(length), 0))
-    transform: Callable[..., Array] = {
-        "FFT": np.fft.fftn,
-        "IFFT": np.fft.ifftn,
-        "RFFT": np.fft.rfftn,
-        "IRFFT": np.fft.irfftn,
-    }[kind]
-    return narrow(transform(wide, s=length, axes=axes), shape.element_type)
+    return narrow(_TRANSFORMS[kind](wide, s=length, axes=axes), shape.element_type)
 
 
 _TRANSFORMS: dict[str, Any] = {
