@@ -1,0 +1,82 @@
+"""Functions of real numbers as LLVM IR, for every target alike, so that CPU and GPU agree to the bit.
+
+Each function is straight-line code out of LLVM's instructions and of intrinsics which both x86-64 and NVPTX have
+as instructions (`fma`, `fabs`, `copysign`, `sqrt`, `rint`): a loop that calls it vectorises, and nothing is left
+to link.  It is written into a module once, on first use, as an internal function that is always inlined.
+
+f32 and f64 are computed in (f32 here and there in double); callers with smaller floats convert around the call.
+ Denormals count, as arguments and as results; NaN, infinities and signed zeros are C99's.  The bounds in
+`FUNCTIONS`, in units in the last place, are what the tests measure against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from compiler.codegen.llvm_ir import Builder, Value
+from compiler.codegen.math import exp_log, hyperbolic, inverse_trig, power, special, trig
+from compiler.codegen.math.term import Term, format_of, suffix
+from compiler.diagnostics import UnsupportedError
+
+__all__ = ["FUNCTIONS", "MathFunction", "emit"]
+
+
+@dataclass(frozen=True, slots=True)
+class MathFunction:
+    """A function by its emitter, which takes and gives terms, and the largest error of its results in ULP."""
+
+    emitter: Callable[..., Term]
+    arity: int
+    ulp_f32: float
+    ulp_f64: float
+
+
+FUNCTIONS = {
+    "exponential": MathFunction(exp_log.exponential, 1, 1.0, 1.0),
+    "exponential-minus-one": MathFunction(exp_log.exponential_minus_one, 1, 2.0, 2.0),
+    "log": MathFunction(exp_log.log, 1, 1.0, 1.0),
+    "log-plus-one": MathFunction(exp_log.log_plus_one, 1, 2.0, 2.0),
+    "tanh": MathFunction(hyperbolic.tanh, 1, 2.0, 2.0),
+    "logistic": MathFunction(hyperbolic.logistic, 1, 2.0, 2.0),
+    "sinh": MathFunction(hyperbolic.sinh, 1, 2.0, 2.0),
+    "cosh": MathFunction(hyperbolic.cosh, 1, 2.0, 2.0),
+    "asinh": MathFunction(hyperbolic.asinh, 1, 3.0, 3.0),
+    "acosh": MathFunction(hyperbolic.acosh, 1, 3.0, 3.0),
+    "atanh": MathFunction(hyperbolic.atanh, 1, 3.0, 3.0),
+    "sine": MathFunction(trig.sine, 1, 2.0, 1.0),
+    "cosine": MathFunction(trig.cosine, 1, 2.0, 1.0),
+    "tan": MathFunction(trig.tan, 1, 1.0, 2.0),
+    "asin": MathFunction(inverse_trig.asin, 1, 2.0, 2.0),
+    "acos": MathFunction(inverse_trig.acos, 1, 2.0, 2.0),
+    "atan2": MathFunction(inverse_trig.atan2, 2, 2.0, 2.0),
+    "erf": MathFunction(special.erf, 1, 2.0, 2.0),
+    "sqrt": MathFunction(power.sqrt, 1, 0.5, 0.5),
+    "rsqrt": MathFunction(power.rsqrt, 1, 1.5, 1.5),
+    "cbrt": MathFunction(power.cbrt, 1, 1.0, 1.0),
+    "power": MathFunction(power.power, 2, 1.0, 1.0),
+}
+"""Every function by its opcode."""
+
+
+def emit(builder: Builder, name: str, operands: Sequence[Value]) -> Value:
+    """Call the function of that opcode on floats or doubles (or vectors of them), defining it first if need be."""
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise UnsupportedError(name, "the math functions", f"they are {', '.join(sorted(FUNCTIONS))}")
+    assert len(operands) == function.arity, f"{name} takes {function.arity} operands, not {len(operands)}"
+    type_ = operands[0].type
+    format_of(type_)
+    symbol = f"math.{name}.{suffix(type_)}"
+    if not builder.module.has_function(symbol):
+        _define(builder, symbol, function, type_)
+    return builder.call(f"@{symbol}", type_, operands)
+
+
+def _define(builder: Builder, symbol: str, function: MathFunction, type_: str) -> None:
+    parameters = [(type_, f"x{index}") for index in range(function.arity)]
+    definition = builder.module.function(
+        symbol, type_, parameters, linkage="internal", attributes="nounwind willreturn alwaysinline"
+    )
+    body = Builder(definition)
+    body.ret(function.emitter(*(Term(body, argument) for argument in definition.arguments)).value)
