@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from compiler.diagnostics import CompilerError, Finding, VerifyError
-from compiler.ir.attributes import COMMON
+from compiler.ir.attributes import COMMON, EntryLayout
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Op
 from compiler.ir.shape import Shape, leaves
@@ -177,10 +177,10 @@ def _check_shape(instruction: Instruction, op: Op) -> Iterator[Finding]:
 
 
 def _check_entry_layout(module: Module) -> Iterator[Finding]:
-    layout = module.attributes.get("entry_computation_layout")
+    layout: EntryLayout | None = module.attributes.get("entry_computation_layout")
     if layout is None:
         return
-    parameters, result = layout
+    parameters, result = layout.parameters, layout.result
     given = [parameter.shape for parameter in module.entry.parameters]
     if len(parameters) != len(given):
         message = f"entry_computation_layout has {len(parameters)} parameters, the entry {len(given)}"

@@ -92,3 +92,17 @@ def total_order_key(value: Array, element_type: ElementType) -> Array:
     mask = bits.dtype.type((1 << width) - 1)
     negative = (bits & sign) != 0
     return np.asarray(np.where(negative, ~bits & mask, bits | sign))
+
+
+def maximum(left: Array, right: Array) -> Array:
+    """The greater float of two; NaN wins, and +0 over -0, which NumPy leaves open."""
+    result = np.maximum(left, right)
+    zeros = (left == 0) & (right == 0)
+    return np.where(zeros, left + right, result) if zeros.any() else result
+
+
+def minimum(left: Array, right: Array) -> Array:
+    """The lesser float of two; NaN wins, and -0 over +0, which NumPy leaves open."""
+    result = np.minimum(left, right)
+    zeros = (left == 0) & (right == 0)
+    return np.where(zeros, -((-left) + (-right)), result) if zeros.any() else result

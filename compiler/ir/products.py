@@ -66,7 +66,7 @@ def contract(lhs: Array, rhs: Array, dimensions: ProductDimensions) -> Array:
     depth = math.prod(lhs.shape[d] for d in dimensions.lhs_contracting)
     count, m, n = math.prod(batch), math.prod(rows), math.prod(columns)
     product = matrix_product(left.reshape(count, m, depth), right.reshape(count, depth, n))
-    return product.reshape(*batch, *rows, *columns)
+    return product.reshape((*batch, *rows, *columns))
 
 
 def matrix_product(left: Array, right: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler.ir.elementwise import Row, kinds
-from compiler.ir.numbers import Array
+from compiler.ir.numbers import Array, maximum, minimum
 from compiler.ir.opdef import Op
 from compiler.ir.types import F32, F64, ElementType, Kind
 
@@ -46,28 +46,16 @@ def _remainder_integers(dividend: Array, divisor: Array) -> Array:
     return np.where(special, np.where(divisor == 0, dividend, 0), np.fmod(dividend, safe)).astype(dividend.dtype)
 
 
-def _maximum(left: Array, right: Array) -> Array:
-    result = np.maximum(left, right)
-    zeros = (left == 0) & (right == 0)
-    return np.where(zeros, left + right, result) if zeros.any() else result
-
-
-def _minimum(left: Array, right: Array) -> Array:
-    result = np.minimum(left, right)
-    zeros = (left == 0) & (right == 0)
-    return np.where(zeros, -((-left) + (-right)), result) if zeros.any() else result
-
-
 def _lexicographic(left: Array, right: Array) -> Array:
     return np.asarray((left.real < right.real) | ((left.real == right.real) & (left.imag < right.imag)))
 
 
 def _maximum_complex(left: Array, right: Array) -> Array:
-    return np.where(_lexicographic(left, right), right, left)
+    return np.where((_lexicographic(left, right) | np.isnan(right)) & ~np.isnan(left), right, left)
 
 
 def _minimum_complex(left: Array, right: Array) -> Array:
-    return np.where(_lexicographic(right, left), right, left)
+    return np.where((_lexicographic(right, left) | np.isnan(right)) & ~np.isnan(left), right, left)
 
 
 def _power_integers(base: Array, exponent: Array) -> Array:
@@ -200,13 +188,13 @@ _ROWS = (
         "maximum",
         2,
         "The greater of two; NaN if either is NaN.",
-        kinds(pred=_OR, integer=np.maximum, real=_maximum, complex_=_maximum_complex),
+        kinds(pred=_OR, integer=np.maximum, real=maximum, complex_=_maximum_complex),
     ),
     Row(
         "minimum",
         2,
         "The lesser of two; NaN if either is NaN.",
-        kinds(pred=_AND, integer=np.minimum, real=_minimum, complex_=_minimum_complex),
+        kinds(pred=_AND, integer=np.minimum, real=minimum, complex_=_minimum_complex),
     ),
     Row(
         "power",

@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler.ir.elementwise import Row, kinds, same_shapes, same_types
 from compiler.ir.module import Instruction
-from compiler.ir.numbers import Array, narrow, total_order_key, widen
+from compiler.ir.numbers import Array, maximum, minimum, narrow, total_order_key, widen
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operands, require
@@ -82,7 +82,7 @@ def _infer_clamp(instruction: Instruction) -> Shape:
 def _clamp(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     element_type = instruction.operands[1].array.element_type
     low, value, high = (widen(value, element_type, precise=False) for value in values)
-    return narrow(np.minimum(np.maximum(low, value), high), element_type)
+    return narrow(minimum(maximum(low, value), high), element_type)
 
 
 _IS_FINITE = Row("is-finite", 1, "Neither NaN nor infinite.", kinds(real=np.isfinite), result=lambda _: PRED)

@@ -28,11 +28,18 @@ def _logistic(value: Array) -> Array:
 
 
 def _logistic_complex(value: Array) -> Array:
-    return 1.0 / (1.0 + np.exp(-value))
+    # As for real numbers: only exponentials of what has no positive real part, which do not overflow.
+    left = value.real < 0
+    decay = np.exp(np.where(left, value, -value))
+    return np.where(left, decay, 1.0) / (1.0 + decay)
 
 
 def _rsqrt(value: Array) -> Array:
     return np.asarray(1.0 / np.sqrt(value))
+
+
+def _rsqrt_complex(value: Array) -> Array:
+    return np.where(np.isinf(value), 0.0, 1.0 / np.sqrt(value))
 
 
 def _expm1_complex(value: Array) -> Array:
@@ -75,7 +82,7 @@ _ROWS = (
     Row("log-plus-one", 1, "log(1 + x).", kinds(real=np.log1p, complex_=_log1p_complex), precise=True),
     Row("logistic", 1, "1 / (1 + e^-x).", kinds(real=_logistic, complex_=_logistic_complex), precise=True),
     Row("sqrt", 1, "Square root.", kinds(real=np.sqrt, complex_=np.sqrt), precise=True),
-    Row("rsqrt", 1, "1 / sqrt(x).", kinds(real=_rsqrt, complex_=_rsqrt), precise=True),
+    Row("rsqrt", 1, "1 / sqrt(x).", kinds(real=_rsqrt, complex_=_rsqrt_complex), precise=True),
     Row("cbrt", 1, "Cube root.", kinds(real=np.cbrt, complex_=_cbrt_complex), precise=True),
     Row("sine", 1, "Sine.", kinds(real=np.sin, complex_=np.sin), precise=True),
     Row("cosine", 1, "Cosine.", kinds(real=np.cos, complex_=np.cos), precise=True),
