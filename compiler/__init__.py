@@ -1,1 +1,79 @@
-"""An HLO compiler: text in, reference results, LLVM IR, native code and PTX out."""
+"""An HLO compiler: text in, reference results, LLVM IR, native code and PTX out.
+
+This is the front door; nothing outside the package needs more than these names.
+"""
+
+from __future__ import annotations
+
+from compiler.backends import BACKENDS
+from compiler.backends.executable import Executable, KernelTime, Phase, Phases
+from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
+from compiler.dump import Dump
+from compiler.interpreter import interpret
+from compiler.ir.module import Module
+from compiler.options import CompileOptions
+from compiler.pipeline import PIPELINES, ignore, run
+from compiler.text.parser import parse
+from compiler.text.printer import to_text
+from compiler.verifier import verify
+
+__all__ = [
+    "CompileOptions",
+    "CompilerError",
+    "Executable",
+    "InputError",
+    "KernelTime",
+    "Module",
+    "ParseError",
+    "Phase",
+    "UnsupportedError",
+    "VerifyError",
+    "compile",
+    "interpret",
+    "optimize",
+    "parse",
+    "to_text",
+    "verify",
+]
+
+DEFAULT_OPTIONS = CompileOptions()
+
+
+def optimize(module: Module, options: CompileOptions = DEFAULT_OPTIONS) -> Module:
+    """A copy of the module after the target-independent passes; the module itself stays as it is."""
+    verify(module)
+    result = module.clone()
+    run(result, PIPELINES["optimize"], options)
+    return result
+
+
+def compile(  # noqa: A001  # the name that users of compilers expect
+    module_or_text: Module | str, backend: str = "cpu", options: CompileOptions = DEFAULT_OPTIONS
+) -> Executable:
+    """Compile a module, or its text, for a back end.
+
+    The result is called with the entry parameters in order and returns the leaves of the root in order, as fresh
+    arrays.  Raises ParseError, VerifyError, UnsupportedError or InputError.
+    """
+    if backend not in BACKENDS:
+        raise InputError(f"unknown back end {backend!r}; back ends are: {', '.join(BACKENDS)}")
+    phases = Phases()
+    if isinstance(module_or_text, str):
+        with phases.phase("parse"):
+            module = parse(module_or_text)
+    else:
+        module = module_or_text.clone()
+    with phases.phase("verify"):
+        verify(module)
+    dump = Dump.start(options.dump_to, module, options.dump_pass_re) if options.dump_to else None
+    if dump:
+        dump.write("before_optimizations.txt", to_text(module))
+    with phases.phase("optimise"):
+        run(module, PIPELINES["compile"], options, observe=dump.observe if dump else ignore)
+    phases.optimised_text = lambda: to_text(module)
+    executable = BACKENDS[backend](module, options, phases)
+    if dump:
+        for name, content in executable.artifacts.items():
+            dump.write(name, content)
+        dump.finish()
+    return executable

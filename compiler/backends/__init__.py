@@ -1,1 +1,21 @@
-"""Back ends: from an optimised module to something that runs."""
+"""Back ends: from an optimised module to something that runs.
+
+`BACKENDS` is the table; adding a back end is its folder and one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.backends.cpu.executable import CpuExecutable
+from compiler.backends.executable import Executable, Phases
+from compiler.ir.module import Module
+from compiler.options import CompileOptions
+
+Backend = Callable[[Module, CompileOptions, Phases], Executable]
+"""Compiles a module that the pipeline `compile` has prepared."""
+
+BACKENDS: dict[str, Backend] = {
+    "cpu": CpuExecutable,
+}
+"""Every back end by name."""

@@ -29,9 +29,12 @@ class Fuel:
     pass_name: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
 
-    def spend(self, rule: str, where: Instruction) -> bool:
-        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed."""
-        if self.limit is not None and len(self.rewrites) >= self.limit:
+    def spend(self, rule: str, where: Instruction, *, required: bool = False) -> bool:
+        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed.
+
+        A rewrite without which the back ends cannot go on is `required`: it is recorded, but never withheld.
+        """
+        if not required and self.limit is not None and len(self.rewrites) >= self.limit:
             return False
         parent = where.parent.name if where.parent is not None else "?"
         number = len(self.rewrites) + 1

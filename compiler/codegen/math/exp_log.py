@@ -67,7 +67,7 @@ def _power_of_two(n: Term, format_: Format, *, minus: int = 0) -> Term:
 
 
 def scale(p: Term, n: Term, *, minus: int = 0) -> Term:
-    """Compute p * 2^(n - minus) by two factors, so that results round once into the denormals and overflow to infinity."""
+    """Compute p * 2^(n - minus) by two factors, so that results round once into the denormals, and overflow."""
     format_ = p.format
     n = n - minus if minus else n
     whole = n << format_.mantissa

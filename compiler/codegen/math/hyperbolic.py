@@ -40,7 +40,7 @@ def tanh(x: Term) -> Term:
 
 
 def logistic(x: Term) -> Term:
-    """1 / (1 + e^-x) = c / (c + s + s w) with e^-x = s (1 + w) / c; c keeps the denominator finite to the last denormal."""
+    """1 / (1 + e^-x) = c / (c + s + s w) with e^-x = s (1 + w) / c; c keeps the denominator finite."""
     low, high, minus = _LOGISTIC_RANGE[x.format.type]
     s, w = power_of_two_and_rest((-x).at_most(high).at_least(low), minus=minus)
     c = 2.0**-minus

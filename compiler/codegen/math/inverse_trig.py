@@ -46,7 +46,7 @@ def _asin_folded(x: Term) -> tuple[Term, Term]:
 
 
 def asin(x: Term) -> Term:
-    """Arc sine by a polynomial up to 1/2, beyond it pi/2 - 2 asin(sqrt((1 - |x|) / 2)); NaN beyond 1 by the root."""
+    """Arc sine by a polynomial up to 1/2, beyond it pi/2 less twice the folded one; NaN beyond 1 by the root."""
     head, tail = _HALF_PI[x.format.type]
     folded, p = _asin_folded(x)
     return folded.where(head - (p + p - tail), p).copysign(x)

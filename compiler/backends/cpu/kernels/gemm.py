@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.backends.cpu.kernels.gemm_amx import AmxNest, applies
 from compiler.backends.cpu.kernels.gemm_micro import Tile, keep_rolled, micro_kernel
 from compiler.backends.cpu.kernels.gemm_narrow import dot_scratch, emit_dot, emit_stream, stream_scratch
 from compiler.backends.cpu.kernels.gemm_pack import Packer, Panels, Steps
@@ -22,6 +23,7 @@ from compiler.backends.cpu.kernels.gemm_plan import (
     Array,
     Gemm,
     Load,
+    Narrow,
     Operand,
     Plan,
     Store,
@@ -31,7 +33,7 @@ from compiler.backends.cpu.kernels.gemm_share import Extent, Range, batches, blo
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer, zero
 
-__all__ = ["Array", "Gemm", "Load", "Operand", "Plan", "Store", "emit", "plan"]
+__all__ = ["Array", "Gemm", "Load", "Narrow", "Operand", "Plan", "Store", "emit", "plan"]
 
 _LINE = 64
 
@@ -43,11 +45,17 @@ def emit(module: Module, name: str, gemm: Gemm, target: Target, parameters: Sequ
     64-byte aligned and holds the returned bytes once for every thread; each call with a `thread` from 0 to
     `threads` - 1 computes its own part, in any order or at the same time, without waiting for another.
     """
-    decided = plan(gemm, target)
     own = [(f"{PTR} noalias", "workspace"), (I64, "thread"), (I64, "threads")]
     function = module.function(name, "void", [*parameters, *own])
     workspace, *threads = function.arguments[-3:]
     b = Builder(function)
+    left, right = gemm.lhs.narrow, gemm.rhs.narrow
+    if left and right and applies(gemm, target):
+        nest = AmxNest(name, gemm, left, right)
+        nest.emit(b, b.gep("i8", workspace, b.mul(threads[0], integer(nest.workspace_bytes))), (threads[0], threads[1]))
+        b.ret()
+        return nest.workspace_bytes
+    decided = plan(gemm, target)
     layout = _Layout.of(decided)
     scratch = b.gep("i8", workspace, b.mul(threads[0], integer(layout.total)))
     thread, count = threads

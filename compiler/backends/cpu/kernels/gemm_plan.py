@@ -55,16 +55,28 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
+class Narrow:
+    """A factor before it is converted: elements of `type` (`bfloat` or `i8`), signed or not, and where they lie."""
+
+    type: str
+    load: Load
+    signed: bool = True
+    array: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Operand:
     """A factor: `load(builder, batch, row, column)` emits one element in the accumulation type.
 
     `row_major` says along which index neighbours are adjacent in memory (true: the column index); it steers loop
     order only.  `array` is given when `load` does no more than read such an array, which may then be read in vectors.
+    `narrow` is given when `load` converts, exactly, from a type that the CPU may have matrix instructions for.
     """
 
     load: Load
     row_major: bool = True
     array: Array | None = None
+    narrow: Narrow | None = None
 
     def transposed(self) -> Operand:
         """The same elements with row and column exchanged."""

@@ -1,0 +1,269 @@
+"""Buffer assignment: where every value of a scheduled module lies in memory.
+
+The schedule is the order of instructions, with called computations laid out where they are called.  A value is an array
+(a tuple is just its leaves) and lies in a parameter, in a result, in a constant, or in the arena: one block of scratch
+memory in which values whose lives do not overlap share space (best fit, largest first).  Opcodes that only give another
+view of their operand share its buffer.  A while loop's state has one buffer per leaf; the program copies the initial
+value in, and each turn's new value over it.
+
+Relies on `copy_insertion`: every leaf of the entry's root is computed by a kernel of its own.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.shape import Shape, TupleShape, leaves
+
+ALIGNMENT = 64
+
+
+class Place(enum.Enum):
+    """The memory that a buffer is part of."""
+
+    PARAMETER = "parameter"
+    RESULT = "result"
+    CONSTANT = "constant"
+    ARENA = "arena"
+
+
+@dataclass(slots=True, eq=False)
+class Buffer:
+    """Memory for one array: its place, its number there (or its offset in the arena), and when it is alive."""
+
+    place: Place
+    size_bytes: int
+    owner: Instruction
+    number: int = 0
+    offset: int = 0
+    first: int = 0
+    last: int = 0
+
+    def __str__(self) -> str:
+        at = f"offset {self.offset}" if self.place is Place.ARENA else f"{self.number}"
+        return f"{self.place.value} {at}, {self.size_bytes} bytes"
+
+    def overlaps(self, other: Buffer) -> bool:
+        """Whether the two may share a byte of memory."""
+        if self is other:
+            return True
+        if self.place is not Place.ARENA or other.place is not Place.ARENA:
+            return False
+        return self.offset < other.offset + other.size_bytes and other.offset < self.offset + self.size_bytes
+
+
+Buffers = tuple[Buffer, ...]
+
+
+@dataclass(slots=True)
+class Assignment:
+    """Where everything lies.
+
+    Attributes:
+        of: the buffers of an instruction's leaves.
+        workspaces: scratch memory of instructions that asked for some.
+        arena_bytes: size of the arena.
+        lower_bound_bytes: the most that is alive at one moment: no assignment can do with less.
+    """
+
+    of: dict[Instruction, Buffers] = field(default_factory=dict)
+    workspaces: dict[Instruction, Buffer] = field(default_factory=dict)
+    arena_bytes: int = 0
+    lower_bound_bytes: int = 0
+
+    def to_text(self) -> str:
+        """The assignment as text, for dumps."""
+        lines = [f"arena: {self.arena_bytes} bytes; lower bound: {self.lower_bound_bytes} bytes", ""]
+        for instruction, buffers in self.of.items():
+            parent = instruction.parent.name if instruction.parent else "?"
+            for number, buffer in enumerate(buffers):
+                lines.append(f"{parent}/{instruction.name}{{{number}}}: {buffer}, live [{buffer.first}, {buffer.last}]")
+        for instruction, buffer in self.workspaces.items():
+            lines.append(f"workspace of {instruction.name}: {buffer}")
+        return "\n".join(lines) + "\n"
+
+
+VIEWS = frozenset({"bitcast", "reshape", "opt-barrier", "get-tuple-element", "tuple"})
+"""Opcodes that give another view of their operands' memory."""
+
+
+def assign(module: Module, workspace_bytes: Mapping[Instruction, int]) -> Assignment:
+    """Assign buffers to every value that the entry computation needs."""
+    walk = _Walk(workspace_bytes)
+    entry = module.entry
+    arguments = [_parameter_buffers(parameter, entry) for parameter in entry.parameters]
+    results = walk.visit(entry, arguments)
+    _place_results(results)
+    arena = [b for b in walk.buffers if b.place is Place.ARENA and b.size_bytes]
+    walk.assignment.arena_bytes = _pack(arena)
+    walk.assignment.lower_bound_bytes = _largest_live_set(arena)
+    return walk.assignment
+
+
+def _parameter_buffers(parameter: Instruction, entry: Computation) -> Buffers:
+    before = sum(len(list(leaves(p.shape))) for p in entry.parameters[: parameter.parameter_number])
+    return tuple(
+        Buffer(Place.PARAMETER, leaf.size_bytes, parameter, before + number)
+        for number, leaf in enumerate(leaves(parameter.shape))
+    )
+
+
+def _place_results(results: Buffers) -> None:
+    for number, buffer in enumerate(results):
+        assert buffer.place is Place.ARENA, f"{buffer.owner!r} is a result and needs a copy"
+        buffer.place, buffer.number = Place.RESULT, number
+
+
+class _Walk:
+    """Goes through the schedule once, a clock tick per instruction."""
+
+    def __init__(self, workspace_bytes: Mapping[Instruction, int]) -> None:
+        self.workspace_bytes = workspace_bytes
+        self.assignment = Assignment()
+        self.buffers: list[Buffer] = []
+        self.clock = 0
+        self.rules: dict[str, Callable[[Instruction], Buffers]] = {
+            "constant": self._constant,
+            "while": self._while,
+            "conditional": self._conditional,
+            "call": self._call,
+        }
+
+    def visit(self, computation: Computation, arguments: Sequence[Buffers]) -> Buffers:
+        """Assign buffers in a computation whose parameters lie in `arguments`; returns the root's."""
+        of = self.assignment.of
+        for instruction in computation.instructions:
+            self.clock += 1
+            if instruction.opcode == "parameter":
+                of[instruction] = arguments[instruction.parameter_number]
+                continue
+            if instruction.opcode in VIEWS:
+                of[instruction] = self._view(instruction)
+                continue
+            for operand in instruction.operands:
+                self._touch(of[operand])
+            of[instruction] = self.rules.get(instruction.opcode, self._computed)(instruction)
+            size = self.workspace_bytes.get(instruction, 0)
+            if size:
+                (self.assignment.workspaces[instruction],) = self._new(instruction, [size])
+        result = of[computation.root]
+        self._touch(result)
+        return result
+
+    def _touch(self, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            buffer.last = self.clock
+
+    def _new(self, owner: Instruction, sizes: Iterable[int]) -> Buffers:
+        made = tuple(Buffer(Place.ARENA, size, owner, first=self.clock, last=self.clock) for size in sizes)
+        self.buffers += made
+        return made
+
+    def _computed(self, instruction: Instruction) -> Buffers:
+        return self._new(instruction, (leaf.size_bytes for leaf in leaves(instruction.shape)))
+
+    def _constant(self, instruction: Instruction) -> Buffers:
+        return tuple(Buffer(Place.CONSTANT, leaf.size_bytes, instruction) for leaf in leaves(instruction.shape))
+
+    def _view(self, instruction: Instruction) -> Buffers:
+        of = self.assignment.of
+        parts = [of[operand] for operand in instruction.operands]
+        if instruction.opcode == "tuple":
+            return tuple(buffer for part in parts for buffer in part)
+        if instruction.opcode != "get-tuple-element":
+            return parts[0]
+        shape = instruction.operands[0].shape
+        assert isinstance(shape, TupleShape)
+        widths = [_width(element) for element in shape.elements]
+        index = instruction.attributes["index"]
+        start = sum(widths[:index])
+        return parts[0][start : start + widths[index]]
+
+    def _while(self, instruction: Instruction) -> Buffers:
+        state = self._computed(instruction)
+        for name in ("condition", "body"):
+            self.visit(instruction.attributes[name], [state])
+            self.clock += 1
+            self._touch(state)
+        # What the loop was given must outlive the moment in which it is copied, nothing more.
+        return state
+
+    def _conditional(self, instruction: Instruction) -> Buffers:
+        result = self._computed(instruction)
+        for branch, operand in zip(branches(instruction), instruction.operands[1:], strict=True):
+            self.visit(branch, [self.assignment.of[operand]])
+            self.clock += 1
+            self._touch(result)
+        for operand in instruction.operands:
+            self._touch(self.assignment.of[operand])
+        return result
+
+    def _call(self, instruction: Instruction) -> Buffers:
+        callee: Computation = instruction.attributes["to_apply"]
+        return self.visit(callee, [self.assignment.of[operand] for operand in instruction.operands])
+
+
+def branches(conditional: Instruction) -> tuple[Computation, ...]:
+    """The computations of a conditional; those of the pred form as (true, false)."""
+    attributes = conditional.attributes
+    if "branch_computations" in attributes:
+        computations: tuple[Computation, ...] = attributes["branch_computations"]
+        return computations
+    return attributes["true_computation"], attributes["false_computation"]
+
+
+def _width(shape: Shape) -> int:
+    return len(list(leaves(shape)))
+
+
+def _pack(buffers: list[Buffer]) -> int:
+    """Give each buffer an offset: the largest first, into the tightest gap between those alive at the same time."""
+    placed: list[Buffer] = []
+    end = 0
+    for buffer in sorted(buffers, key=lambda b: (-b.size_bytes, b.first)):
+        rivals = [o for o in placed if o.first <= buffer.last and buffer.first <= o.last]
+        buffer.offset = _best_gap(sorted(rivals, key=lambda o: o.offset), _padded(buffer.size_bytes))
+        placed.append(buffer)
+        end = max(end, buffer.offset + _padded(buffer.size_bytes))
+    return end
+
+
+def _padded(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _best_gap(rivals: Sequence[Buffer], size: int) -> int:
+    position, best, best_size = 0, -1, -1
+    for rival in rivals:
+        gap = rival.offset - position
+        if gap >= size and (best < 0 or gap < best_size):
+            best, best_size = position, gap
+        position = max(position, rival.offset + _padded(rival.size_bytes))
+    return best if best >= 0 else position
+
+
+def _largest_live_set(buffers: Sequence[Buffer]) -> int:
+    changes: list[tuple[int, int]] = []
+    for buffer in buffers:
+        changes += [(buffer.first, buffer.size_bytes), (buffer.last + 1, -buffer.size_bytes)]
+    live = most = 0
+    for _, change in sorted(changes):
+        live += change
+        most = max(most, live)
+    return most
+
+
+def check_unique_callers(module: Module) -> None:
+    """Refuse a module in which two instructions run the same computation: its values would have two places."""
+    seen: set[Computation] = set()
+    for instruction in module.instructions():
+        if instruction.opcode not in ("while", "conditional", "call"):
+            continue
+        for callee in instruction.called_computations():
+            if callee in seen:
+                raise UnsupportedError(f"computation {callee.name} with two callers", "buffer assignment")
+            seen.add(callee)

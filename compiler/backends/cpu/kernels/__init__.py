@@ -1,0 +1,1 @@
+"""CPU kernels, one file per kind."""

@@ -1,0 +1,314 @@
+"""One native function for a whole module, run by every thread.
+
+The function walks the schedule: it calls one function per kernel, in which every thread does its share, and puts a
+barrier only where a kernel depends on memory that other threads may still be writing or reading.  `while`, `conditional`
+and `call` are control flow inside it.  A module without any kernel worth sharing is a program for one thread, and has
+no barriers at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from compiler.analysis.buffers import Assignment, Buffer, Place, assign, branches, check_unique_callers
+from compiler.backends.cpu import threads as runtime
+from compiler.backends.cpu.kernels.emitted import EmittedKernel
+from compiler.backends.cpu.kernels.table import EMITTERS
+from compiler.codegen.elemental import constant_data
+from compiler.codegen.kernel import CONTROL, NO_KERNEL, kernel_of
+from compiler.codegen.llvm import Target
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.module import Module as HloModule
+
+_PARAMETERS = [
+    ("ptr readonly", "parameters"),
+    ("ptr readonly", "results"),
+    ("ptr", "arena"),
+    ("ptr", "sync"),
+    ("i64", "thread"),
+    ("i64", "threads"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A module as LLVM IR.
+
+    Attributes:
+        ir: the LLVM module.
+        name: the function that runs it.
+        assignment: where everything lies.
+        kernels: in the order of the schedule.
+        threads: how many threads it is worth running on.
+        work: estimated nanoseconds on one thread; loops count one turn.
+    """
+
+    ir: Module
+    name: str
+    assignment: Assignment
+    kernels: tuple[EmittedKernel, ...]
+    threads: int
+    work: float
+
+    @property
+    def functions(self) -> list[str]:
+        """The kernels' functions, in the order of their marks in the timeline."""
+        return [function for kernel in self.kernels for function in kernel.functions]
+
+    @property
+    def profile_name(self) -> str:
+        """The function that also notes when each kernel starts and ends, in `TIMELINE`."""
+        return f"{self.name}.profile"
+
+
+TIMELINE = "timeline"
+"""The global that holds (start, end) cycle counts of each function of each kernel, in order, for each thread."""
+
+
+def build(module: HloModule, target: Target, threads: int) -> Program:
+    """Emit a scheduled module as a program for up to that many threads."""
+    check_unique_callers(module)
+    ir = Module()
+    emitted = {
+        instruction: EMITTERS[kernel.kind](ir, kernel, target, threads)
+        for instruction in _scheduled(module.entry)
+        for kernel in [kernel_of(instruction)]
+    }
+    assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
+    if not any(kernel.parallel for kernel in emitted.values()):
+        threads = 1
+    name = "program"
+    for is_profile in (False, True):
+        driver = _Driver(ir, assignment, emitted, threads, profile=is_profile)
+        driver.function(module, f"{name}.profile" if is_profile else name)
+    kernels = tuple(emitted.values())
+    return Program(ir, name, assignment, kernels, threads, sum(kernel.work for kernel in kernels))
+
+
+def _scheduled(computation: Computation) -> Iterator[Instruction]:
+    """The instructions that become kernels, in a computation and those that its control flow runs."""
+    for instruction in computation.instructions:
+        if instruction.opcode in CONTROL:
+            for callee in instruction.called_computations():
+                yield from _scheduled(callee)
+        elif instruction.opcode not in NO_KERNEL:
+            yield instruction
+
+
+@dataclass(slots=True)
+class _Hazards:
+    """What has happened to memory since the last barrier."""
+
+    written: list[tuple[Buffer, bool]] = field(default_factory=list)
+    read: list[tuple[Buffer, bool]] = field(default_factory=list)
+
+    def conflict(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> bool:
+        """Whether an access must wait for other threads.
+
+        `shared` tells whether all threads take part in it; what thread 0 does alone is in order by itself.
+        """
+        writes = list(writes)
+        before_reads = self._meets(self.written, reads, shared=shared)
+        return (
+            before_reads
+            or self._meets(self.written, writes, shared=shared)
+            or self._meets(self.read, writes, shared=shared)
+        )
+
+    @staticmethod
+    def _meets(earlier: Sequence[tuple[Buffer, bool]], now: Iterable[Buffer], *, shared: bool) -> bool:
+        return any((shared or was_shared) and buffer.overlaps(other) for buffer in now for other, was_shared in earlier)
+
+    def note(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> None:
+        """Record an access."""
+        self.read += [(buffer, shared) for buffer in reads]
+        self.written += [(buffer, shared) for buffer in writes]
+
+    def clear(self) -> None:
+        """A barrier has been passed."""
+        self.written.clear()
+        self.read.clear()
+
+
+class _Driver:
+    """Emits the function that walks the schedule."""
+
+    def __init__(
+        self,
+        ir: Module,
+        assignment: Assignment,
+        emitted: dict[Instruction, EmittedKernel],
+        threads: int,
+        *,
+        profile: bool,
+    ) -> None:
+        self.ir = ir
+        self.assignment = assignment
+        self.emitted = emitted
+        self.threads = threads
+        self.profile = profile
+        self.hazards = _Hazards()
+        self.marks = 0
+        self.functions = sum(len(kernel.functions) for kernel in emitted.values())
+        self.barrier = runtime.emit_barrier(ir) if threads > 1 else ""
+
+    def function(self, module: HloModule, name: str) -> None:
+        """Emit the function for a module's entry computation."""
+        builder = Builder(self.ir.function(name, "void", _PARAMETERS))
+        self.builder = builder
+        self.pointers: dict[Buffer, Value] = {}
+        self._computation(module.entry)
+        builder.ret()
+        if self.profile:
+            count = 2 * max(1, self.functions) * self.threads
+            self.ir.define_global(TIMELINE, f"global [{count} x i64] zeroinitializer, align 64")
+
+    # -- schedule -----------------------------------------------------------------------------------------------
+    def _computation(self, computation: Computation) -> None:
+        for instruction in computation.instructions:
+            if instruction in self.emitted:
+                self._kernel(self.emitted[instruction])
+            elif instruction.opcode == "while":
+                self._while(instruction)
+            elif instruction.opcode == "conditional":
+                self._conditional(instruction)
+            elif instruction.opcode == "call":
+                self._computation(instruction.attributes["to_apply"])
+
+    def _kernel(self, emitted: EmittedKernel) -> None:
+        kernel, assignment = emitted.kernel, self.assignment
+        reads = [buffer for i in kernel.inputs for buffer in assignment.of[i]]
+        writes = list(assignment.of[kernel.instruction])
+        workspace = assignment.workspaces.get(kernel.instruction)
+        touched = [*writes, workspace] if workspace else writes
+        shared = emitted.parallel and self.threads > 1
+        pointers = [self._pointer(buffer) for buffer in (*reads, *writes)]
+        pointers.append(self._pointer(workspace) if workspace else Value("ptr", "null"))
+        self._wait_for(reads, touched, shared=shared)
+        for number, function in enumerate(emitted.functions):
+            if number and shared:
+                self._barrier()
+            self._call(function, pointers, shared=shared)
+        self.hazards.note(reads, touched, shared=shared)
+
+    def _call(self, function: str, pointers: Sequence[Value], *, shared: bool) -> None:
+        builder = self.builder
+        share = (Value("i64", "%thread"), Value("i64", "%threads")) if shared else (integer(0), integer(1))
+
+        def call() -> None:
+            self._mark()
+            builder.call(f"@{function}", "void", [*pointers, *share])
+            self._mark()
+
+        if shared or self.threads == 1:
+            call()
+            return
+        with builder.when(builder.compare("eq", Value("i64", "%thread"), integer(0)), "alone"):
+            call()
+
+    def _mark(self) -> None:
+        """Note the time in the profiling variant."""
+        if not self.profile:
+            return
+        builder = self.builder
+        now = builder.call(self.ir.declare("llvm.readcyclecounter", "i64", []), "i64", [])
+        row = builder.mul(Value("i64", "%thread"), integer(2 * self.functions))
+        slot = builder.gep("i64", Value("ptr", f"@{TIMELINE}"), builder.add(row, integer(self.marks)))
+        builder.store(now, slot)
+        self.marks += 1
+
+    # -- memory -------------------------------------------------------------------------------------------------
+    def _pointer(self, buffer: Buffer) -> Value:
+        builder = self.builder
+        if buffer.place is Place.CONSTANT:
+            return self._constant(buffer.owner)
+        if buffer.place is Place.ARENA:
+            return builder.gep("i8", Value("ptr", "%arena"), integer(buffer.offset))
+        base = "%parameters" if buffer.place is Place.PARAMETER else "%results"
+        return builder.load("ptr", builder.gep("ptr", Value("ptr", base), integer(buffer.number)))
+
+    def _constant(self, instruction: Instruction) -> Value:
+        literal = instruction.literal
+        if literal.array is None:
+            raise UnsupportedError(f"the constant {instruction.name}", "the CPU back end", "elided, or a tuple")
+        name = "".join(c if c.isalnum() else "_" for c in f"{instruction.computation.name}.{instruction.name}")
+        return constant_data(self.builder, literal, f"data.{name}")
+
+    def _wait_for(self, reads: Sequence[Buffer], writes: Sequence[Buffer], *, shared: bool) -> None:
+        if self.hazards.conflict(reads, writes, shared=shared):
+            self._barrier()
+
+    def _barrier(self) -> None:
+        self.hazards.clear()
+        if self.threads > 1:
+            self.builder.call(self.barrier, "void", [Value("ptr", "%sync"), Value("i64", "%threads")])
+
+    def _copy(self, pairs: Iterable[tuple[Buffer, Buffer]]) -> None:
+        """Copy whole buffers (from, to), each by thread 0."""
+        copies = [(source, target) for source, target in pairs if source is not target and target.size_bytes]
+        if not copies:
+            return
+        self._wait_for([s for s, _ in copies], [t for _, t in copies], shared=False)
+        builder = self.builder
+        arguments = [(self._pointer(t), self._pointer(s), integer(t.size_bytes)) for s, t in copies]
+        callee = self.ir.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+
+        def copy() -> None:
+            for target, source, size in arguments:
+                builder.call(callee, "void", [target, source, size, Value("i1", "false")])
+
+        if self.threads == 1:
+            copy()
+        else:
+            with builder.when(builder.compare("eq", Value("i64", "%thread"), integer(0)), "alone"):
+                copy()
+        self.hazards.note([s for s, _ in copies], [t for _, t in copies], shared=False)
+
+    # -- control ------------------------------------------------------------------------------------------------
+    def _while(self, instruction: Instruction) -> None:
+        builder, of = self.builder, self.assignment.of
+        state = of[instruction]
+        self._copy(zip(of[instruction.operands[0]], state, strict=True))
+        self._barrier()
+        header, body, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
+        builder.branch(header)
+        builder.begin(header)
+        condition: Computation = instruction.attributes["condition"]
+        self._computation(condition)
+        self._barrier()
+        builder.branch_if(self._predicate(condition.root), body, done)
+        builder.begin(body)
+        step: Computation = instruction.attributes["body"]
+        self._computation(step)
+        self._copy(zip(of[step.root], state, strict=True))
+        self._barrier()
+        builder.branch(header)
+        builder.begin(done)
+
+    def _predicate(self, instruction: Instruction) -> Value:
+        (buffer,) = self.assignment.of[instruction]
+        byte = self.builder.load("i8", self._pointer(buffer))
+        return self.builder.compare("ne", byte, integer(0, "i8"))
+
+    def _conditional(self, instruction: Instruction) -> None:
+        builder, of = self.builder, self.assignment.of
+        selector, computations = instruction.operands[0], branches(instruction)
+        self._barrier()
+        labels = [builder.new_label("branch") for _ in computations]
+        done = builder.new_label("conditional.end")
+        if selector.array.element_type.name == "pred":
+            builder.branch_if(self._predicate(selector), *labels)
+        else:
+            index = builder.load("i32", self._pointer(of[selector][0]))
+            cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(labels))
+            builder.line(f"switch {index}, label %{labels[-1]} [ {cases} ]")
+        for label, computation in zip(labels, computations, strict=True):
+            builder.begin(label)
+            self._computation(computation)
+            self._copy(zip(of[computation.root], of[instruction], strict=True))
+            self._barrier()
+            builder.branch(done)
+        builder.begin(done)

@@ -1,0 +1,79 @@
+"""What every back end's executable offers besides being called: artifacts, compile phases, kernel times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from compiler.ir.module import Module
+
+Artifact = str | bytes
+
+
+class Phase(NamedTuple):
+    """One step of a compilation; times in nanoseconds of `time.perf_counter_ns`."""
+
+    name: str
+    start_ns: int
+    duration_ns: int
+
+
+class KernelTime(NamedTuple):
+    """One run of a kernel's function on one thread; times in nanoseconds of `time.perf_counter_ns`."""
+
+    name: str
+    start_ns: int
+    duration_ns: int
+    thread: int
+
+
+class Phases:
+    """The clock of one compilation, and the text of the module that the back end was given."""
+
+    def __init__(self) -> None:
+        self.done: list[Phase] = []
+        self.optimised_text: Callable[[], str] = str
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time one step."""
+        start = time.perf_counter_ns()
+        yield
+        self.done.append(Phase(name, start, time.perf_counter_ns() - start))
+
+
+class Artifacts(Mapping[str, Artifact]):
+    """What a compilation leaves behind, by XLA's dump suffix; made when first asked for."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Artifact]]) -> None:
+        self._makers = makers
+        self._made: dict[str, Artifact] = {}
+
+    def __getitem__(self, name: str) -> Artifact:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+class Executable(Protocol):
+    """A compiled module."""
+
+    module: Module
+    phases: list[Phase]
+    artifacts: Mapping[str, Artifact]
+
+    def __call__(self, *inputs: object) -> list[NDArray[Any]]:
+        """Run it on the entry parameters in order; returns the leaves of the root in order."""
+
+    def profile(self, *inputs: object) -> list[KernelTime]:
+        """Run it once and say how long each kernel took."""

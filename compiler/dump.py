@@ -1,0 +1,67 @@
+"""Dumps under XLA's names: what a compilation saw and made, one file each, and `index.json` that lists them.
+
+`module_0001.NAME.before_optimizations.txt`, `...cpu_after_optimizations.txt`, one file around each pass that
+`dump_pass_re` asks for, and the back end's artifacts.  Numbers go up within a folder, so a second compilation never
+overwrites the first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compiler.diagnostics import InputError
+from compiler.ir.module import Module
+from compiler.pipeline import Step
+from compiler.text.printer import to_text
+
+_LONGEST_NAME = 120
+
+
+@dataclass(slots=True)
+class Dump:
+    """The dump of one compilation into a folder."""
+
+    folder: Path
+    stem: str
+    pass_re: str = ""
+    files: list[dict[str, str]] = field(default_factory=list)
+
+    @staticmethod
+    def start(folder: str, module: Module, pass_re: str = "") -> Dump:
+        """Make the folder and choose the next free number in it."""
+        path = Path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            taken = [int(m.group(1)) for f in path.iterdir() if (m := re.match(r"module_(\d{4,})\.", f.name))]
+        except OSError as error:
+            raise InputError(f"cannot write dumps to {folder!r}: {error.strerror}; choose another folder") from error
+        name = "".join(c if c.isalnum() or c in "._-" else "_" for c in module.name)[:_LONGEST_NAME]
+        return Dump(path, f"module_{max(taken, default=0) + 1:04d}.{name}", pass_re)
+
+    def write(self, suffix: str, content: str | bytes) -> None:
+        """Write one file."""
+        path = self.folder / f"{self.stem}.{suffix}"
+        try:
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        except OSError as error:
+            raise InputError(f"cannot write dump {path.name!r} to {str(self.folder)!r}: {error.strerror}") from error
+        self.files.append({"file": path.name, "what": suffix})
+
+    def observe(self, step: Step) -> None:
+        """Dump around the passes that were asked for; with `.*` only those that changed something."""
+        if not self.pass_re or not re.search(self.pass_re, step.after):
+            return
+        if not step.changed and self.pass_re == ".*":
+            return
+        suffix = f"{step.number:04d}.{step.pipeline}.after_{step.after}.before_{step.before or 'pipeline-end'}.txt"
+        self.write(suffix, to_text(step.module))
+
+    def finish(self) -> None:
+        """Add this compilation's files to the folder's index."""
+        index = self.folder / "index.json"
+        known = json.loads(index.read_text(encoding="utf-8")) if index.exists() else []
+        known.append({"module": self.stem, "files": self.files})
+        index.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

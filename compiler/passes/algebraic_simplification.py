@@ -1,0 +1,202 @@
+"""Equations that hold exactly, for every value: each rule replaces an instruction by a simpler equal.
+
+Floating point keeps NaN, infinities and the sign of zero, so `x * 0 -> 0` or `x + 0 -> x` are not here for floats;
+`x * 1`, `x - 0`, `x + (-0)` and `x / 1` are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from compiler.ir.literal import Literal
+from compiler.ir.module import Instruction, Module
+from compiler.ir.rewrite import Fuel
+from compiler.ir.shape import without_layout
+from compiler.ir.types import Kind
+from compiler.ops.build import build, constant
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    changed = False
+    for computation in module.computations:
+        for instruction in list(computation.instructions):
+            for rule in RULES.get(instruction.opcode, ()):
+                simpler = rule(instruction)
+                if simpler is not None:
+                    changed |= fuel.replace(rule.__name__.strip("_"), instruction, simpler)
+                    break
+        computation.sort()
+    return changed
+
+
+def scalar_of(instruction: Instruction) -> np.generic | None:
+    """The one value that every element of a constant, or of a broadcast one, has."""
+    while instruction.opcode in ("broadcast", "reshape"):
+        instruction = instruction.operands[0]
+    if instruction.opcode != "constant" or instruction.literal.array is None or instruction.literal.array.size != 1:
+        return None
+    value: np.generic = instruction.literal.array.reshape(-1)[0]
+    return value
+
+
+def _is(instruction: Instruction, number: float) -> bool:
+    value = scalar_of(instruction)
+    if value is None or instruction.array.element_type.is_complex:
+        return False
+    same_sign = math.copysign(1.0, float(value)) == math.copysign(1.0, number)
+    return bool(value == number) and (number != 0 or not instruction.array.element_type.is_float or same_sign)
+
+
+def _is_numeric(instruction: Instruction) -> bool:
+    return instruction.array.element_type.kind is not Kind.PRED
+
+
+def _add_zero(instruction: Instruction) -> Instruction | None:
+    """`x + 0 -> x` for integers, `x + (-0) -> x` for floats."""
+    zero = -0.0 if instruction.array.element_type.is_float else 0
+    for operand, other in (instruction.operands, instruction.operands[::-1]):
+        if _is_numeric(instruction) and _is(other, zero):
+            return operand
+    return None
+
+
+def _subtract_zero(instruction: Instruction) -> Instruction | None:
+    """`x - 0 -> x`."""
+    left, right = instruction.operands
+    return left if _is_numeric(instruction) and _is(right, 0.0) else None
+
+
+def _multiply_one(instruction: Instruction) -> Instruction | None:
+    """`x * 1 -> x`."""
+    for operand, other in (instruction.operands, instruction.operands[::-1]):
+        if _is_numeric(instruction) and _is(other, 1):
+            return operand
+    return None
+
+
+def _divide_one(instruction: Instruction) -> Instruction | None:
+    """`x / 1 -> x`."""
+    left, right = instruction.operands
+    return left if _is_numeric(instruction) and _is(right, 1) else None
+
+
+def _divide_by_power_of_two(instruction: Instruction) -> Instruction | None:
+    """`x / 2**k -> x * 2**-k` for floats: both are exact, or round in the same way."""
+    left, right = instruction.operands
+    value = scalar_of(right)
+    element_type = instruction.array.element_type
+    if value is None or not element_type.is_float or element_type.bits < 16:
+        return None
+    mantissa, exponent = math.frexp(float(value))
+    if abs(mantissa) != 0.5 or not -100 < exponent < 100 or (element_type.bits == 16 and abs(exponent) > 12):
+        return None
+    literal = Literal(right.array.with_dims(()), np.asarray(1.0 / float(value), element_type.dtype))
+    computation = instruction.computation
+    reciprocal = constant(computation, literal)
+    shape = without_layout(right.shape)
+    if right.array.rank:
+        reciprocal = build(computation, "broadcast", [reciprocal], shape=shape, dimensions=())
+    return build(computation, "multiply", [left, reciprocal], name=instruction.name)
+
+
+def _negate_negate(instruction: Instruction) -> Instruction | None:
+    """`-(-x) -> x`."""
+    (operand,) = instruction.operands
+    return operand.operands[0] if operand.opcode == "negate" else None
+
+
+def _not_not(instruction: Instruction) -> Instruction | None:
+    """`not(not(x)) -> x`."""
+    (operand,) = instruction.operands
+    return operand.operands[0] if operand.opcode == "not" else None
+
+
+def _abs_abs(instruction: Instruction) -> Instruction | None:
+    """`abs(abs(x)) -> abs(x)`."""
+    (operand,) = instruction.operands
+    return operand if operand.opcode == "abs" and operand.shape == instruction.shape else None
+
+
+def _same_operands(instruction: Instruction) -> Instruction | None:
+    """`max(x, x) -> x`, and so for min, and, or."""
+    left, right = instruction.operands
+    return left if left is right else None
+
+
+def _select_constant(instruction: Instruction) -> Instruction | None:
+    """`select(true, a, b) -> a`, `select(false, a, b) -> b`."""
+    condition, then, otherwise = instruction.operands
+    value = scalar_of(condition)
+    return None if value is None else then if value else otherwise
+
+
+def _select_same(instruction: Instruction) -> Instruction | None:
+    """`select(p, a, a) -> a`."""
+    _, then, otherwise = instruction.operands
+    return then if then is otherwise else None
+
+
+def _convert_to_same(instruction: Instruction) -> Instruction | None:
+    """`convert(x) -> x` when the type stays."""
+    (operand,) = instruction.operands
+    return operand if operand.array.element_type is instruction.array.element_type else None
+
+
+def _and_with_constant(instruction: Instruction) -> Instruction | None:
+    """`p and true -> p`, `p and false -> false`."""
+    return _pred_constant(instruction, neutral=True)
+
+
+def _or_with_constant(instruction: Instruction) -> Instruction | None:
+    """`p or false -> p`, `p or true -> true`."""
+    return _pred_constant(instruction, neutral=False)
+
+
+def _pred_constant(instruction: Instruction, *, neutral: bool) -> Instruction | None:
+    if _is_numeric(instruction):
+        return None
+    for operand, other in (instruction.operands, instruction.operands[::-1]):
+        value = scalar_of(other)
+        if value is not None:
+            return operand if bool(value) is neutral else other
+    return None
+
+
+def _reduce_nothing(instruction: Instruction) -> Instruction | None:
+    """`reduce(x), dimensions={d of size 1} by + -> reshape(x)`, where the initial value is the identity."""
+    if len(instruction.operands) != 2:
+        return None
+    operand, initial = instruction.operands
+    sizes = [operand.array.dims[d] for d in instruction.attributes["dimensions"]]
+    root = instruction.attributes["to_apply"].root
+    if math.prod(sizes) != 1 or root.opcode != "add" or {o.opcode for o in root.operands} != {"parameter"}:
+        return None
+    # Adding +0 would turn -0 into +0, so only an initial -0 is an identity of floats.
+    if not _is(initial, -0.0 if instruction.array.element_type.is_float else 0):
+        return None
+    return build(instruction.computation, "reshape", [operand], shape=without_layout(instruction.shape))
+
+
+Rule = Callable[[Instruction], Instruction | None]
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "abs": (_abs_abs,),
+    "add": (_add_zero,),
+    "and": (_same_operands, _and_with_constant),
+    "convert": (_convert_to_same,),
+    "divide": (_divide_one, _divide_by_power_of_two),
+    "maximum": (_same_operands,),
+    "minimum": (_same_operands,),
+    "multiply": (_multiply_one,),
+    "negate": (_negate_negate,),
+    "not": (_not_not,),
+    "or": (_same_operands, _or_with_constant),
+    "reduce": (_reduce_nothing,),
+    "select": (_select_constant, _select_same),
+    "subtract": (_subtract_zero,),
+}
+"""Rules by the opcode that they look at."""

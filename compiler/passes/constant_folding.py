@@ -1,0 +1,68 @@
+"""Constant folding: an instruction all of whose operands are constants becomes one, by its NumPy meaning.
+
+Only where the result is no larger than what it is made from, or small: a broadcast constant is cheaper to recompute
+than to load.  Elided constants, effects and randomness are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from compiler.diagnostics import UnsupportedError
+from compiler.interpreter import evaluate_instruction
+from compiler.ir.literal import Literal
+from compiler.ir.module import Instruction, Module
+from compiler.ir.rewrite import Fuel
+from compiler.ir.shape import ArrayShape, without_layout
+from compiler.ops import OPS
+
+_LARGEST = 1 << 16
+_NEVER = frozenset({"parameter", "constant", "iota", "rng", "rng-get-and-update-state", "custom-call", "while", "copy"})
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    changed = False
+    for computation in module.computations:
+        for instruction in list(computation.instructions):
+            if not _foldable(instruction):
+                continue
+            literal = _evaluate(instruction)
+            if literal is None or not fuel.spend("fold", instruction):
+                continue
+            constant = Instruction("constant", instruction.shape, (), {"literal": literal}, name=instruction.name)
+            instruction.replace_uses_with(computation.add(constant))
+            computation.remove([instruction])
+            changed = True
+        computation.sort()
+    return changed
+
+
+def _foldable(instruction: Instruction) -> bool:
+    op = OPS.get(instruction.opcode)
+    if op is None or op.side_effect or op.evaluate is None or instruction.opcode in _NEVER:
+        return False
+    if not isinstance(instruction.shape, ArrayShape) or not instruction.operands or instruction.array.is_dynamic:
+        return False
+    if any(o.opcode != "constant" or o.literal.array is None for o in instruction.operands):
+        return False
+    return instruction.array.size <= _allowed(o.array.size for o in instruction.operands)
+
+
+def _allowed(sizes: Iterable[int]) -> int:
+    largest = max(sizes)
+    return min(largest, _LARGEST) if largest > 1 else 1
+
+
+def _evaluate(instruction: Instruction) -> Literal | None:
+    try:
+        value = evaluate_instruction(instruction, [o.literal.array for o in instruction.operands])
+    except UnsupportedError:
+        return None
+    array = np.ascontiguousarray(value).reshape(instruction.array.dims)
+    shape = without_layout(instruction.shape)
+    if isinstance(instruction.shape, ArrayShape):
+        shape = instruction.shape
+    return Literal(shape, array)

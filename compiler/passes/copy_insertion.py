@@ -1,0 +1,111 @@
+"""Give every result memory of its own.
+
+Buffer assignment lets the leaves of the entry's root lie in the caller's result arrays.  A leaf that is a parameter, a
+constant, a view of one, or that appears twice has no memory that could be that array, so it is copied.  In the same way
+a loop's next state must not be a piece of the present state at another place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.rewrite import Fuel
+from compiler.ir.shape import TupleShape
+from compiler.ops.build import build
+
+_VIEWS = frozenset({"bitcast", "reshape", "opt-barrier"})
+_NO_MEMORY = frozenset({"parameter", "constant"})
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    changed = _own_leaves(module.entry, fuel, set())
+    for instruction in list(module.instructions()):
+        if instruction.opcode == "while":
+            body: Computation = instruction.attributes["body"]
+            changed |= _own_leaves(body, fuel, _unchanged(body))
+    return changed
+
+
+def _unchanged(body: Computation) -> set[Instruction]:
+    """The pieces of a loop's state that its body hands on in their own place: they need no copy."""
+    root = body.root
+    if root.opcode != "tuple":
+        return {root} & set(body.parameters)
+    return {
+        operand
+        for number, operand in enumerate(root.operands)
+        if operand.opcode == "get-tuple-element"
+        and operand.operands[0].opcode == "parameter"
+        and operand.attributes["index"] == number
+        and root.operands.count(operand) == 1
+    }
+
+
+def _own_leaves(computation: Computation, fuel: Fuel, unchanged: set[Instruction]) -> bool:
+    root = computation.root
+    seen: set[tuple[Instruction, int]] = set()
+    if root.opcode == "tuple" and unchanged:
+        parts = [o if o in unchanged else _with_copies(computation, o, seen, fuel) for o in root.operands]
+        same = all(part is operand for part, operand in zip(parts, root.operands, strict=True))
+        copied = root if same else build(computation, "tuple", parts, name=root.name)
+    else:
+        copied = root if root in unchanged else _with_copies(computation, root, seen, fuel)
+    if copied is root:
+        return False
+    computation.root = copied
+    computation.sort()
+    return True
+
+
+def _with_copies(
+    computation: Computation, instruction: Instruction, seen: set[tuple[Instruction, int]], fuel: Fuel
+) -> Instruction:
+    """The instruction, or one with the same value in which every leaf has memory of its own."""
+    if instruction.opcode == "tuple":
+        parts = [_with_copies(computation, operand, seen, fuel) for operand in instruction.operands]
+        if all(part is operand for part, operand in zip(parts, instruction.operands, strict=True)):
+            return instruction
+        return build(computation, "tuple", parts, name=instruction.name)
+    if isinstance(instruction.shape, TupleShape):
+        if _origin(instruction).opcode not in _NO_MEMORY and _take(instruction, seen):
+            return instruction
+        parts = [
+            _with_copies(computation, build(computation, "get-tuple-element", [instruction], index=n), seen, fuel)
+            for n in range(len(instruction.shape.elements))
+        ]
+        return build(computation, "tuple", parts, name=instruction.name)
+    if _origin(instruction).opcode not in _NO_MEMORY and _take(instruction, seen):
+        return instruction
+    fuel.spend("copy to own memory", instruction, required=True)
+    return build(computation, "copy", [instruction], name="copy")
+
+
+def _origin(instruction: Instruction) -> Instruction:
+    """The instruction whose memory this one's value lies in."""
+    while instruction.opcode in _VIEWS or instruction.opcode == "get-tuple-element":
+        instruction = instruction.operands[0]
+    return instruction
+
+
+def _take(instruction: Instruction, seen: set[tuple[Instruction, int]]) -> bool:
+    """Note the memory of a value; False if another leaf has it already."""
+    taken = set(_places(instruction))
+    if taken & seen:
+        return False
+    seen |= taken
+    return True
+
+
+def _places(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
+    path: list[int] = []
+    while instruction.opcode in _VIEWS or instruction.opcode == "get-tuple-element":
+        if instruction.opcode == "get-tuple-element":
+            path.append(instruction.attributes["index"])
+        instruction = instruction.operands[0]
+    if isinstance(instruction.shape, TupleShape) and not path:
+        for number in range(len(instruction.shape.elements)):
+            yield instruction, number
+    else:
+        yield instruction, path[-1] if path else 0

@@ -1,0 +1,66 @@
+"""Common subexpression elimination: of two instructions that compute the same, the later one goes.
+
+Same means the same opcode, shape, operands and attributes, notes such as metadata apart; called computations count as
+the same when their bodies are, instruction by instruction.  Random numbers and effects are never merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from compiler.ir.attributes import NOTES
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.rewrite import Fuel
+from compiler.ops import OPS
+
+_NEVER = frozenset({"parameter", "rng", "rng-get-and-update-state", "infeed", "outfeed", "send", "recv", "custom-call"})
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    changed = False
+    bodies: dict[Computation, Hashable] = {}
+    for computation in module.computations:
+        bodies[computation] = tuple(_body(computation, bodies))
+        known: dict[Hashable, Instruction] = {}
+        dead: list[Instruction] = []
+        for instruction in computation.instructions:
+            if not _mergeable(instruction):
+                continue
+            key = _key(instruction, bodies, instruction.operands)
+            first = known.setdefault(key, instruction)
+            if first is not instruction and fuel.replace("merge with equal", instruction, first):
+                dead.append(instruction)
+        computation.remove(dead)
+        changed |= bool(dead)
+    return changed
+
+
+def _mergeable(instruction: Instruction) -> bool:
+    op = OPS.get(instruction.opcode)
+    plain = op is not None and not op.side_effect and instruction.opcode not in _NEVER
+    return plain and "control-predecessors" not in instruction.attributes
+
+
+def _key(instruction: Instruction, bodies: dict[Computation, Hashable], operands: Hashable) -> Hashable:
+    attributes = tuple(
+        sorted(
+            (name, repr(_value(value, bodies))) for name, value in instruction.attributes.items() if name not in NOTES
+        )
+    )
+    literal = instruction.attributes.get("literal")
+    return instruction.opcode, instruction.shape, operands, attributes, literal
+
+
+def _value(value: object, bodies: dict[Computation, Hashable]) -> object:
+    if isinstance(value, Computation):
+        return bodies.get(value, id(value))
+    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
+        return tuple(bodies.get(computation, id(computation)) for computation in value)
+    return value
+
+
+def _body(computation: Computation, bodies: dict[Computation, Hashable]) -> list[Hashable]:
+    number = {instruction: position for position, instruction in enumerate(computation.instructions)}
+    rows = [_key(i, bodies, tuple(number[o] for o in i.operands)) for i in computation.instructions]
+    return [*rows, number[computation.root]]

@@ -1,0 +1,189 @@
+"""Reshapes, transposes, broadcasts and their like that say what a shorter chain says too.
+
+Each rule is a function from an instruction to its simpler equal, or None; its docstring is the equation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from compiler.ir.module import Instruction, Module
+from compiler.ir.rewrite import Fuel
+from compiler.ir.shape import ArrayShape, without_layout
+from compiler.ops.build import build
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    changed = False
+    for computation in module.computations:
+        for instruction in list(computation.instructions):
+            for rule in RULES.get(instruction.opcode, ()):
+                simpler = rule(instruction)
+                if simpler is not None and simpler is not instruction:
+                    changed |= fuel.replace(rule.__name__.strip("_"), instruction, simpler)
+                    break
+        computation.sort()
+    return changed
+
+
+def _new(like: Instruction, opcode: str, operands: Sequence[Instruction], **attributes: object) -> Instruction:
+    """An instruction of the same shape in the same computation."""
+    return build(like.computation, opcode, operands, shape=without_layout(like.shape), name=like.name, **attributes)
+
+
+def _same_shape(left: Instruction, right: Instruction) -> bool:
+    return without_layout(left.shape) == without_layout(right.shape)
+
+
+def _is_dynamic(instruction: Instruction) -> bool:
+    shapes = [instruction.shape, *(operand.shape for operand in instruction.operands)]
+    return any(isinstance(shape, ArrayShape) and shape.is_dynamic for shape in shapes)
+
+
+def _reshape_to_same(instruction: Instruction) -> Instruction | None:
+    """`reshape(x) -> x` when the shape stays."""
+    (operand,) = instruction.operands
+    return operand if _same_shape(instruction, operand) else None
+
+
+def _reshape_of_reshape(instruction: Instruction) -> Instruction | None:
+    """`reshape(reshape(x)) -> reshape(x)`."""
+    (operand,) = instruction.operands
+    if operand.opcode != "reshape" or _is_dynamic(instruction) or _is_dynamic(operand):
+        return None
+    return _new(instruction, "reshape", operand.operands)
+
+
+def _reshape_of_scalar_broadcast(instruction: Instruction) -> Instruction | None:
+    """`reshape(broadcast(s)) -> broadcast(s)` of a scalar."""
+    (operand,) = instruction.operands
+    if operand.opcode != "broadcast" or operand.operands[0].array.rank or _is_dynamic(instruction):
+        return None
+    return _new(instruction, "broadcast", operand.operands, dimensions=())
+
+
+def _reshape_of_unit_broadcast(instruction: Instruction) -> Instruction | None:
+    """`reshape(broadcast(x)) -> broadcast(x)` where the reshape only drops or adds dimensions of size 1."""
+    (broadcast,) = instruction.operands
+    if broadcast.opcode != "broadcast" or _is_dynamic(instruction) or _is_dynamic(broadcast):
+        return None
+    (source,) = broadcast.operands
+    target = _unit_map(broadcast.array.dims, instruction.array.dims)
+    dimensions = broadcast.attributes.get("dimensions", ())
+    if target is None or any(d not in target for d in dimensions):
+        return None
+    mapped = tuple(target[d] for d in dimensions)
+    return _new(instruction, "broadcast", [source], dimensions=mapped)
+
+
+def _unit_map(source: Sequence[int], target: Sequence[int]) -> dict[int, int] | None:
+    """Which target dimension each source dimension becomes, if only dimensions of size 1 come or go."""
+    kept = [d for d, size in enumerate(source) if size != 1]
+    places = [d for d, size in enumerate(target) if size != 1]
+    if [source[d] for d in kept] != [target[d] for d in places]:
+        return None
+    return dict(zip(kept, places, strict=True))
+
+
+def _broadcast_to_same(instruction: Instruction) -> Instruction | None:
+    """`broadcast(x), dimensions={0,1,...} -> x` when the shape stays."""
+    (operand,) = instruction.operands
+    in_order = instruction.attributes.get("dimensions", ()) == tuple(range(operand.array.rank))
+    return operand if in_order and _same_shape(instruction, operand) else None
+
+
+def _broadcast_of_broadcast(instruction: Instruction) -> Instruction | None:
+    """`broadcast(broadcast(x, {a}), {b}) -> broadcast(x, {b[a]})`."""
+    (inner,) = instruction.operands
+    if inner.opcode != "broadcast" or _is_dynamic(instruction) or _is_dynamic(inner):
+        return None
+    outer = instruction.attributes.get("dimensions", ())
+    dimensions = tuple(outer[d] for d in inner.attributes.get("dimensions", ()))
+    return _new(instruction, "broadcast", inner.operands, dimensions=dimensions)
+
+
+def _broadcast_of_unit_reshape(instruction: Instruction) -> Instruction | None:
+    """`broadcast(reshape(x)) -> broadcast(x)` where the reshape only adds dimensions of size 1."""
+    (reshape,) = instruction.operands
+    if reshape.opcode != "reshape" or _is_dynamic(instruction) or _is_dynamic(reshape):
+        return None
+    (source,) = reshape.operands
+    places = _unit_map(source.array.dims, reshape.array.dims)
+    if places is None or any(d not in places for d in range(source.array.rank)):
+        return None
+    outer = instruction.attributes.get("dimensions", ())
+    return _new(instruction, "broadcast", [source], dimensions=tuple(outer[places[d]] for d in range(len(places))))
+
+
+def _transpose_in_order(instruction: Instruction) -> Instruction | None:
+    """`transpose(x), dimensions={0,1,...} -> x`."""
+    dimensions = instruction.attributes["dimensions"]
+    return instruction.operands[0] if dimensions == tuple(range(len(dimensions))) else None
+
+
+def _transpose_of_transpose(instruction: Instruction) -> Instruction | None:
+    """`transpose(transpose(x, p), q) -> transpose(x, p[q])`."""
+    (inner,) = instruction.operands
+    if inner.opcode != "transpose" or _is_dynamic(instruction):
+        return None
+    first, second = inner.attributes["dimensions"], instruction.attributes["dimensions"]
+    return _new(instruction, "transpose", inner.operands, dimensions=tuple(first[d] for d in second))
+
+
+def _transpose_of_units(instruction: Instruction) -> Instruction | None:
+    """`transpose(x) -> reshape(x)` where only dimensions of size 1 change places."""
+    (operand,) = instruction.operands
+    moved = [d for d in instruction.attributes["dimensions"] if operand.array.dims[d] != 1]
+    if moved != sorted(moved) or _is_dynamic(instruction):
+        return None
+    return _new(instruction, "reshape", [operand])
+
+
+def _transpose_of_broadcast(instruction: Instruction) -> Instruction | None:
+    """`transpose(broadcast(x, {a}), p) -> broadcast(x, {p^-1[a]})` where x's dimensions stay in order."""
+    (broadcast,) = instruction.operands
+    if broadcast.opcode != "broadcast" or _is_dynamic(instruction):
+        return None
+    permutation = instruction.attributes["dimensions"]
+    mapped = tuple(permutation.index(d) for d in broadcast.attributes.get("dimensions", ()))
+    if mapped != tuple(sorted(mapped)):
+        return None
+    return _new(instruction, "broadcast", broadcast.operands, dimensions=mapped)
+
+
+def _whole_slice(instruction: Instruction) -> Instruction | None:
+    """`slice(x) -> x` when everything is taken."""
+    return instruction.operands[0] if _same_shape(instruction, instruction.operands[0]) else None
+
+
+def _single_concatenate(instruction: Instruction) -> Instruction | None:
+    """`concatenate(x) -> x`."""
+    return instruction.operands[0] if len(instruction.operands) == 1 else None
+
+
+def _copy(instruction: Instruction) -> Instruction | None:
+    """`copy(x) -> x`: copies are put where memory demands it, later."""
+    return instruction.operands[0] if _same_shape(instruction, instruction.operands[0]) else None
+
+
+def _reverse_nothing(instruction: Instruction) -> Instruction | None:
+    """`reverse(x) -> x` where every reversed dimension has size 1."""
+    (operand,) = instruction.operands
+    sizes = [operand.array.dims[d] for d in instruction.attributes["dimensions"]]
+    return operand if math.prod(sizes) == 1 else None
+
+
+Rule = Callable[[Instruction], Instruction | None]
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "broadcast": (_broadcast_to_same, _broadcast_of_broadcast, _broadcast_of_unit_reshape),
+    "concatenate": (_single_concatenate,),
+    "copy": (_copy,),
+    "reshape": (_reshape_to_same, _reshape_of_reshape, _reshape_of_scalar_broadcast, _reshape_of_unit_broadcast),
+    "reverse": (_reverse_nothing,),
+    "slice": (_whole_slice,),
+    "transpose": (_transpose_in_order, _transpose_of_transpose, _transpose_of_units, _transpose_of_broadcast),
+}
+"""Rules by the opcode that they look at."""

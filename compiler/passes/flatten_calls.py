@@ -1,0 +1,76 @@
+"""Inline every `call`, and give each loop and branch computations of its own.
+
+Calls in HLO are functions without recursion, so a copy of the callee's body on the operands means the same.  Later
+passes then see one computation, and buffer assignment may give each value one place.
+"""
+
+from __future__ import annotations
+
+from compiler.ir.module import Computation, Instruction, Module, inline
+from compiler.ir.rewrite import Fuel
+
+_CONTROL = {
+    "while": ("condition", "body"),
+    "conditional": ("true_computation", "false_computation", "branch_computations"),
+}
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    changed = False
+    # Callees come before callers, so what is inlined holds no call any more.
+    for computation in list(module.computations):
+        for instruction in list(computation.instructions):
+            if instruction.opcode == "call":
+                changed |= _inline(computation, instruction, fuel)
+        computation.sort()
+    changed |= _separate(module, fuel)
+    if changed:
+        module.sort_computations()
+    return changed
+
+
+def _inline(computation: Computation, call: Instruction, fuel: Fuel) -> bool:
+    callee: Computation = call.attributes["to_apply"]
+    if callee.attributes.get("execution_thread") or not fuel.spend("inline call", call):
+        return False
+    result = inline(callee, call.operands, computation.add)
+    call.replace_uses_with(result)
+    computation.remove([call])
+    return True
+
+
+def _separate(module: Module, fuel: Fuel) -> bool:
+    """Copy a computation that more than one loop or branch runs."""
+    taken: set[Computation] = set()
+    changed = False
+    pending = [module.entry]
+    while pending:
+        for instruction in pending.pop().instructions:
+            for name in _CONTROL.get(instruction.opcode, ()):
+                value = instruction.attributes.get(name)
+                if value is None:
+                    continue
+                callees = value if isinstance(value, tuple) else (value,)
+                fresh = []
+                for callee in callees:
+                    own = callee
+                    if callee in taken and fuel.spend("copy shared computation", instruction, required=True):
+                        own = module.add_computation(copy_computation(callee))
+                        changed = True
+                    taken.add(own)
+                    fresh.append(own)
+                    pending.append(own)
+                instruction.attributes[name] = tuple(fresh) if isinstance(value, tuple) else fresh[0]
+    return changed
+
+
+def copy_computation(source: Computation) -> Computation:
+    """A computation with the same body; what it calls is shared."""
+    copy = Computation(source.name)
+    copy.attributes = dict(source.attributes)
+    copies: dict[Instruction, Instruction] = {}
+    for instruction in source.instructions:
+        copies[instruction] = copy.add(instruction.clone([copies[o] for o in instruction.operands]))
+    copy.root = copies[source.root]
+    return copy

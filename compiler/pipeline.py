@@ -1,0 +1,181 @@
+"""Pipelines: which passes run, in which order, and what happens between them.
+
+`PASSES` is the table of all passes, `PIPELINES` that of named sequences.  Between passes one observer sees the module:
+that is how dumps, timing and blame are done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from compiler.diagnostics import InputError
+from compiler.ir.module import Module
+from compiler.ir.rewrite import Fuel, Rewrite
+from compiler.options import CompileOptions
+from compiler.passes import (
+    algebraic_simplification,
+    constant_folding,
+    copy_insertion,
+    cse,
+    data_movement_simplification,
+    dce,
+    flatten_calls,
+    fusion,
+    layout_normalization,
+    schedule,
+    transpose_folding,
+    tuple_simplification,
+)
+from compiler.verifier import verify
+
+Pass = Callable[[Module, Fuel], bool]
+"""A pass: valid module in, valid module out; returns whether it changed anything."""
+
+PASSES: dict[str, Pass] = {
+    "layout-normalization": layout_normalization.run,
+    "flatten-calls": flatten_calls.run,
+    "tuple-simplification": tuple_simplification.run,
+    "algebraic-simplification": algebraic_simplification.run,
+    "data-movement-simplification": data_movement_simplification.run,
+    "constant-folding": constant_folding.run,
+    "cse": cse.run,
+    "dce": dce.run,
+    "transpose-folding": transpose_folding.run,
+    "fusion": fusion.run,
+    "copy-insertion": copy_insertion.run,
+    "schedule": schedule.run,
+}
+"""Every pass by the name it has in options, dumps and records."""
+
+REQUIRED = frozenset({"layout-normalization", "flatten-calls", "copy-insertion", "schedule"})
+"""Passes that back ends rely on: they cannot be disabled."""
+
+_ENTER = ("layout-normalization", "flatten-calls", "tuple-simplification", "dce")
+_SIMPLIFY = (
+    "algebraic-simplification",
+    "data-movement-simplification",
+    "constant-folding",
+    "cse",
+    "tuple-simplification",
+    "dce",
+)
+_MOST_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Passes that run in turn, once or until none of them changes anything."""
+
+    name: str
+    passes: tuple[str, ...]
+    until_stable: bool = False
+
+
+_OPTIMISE = (
+    Stage("enter", _ENTER),
+    Stage("simplification", _SIMPLIFY, until_stable=True),
+    Stage("dots", ("transpose-folding", "dce")),
+    Stage("fusion", ("fusion", "dce")),
+)
+
+PIPELINES: dict[str, tuple[Stage, ...]] = {
+    "simplify": _OPTIMISE[:2],
+    "optimize": _OPTIMISE,
+    "compile": (*_OPTIMISE, Stage("lower", ("copy-insertion", "dce", "schedule"))),
+}
+"""Named pipelines; `compile` is what back ends run, `optimize` stops short of what only they need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run of one pass, as the observer sees it: `before` the pass that follows, "" at the end."""
+
+    number: int
+    pipeline: str
+    after: str
+    before: str
+    changed: bool
+    module: Module
+
+
+Observer = Callable[[Step], None]
+
+
+@dataclass(slots=True)
+class Run:
+    """What a pipeline did: the rewrites in order, and the passes that changed something."""
+
+    fuel: Fuel
+    changed: list[str] = field(default_factory=list)
+
+    @property
+    def rewrites(self) -> list[Rewrite]:
+        """Every rewrite in order."""
+        return self.fuel.rewrites
+
+
+def ignore(_: Step) -> None:
+    """The observer that does nothing."""
+
+
+def stages_of(names: Sequence[str]) -> tuple[Stage, ...]:
+    """A pipeline from a list of passes, or from the name of one pipeline."""
+    if len(names) == 1 and names[0] in PIPELINES:
+        return PIPELINES[names[0]]
+    unknown = [name for name in names if name not in PASSES]
+    if unknown:
+        known = ", ".join([*PASSES, *PIPELINES])
+        raise InputError(f"unknown pass {unknown[0]!r}; passes and pipelines are: {known}")
+    return (Stage("passes", tuple(names)),)
+
+
+def run(module: Module, stages: Sequence[Stage], options: CompileOptions, *, observe: Observer = ignore) -> Run:
+    """Run stages on a module, in place."""
+    check_options(options)
+    result = Run(Fuel(options.fuel))
+    skipped = {name for name in options.disable_passes if name not in REQUIRED}
+    if not options.fusion:
+        skipped.add("fusion")
+    number = 0
+    for stage in stages:
+        names = [name for name in stage.passes if name not in skipped]
+        for _ in range(_MOST_ROUNDS if stage.until_stable else 1):
+            stable = True
+            for position, name in enumerate(names):
+                changed = _run_pass(module, name, result, options)
+                stable &= not changed
+                following = names[position + 1] if position + 1 < len(names) else ""
+                observe(Step(number, stage.name, name, following, changed, module))
+                number += 1
+            if stable:
+                break
+    return result
+
+
+def _run_pass(module: Module, name: str, result: Run, options: CompileOptions) -> bool:
+    result.fuel.pass_name = name
+    changed = PASSES[name](module, result.fuel)
+    if changed:
+        result.changed.append(name)
+        if options.verify_each:
+            verify(module, context=f"after pass {name}")
+    return changed
+
+
+def check_options(options: CompileOptions) -> None:
+    """Refuse options that name what does not exist."""
+    for name in options.disable_passes:
+        if name not in PASSES:
+            raise InputError(f"cannot disable unknown pass {name!r}; passes are: {', '.join(PASSES)}")
+        if name in REQUIRED:
+            raise InputError(f"pass {name!r} cannot be disabled: the back ends rely on it")
+    if options.fuel is not None and options.fuel < 0:
+        raise InputError(f"fuel={options.fuel}: give a number of rewrites, 0 or more")
+    if not 0 <= options.opt <= 3:
+        raise InputError(f"opt={options.opt}: optimisation levels are 0 to 3")
+    try:
+        re.compile(options.dump_pass_re)
+    except re.error as error:
+        raise InputError(f"dump_pass_re={options.dump_pass_re!r} is not a regular expression: {error}") from error
