@@ -1,8 +1,8 @@
 """The native code of the thread pool: the workers' loop, fork and join, and the barrier between a program's steps.
 
 A wait spins for about 30 us, in which most steps end (a hand-over by spinning takes 0.2 us, a futex wake-up 40 to 110),
-gives the processor away a few times, then sleeps on a futex, so that an idle pool costs nothing and an oversubscribed
-machine makes progress.
+then sleeps on a futex, so that an idle pool costs nothing and an oversubscribed machine makes progress.  It does not
+yield in between: beside a busy process every yield costs a time slice, while a sleeper is run soon after it is woken.
 
 One wait serves all three meetings (job posted, barrier passed, job done): a word to watch, and beside it the number of
 sleepers, so that whoever changes the word makes a system call only where somebody sleeps.  Both are sequentially
@@ -46,7 +46,6 @@ _IR = """
 @spins = internal global i32 OVERSUBSCRIBED   ; the same for the job at hand
 
 declare i64 @syscall(i64, ...)
-declare i32 @sched_yield()
 declare i32 @sched_getcpu()
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 DECLARE_PAUSE
@@ -55,25 +54,18 @@ DECLARE_PAUSE
 define internal void @await(ptr %word, i32 %old, ptr %sleepers, i32 %first) nounwind {
 entry:
   %limit = load atomic i32, ptr @spins monotonic, align 4
-  %patience = add i32 %limit, 32
   br label %look
 look:
-  %turn = phi i32 [ %first, %entry ], [ %next, %relax ], [ %next, %yield ], [ %turn, %sleep ]
+  %turn = phi i32 [ %first, %entry ], [ %next, %relax ], [ %turn, %sleep ]
   %now = load atomic i32, ptr %word acquire, align 4
   %changed = icmp ne i32 %now, %old
   br i1 %changed, label %done, label %idle
 idle:
   %next = add i32 %turn, 1
   %spin = icmp ult i32 %turn, %limit
-  br i1 %spin, label %relax, label %tired
+  br i1 %spin, label %relax, label %sleep
 relax:
   PAUSE
-  br label %look
-tired:
-  %polite = icmp ult i32 %turn, %patience
-  br i1 %polite, label %yield, label %sleep
-yield:
-  %ignored = call i32 @sched_yield()
   br label %look
 sleep:
   %in = atomicrmw add ptr %sleepers, i32 1 seq_cst
