@@ -63,9 +63,7 @@ def decode_atomic(operands: Operands) -> Action:
 class _Update:
     """One atomic operation on the active lanes' places; gives the old values."""
 
-    def __init__(
-        self, dtype: np.dtype[Any], combine: Callable[..., Array], at_once: tuple[np.ufunc, Any] | None
-    ) -> None:
+    def __init__(self, dtype: np.dtype[Any], combine: Callable[..., Any], at_once: tuple[np.ufunc, Any] | None) -> None:
         self.dtype = dtype
         self.combine = combine
         self.at_once = at_once
@@ -98,7 +96,7 @@ def _turns(places: Lanes) -> list[Lanes]:
     return [order[part] for part in np.split(by_rank, ends)]
 
 
-def _combination(name: str, type_: str) -> Callable[..., Array] | None:
+def _combination(name: str, type_: str) -> Callable[..., Any] | None:
     """The new value from the old one and the operands."""
     base = type_.removesuffix("x2")
     if base in FORMATS:
@@ -114,13 +112,13 @@ def _combination(name: str, type_: str) -> Callable[..., Array] | None:
     return _integer_combination(name, f"i{TYPE_BITS[type_] // 8}" if type_[0] == "s" else None)
 
 
-def _integer_combination(name: str, signed: str | None) -> Callable[..., Array]:
-    def ordered(function: np.ufunc) -> Callable[..., Array]:
+def _integer_combination(name: str, signed: str | None) -> Callable[..., Any]:
+    def ordered(function: np.ufunc) -> Callable[..., Any]:
         if signed is None:
             return function
         return lambda old, b: function(old.view(signed), b.view(signed)).view(old.dtype)
 
-    table: dict[str, Callable[..., Array]] = {
+    table: dict[str, Callable[..., Any]] = {
         "add": np.add,
         "min": ordered(np.minimum),
         "max": ordered(np.maximum),

@@ -139,11 +139,13 @@ class BodyParser:
             return self._address()
         if cursor.at("{", "("):
             return self._group()
-        if cursor.accept("!"):
-            return Not(self._register(cursor.name("a predicate")))
         if cursor.token.kind == "number" or cursor.at("-"):
             return self._number()
-        word = cursor.name("an operand")
+        if cursor.accept("!"):
+            return Not(self._register(cursor.name("a predicate")))
+        return self._word(cursor.name("an operand"))
+
+    def _word(self, word: Token) -> Operand:
         if word.text == "_":
             return Sink()
         if word.text == "WARP_SZ":
@@ -164,12 +166,10 @@ class BodyParser:
         return value if isinstance(value, Immediate) else Immediate(value)
 
     def _named(self, word: Token) -> Operand:
-        name = self._resolve(word.text)
-        if name in self.registers or word.text.startswith("%"):
-            return self._register(word)
-        if self.cursor.at("+", "-"):
-            return Address(Symbol(name), self._offset())
-        return Symbol(name)
+        base = self._named_base(word)
+        if isinstance(base, Symbol) and self.cursor.at("+", "-"):
+            return Address(base, self._offset())
+        return base
 
     def _register(self, word: Token) -> Register:
         name = self._resolve(word.text)
@@ -180,11 +180,7 @@ class BodyParser:
     def _address(self) -> Address:
         cursor = self.cursor
         base: Register | Symbol | Immediate
-        if cursor.token.kind == "number":
-            base = self._number()
-        else:
-            named = self._named_base(cursor.name("an address"))
-            base = named
+        base = self._number() if cursor.token.kind == "number" else self._named_base(cursor.name("an address"))
         offset = self._offset() if cursor.at("+", "-") else 0
         cursor.expect("]")
         return Address(base, offset)
@@ -196,8 +192,7 @@ class BodyParser:
         return Symbol(name)
 
     def _offset(self) -> int:
-        if self.cursor.accept("+"):
-            return self.cursor.integer("an offset")
+        self.cursor.accept("+")
         return self.cursor.integer("an offset")
 
 

@@ -95,7 +95,8 @@ def _narrowed(function: RawFunction, place: int, bits: int) -> RawFunction:
     def apply(*raws: Array) -> Array:
         values = list(raws)
         values[place] = values[place].astype(narrow)
-        return function(*values)
+        result: Array = function(*values)
+        return result
 
     return apply
 
@@ -111,7 +112,7 @@ def decode_move(operands: Operands) -> Action:
     if isinstance(source, Group):
         return _pack(operands, target, source)
     if isinstance(source, Register) and source.name.startswith(("%clock", "%globaltimer")):
-        return _clock(operands, operands.register(target), storage(TYPE_BITS[type_]))
+        return _clock(operands.register(target), storage(TYPE_BITS[type_]))
     if isinstance(source, Address) and isinstance(source.base, Symbol):
         offset = np.uint64(source.offset % 2**64)
         slot = operands.symbol(source.base)
@@ -122,7 +123,7 @@ def decode_move(operands: Operands) -> Action:
     return compute(lambda a: a.copy(), operands.register(target), [slot])
 
 
-def _clock(operands: Operands, target: int, dtype: np.dtype[np.generic]) -> Action:
+def _clock(target: int, dtype: np.dtype[np.generic]) -> Action:
     """Clocks count the instructions that were issued; only that they grow is like the hardware."""
 
     def act(batch: Batch) -> None:

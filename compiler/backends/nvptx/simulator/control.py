@@ -138,7 +138,7 @@ def decode_barrier(operands: Operands) -> Action:
     """`bar.sync`, `bar.arrive` and their `barrier` spellings; `bar.warp.sync` comes from `warp`."""
     modifiers = operands.instruction.modifiers
     arrives = "arrive" in modifiers
-    if not arrives and "sync" not in modifiers or {"cluster", "red"} & set(modifiers):
+    if not ({"arrive", "sync"} & set(modifiers)) or {"cluster", "red"} & set(modifiers):
         operands.unsupported()
     number = _constant(operands, 0) if len(operands) else 0
     expected = _constant(operands, 1) if len(operands) > 1 else None

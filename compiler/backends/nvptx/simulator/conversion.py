@@ -83,10 +83,8 @@ def _integer_to_float(target: FloatFormat, source: str, modifiers: Collection[st
 
     def apply(raw: Raw) -> Raw:
         value = raw.view(numpy_type)
-        if target is F64:
-            result = unsigned(_to_f64(value, mode))
-        else:
-            result = from_wide(_wide_odd(value), target, mode)
+        is_wide = target is F64
+        result = unsigned(_to_f64(value, mode)) if is_wide else from_wide(_wide_odd(value), target, mode)
         return saturate(result, target) if "sat" in modifiers else result
 
     return apply
@@ -151,7 +149,8 @@ def pack_pair(target: FloatFormat, modifiers: Collection[str]) -> RawFunction:
     single = _float_to_float(target, F32, modifiers)
 
     def apply(a: Raw, b: Raw) -> Raw:
-        return (single(a).astype(np.uint32) << np.uint32(16)) | single(b)
+        result: Raw = (single(a).astype(np.uint32) << np.uint32(16)) | single(b)
+        return result
 
     return apply
 

@@ -19,7 +19,7 @@ KINDS = (
 )
 
 
-class Fault(Exception):  # noqa: N818
+class Fault(Exception):
     """A fault of one lane, on its way to where line, block and thread are known.
 
     `place` counts among the lanes for which the instruction was executing; `lane` is set instead where the fault is

@@ -35,7 +35,7 @@ from compiler.backends.nvptx.simulator.rounding import (
     to_wide,
 )
 
-RawFunction = Callable[..., Raw]
+RawFunction = Callable[..., Any]
 
 _NATIVE: Mapping[str, Callable[..., NDArray[Any]]] = {
     "add": np.add,
@@ -197,7 +197,8 @@ def compare(relation: str, form: FloatFormat) -> RawFunction:
     """A comparison; those that end in `u` also hold when an operand is NaN."""
 
     def ordered(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-        return ~(np.isnan(left) | np.isnan(right))
+        result: Raw = ~(np.isnan(left) | np.isnan(right))
+        return result
 
     table: dict[str, Callable[..., NDArray[Any]]] = {
         "eq": np.equal,
@@ -253,7 +254,8 @@ def with_relu(function: RawFunction, form: FloatFormat) -> RawFunction:
 
     def clamp(*raws: Raw) -> Raw:
         raw = function(*raws)
-        return np.where((to_native(raw, form) < 0) | (raw == form.mask(form.sign)), form.mask(0), raw)
+        result: Raw = np.where((to_native(raw, form) < 0) | (raw == form.mask(form.sign)), form.mask(0), raw)
+        return result
 
     return clamp
 

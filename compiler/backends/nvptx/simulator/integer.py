@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Function = Callable[..., Array]
+Function = Callable[..., Any]
 
 
 def signed(a: Array) -> Array:
@@ -34,12 +34,14 @@ def _high_unsigned(a: Array, b: Array) -> Array:
     bits = _bits(a)
     if bits < 64:
         double = np.dtype(f"u{bits // 4}")
-        return ((a.astype(double) * b.astype(double)) >> double.type(bits)).astype(a.dtype)
+        narrow: Array = ((a.astype(double) * b.astype(double)) >> double.type(bits)).astype(a.dtype)
+        return narrow
     half, mask = np.uint64(32), np.uint64(0xFFFF_FFFF)
     a_low, a_high, b_low, b_high = a & mask, a >> half, b & mask, b >> half
     middle = a_high * b_low + ((a_low * b_low) >> half)
     other = a_low * b_high + (middle & mask)
-    return a_high * b_high + (middle >> half) + (other >> half)
+    result: Array = a_high * b_high + (middle >> half) + (other >> half)
+    return result
 
 
 def _high_signed(a: Array, b: Array) -> Array:
@@ -289,19 +291,22 @@ def dot_of_bytes(*, a_signed: bool, b_signed: bool) -> Function:
     def apply(a: Array, b: Array, c: Array) -> Array:
         left = np.ascontiguousarray(a).view(np.int8 if a_signed else np.uint8).reshape(-1, 4)
         right = np.ascontiguousarray(b).view(np.int8 if b_signed else np.uint8).reshape(-1, 4)
-        return c + (left.astype(np.int32) * right.astype(np.int32)).sum(axis=1, dtype=np.int32).view(np.uint32)
+        result: Array = c + (left.astype(np.int32) * right.astype(np.int32)).sum(axis=1, dtype=np.int32).view(np.uint32)
+        return result
 
     return apply
 
 
 def negate(a: Array) -> Array:
     """`neg`."""
-    return ~a + a.dtype.type(1)
+    result: Array = ~a + a.dtype.type(1)
+    return result
 
 
 def logical_not(a: Array) -> Array:
     """`cnot`: 1 for 0, else 0."""
-    return (a == 0).astype(a.dtype)
+    result: Array = (a == 0).astype(a.dtype)
+    return result
 
 
 def compare(relation: str, *, is_signed: bool) -> Function:

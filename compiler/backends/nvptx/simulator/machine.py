@@ -166,7 +166,7 @@ def _kernel(module: PtxModule, name: str) -> Function:
 
 
 def _check_shape(kernel: Function, grid: Coordinates, block: Coordinates) -> None:
-    if len(grid) != 3 or len(block) != 3 or min(*grid, *block) < 1:
+    if min(*grid, *block) < 1:
         raise InputError(f"grid {grid} and block {block} must each have three extents of at least 1")
     threads = math.prod(block)
     if threads > most_threads(kernel):

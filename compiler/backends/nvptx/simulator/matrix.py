@@ -160,7 +160,7 @@ def decode_load_matrix(operands: Operands) -> Action:
     def act(batch: Batch) -> None:
         warps = _whole_warps(batch)
         count = len(targets)
-        used = (_LANE < 8 * count).nonzero()[0]
+        used = _LANE[: 8 * count]
         full = np.broadcast_to(addresses(batch), (batch.active_count,)).reshape(warps, 32)[:, used].reshape(-1)
         saved, active = batch.index, batch.active
         batch.index = active.reshape(warps, 32)[:, used].reshape(-1)

@@ -80,7 +80,7 @@ _RAMP: NDArray[np.uint64] = np.arange(1 << 12, dtype=np.uint64)
 
 
 def _ramp(count: int) -> NDArray[np.uint64]:
-    global _RAMP  # noqa: PLW0603 - a table that grows to the longest batch seen
+    global _RAMP
     if _RAMP.size < count:
         _RAMP = np.arange(max(count, 2 * _RAMP.size), dtype=np.uint64)
     return _RAMP[:count]
@@ -203,7 +203,7 @@ class LaneMemory(Store):
         self.stride = -(-size_bytes // _LONGEST_ACCESS) * _LONGEST_ACCESS
         super().__init__(owners * self.stride)
 
-    def resolve(self, addresses: Addresses, owners: NDArray[np.int64], size: int) -> Index:
+    def resolve(self, addresses: Addresses, owners: NDArray[np.int64], size: int) -> NDArray[np.int64]:
         """Check the accesses and give the index of each in units of `size`."""
         check_alignment(addresses, size)
         is_outside = addresses + np.uint64(size) > np.uint64(self.size_bytes)
@@ -213,5 +213,4 @@ class LaneMemory(Store):
             address = int(np.broadcast_to(addresses, owners.shape)[place])
             message = f"{size} bytes at {address:#x} lie outside the {self.size_bytes} bytes of {self.space} memory"
             raise Fault("out-of-bounds", message, place)
-        index = (addresses.astype(np.int64) + owners * self.stride) // size
-        return index
+        return (addresses.astype(np.int64) + owners * self.stride) // size

@@ -36,7 +36,7 @@ class _Log:
     def conflicts(self, at: NDArray[np.int64], access: _Access) -> NDArray[np.bool_]:
         """Where another thread's access is not separated from this one."""
         lane = self.lane[at]
-        is_near = (lane >= 0) & (lane != access.lanes) & (self.block_time[at] == access.block_time)
+        is_near: NDArray[np.bool_] = (lane >= 0) & (lane != access.lanes) & (self.block_time[at] == access.block_time)
         if not is_near.any():
             return is_near
         same_warp = access.warp_of_lane[lane] == access.warp_of_lane[access.lanes]

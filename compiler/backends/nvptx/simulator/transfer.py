@@ -34,10 +34,15 @@ def space_of(operands: Operands, address: Operand) -> str:
     """The state space of an access; a function's own `.param` variables live in local memory."""
     words = [m.partition("::")[0] for m in operands.instruction.modifiers]
     space = next((w for w in words if w in _SPACES), GENERIC)
-    if space == "param" and isinstance(address, Address) and isinstance(address.base, Symbol):
-        if not operands.symbol_key(address.base).startswith("param:"):
-            return "local"
-    return space
+    is_named = isinstance(address, Address) and isinstance(address.base, Symbol)
+    return "local" if space == "param" and is_named and _is_variable(operands, address) else space
+
+
+def _is_variable(operands: Operands, address: Operand) -> bool:
+    """Whether an address names a variable of the function, and not a parameter of the kernel."""
+    assert isinstance(address, Address)
+    assert isinstance(address.base, Symbol)
+    return not operands.symbol_key(address.base).startswith("param:")
 
 
 def decode_address(operands: Operands, operand: Operand) -> Callable[[Batch], Addresses]:
@@ -61,7 +66,7 @@ def _shape(operands: Operands, values: Operand) -> tuple[str, list[Operand]]:
     type_ = operands.instruction.modifiers[-1]
     if type_ not in TYPE_BITS or type_ in ("b128", "pred"):
         operands.unsupported()
-    items = list(values.items) if isinstance(values, Group) else [values]
+    items: list[Operand] = list(values.items) if isinstance(values, Group) else [values]
     lanes = next((int(m[1:]) for m in operands.instruction.modifiers if m in ("v2", "v4", "v8")), 1)
     if lanes != len(items):
         operands.fail(f"{operands.instruction.name} moves {lanes} elements, the operand has {len(items)}")

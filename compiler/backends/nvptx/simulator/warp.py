@@ -96,7 +96,8 @@ def _source_lanes(batch: Batch, lanes: Lanes, own: Lanes, source: Lanes) -> Lane
         place = int(np.argmax(is_wrong))
         message = f"a shuffle reads from lane {int(source[place])} of the warp, which does not take part"
         raise Fault("divergent-shuffle", message, place)
-    return source_lane
+    result: Lanes = source_lane
+    return result
 
 
 _Range = tuple[Lanes, NDArray[np.bool_]]
