@@ -151,9 +151,10 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
 
 
 def replay(folder: Path, *, timeout_s: float = 300.0) -> Replay:
-    """Run a bundle again in a worker process, so that a crash is an answer."""
+    """Run a bundle again in a worker process, so that a crash is an answer; what is bad input is found out before."""
     failure = load(folder)
     compiler.verify(compiler.parse(failure.module_text, filename="module.hlo"))
+    engine(failure.engine)
     with Worker() as worker:
         outcome = worker.run("xlabench.bundle:replay_job", {"folder": str(folder.resolve())}, timeout_s=timeout_s)
     if outcome.ending == "answered":

@@ -18,7 +18,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,7 +213,7 @@ class _Differing:
         expected, actual = self.expected[position], self.actual[position]
         error = float(abs(int(actual) - int(expected))) if exact else float(self.error[position])
         ulps = None if self.ulps is None else int(self.ulps[position])
-        return Element(index, _text(expected), _text(actual), kind, error, ulps)
+        return Element(index, str(expected), str(actual), kind, error, ulps)
 
 
 def _bitwise_equal(expected: Array, actual: Array) -> Mask:
@@ -299,10 +298,6 @@ def _worst(
         differing.element(int(c), tuple(int(i) for i in np.unravel_index(positions[c], shape)), KINDS[int(kinds[c])])
         for c in chosen
     )
-
-
-def _text(value: Any) -> str:
-    return str(value.item()) if isinstance(value, np.generic) and value.dtype.kind in "biufc" else str(value)
 
 
 def _describe(array: Array) -> str:

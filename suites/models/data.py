@@ -158,9 +158,9 @@ _SEGMENTS = {
     "g": ((13, 9), (13, 18)),
 }
 _LIT = ("abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg")
-_STROKE = 1.3  # pixels from the middle of a stroke to where it has faded
+_STROKE = 1.0  # pixels from the middle of a stroke to where it has faded
 _JITTER = 2
-_NOISE = 0.25
+_NOISE = 0.15
 
 
 def _prototype(digit: int) -> NDArray[np.float64]:
@@ -182,5 +182,5 @@ def _draw(prototypes: NDArray[np.float64], count: int, rng: np.random.Generator)
     rows = shifts[:, 0, None, None] + np.arange(SIDE)[None, :, None]
     columns = shifts[:, 1, None, None] + np.arange(SIDE)[None, None, :]
     images = padded[labels[:, None, None], rows, columns]
-    images = images * rng.uniform(0.6, 1.0, (count, 1, 1)) + _NOISE * rng.standard_normal(images.shape)
+    images = images * rng.uniform(0.5, 0.9, (count, 1, 1)) + _NOISE * rng.standard_normal(images.shape)
     return Digits(np.clip(images, 0, 1).reshape(count, -1).astype(np.float32), labels)

@@ -5,7 +5,7 @@ from xlabench import inputs
 from xlabench.index_ranges import index_limits
 
 GATHER = "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,8}"
-SCATTER = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add"
+SCATTER = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
 ADD = """
 add {
   left = f32[] parameter(0)
@@ -46,7 +46,7 @@ def test_a_scatter_leaves_room_for_its_window():
     body = f"""  table = f32[20,8] parameter(0)
   ids = s32[5,1] parameter(1)
   rows = f32[5,8] parameter(2)
-  ROOT sum = f32[20,8] scatter(table, ids, rows), {SCATTER}"""
+  ROOT sum = f32[20,8] scatter(table, ids, rows), {SCATTER}, to_apply=add"""
     assert _limits(body, before=ADD) == {1: 19}
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import compiler
@@ -22,6 +24,8 @@ from xlabench.suite import read_program
 from xlabench.tolerance import TolerancePolicy
 
 _DEFAULT_SEED = 0
+_FILE_COLUMNS = 140
+_HLO_NAMES = {dtype.name: name for name, dtype in inputs.DTYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +71,25 @@ class Judgement:
         return VERDICT_EXIT_CODES[self.verdict]
 
 
+def _number(_context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Refuse NaN, which no comparison of a range does."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no bound; give a number from 0 on", param=parameter)
+    return value
+
+
 @click.command(short_help="Run an HLO file on two engines and compare.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="The engine under test.")
 @click.option("--reference", default="reference", show_default=True, metavar="SPEC", help="The engine that is right.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file.")
-@click.option("--rtol", type=click.FloatRange(0), help="Relative bound.  [default: the recipe's, else by type]")
-@click.option("--atol", type=click.FloatRange(0), help="Absolute bound.  [default: the recipe's, else by type]")
+@click.option(
+    "--rtol", type=click.FloatRange(0), callback=_number, help="Relative bound.  [default: the recipe's, else by type]"
+)
+@click.option(
+    "--atol", type=click.FloatRange(0), callback=_number, help="Absolute bound.  [default: the recipe's, else by type]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--dump-to", type=click.Path(path_type=Path), help="Folder for the engine's intermediate forms.")
 @click.option("--bundle", type=click.Path(path_type=Path), help="Keep a failure as a repro bundle in this folder.")
@@ -93,7 +108,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if request.as_json:
         print(json.dumps(_to_json(request, case, judgement, (subject, reference), saved), allow_nan=False))
     else:
-        _show(Console(highlight=False), case, judgement, (subject, reference), saved)
+        _show(_console(), case, judgement, (subject, reference), saved)
     sys.stdout.flush()
     ctx.exit(judgement.exit_code)
 
@@ -197,6 +212,11 @@ def _json_float(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
+def _console() -> Console:
+    """A terminal as wide as it is; a file wide enough that no table is folded."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_COLUMNS)
+
+
 def _show(
     console: Console, case: Case, judgement: Judgement, engines: tuple[Engine, Engine], saved: bundle.Saved | None
 ) -> None:
@@ -215,11 +235,11 @@ def _show(
 
 
 def _results_table(comparison: Comparison) -> Table:
-    table = Table("result", "type", "verdict", "wrong", "share", "max abs", "max rel", "max ULP")
+    table = Table("result", "type", "verdict", "wrong", "share", "max abs", "max rel", "max ULP", box=box.SIMPLE_HEAD)
     for result in comparison.results:
         table.add_row(
             str(result.index),
-            f"{result.dtype}[{','.join(map(str, result.shape))}]".replace("[", r"\["),
+            escape(f"{_HLO_NAMES.get(result.dtype, result.dtype)}[{','.join(map(str, result.shape))}]"),
             str(result.agreement),
             f"{result.mismatches:,} of {result.size:,}",
             f"{result.share:.3%}",
@@ -232,7 +252,8 @@ def _results_table(comparison: Comparison) -> Table:
 
 def _worst_table(result: ResultDiff) -> Table:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in result.kinds.items())
-    table = Table("index", "expected", "actual", "ULP", "kind", title=f"worst of result {result.index} ({kinds})")
+    table = Table("index", "expected", "actual", "ULP", "kind", box=box.SIMPLE_HEAD, title_justify="left")
+    table.title = f"worst of result {result.index} ({kinds})"
     for element in result.worst:
         index = ",".join(map(str, element.index)) or "scalar"
         ulps = "-" if element.ulps is None or element.kind == "nan" else f"{element.ulps:,}"

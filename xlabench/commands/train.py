@@ -100,7 +100,10 @@ def _compile(subject: Engine, text: str, timeline: Timeline) -> Program:
     with timeline.span("verify", "compile"):
         compiler.verify(module)
     with timeline.span(f"compile {module.name}", "compile"):
-        return build(subject, module)
+        program = build(subject, module)
+    phases = getattr(program, "phases", ())
+    timeline.spans += [Span(name, "compile", start, duration, "host") for name, start, duration in phases]
+    return program
 
 
 def _train(request: Request, on: tuple[Engine, Program], digits: Digits, timeline: Timeline, say: Any) -> Training:
@@ -133,17 +136,14 @@ def _batches(count: int, batch: int, seed: int) -> Iterator[Array]:
 
 
 def _profile(step: Program, arguments: list[Array], number: int, timeline: Timeline) -> None:
-    """Run the last step once more with a clock on each kernel, where the engine has one."""
+    """Run the last step once more with a clock on each kernel, where the engine can do that."""
     profile = getattr(step, "profile", None)
     if profile is None:
         return
-    start = timeline.clock()
     with timeline.span(f"step {number}, kernel by kernel", "step"):
         kernels = profile(*arguments)
-    first = min((begin for _, begin, _, _ in kernels), default=0)
     timeline.spans += [
-        Span(name, "kernel", start + begin - first, duration, f"thread {thread}")
-        for name, begin, duration, thread in kernels
+        Span(name, "kernel", start, duration, f"thread {thread}") for name, start, duration, thread in kernels
     ]
 
 

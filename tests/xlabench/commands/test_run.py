@@ -1,0 +1,243 @@
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import compiler
+from xlabench import engines
+from xlabench.cli import cli
+
+PROGRAM = """HloModule doubled
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  n = s32[2] parameter(1)
+  y = f32[4] add(x, x)
+  ROOT t = (f32[4], s32[2]) tuple(y, n)
+}
+"""
+RECIPE = {
+    "seed": 11,
+    "params": [
+        {"name": "x", "shape": [4], "dtype": "f32", "gen": {"kind": "normal"}},
+        {"name": "n", "shape": [2], "dtype": "s32", "gen": {"kind": "int", "lo": 0, "hi": 9}},
+    ],
+    "rtol": 0.5,
+    "atol": 0.0,
+}
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "p.hlo"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """An engine `scripted` that does to the right results, or instead of them, what the test says."""
+
+    def install(change):
+        def compile_module(module):
+            return lambda *inputs: change(compiler.interpret(module, *inputs))
+
+        def create(spec, options, *, dump_to):
+            return SimpleNamespace(spec=spec, compile=compile_module)
+
+        module = SimpleNamespace(OPTIONS={}, DEVICES=(), create=create)
+        monkeypatch.setitem(sys.modules, "scripted_engine", module)
+        monkeypatch.setitem(engines.ENGINES, "scripted", "scripted_engine")
+
+    return install
+
+
+def _run(*arguments):
+    return CliRunner().invoke(cli, ["run", *map(str, arguments)])
+
+
+def _off_by_one(results):
+    results[0] = results[0].copy()
+    results[0][2] += 1
+    return results
+
+
+def _raising(error):
+    def change(_results):
+        raise error
+
+    return change
+
+
+def test_two_engines_that_agree_exit_with_0_and_say_the_seed(program):
+    done = _run(program, "--engine", "cpu")
+    assert done.exit_code == 0, done.output
+    assert "doubled: cpu against reference" in done.stdout
+    assert "generated, seed 0" in done.stdout
+    assert "bitwise: all results are equal to the bit" in done.stdout
+
+
+def test_a_wrong_result_exits_with_1_and_shows_where(program, scripted):
+    scripted(_off_by_one)
+    done = _run(program, "--engine", "scripted")
+    assert done.exit_code == 1
+    assert "1 of 4" in done.stdout
+    assert "25.000%" in done.stdout
+    assert "wrong: 1 of 6 elements are wrong" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "verdict"),
+    [
+        (compiler.UnsupportedError("opcode fft", "us"), 125, "unsupported"),
+        (compiler.CompilerError("a misaligned access in line 7"), 4, "crash"),
+    ],
+)
+def test_an_engine_that_fails_is_a_verdict(program, scripted, error, code, verdict):
+    scripted(_raising(error))
+    done = _run(program, "--engine", "scripted", "--json")
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["exit_code"], report["verdict"]) == (code, code, verdict)
+    assert str(error) in report["message"]
+
+
+def test_json_is_one_object_and_nothing_else(program, scripted):
+    scripted(_off_by_one)
+    done = _run(program, "--engine", "scripted", "--json")
+    report = json.loads(done.stdout)
+    assert (report["verdict"], report["exit_code"], report["seed"]) == ("wrong", 1, 0)
+    assert (report["mismatches"], report["elements"]) == (1, 6)
+    (worst,) = report["results"][0]["worst"]
+    assert worst["index"] == [2]
+    assert worst["ulps"] > 0
+    assert done.stderr == ""
+
+
+def test_json_has_no_nan(program, scripted):
+    scripted(lambda results: [results[0] * np.float32("nan"), results[1]])
+    report = json.loads(_run(program, "--engine", "scripted", "--json").stdout, parse_constant=pytest.fail)
+    assert report["results"][0]["max_abs"] == "nan"
+
+
+def test_the_recipe_beside_a_program_is_used(program):
+    program.with_suffix(".json").write_text(json.dumps(RECIPE))
+    report = json.loads(_run(program, "--json").stdout)
+    assert (report["seed"], report["rtol"], report["inputs"]) == (11, 0.5, str(program.with_suffix(".json")))
+
+
+def test_options_go_before_the_recipe(program):
+    program.with_suffix(".json").write_text(json.dumps(RECIPE))
+    report = json.loads(_run(program, "--json", "--seed", 3, "--rtol", 0.25).stdout)
+    assert (report["seed"], report["rtol"], report["atol"]) == (3, 0.25, None)
+
+
+def test_inputs_can_be_given(program, tmp_path):
+    np.savez(tmp_path / "in.npz", x=np.ones(4, np.float32), n=np.zeros(2, np.int32))
+    report = json.loads(_run(program, "--json", "--inputs", tmp_path / "in.npz").stdout)
+    assert (report["verdict"], report["seed"]) == ("bitwise", None)
+
+
+def test_bounds_decide(program, scripted):
+    scripted(_off_by_one)
+    assert _run(program, "--engine", "scripted", "--atol", 2).exit_code == 0
+
+
+def test_the_engine_leaves_its_forms_where_it_is_told(program, tmp_path):
+    done = _run(program, "--engine", "cpu", "--dump-to", tmp_path / "dump")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "dump" / "index.json").is_file()
+
+
+def test_a_failure_can_be_kept(program, tmp_path):
+    np.savez(tmp_path / "in.npz", x=np.ones(4, np.float32), n=np.zeros(2, np.int32))
+    done = _run(program, "--engine", "reference", "--bundle", tmp_path / "bundle")
+    assert done.exit_code == 0
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_failure_that_only_this_process_knows_is_kept_unverified(program, scripted, tmp_path):
+    scripted(_off_by_one)
+    done = _run(program, "--engine", "scripted", "--bundle", tmp_path / "bundle")
+    assert done.exit_code == 1
+    assert "not verified" in done.stdout
+    assert (tmp_path / "bundle" / "actual.npz").is_file()
+
+
+BAD_PROGRAMS = {
+    "empty": "",
+    "blank": "\n\n",
+    "truncated": PROGRAM[:90],
+    "unknown opcode": PROGRAM.replace("add(", "frobnicate("),
+    "wrong shape": PROGRAM.replace("y = f32[4]", "y = f32[5]"),
+    "missing operand": PROGRAM.replace("add(x, x)", "add(x)"),
+    "unknown operand": PROGRAM.replace("add(x, x)", "add(x, z)"),
+    "cycle": PROGRAM.replace("add(x, x)", "add(x, y)"),
+    "duplicate name": PROGRAM.replace("n = s32", "x = s32"),
+    "no root": "HloModule m\nENTRY e {\n}\n",
+    "nested brackets": "HloModule m\nENTRY e {\n  ROOT x = " + "(" * 100_000,
+    "nested constants": "HloModule m\nENTRY e {\n  ROOT x = f32[1] constant(" + "{" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", BAD_PROGRAMS)
+def test_a_bad_program_is_a_message_with_its_place(tmp_path, name):
+    path = tmp_path / "bad.hlo"
+    path.write_text(BAD_PROGRAMS[name])
+    done = _run(path, "--json")
+    assert (done.exit_code, done.stdout) == (2, ""), done.exception
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("xlabench: ")
+
+
+def test_an_opcode_of_the_language_that_is_not_there_yet_cannot_be_decided(tmp_path):
+    path = tmp_path / "p.hlo"
+    path.write_text(
+        "HloModule m\nENTRY e {\n  x = f32[3] parameter(0)\n"
+        '  ROOT y = f32[3] custom-call(x), custom_call_target="nobody"\n}\n'
+    )
+    done = _run(path)
+    assert done.exit_code == 125
+    assert "custom-call" in done.output
+
+
+@pytest.mark.parametrize("data", [b"\x7fELF\x02\x01\x01\x00\xff\xfe", bytes(1000)])
+def test_a_binary_file_is_refused(tmp_path, data):
+    path = tmp_path / "bad.hlo"
+    path.write_bytes(data)
+    done = _run(path)
+    assert done.exit_code == 2, done.exception
+    assert str(path) in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--engine", "gpu"], "known are: reference, cpu, nvptx, xla"),
+        (["--reference", "cpu:speed=1"], "unknown option 'speed'"),
+        (["--seed", "-1"], "--seed"),
+        (["--rtol", "much"], "--rtol"),
+        (["--rtol", "nan"], "--rtol"),
+        (["--inputs", "none.npz"], "none.npz: cannot be read"),
+        (["--colour"], "No such option"),
+    ],
+)
+def test_a_bad_option_is_said(program, options, message):
+    done = _run(program, *options)
+    assert done.exit_code == 2, done.exception
+    assert message in done.stderr
+
+
+def test_a_dump_folder_that_cannot_be_made_is_said(program, tmp_path):
+    done = _run(program, "--dump-to", program / "below")
+    assert done.exit_code == 2
+    assert "cannot be made" in done.stderr
+
+
+def test_a_recipe_that_does_not_fit_its_program_is_said(program):
+    program.with_suffix(".json").write_text(json.dumps({**RECIPE, "params": RECIPE["params"][:1]}))
+    done = _run(program)
+    assert done.exit_code == 2
+    assert "1 inputs, but doubled takes 2" in done.stderr
