@@ -5,8 +5,9 @@ as instructions (`fma`, `fabs`, `copysign`, `sqrt`, `rint`): a loop that calls i
 to link.  It is written into a module once, on first use, as an internal function that is always inlined.
 
 f32 and f64 are computed in (f32 here and there in double); callers with smaller floats convert around the call.
- Denormals count, as arguments and as results; NaN, infinities and signed zeros are C99's.  The bounds in
-`FUNCTIONS`, in units in the last place, are what the tests measure against.
+Denormals count, as arguments and as results (XLA on CPUs flushes them, which is the one place where its special
+values differ); NaN, infinities and signed zeros are C99's.  The bounds in `FUNCTIONS`, in units in the last place,
+are what the tests measure against.
 """
 
 from __future__ import annotations

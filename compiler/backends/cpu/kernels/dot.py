@@ -7,18 +7,20 @@ packed; the epilogue is evaluated where a result element is stored.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels import gemm
-from compiler.backends.cpu.kernels.emitted import EmittedKernel, arguments, elemental_of, parameters
+from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.signature import arguments, elemental_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import S32, ElementType
@@ -161,7 +163,7 @@ class _Product:
 def _joint_stride(group: Sequence[int], dims: Sequence[int], strides: Sequence[int]) -> int | None:
     """The stride of a linear index over dimensions that lie behind one another in memory; None if they do not."""
     walked = [d for d in group if dims[d] != 1]
-    for outer, inner in zip(walked, walked[1:], strict=False):
+    for outer, inner in itertools.pairwise(walked):
         if strides[outer] != strides[inner] * dims[inner]:
             return None
     return strides[walked[-1]] if walked else 1

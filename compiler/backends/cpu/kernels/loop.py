@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.backends.cpu.kernels.emitted import EmittedKernel, arguments, begin, elemental_of, parameters
-from compiler.codegen import cost, element, nest
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
+from compiler.codegen import cost, nest
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module
+from compiler.codegen.signature import store_roots
 
 _LINE = 64
 """Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
@@ -34,24 +35,12 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
 
     (group,) = nest.plan(module, parameters(kernel), [size], body)
     parallel = work > cost.PARALLEL_NS
-    given = arguments(kernel)
     level = nest.split_level(group.loops)
     part = None
     if parallel:
         align = _LINE if level == len(group.loops) - 1 else 1
-        part = nest.share(builder, group.loops[level], given.thread, given.threads, align=align)
+        part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
     with nest.loops(builder, group, split=level, part=part) as index:
         body(Emission(builder), [index])
     builder.ret()
     return EmittedKernel(kernel, (function.name,), 0, parallel, work)
-
-
-def store_roots(kernel: Kernel, emission: Emission, indices: tuple[Index, ...], linear: Index) -> None:
-    """Compute and store the element of every root at one point."""
-    values = elemental_of(kernel, emission)
-    outputs = arguments(kernel).outputs
-    for root, output in zip(kernel.roots, outputs, strict=True):
-        value = values.value(root, indices)
-        element_type = root.array.element_type
-        address = emission.builder.gep(element.storage_type(element_type), output, emission.value(linear))
-        element.store(emission.builder, element_type, value, address)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.backends.cpu.kernels.emitted import EmittedKernel, arguments, begin, elemental_of, parameters
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.codegen import cost, element, elemental, nest
 from compiler.codegen.element import is_signed
 from compiler.codegen.index import Emission, Index, constant, linear
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
+from compiler.codegen.signature import arguments, elemental_of
 from compiler.ir.module import Instruction
 
 
@@ -47,7 +48,7 @@ def _copy(module: Module, kernel: Kernel, scatter: Instruction) -> str:
 
     (group,) = nest.plan(module, parameters(kernel), [shape.size], body)
     level = nest.split_level(group.loops)
-    part = nest.share(builder, group.loops[level], given.thread, given.threads)
+    part = nest.share(builder, group.loops[level], THREAD, THREADS)
     with nest.loops(builder, group, split=level, part=part) as index:
         body(Emission(builder), [index])
     builder.ret()
@@ -66,7 +67,7 @@ def _update(module: Module, kernel: Kernel, scatter: Instruction) -> str:
     if shape.size:
         (group,) = nest.plan(module, parameters(kernel), [shape.size], body)
         with (
-            builder.when(builder.compare("eq", given.thread, integer(0)), "alone"),
+            builder.when(builder.compare("eq", THREAD, integer(0)), "alone"),
             nest.loops(builder, group) as index,
         ):
             body(Emission(builder), [index])

@@ -1,0 +1,204 @@
+"""The form of a reduction kernel, and the pieces that it is emitted from on either back end.
+
+All reductions of one kernel share the dimensions of their operands and which of these they reduce.  Neighbouring
+dimensions that are all kept, or all reduced, are one *group*, walked by one linear index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.codegen import element, elemental, scalar
+from compiler.codegen.index import Emission, Index, reshape
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Value, integer
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.combiner import binary_opcode
+from compiler.ir.module import Instruction
+from compiler.ir.types import ElementType, Kind
+
+_REASSOCIATE = f"reassoc nsz {scalar.CONTRACT}"
+
+
+def _least(element_type: ElementType) -> float:
+    if element_type.is_float:
+        return -math.inf
+    return -(1 << (element_type.bits - 1)) if element.is_signed(element_type) else 0
+
+
+def _greatest(element_type: ElementType) -> float:
+    if element_type.is_float:
+        return math.inf
+    return (1 << (element_type.bits - element.is_signed(element_type))) - 1
+
+
+IDENTITIES: dict[str, Callable[[ElementType], float]] = {
+    # -0 and not 0: adding +0 to -0 would change its sign.
+    "add": lambda t: -0.0 if t.is_float else 0,
+    "multiply": lambda _: 1,
+    "maximum": _least,
+    "minimum": _greatest,
+    "and": lambda t: 1 if t.kind is Kind.PRED else -1,
+    "or": lambda _: 0,
+    "xor": lambda _: 0,
+}
+"""For a reducer's opcode, the value that leaves any other unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Neighbouring dimensions `first` to `last - 1`, all kept or all reduced; `size` elements together."""
+
+    first: int
+    last: int
+    reduced: bool
+    size: int
+
+
+class Reduction:
+    """The form that all reductions of a kernel share, and its accumulators."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.reduces = tuple(kernel.of_opcode("reduce"))
+        first = self.reduces[0]
+        self.dims = first.operands[0].array.dims
+        reduced = set(first.attributes["dimensions"])
+        for other in self.reduces[1:]:
+            if other.operands[0].array.dims != self.dims or set(other.attributes["dimensions"]) != reduced:
+                raise UnsupportedError("a fusion of reductions of different form", "code generation", kernel.name)
+        self.kept_dims = tuple(size for d, size in enumerate(self.dims) if d not in reduced)
+        self.groups = _groups(self.dims, reduced)
+
+    @cached_property
+    def accumulators(self) -> list[tuple[Instruction, Instruction]]:
+        """Every accumulator as (operand, initial value), over all reduces in order."""
+        pairs: list[tuple[Instruction, Instruction]] = []
+        for reduce in self.reduces:
+            half = len(reduce.operands) // 2
+            pairs += zip(reduce.operands[:half], reduce.operands[half:], strict=True)
+        return pairs
+
+    def identities(self) -> list[Value] | None:
+        """For each accumulator the value that its reducer leaves others unchanged by; None if one is not known."""
+        values: list[Value] = []
+        for reduce in self.reduces:
+            of_type = IDENTITIES.get(binary_opcode(reduce.attributes["to_apply"]) or "")
+            if of_type is None or len(reduce.operands) != 2:
+                return None
+            element_type = reduce.array.element_type
+            values.append(element.constant(element_type, of_type(element_type)))
+        return values
+
+    def results(self, accumulators: Sequence[Value]) -> dict[Instruction, Value]:
+        """Which inner instruction each accumulator is the value of."""
+        known: dict[Instruction, Value] = {}
+        queue = iter(accumulators)
+        for reduce in self.reduces:
+            mine = [next(queue) for _ in range(len(reduce.operands) // 2)]
+            if len(mine) == 1:
+                known[reduce] = mine[0]
+            else:
+                elements = [user for user in reduce.users if user.opcode == "get-tuple-element"]
+                known.update({user: mine[user.attributes["index"]] for user in elements})
+        return known
+
+    def partial_bytes(self, chunks: int) -> list[int]:
+        """The room that each accumulator's partial results take in the workspace."""
+        return [-(-type_.size_bytes * self.kept * chunks // 64) * 64 for type_ in self.types]
+
+    @property
+    def types(self) -> list[ElementType]:
+        """The element type of each accumulator."""
+        return [operand.array.element_type for operand, _ in self.accumulators]
+
+    @property
+    def kept(self) -> int:
+        """The number of results."""
+        return math.prod(self.kept_dims)
+
+    @property
+    def is_row(self) -> bool:
+        """Whether the last group is reduced."""
+        return self.groups[-1].reduced
+
+    def operand_indices(self, emission: Emission, of_group: Sequence[Index]) -> tuple[Index, ...]:
+        """The operands' indices from one linear index per group."""
+        result: list[Index] = []
+        for group, index in zip(self.groups, of_group, strict=True):
+            result += reshape(emission, (index,), (group.size,), self.dims[group.first : group.last])
+        return tuple(result)
+
+    def elements(self, emission: Emission, of_group: Sequence[Index]) -> list[Value]:
+        """The operands' elements at a point, given by one linear index per group."""
+        values = elemental_of(self.kernel, emission)
+        indices = self.operand_indices(emission, of_group)
+        return [values.value(operand, indices) for operand, _ in self.accumulators]
+
+    def initial(self, emission: Emission) -> list[Value]:
+        """The initial value of each accumulator."""
+        values = elemental_of(self.kernel, emission)
+        return [values.value(initial, ()) for _, initial in self.accumulators]
+
+    def combine(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """Apply each reducer to its accumulators; their order is free, so sums may be reassociated."""
+        result: list[Value] = []
+        for reduce in self.reduces:
+            at = slice(len(result), len(result) + len(reduce.operands) // 2)
+            computation = reduce.attributes["to_apply"]
+            result += elemental.apply(emission, computation, [*left[at], *right[at]], flags=_REASSOCIATE)
+        return result
+
+    def finish(self, emission: Emission, kept: Index, accumulators: Sequence[Value]) -> None:
+        """Evaluate the roots at one result, given by its linear index, and store them."""
+        kernel = self.kernel
+        outputs = arguments(kernel).outputs
+        if kernel.roots == self.reduces and len(kernel.outputs) == len(accumulators):
+            stored = list(accumulators)
+        else:
+            known = {i: _always(v) for i, v in self.results(accumulators).items()}
+            values = elemental.Elemental(emission, {**elemental_of(kernel, emission).leaves, **known})
+            indices = tuple(reshape(emission, (kept,), (self.kept,), self.kept_dims))
+            stored = [values.value(root, indices) for root in kernel.roots]
+        for shape, value, output in zip(kernel.outputs, stored, outputs, strict=True):
+            store(emission, shape, value, output, kept)
+
+    def partial_addresses(self, emission: Emission, at: Index, chunks: int) -> list[Value]:
+        """Where each accumulator's partial result number `at` lies in the workspace."""
+        builder, offset, result = emission.builder, 0, []
+        workspace = arguments(self.kernel).workspace
+        for type_, size in zip(self.types, self.partial_bytes(chunks), strict=True):
+            base = builder.gep("i8", workspace, integer(offset))
+            result.append(builder.gep(element.storage_type(type_), base, emission.value(at)))
+            offset += size
+        return result
+
+    def load_partials(self, emission: Emission, at: Index, chunks: int) -> list[Value]:
+        """The partial results number `at`."""
+        addresses = self.partial_addresses(emission, at, chunks)
+        return [element.load(emission.builder, t, a) for t, a in zip(self.types, addresses, strict=True)]
+
+    def store_partials(self, emission: Emission, at: Index, chunks: int, values: Sequence[Value]) -> None:
+        """Store the partial results number `at`."""
+        addresses = self.partial_addresses(emission, at, chunks)
+        for type_, value, address in zip(self.types, values, addresses, strict=True):
+            element.store(emission.builder, type_, value, address)
+
+
+def _always(value: Value) -> elemental.Leaf:
+    return lambda _: value
+
+
+def _groups(dims: Sequence[int], reduced: set[int]) -> list[Group]:
+    groups: list[Group] = []
+    for d, size in enumerate(dims):
+        if groups and groups[-1].reduced == (d in reduced):
+            last = groups.pop()
+            groups.append(Group(last.first, d + 1, last.reduced, last.size * size))
+        else:
+            groups.append(Group(d, d + 1, d in reduced, size))
+    return groups or [Group(0, 0, reduced=True, size=1)]

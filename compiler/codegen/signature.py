@@ -1,0 +1,69 @@
+"""A kernel function's pointer arguments, and how the values inside a kernel are read through them.
+
+Every kernel function starts with `ptr inputs..., ptr outputs..., ptr workspace`, all `noalias`: buffer assignment never
+lets a kernel's result share memory with what it reads.  What a back end adds behind them is its own affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.codegen import element
+from compiler.codegen.elemental import Elemental, buffer_leaf
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import PTR, Value
+from compiler.ir.shape import ArrayShape
+
+Parameters = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A kernel function's pointers by role."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    workspace: Value
+
+
+def parameters(kernel: Kernel) -> Parameters:
+    """The parameter list that every function of a kernel starts with."""
+    inputs = [("ptr noalias readonly align 8", f"in{n}") for n in range(len(kernel.inputs))]
+    outputs = [("ptr noalias align 8", f"out{n}") for n in range(len(kernel.outputs))]
+    return [*inputs, *outputs, ("ptr noalias align 64", "workspace")]
+
+
+def arguments(kernel: Kernel) -> Arguments:
+    """The arguments as values, spelled alike in every function of the kernel."""
+    return Arguments(
+        tuple(Value(PTR, f"%in{n}") for n in range(len(kernel.inputs))),
+        tuple(Value(PTR, f"%out{n}") for n in range(len(kernel.outputs))),
+        Value(PTR, "%workspace"),
+    )
+
+
+def elemental_of(kernel: Kernel, emission: Emission) -> Elemental:
+    """Values inside a kernel, its leaves read from the kernel's inputs."""
+    given = arguments(kernel)
+    leaves = {
+        leaf: buffer_leaf(emission, given.inputs[number], leaf.shape)
+        for leaf, number in kernel.leaves
+        if isinstance(leaf.shape, ArrayShape)
+    }
+    return Elemental(emission, leaves)
+
+
+def store(emission: Emission, shape: ArrayShape, value: Value, output: Value, at: Index) -> None:
+    """Store an element of a result, given by its linear index."""
+    builder, element_type = emission.builder, shape.element_type
+    address = builder.gep(element.storage_type(element_type), output, emission.value(at))
+    element.store(builder, element_type, value, address)
+
+
+def store_roots(kernel: Kernel, emission: Emission, indices: Sequence[Index], linear: Index) -> None:
+    """Compute and store the element of every root at one point."""
+    values = elemental_of(kernel, emission)
+    for root, output in zip(kernel.roots, arguments(kernel).outputs, strict=True):
+        store(emission, root.array, values.value(root, tuple(indices)), output, linear)
