@@ -121,7 +121,7 @@ def _lhs_panels(plan: Plan) -> Panels:
     return Panels(
         *(gemm.lhs, gemm.type, plan.lanes),
         *(plan.rows, plan.last_rows, plan.row_panels, plan.depth),
-        padded=False,
+        pad=0,
         whole=gemm.k % plan.lanes == 0,
     )
 
@@ -131,7 +131,7 @@ def _rhs_panels(plan: Plan) -> Panels:
     return Panels(
         *(gemm.rhs.transposed(), gemm.type, plan.lanes),
         *(plan.columns, plan.last_columns, plan.column_panels, plan.depth),
-        padded=True,
+        pad=plan.lanes,
         whole=gemm.k % plan.lanes == 0,
     )
 

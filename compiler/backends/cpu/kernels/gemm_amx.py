@@ -3,7 +3,8 @@
 A tile register holds 16 rows of 64 bytes; the unit multiplies rows of one with columns of another in groups of two bf16
 or four 8-bit elements, a *word*.  So both factors become matrices of words: the left one lies row by row (in place, if
 it is an array of whole tiles), the right one is packed like that of any product.  Sums stay in tile registers over all
-of k.  As the instructions are defined, bf16 denormals count as zero; integers are exact.
+of k.  As the instructions are defined, bf16 denormals count as zero; integers are exact.  Rows and columns
+behind the edges are computed from whatever lies in the workspace and never stored.
 
 The operating system lets a process use the tiles only when asked (once); the kernel asks before its first use.
 """
@@ -39,7 +40,7 @@ def permitted() -> bool:
     """Whether the operating system lets this process use tile registers (asking makes it so)."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
-    return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0
+    return bool(ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0)
 
 
 def applies(gemm: Gemm, target: Target) -> bool:
@@ -92,7 +93,7 @@ class AmxNest:
         self.gemm = gemm
         group = _GROUP[left.type]
         self.whole, self.rest = divmod(gemm.k, group)
-        self.steps = -(-(-(-gemm.k // group)) // _TILE) * _TILE
+        self.steps = -(-gemm.k // (group * _TILE)) * _TILE
         self.left = _Words(left, gemm.lhs.row_major, down=False)
         self.right = _Words(right, not gemm.rhs.row_major, down=True)
         self.rows, self.columns = -(-gemm.m // _BLOCK), -(-gemm.n // _BLOCK)
@@ -107,7 +108,7 @@ class AmxNest:
         last = gemm.n - (self.columns - 1) * _BLOCK
         self.panels = Panels(
             *(self.right.operand(), I32, _TILE, _BLOCK, last, self.columns, self.steps),
-            padded=True,
+            pad=_BLOCK,
             whole=self.whole % _TILE == 0,
         )
         self.sizes = (
@@ -166,8 +167,7 @@ class AmxNest:
         if self.left_array is not None:
             array = self.left_array
             return b.gep(self.left.narrow.type, array.base(b, batch), b.mul(first, integer(array.row)))
-        whole = self.whole == self.steps and self.gemm.m % _BLOCK == 0
-        if not whole:
+        if self.whole != self.steps:
             _clear(b, packed, self.steps * _BLOCK)
         count = minimum(b, b.sub(integer(self.gemm.m), first), _BLOCK)
         with b.loop(integer(0), count, name="row", nonempty=True) as row:

@@ -22,8 +22,9 @@ _MANY_PANELS = 8
 class Panels:
     """A factor cut into `count` panels of `width` rows, of which the last one has `last`; its columns run along k.
 
-    (The right factor is packed as its own transpose.)  At most `depth` steps are packed at a time.  With `padded`, rows
-    are filled up with zeros to vectors of `lanes`.  With `whole`, steps always come in multiples of `lanes`.
+    (The right factor is packed as its own transpose.)  At most `depth` steps are packed at a time.  With `pad`, rows
+    are filled up to a multiple of it (to one of `lanes` with zeros).  With `whole`, steps always come in multiples of
+    `lanes`.
     """
 
     operand: Operand
@@ -33,12 +34,12 @@ class Panels:
     last: int
     count: int
     depth: int
-    padded: bool
+    pad: int
     whole: bool
 
     def pitch(self, rows: int) -> int:
         """Elements from one step to the next in a panel of so many rows."""
-        return -(-rows // self.lanes) * self.lanes if self.padded else self.width
+        return -(-rows // self.pad) * self.pad if self.pad else self.width
 
     @property
     def transposes(self) -> bool:
@@ -94,7 +95,7 @@ class Packer:
     staging: Value
 
     def pack(self, b: Builder, steps: Steps, panels: Range, target: Value) -> None:
-        """Pack a range of panels to `target`, one behind the other; only one at a time unless they are padded."""
+        """Pack a range of panels to `target`, one behind the other; only one at a time without `pad`."""
         shape = self.panels
         uniform = shape.last == shape.width
         if shape.count > 1 or uniform:
@@ -145,7 +146,7 @@ class Packer:
         with b.loop(integer(0), integer(rows), name="row", nonempty=True, metadata=metadata) as row:
             value = shape.operand.load(b, steps.batch, b.add(first, row.index), b.add(steps.start, step))
             b.store(value, b.gep(shape.type, line, row.index))
-        if shape.padded and rows < shape.pitch(rows):
+        if shape.pad and rows < shape.pitch(rows):
             with b.loop(integer(rows), integer(shape.pitch(rows)), name="pad", nonempty=True) as row:
                 b.store(zero(shape.type), b.gep(shape.type, line, row.index))
 
