@@ -99,7 +99,7 @@ def _cards(found: Summary) -> list[str]:
     return [
         _card("plain", str(len(found.programs)), f"programs on {len(found.engines)} engines"),
         _card("good" if not failures else "plain", f"{found.right} / {found.total}", "verdicts right"),
-        _card("bad" if failures else "good", str(failures), "failures, each listed below"),
+        _card("bad" if failures else "good", str(failures), "failures, each listed below" if failures else "failures"),
         _card("plain", _ratio_text(mean), f"geometric mean speed-up, {interval}"),
         _card("bad" if slower else "good", str(slower), f"programs slower on {found.candidate}"),
     ]
@@ -140,9 +140,15 @@ def _verdict_cell(verdict: Mapping[str, Any] | None) -> str:
         return _NONE
     kind = verdict["verdict"]
     dagger = " †" if verdict["reduced"] else ""
-    ulp = verdict["max_ulp"]
-    detail = f"<small>up to {ulp:,.4g} ULP</small>" if kind not in ("bitwise",) and ulp is not None else ""
-    return f'<span class="v {_TONES.get(kind, "bad")}">{escape(kind)}</span>{dagger}{detail}'
+    return f'<span class="v {_TONES.get(kind, "bad")}">{escape(kind)}</span>{dagger}{_distance(verdict)}'
+
+
+def _distance(verdict: Mapping[str, Any]) -> str:
+    """How far off the worst element is; in ULP only on hovering, since terms that cancel leave many of them."""
+    if verdict["verdict"] == "bitwise" or verdict["max_abs"] is None:
+        return ""
+    ulp = f"up to {verdict['max_ulp']:,.4g} ULP" if verdict["max_ulp"] is not None else "exact type"
+    return f'<small title="{ulp}">max error {verdict["max_abs"]:.1e}</small>'
 
 
 def _failures(found: Summary) -> str:
@@ -208,7 +214,7 @@ def _claim(ratio: Ratio | None) -> str:
 
 def _micro(seconds: float) -> str:
     micro = seconds * 1e6
-    return f"{micro:,.0f}" if micro >= 100 else f"{micro:.3g}"
+    return f"{micro:,.0f}" if micro >= 100 else f"{micro:.2f}" if micro < 10 else f"{micro:.1f}"
 
 
 def _ratio_text(ratio: Ratio | None) -> str:

@@ -149,6 +149,17 @@ def _speedup(baseline: Sequence[Mapping[str, Any]], candidate: Sequence[Mapping[
 
 
 def _doubts(timings: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Each doubt once, with the number of processes that had it."""
-    kinds = Counter((timing["engine"], kind) for timing in timings for kind, _ in timing["doubts"])
-    return tuple(f"{engine}: {kind} ({count}x)" for (engine, kind), count in sorted(kinds.items()))
+    """Each kind of doubt once: about which engines, and in how many of the processes."""
+    processes = {timing["process"] for timing in timings}
+    engines = {timing["engine"] for timing in timings}
+    about: dict[str, set[str]] = {}
+    seen: dict[str, set[int]] = {}
+    for timing in timings:
+        for kind, _ in timing["doubts"]:
+            about.setdefault(kind, set()).add(timing["engine"])
+            seen.setdefault(kind, set()).add(timing["process"])
+    said = ["only one process"] if len(processes) == 1 else []
+    for kind in sorted(about):
+        of = "" if about[kind] == engines else f" on {', '.join(sorted(about[kind]))}"
+        said.append(f"{kind}{of}, {len(seen[kind])} of {len(processes)} processes")
+    return tuple(said)

@@ -144,11 +144,11 @@ with Records(out / "records.sqlite") as records:
 def test_a_kill_loses_only_the_case_in_flight(suite_folder, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    for name, text in (("a", "sum"), ("b", "sum hang-in-cpu:fusion=off"), ("c", "sum")):
+    for name, text in (("a", "sum"), ("b", "sum hang-in-nvptx:sim"), ("c", "sum")):
         add(suite_folder, name, text)
     script = NIGHT.format(path=[str(HERE), *sys.path], suite=str(suite_folder), out=str(out))
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        assert "b cpu:fusion=off\n" in process.stdout
+        assert "b nvptx:sim\n" in process.stdout
         process.send_signal(signal.SIGKILL)
     add(suite_folder, "b")
     exported, steps = run(suite_folder, out, resume=True)
