@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from compiler.backends import BACKENDS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
+from compiler.codegen.llvm import version as llvm_version
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.dump import Dump
 from compiler.interpreter import interpret
@@ -30,6 +31,7 @@ __all__ = [
     "VerifyError",
     "compile",
     "interpret",
+    "llvm_version",
     "optimize",
     "parse",
     "to_text",

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
+import compiler
+
 _PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "scipy", "jaxlib", "xlabench")
 _FEATURES = re.compile(
     r"sse4_2|avx2?|fma|f16c|avx512(f|bw|vl|_vnni|_bf16|_fp16)|amx_(tile|bf16|int8)|avx_vnni"
@@ -62,14 +64,6 @@ def capture() -> Environment:
     )
 
 
-def busy_s() -> float:
-    """CPU seconds that the whole machine has spent on anything since it started, steal included; 0 when unknown."""
-    fields = _read(Path("/proc/stat")).partition("\n")[0].split()
-    ticks = [int(field) for field in fields[1:9]]
-    idle = sum(ticks[3:5])
-    return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK")
-
-
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
@@ -95,7 +89,7 @@ def _memory_bytes(text: str) -> int | None:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    found = {"LLVM": compiler.llvm_version()}
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xlabench import environment, inputs, measure
+from xlabench import inputs, measure
 from xlabench.worker import Say
 
 Array = NDArray[Any]
@@ -62,9 +62,9 @@ def time_engines(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
         say(f"compile {spec}")
         subjects[spec] = _bind(_engine(arguments["factory"], spec).compile(text), made)
     say("measure")
-    busy, own, begin = environment.busy_s(), time.process_time(), time.perf_counter()
+    busy, own, begin = measure.busy_s(), time.process_time(), time.perf_counter()
     measured = measure.interleave(subjects, plan=measure.Plan(**arguments["plan"]), seed=arguments["seed"])
-    others_s = environment.busy_s() - busy - (time.process_time() - own)
+    others_s = measure.busy_s() - busy - (time.process_time() - own)
     others = others_s / (time.perf_counter() - begin)
     doubts = [asdict(doubt) for doubt in measured.doubts]
     if others > _BUSY:

@@ -11,11 +11,13 @@ The clock is an argument; tests script it.
 from __future__ import annotations
 
 import gc
+import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from xlabench import stats
 
@@ -85,6 +87,16 @@ def interleave(
     for one in series:
         doubts += judge(one)
     return Measurement(series, tuple(doubts))
+
+
+def busy_s() -> float:
+    """CPU seconds that the whole machine has spent on anything since it started, steal included; 0 when unknown."""
+    try:
+        line = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
+    except OSError:
+        return 0.0
+    user, nice, system, _idle, _iowait, *rest = map(int, line.split()[1:9])
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
 
 
 def judge(series: Series) -> list[Doubt]:

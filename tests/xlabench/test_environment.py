@@ -14,7 +14,7 @@ def test_it_describes_the_machine_and_is_json():
     assert described["machine"] == platform.machine()
     assert 1 <= described["usable_cores"] <= described["cores"]
     assert described["memory_bytes"] > 2**28
-    assert described["versions"]["numpy"]
+    assert {"LLVM", "llvmlite", "numpy"} <= described["versions"].keys()
 
 
 def test_it_names_no_person_and_no_place():
@@ -33,9 +33,3 @@ def test_cpu_features_are_read_on_both_architectures():
 
 def test_a_file_outside_any_repository_has_no_commit(tmp_path):
     assert environment._commit(tmp_path / "file.py") is None
-
-
-def test_busy_time_grows():
-    before = environment.busy_s()
-    while environment.busy_s() == before:
-        sum(range(10_000))

@@ -97,3 +97,9 @@ def test_the_collector_is_off_only_while_measuring():
 def test_a_clock_that_stands_still_is_survived():
     measured = measure.interleave({"a": lambda: None}, plan=Plan(rounds=3), clock=iter(range(10**6)).__next__)
     assert len(measured.series[0].samples) == 3
+
+
+def test_the_busy_time_of_the_machine_grows():
+    before = measure.busy_s()
+    while measure.busy_s() == before:
+        sum(range(10_000))
