@@ -20,6 +20,7 @@ from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Evaluate, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ops import OPS
+from compiler.ops.collective import OPS as COLLECTIVES
 
 Array = NDArray[Any]
 Trace = Callable[[Instruction, Value], None]
@@ -106,6 +107,7 @@ def interpret(module: Module, *inputs: Any, trace: Trace | None = None) -> list[
     `trace` is called with every instruction that ran and its value, those of called computations included.
     """
     arguments = check_inputs(module, inputs)
+    _check_devices(module)
     _check_depth(module)
     _check_memory(module)
     with np.errstate(all="ignore"):
@@ -187,6 +189,13 @@ def _stack(results: Sequence[Value], shape: Shape, dims: tuple[int, ...]) -> Val
         return tuple(_stack(column, s, dims) for column, s in zip(columns, shape.elements, strict=True))
     element_type = next(leaves(shape)).element_type
     return np.array([np.asarray(result) for result in results], dtype=element_type.dtype).reshape(dims)
+
+
+def _check_devices(module: Module) -> None:
+    """Refuse collectives among several devices: their meaning here is that on one."""
+    devices = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
+    if devices > 1 and any(instruction.opcode in COLLECTIVES for instruction in module.instructions()):
+        raise UnsupportedError(f"module {module.name}", "the interpreter", f"it is a program for {devices} devices")
 
 
 def _check_depth(module: Module) -> None:

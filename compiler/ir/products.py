@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.ir.module import Instruction
 from compiler.ir.numbers import narrow, widen
+from compiler.ir.shape import UNBOUNDED, ArrayShape
+from compiler.ir.shape_rules import distinct_dimensions, pick_dynamic, require
 from compiler.ir.types import ElementType, Kind
 
 Array = NDArray[Any]
@@ -36,6 +39,38 @@ class ProductDimensions:
     def rhs_free(self, rank: int) -> list[int]:
         """Dimensions of rhs that are neither batch nor contracted."""
         return [d for d in range(rank) if d not in self.rhs_batch + self.rhs_contracting]
+
+
+def product_dimensions(instruction: Instruction) -> ProductDimensions:
+    """The dimension numbers that a dot or its kin is given."""
+    attributes = instruction.attributes
+    return ProductDimensions(
+        attributes.get("lhs_batch_dims", ()),
+        attributes.get("rhs_batch_dims", ()),
+        attributes.get("lhs_contracting_dims", ()),
+        attributes.get("rhs_contracting_dims", ()),
+    )
+
+
+def dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, element_type: ElementType) -> ArrayShape:
+    """The shape of a general product; a ShapeError where the factors do not fit."""
+    distinct_dimensions(sides.lhs_batch + sides.lhs_contracting, lhs.rank, "lhs batch and contracting dims")
+    distinct_dimensions(sides.rhs_batch + sides.rhs_contracting, rhs.rank, "rhs batch and contracting dims")
+    for what, left, right in (
+        ("batch", sides.lhs_batch, sides.rhs_batch),
+        ("contracting", sides.lhs_contracting, sides.rhs_contracting),
+    ):
+        require(len(left) == len(right), f"lhs and rhs name {len(left)} and {len(right)} {what} dims")
+        for a, b in zip(left, right, strict=True):
+            fits = lhs.dims[a] == rhs.dims[b] or UNBOUNDED in (lhs.dims[a], rhs.dims[b])
+            require(fits, f"{what} dim {a} of {lhs} does not fit dim {b} of {rhs}")
+    left_kept = [*sides.lhs_batch, *sides.lhs_free(lhs.rank)]
+    right_kept = sides.rhs_free(rhs.rank)
+    dims = (*(lhs.dims[d] for d in left_kept), *(rhs.dims[d] for d in right_kept))
+    flags = (pick_dynamic(lhs, left_kept) or (False,) * len(left_kept)) + (
+        pick_dynamic(rhs, right_kept) or (False,) * len(right_kept)
+    )
+    return ArrayShape(element_type, dims, flags if any(flags) else ())
 
 
 def summable(value: Array, element_type: ElementType) -> Array:

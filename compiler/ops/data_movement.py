@@ -318,7 +318,6 @@ OPS: dict[str, Op] = {
             _infer_bitcast,
             _bitcast,
             "The same memory read as another shape.",
-            optional=("dimensions",),
         ),
         Op(
             "get-dimension-size",

@@ -126,7 +126,7 @@ class Indexing:
             along -= along > self.vector
             counting = np.arange(batch[along], dtype=np.int64)
             starts[d] = counting.reshape([-1 if k == along else 1 for k in range(len(batch))])
-        return [start.reshape(*start.shape, *(1,) * len(sizes)) for start in starts]
+        return [start.reshape((*start.shape, *(1,) * len(sizes))) for start in starts]
 
     def check(self, indices: ArrayShape, source: ArrayShape, names: Sequence[str]) -> list[int]:
         """Check the numbers against the shapes; returns the batch sizes."""

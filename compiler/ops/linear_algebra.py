@@ -10,40 +10,10 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
-from compiler.ir.products import ProductDimensions, contract, rounded, summable
-from compiler.ir.shape import UNBOUNDED, ArrayShape, Shape
-from compiler.ir.shape_rules import distinct_dimensions, operand, pick_dynamic, require, result_type
-from compiler.ir.types import C64, C128, F32, F64, ElementType, Kind
-
-
-def _dimensions(instruction: Instruction) -> ProductDimensions:
-    attributes = instruction.attributes
-    return ProductDimensions(
-        attributes.get("lhs_batch_dims", ()),
-        attributes.get("rhs_batch_dims", ()),
-        attributes.get("lhs_contracting_dims", ()),
-        attributes.get("rhs_contracting_dims", ()),
-    )
-
-
-def _dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, element_type: ElementType) -> ArrayShape:
-    distinct_dimensions(sides.lhs_batch + sides.lhs_contracting, lhs.rank, "lhs batch and contracting dims")
-    distinct_dimensions(sides.rhs_batch + sides.rhs_contracting, rhs.rank, "rhs batch and contracting dims")
-    for what, left, right in (
-        ("batch", sides.lhs_batch, sides.rhs_batch),
-        ("contracting", sides.lhs_contracting, sides.rhs_contracting),
-    ):
-        require(len(left) == len(right), f"lhs and rhs name {len(left)} and {len(right)} {what} dims")
-        for a, b in zip(left, right, strict=True):
-            fits = lhs.dims[a] == rhs.dims[b] or UNBOUNDED in (lhs.dims[a], rhs.dims[b])
-            require(fits, f"{what} dim {a} of {lhs} does not fit dim {b} of {rhs}")
-    left_kept = [*sides.lhs_batch, *sides.lhs_free(lhs.rank)]
-    right_kept = sides.rhs_free(rhs.rank)
-    dims = (*(lhs.dims[d] for d in left_kept), *(rhs.dims[d] for d in right_kept))
-    flags = (pick_dynamic(lhs, left_kept) or (False,) * len(left_kept)) + (
-        pick_dynamic(rhs, right_kept) or (False,) * len(right_kept)
-    )
-    return ArrayShape(element_type, dims, flags if any(flags) else ())
+from compiler.ir.products import contract, dot_shape, product_dimensions, rounded, summable
+from compiler.ir.shape import ArrayShape, Shape
+from compiler.ir.shape_rules import operand, require, result_type
+from compiler.ir.types import C64, C128, F32, F64, Kind
 
 
 def _infer_dot(instruction: Instruction) -> Shape:
@@ -51,13 +21,13 @@ def _infer_dot(instruction: Instruction) -> Shape:
     for shape in (lhs, rhs):
         require(shape.element_type.kind is not Kind.OPAQUE, f"dot takes numbers, not {shape}")
     wider = lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
-    return _dot_shape(lhs, rhs, _dimensions(instruction), result_type(instruction, wider))
+    return dot_shape(lhs, rhs, product_dimensions(instruction), result_type(instruction, wider))
 
 
 def _dot(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     types = [o.array.element_type for o in instruction.operands[:2]]
     lhs, rhs = (summable(value, kind) for value, kind in zip(values[:2], types, strict=True))
-    return rounded(contract(lhs, rhs, _dimensions(instruction)), instruction.array.element_type)
+    return rounded(contract(lhs, rhs, product_dimensions(instruction)), instruction.array.element_type)
 
 
 def _check_square(instruction: Instruction) -> ArrayShape:

@@ -1,0 +1,259 @@
+"""Collectives, with their meaning on a single device: replica 0 of partition 0, alone in every group.
+
+What a device would send to others or receive from them is then its own: a reduction over one value is that value, a
+permutation keeps it where the pair (0, 0) is listed and gives zeros elsewhere.  The interpreter refuses programs for
+several devices before it comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostics import ShapeError
+from compiler.ir.module import Instruction
+from compiler.ir.numbers import Array
+from compiler.ir.opdef import Evaluator, Op, Value
+from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape_rules import agree, dimension, operand, operands, require, signature, stated, tuple_or_single
+from compiler.ir.types import U32
+
+_CHANNEL = ("replica_groups", "channel_id")
+_REDUCTION = (*_CHANNEL, "constrain_layout", "use_global_device_ids", "mode")
+
+
+def _infer_same(instruction: Instruction) -> Shape:
+    return tuple_or_single([ArrayShape(s.element_type, s.dims, s.dynamic) for s in operands(instruction)])
+
+
+def _same(_: Instruction, values: Sequence[Array], __: Evaluator) -> Value:
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _infer_reduce(instruction: Instruction) -> Shape:
+    for index in range(len(instruction.operands)):
+        element = ArrayShape(operand(instruction, index).element_type, ())
+        if len(instruction.attributes["to_apply"].parameters) == 2:
+            signature(instruction, instruction.attributes["to_apply"], [element, element])
+    return _infer_same(instruction)
+
+
+def _resized(instruction: Instruction, fits: Callable[[int, int], bool], says: str) -> Shape:
+    """The stated shape, in which one dimension of each operand may have grown or shrunk by the size of a group."""
+    shape, sources = stated(instruction), operands(instruction)
+    results = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    require(len(results) == len(sources), f"{instruction.opcode} of {len(sources)} operands cannot yield {shape}")
+    dimensions = instruction.attributes["dimensions"]
+    require(len(dimensions) == 1, f"{instruction.opcode} takes one dimension, not {list(dimensions)}")
+    for source, result in zip(sources, results, strict=True):
+        if not isinstance(result, ArrayShape) or result.rank != source.rank:
+            raise ShapeError(f"{instruction.opcode} keeps the rank: {source} cannot become {result}")
+        along = dimension(dimensions[0], source.rank, "dimensions")
+        require(fits(source.dims[along], result.dims[along]), f"dimension {along} of {source} {says} in {result}")
+        rest = result.with_dims((*result.dims[:along], source.dims[along], *result.dims[along + 1 :]))
+        require(agree(rest, source), f"{instruction.opcode} changes only dimension {along}: {source} to {result}")
+    return shape
+
+
+def _infer_gather(instruction: Instruction) -> Shape:
+    return _resized(
+        instruction, lambda before, after: after % before == 0 if before else not after, "does not multiply"
+    )
+
+
+def _infer_reduce_scatter(instruction: Instruction) -> Shape:
+    _infer_reduce(instruction)
+    return _resized(instruction, lambda before, after: before % after == 0 if after else not before, "does not divide")
+
+
+def _started(infer: Callable[[Instruction], Shape]) -> Callable[[Instruction], Shape]:
+    """The rule of a -start whose value holds operands and results: what it states, with the results checked."""
+
+    def rule(instruction: Instruction) -> Shape:
+        shape = stated(instruction)
+        if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
+            raise ShapeError(f"{instruction.opcode} yields (operands, results, ...), not {shape}")
+        given = tuple_or_single([o.shape for o in instruction.operands])
+        require(agree(shape.elements[0], given), f"{instruction.opcode} carries {shape.elements[0]}, given {given}")
+        result = Instruction(instruction.opcode, shape.elements[1], instruction.operands, instruction.attributes)
+        inferred = infer(result)
+        for source in instruction.operands:
+            source.users.pop(result, None)
+        require(agree(shape.elements[1], inferred), f"{instruction.opcode} yields {inferred}, not {shape.elements[1]}")
+        return shape
+
+    return rule
+
+
+def _start(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
+    shape = instruction.shape
+    assert isinstance(shape, TupleShape)
+    moved = values[0] if len(values) == 1 else tuple(values)
+    result = _moved(instruction, moved)
+    return (moved, result, *(np.zeros((), np.uint32) for _ in shape.elements[2:]))
+
+
+def _infer_done(instruction: Instruction) -> Shape:
+    shape = instruction.operands[0].shape
+    if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
+        raise ShapeError(f"{instruction.opcode} takes (operands, results, ...), not {shape}")
+    return shape.elements[1]
+
+
+def _done(_: Instruction, values: Sequence[Any], __: Evaluator) -> Value:
+    result: Value = values[0][1]
+    return result
+
+
+def _infer_first(instruction: Instruction) -> Shape:
+    return instruction.operands[0].shape
+
+
+def _infer_permute(instruction: Instruction) -> Shape:
+    sources = [instruction.operands[1].shape] if len(instruction.operands) == 4 else None
+    return sources[0] if sources else _infer_same(instruction)
+
+
+def _moved(instruction: Instruction, value: Value) -> Value:
+    """What arrives when one device permutes with itself."""
+    pairs = instruction.attributes.get("source_target_pairs")
+    if pairs is None or (0, 0) in pairs:
+        return value
+    return tuple(np.zeros_like(v) for v in value) if isinstance(value, tuple) else np.zeros_like(value)
+
+
+def _permute(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
+    if len(values) == 4:
+        # The form that moves a slice: its start in the source and in the target are operands 2 and 3.
+        return values[1]
+    return _moved(instruction, values[0] if len(values) == 1 else tuple(values))
+
+
+def _infer_ragged(instruction: Instruction) -> Shape:
+    source, target = operand(instruction, 0), operand(instruction, 1)
+    fits = source.element_type is target.element_type and source.dims[1:] == target.dims[1:]
+    require(fits, f"rows of {source} cannot go into {target}")
+    for index in range(2, 6):
+        shape = operand(instruction, index)
+        require(shape.element_type.is_integer, f"operand {index} of ragged-all-to-all must be integers, not {shape}")
+    return target
+
+
+def _ragged(_: Instruction, values: Sequence[Array], __: Evaluator) -> Value:
+    source, target, starts, sizes, offsets, _received = values
+    result = np.array(target)
+    for start, size, offset in zip(starts.ravel(), sizes.ravel(), offsets.ravel(), strict=True):
+        result[int(offset) : int(offset) + int(size)] = source[int(start) : int(start) + int(size)]
+    return result
+
+
+def _infer_number(_: Instruction) -> Shape:
+    return ArrayShape(U32, ())
+
+
+def _zero(_: Instruction, __: Sequence[Value], ___: Evaluator) -> Value:
+    return np.zeros((), np.uint32)
+
+
+_GATHER = (*_CHANNEL, "constrain_layout", "use_global_device_ids")
+_PERMUTE = ("channel_id", "slice_sizes")
+
+OPS: dict[str, Op] = {
+    op.opcode: op
+    for op in (
+        Op(
+            "all-gather",
+            (1, None),
+            _infer_gather,
+            _same,
+            "Concatenate what the devices of a group have.",
+            required=("dimensions",),
+            optional=_GATHER,
+        ),
+        Op(
+            "all-gather-start",
+            (1, None),
+            _started(_infer_gather),
+            _start,
+            "Begin an all-gather.",
+            required=("dimensions",),
+            optional=_GATHER,
+        ),
+        Op("all-gather-done", (1, 1), _infer_done, _done, "Wait for an all-gather."),
+        Op(
+            "all-reduce",
+            (0, None),
+            _infer_reduce,
+            _same,
+            "Combine what the devices of a group have.",
+            required=("to_apply",),
+            optional=_REDUCTION,
+        ),
+        Op(
+            "all-reduce-start",
+            (0, None),
+            _infer_reduce,
+            _same,
+            "Begin an all-reduce.",
+            required=("to_apply",),
+            optional=_REDUCTION,
+        ),
+        Op("all-reduce-done", (1, 1), _infer_first, _same, "Wait for an all-reduce."),
+        Op(
+            "reduce-scatter",
+            (1, None),
+            _infer_reduce_scatter,
+            _same,
+            "Combine, and keep a part on each device.",
+            required=("to_apply", "dimensions"),
+            optional=_REDUCTION,
+        ),
+        Op(
+            "all-to-all",
+            (1, None),
+            _infer_same,
+            _same,
+            "Each device sends a part to each other.",
+            optional=(*_CHANNEL, "dimensions", "constrain_layout"),
+        ),
+        Op(
+            "ragged-all-to-all",
+            (6, 6),
+            _infer_ragged,
+            _ragged,
+            "Each device sends some rows to each other.",
+            optional=(*_CHANNEL, "dimensions"),
+        ),
+        Op(
+            "collective-broadcast",
+            (1, None),
+            _infer_same,
+            _same,
+            "One device of a group sends to all.",
+            optional=(*_CHANNEL, "has_dynamic_root"),
+        ),
+        Op(
+            "collective-permute",
+            (1, None),
+            _infer_permute,
+            _permute,
+            "Send along pairs of devices.",
+            required=("source_target_pairs",),
+            optional=_PERMUTE,
+        ),
+        Op(
+            "collective-permute-start",
+            (1, None),
+            _started(_infer_permute),
+            _start,
+            "Begin a collective-permute.",
+            required=("source_target_pairs",),
+            optional=_PERMUTE,
+        ),
+        Op("collective-permute-done", (1, 1), _infer_done, _done, "Wait for a collective-permute."),
+        Op("partition-id", (0, 0), _infer_number, _zero, "The number of this partition."),
+        Op("replica-id", (0, 0), _infer_number, _zero, "The number of this replica."),
+    )
+}

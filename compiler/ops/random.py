@@ -1,0 +1,194 @@
+"""Random numbers.
+
+`rng-bit-generator` is bit exact: ThreeFry 2x32 with 20 rounds and Philox 4x32 with 10 (Salmon et al., "Parallel random
+numbers: as easy as 1, 2, 3", SC 2011), counting and laying out as XLA does; `rng_default` is Philox.  The values of
+`rng` are left open by the language; here they depend on the instruction's name and shape alone, so that runs repeat.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from compiler.ir.module import Instruction
+from compiler.ir.numbers import Array, narrow
+from compiler.ir.opdef import Evaluator, Op, Value
+from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape_rules import operand, require, stated, stated_array
+from compiler.ir.types import U64, ElementType, Kind
+
+_MASK = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+_THREE_FRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = np.uint32(0x1BD11BDA)
+_PHILOX_FACTORS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+_PHILOX_STEPS = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
+
+
+def _low_high(value: Array) -> tuple[Array, Array]:
+    wide = np.asarray(value, np.uint64)
+    return (wide & _MASK).astype(np.uint32), (wide >> _HALF).astype(np.uint32)
+
+
+def _joined(low: Array, high: Array) -> Array:
+    return np.asarray(low.astype(np.uint64) | (high.astype(np.uint64) << _HALF))
+
+
+def _three_fry(counter: tuple[Array, Array], key: tuple[Array, Array]) -> tuple[Array, Array]:
+    keys = (*key, key[0] ^ key[1] ^ _PARITY)
+    x, y = counter[0] + keys[0], counter[1] + keys[1]
+    for block in range(5):
+        for rotation in _THREE_FRY_ROTATIONS[block % 2]:
+            x = x + y
+            y = ((y << np.uint32(rotation)) | (y >> np.uint32(32 - rotation))) ^ x
+        x, y = x + keys[(block + 1) % 3], y + keys[(block + 2) % 3] + np.uint32(block + 1)
+    return x, y
+
+
+def _philox(counter: Sequence[Array], key: tuple[Array, Array]) -> list[Array]:
+    state = list(counter)
+    left, right = key
+    for _ in range(10):
+        low0, high0 = _low_high(state[0].astype(np.uint64) * _PHILOX_FACTORS[0])
+        low1, high1 = _low_high(state[2].astype(np.uint64) * _PHILOX_FACTORS[1])
+        state = [high1 ^ state[1] ^ left, low1, high0 ^ state[3] ^ right, low0]
+        left, right = left + _PHILOX_STEPS[0], right + _PHILOX_STEPS[1]
+    return state
+
+
+def _three_fry_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Array, Array]:
+    """Bits as unsigned integers of 32 or 64 bits, and the state after them."""
+    key, start = _low_high(state[0]), state[1]
+    if bits == 64:
+        count = math.prod(dims)
+        x, y = _three_fry(_low_high(start + np.arange(count, dtype=np.uint64)), key)
+        return _joined(x, y).reshape(dims), np.array([state[0], start + np.uint64(count)])
+    # The two words of each count lie next to each other along one dimension: the first even one, else the longest.
+    even = [d for d, n in enumerate(dims) if n % 2 == 0]
+    along = even[0] if even else int(np.argmax(dims)) if dims else 0
+    half = tuple(-(-n // 2) if d == along else n for d, n in enumerate(dims)) or (1,)
+    count = math.prod(half)
+    words = _three_fry(_low_high(start + np.arange(count, dtype=np.uint64)), key)
+    after = np.array([state[0], start + np.uint64(count)])
+    if not dims:
+        return words[0].reshape(()), after
+    paired = np.stack([word.reshape(half) for word in words], axis=along + 1)
+    merged = paired.reshape([2 * n if d == along else n for d, n in enumerate(half)])
+    return merged[tuple(slice(0, n) for n in dims)], after
+
+
+def _philox_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Array, Array]:
+    key, low, high = _low_high(state[0]), state[1], state[2]
+    count = math.prod(dims)
+    blocks = -(-count * (2 if bits == 64 else 1) // 4)
+    lows = low + np.arange(blocks, dtype=np.uint64)
+    highs = high + (lows < low).astype(np.uint64)
+    words = _philox([*_low_high(lows), *_low_high(highs)], key)
+    if bits == 64:
+        drawn = np.stack([_joined(words[0], words[1]), _joined(words[2], words[3])], axis=-1)
+    else:
+        drawn = np.stack(words, axis=-1)
+    after = low + np.uint64(blocks)
+    carried = high + (after < low).astype(np.uint64)
+    return drawn.reshape(-1)[:count].reshape(dims), np.array([state[0], after, carried])
+
+
+_GENERATORS = {
+    "rng_three_fry": (_three_fry_bits, (2,)),
+    "rng_philox": (_philox_bits, (3,)),
+    "rng_default": (_philox_bits, (2, 3)),
+}
+
+
+def _infer_bit_generator(instruction: Instruction) -> Shape:
+    state = operand(instruction, 0)
+    algorithm = instruction.attributes["algorithm"]
+    require(algorithm in _GENERATORS, f"algorithm={algorithm} is none of {', '.join(_GENERATORS)}")
+    sizes = _GENERATORS[algorithm][1]
+    fits = state.element_type is U64 and state.rank == 1 and state.dims[0] in sizes
+    require(fits, f"the state of {algorithm} must be u64[{sizes[0]}], not {state}")
+    shape = stated(instruction)
+    bits = shape.elements[1] if isinstance(shape, TupleShape) and len(shape.elements) == 2 else None
+    require(isinstance(bits, ArrayShape), f"rng-bit-generator yields (state, bits), not {shape}")
+    return TupleShape((ArrayShape(U64, state.dims), bits)) if bits is not None else shape
+
+
+def _bit_generator(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
+    shape = instruction.shape
+    assert isinstance(shape, TupleShape)
+    wanted = shape.elements[1]
+    assert isinstance(wanted, ArrayShape)
+    state, bits = values[0], wanted.element_type.bits
+    padded = np.concatenate([state, np.zeros(1, np.uint64)]) if state.size < 3 else state
+    generate, sizes = _GENERATORS[instruction.attributes["algorithm"]]
+    drawn, after = generate(padded if 3 in sizes else state, wanted.dims, bits)
+    return (after[: state.size], _as_type(drawn, wanted.element_type))
+
+
+def _as_type(drawn: Array, element_type: ElementType) -> Array:
+    if element_type.bits < 8:
+        return narrow(drawn.astype(np.uint8), element_type)
+    return (
+        np.ascontiguousarray(drawn.astype(f"u{element_type.size_bytes}")).view(element_type.dtype).reshape(drawn.shape)
+    )
+
+
+_DISTRIBUTIONS = ("rng_uniform", "rng_normal")
+
+
+def _infer_rng(instruction: Instruction) -> Shape:
+    distribution = instruction.attributes["distribution"]
+    require(distribution in _DISTRIBUTIONS, f"distribution={distribution} is none of {', '.join(_DISTRIBUTIONS)}")
+    for index in range(len(instruction.operands)):
+        shape = operand(instruction, index)
+        require(not shape.dims, f"operand {index} of rng must be a scalar, not {shape}")
+    return stated_array(instruction)
+
+
+def _rng(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    shape = instruction.array
+    generator = np.random.Generator(np.random.Philox(zlib.crc32(f"{instruction.name} {shape.dims}".encode())))
+    first, second = (value.astype(np.float64) for value in values)
+    if instruction.attributes["distribution"] == "rng_normal":
+        return narrow(generator.normal(first, second, shape.dims), shape.element_type)
+    drawn = generator.random(shape.dims)
+    if shape.element_type.kind is Kind.PRED:
+        return drawn < 0.5
+    if shape.element_type.is_integer:
+        return np.floor(first + drawn * (second - first)).astype(shape.element_type.dtype)
+    return narrow(first + drawn * (second - first), shape.element_type)
+
+
+def _infer_update_state(instruction: Instruction) -> Shape:
+    shape = stated_array(instruction)
+    require(shape.element_type is U64 and shape.dims == (2,), f"the state is u64[2], not {shape}")
+    return shape
+
+
+OPS: dict[str, Op] = {
+    op.opcode: op
+    for op in (
+        Op(
+            "rng-bit-generator",
+            (1, 1),
+            _infer_bit_generator,
+            _bit_generator,
+            "Random bits and the state after them.",
+            required=("algorithm",),
+        ),
+        Op("rng", (0, None), _infer_rng, _rng, "Random numbers of a distribution.", required=("distribution",)),
+        Op(
+            "rng-get-and-update-state",
+            (0, 0),
+            _infer_update_state,
+            None,
+            "The state of the process's generator, which then moves on.",
+            required=("delta",),
+            side_effect=True,
+        ),
+    )
+}
