@@ -73,7 +73,7 @@ def summarise(exported: Mapping[str, Any]) -> Summary:
     baseline, candidate = run["options"]["timed"]
     programs = tuple(_program(case, baseline, candidate, run["seed"]) for case in exported["cases"])
     found = Counter(verdict["verdict"] for program in programs for verdict in program.verdicts.values())
-    ratios = [program.speedup.estimate for program in programs if program.speedup]
+    ratios = [program.speedup for program in programs if program.speedup]
     return Summary(
         run=run,
         engines=_engines(run, programs),

@@ -22,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 _NORMAL_MAD = 1.4826022185056018  # of a normal distribution, standard deviation over median absolute deviation
+_NORMAL_TAIL = 1.959963984540054  # standard deviations to either end of a 95% interval
 RELEVANCE = 0.01  # a difference below one per cent is called none
 
 
@@ -83,11 +84,17 @@ def geometric_mean(values: Sequence[float]) -> float:
     return float(np.exp(np.mean(np.log(_array(values)))))
 
 
-def geometric_mean_ratio(values: Sequence[float], *, seed: int = 0) -> Ratio:
-    """The geometric mean with its interval by bootstrap over the values: how it depends on the choice of programs."""
-    logs = np.log(_array(values))
+def geometric_mean_ratio(ratios: Sequence[Ratio], *, seed: int = 0) -> Ratio:
+    """The geometric mean with its interval, by bootstrap over the programs and over what is known of each.
+
+    A drawn program contributes a value from its own interval (taken as that of a lognormal), so that few programs, or
+    one, do not look more certain than their samples.
+    """
+    logs = np.log(_array([ratio.estimate for ratio in ratios]))
+    spread = np.log([[ratio.low, ratio.high] for ratio in ratios]) @ [-1, 1] / (2 * _NORMAL_TAIL)
     rng = np.random.default_rng(seed)
-    means = np.mean(logs[rng.integers(logs.size, size=(RESAMPLES, logs.size))], axis=1)
+    drawn = rng.integers(logs.size, size=(RESAMPLES, logs.size))
+    means = np.mean(rng.normal(logs[drawn], spread[drawn]), axis=1)
     low, high = np.exp(np.quantile(means, _tails()))
     return Ratio(math.exp(float(np.mean(logs))), float(low), float(high))
 

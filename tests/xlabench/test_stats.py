@@ -14,7 +14,13 @@ def test_mad_estimates_the_standard_deviation_and_ignores_outliers():
 
 def test_geometric_mean_counts_slowdowns_as_they_are():
     assert stats.geometric_mean([4.0, 0.25]) == pytest.approx(1)
-    assert stats.geometric_mean_ratio([2.0, 2.0]).low == pytest.approx(2)
+    even = stats.geometric_mean_ratio([stats.Ratio(4, 4, 4), stats.Ratio(0.25, 0.25, 0.25)])
+    assert (even.estimate, even.verdict) == (pytest.approx(1), "unclear")
+
+
+def test_the_mean_of_one_program_is_as_uncertain_as_the_program():
+    mean = stats.geometric_mean_ratio([stats.Ratio(2, 1, 4)])
+    assert (mean.low, mean.high) == (pytest.approx(1, rel=0.1), pytest.approx(4, rel=0.1))
 
 
 def test_a_clear_speedup_is_called_faster_and_its_inverse_slower():

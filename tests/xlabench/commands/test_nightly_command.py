@@ -59,6 +59,18 @@ def test_an_unsupported_program_ends_with_125_and_names_the_opcode(suite, tmp_pa
     assert "frobnicate" in said["failures"][0]["message"]
 
 
+def test_a_wrong_result_leaves_a_bundle_that_shows_it_and_ends_with_1(suite, tmp_path):
+    (suite / "sum.hlo").write_text(SUM.replace("add(x, product)", "tanh(product)"))
+    parameters = [{"name": n, "shape": [64], "dtype": "f32", "gen": {"kind": "normal"}} for n in "xy"]
+    (suite / "sum.json").write_text(json.dumps({"seed": 0, "params": parameters, "rtol": 0, "atol": 0}))
+    out = tmp_path / "out"
+    result = nightly("--suite", suite, "--out", out, "--engines", "cpu", "--processes", 0, "--json")
+    assert result.exit_code == 1, result.output
+    (case,) = json.loads((out / "results.json").read_text())["cases"]
+    assert [(bundle["path"], bundle["verified"]) for bundle in case["bundles"]] == [("bundles/run-1/sum.cpu", True)]
+    assert CliRunner().invoke(cli, ["replay", str(out / "bundles/run-1/sum.cpu")]).exit_code == 1
+
+
 def test_the_report_is_made_again_from_the_records(suite, tmp_path):
     out = tmp_path / "out"
     nightly("--suite", suite, "--out", out, "--engines", "reference", "--processes", 0)
