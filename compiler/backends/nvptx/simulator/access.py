@@ -44,6 +44,9 @@ def load(
         index, is_complete = batch.arena.resolve(addresses, size, writes=False)
         if not is_complete:
             _check_initialised(batch.arena, index, dtype, count, space)
+        if batch.global_races is not None and space == "global":
+            observe = batch.global_races.peek if is_strong else batch.global_races.read
+            observe(_byte_offsets(batch, index, size), size, batch.active)
         return batch.arena.load(index, dtype, count)
     memory, index = _resolve(batch, space, addresses, size)
     _check_initialised(memory, index, dtype, count, space)
@@ -63,6 +66,12 @@ def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_s
     size = values.dtype.itemsize * values.shape[1]
     if space in ARENA_SPACES:
         index, _ = batch.arena.resolve(addresses, size, writes=True)
+        if batch.global_races is not None:
+            offsets = _byte_offsets(batch, index, size)
+            if is_strong:
+                batch.global_races.update(offsets, size, batch.active)
+            else:
+                batch.global_races.write(offsets, values, batch.active)
         if addresses.size == 1:
             values = values[-1:]
         batch.arena.store(index, values)
@@ -87,13 +96,21 @@ def locate(batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any])
     if space in ARENA_SPACES:
         index, _ = batch.arena.resolve(addresses, size, writes=True)
         _check_initialised(batch.arena, index, dtype, 1, space)
-        places = np.arange(index.start, index.stop) if isinstance(index, slice) else index
-        return batch.arena, np.broadcast_to(places, (batch.active_count,))
+        offsets = _byte_offsets(batch, index, size)
+        if batch.global_races is not None:
+            batch.global_races.update(offsets, size, batch.active)
+        return batch.arena, offsets // size
     memory, lane_index = _resolve(batch, space, addresses, size)
     _check_initialised(memory, lane_index, dtype, 1, space)
     if batch.races is not None and space == "shared":
         batch.races.update(lane_index * size, size, batch.active)
     return memory, lane_index
+
+
+def _byte_offsets(batch: Batch, index: Index, size: int) -> Lanes:
+    """Where in global memory each active lane's access begins."""
+    places = np.arange(index.start, index.stop) if isinstance(index, slice) else index
+    return np.broadcast_to(places * size, (batch.active_count,))
 
 
 def by_window(batch: Batch, space: str, addresses: Addresses, serve: Callable[[str, Addresses, Lanes], Array]) -> Array:

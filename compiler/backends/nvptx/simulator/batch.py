@@ -105,6 +105,7 @@ class Batch:
         self.warp_of_lane: Lanes = self.block_of_lane * warps + thread // 32
         self.is_alive: NDArray[np.bool_] = np.ones(geometry.lanes, np.bool_)
         self.races: RaceDetector | None = None
+        self.global_races: RaceDetector | None = None
         self.pc = 0
         self.steps = 0
         self.pending: list[PendingCopy] = []
@@ -114,8 +115,14 @@ class Batch:
 
     def watch_races(self, granule: int) -> None:
         """Check accesses of shared memory from now on; `granule` divides every one of them."""
+        geometry = self.geometry
         size = self.shared.data.size
-        self.races = RaceDetector(size, granule, self.block_of_lane, self.warp_of_lane)
+        self.races = RaceDetector("shared", size, granule, geometry.threads, geometry.blocks)
+
+    def watch_global_races(self, detector: RaceDetector) -> None:
+        """Check accesses of global memory with the detector of the launch."""
+        self.global_races = detector
+        detector.first_thread = self.geometry.first_block * self.geometry.threads
 
     @property
     def active(self) -> Lanes:
@@ -208,7 +215,7 @@ class Batch:
                 released = waiting.lanes[goes]
                 if waiting.pc >= 0:
                     self.put(waiting.pc + 1, released)
-                if self.races is not None and released.size:
+                if released.size:
                     self.races_pass(released)
                 waiting.lanes = waiting.lanes[~goes]
             self._waiting = [w for w in self._waiting if w.lanes.size]
@@ -216,9 +223,10 @@ class Batch:
             self._deadlock()
 
     def races_pass(self, lanes: Lanes) -> None:
-        """Tell the race detector that the blocks of these lanes passed a barrier."""
-        if self.races is not None:
-            self.races.pass_block_barrier(lanes)
+        """Tell the race detectors that the blocks of these lanes passed a barrier."""
+        for detector in (self.races, self.global_races):
+            if detector is not None:
+                detector.pass_block_barrier(lanes)
 
     def _check_alignment(self, here: Sequence[Waiting]) -> None:
         """The lanes of one warp must be at the same aligned barrier instruction."""

@@ -59,7 +59,7 @@ class Program:
     slots: Slots
     variables: Mapping[str, Variable]
     granule: int
-    """The smallest element that the kernel moves to or from shared memory; what races are tracked by."""
+    """The smallest element that the kernel moves to or from shared or global memory; what races are tracked by."""
 
 
 def decode(module: PtxModule, kernel: Function) -> Program:
@@ -75,7 +75,7 @@ def _granule(instructions: tuple[Instruction, ...]) -> int:
     sizes = [
         max(1, TYPE_BITS.get(i.modifiers[-1], 32) // 8)
         for i in instructions
-        if i.opcode in ("ld", "st", "atom", "red") and not {"global", "const", "param", "local"} & set(i.modifiers)
+        if i.opcode in ("ld", "st", "atom", "red") and not {"const", "param", "local"} & set(i.modifiers)
     ]
     return min([4, *sizes])
 

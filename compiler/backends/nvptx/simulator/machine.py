@@ -24,6 +24,7 @@ from compiler.backends.nvptx.simulator.image import Image, encode_arguments
 from compiler.backends.nvptx.simulator.layout import Layout, lay_out
 from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE, Arena
 from compiler.backends.nvptx.simulator.parser import most_threads, required_threads
+from compiler.backends.nvptx.simulator.races import RaceDetector
 from compiler.backends.nvptx.simulator.special import special_value
 from compiler.backends.nvptx.simulator.syntax import Function, PtxModule
 from compiler.diagnostics import InputError
@@ -53,6 +54,9 @@ class LaunchOptions:
     """How a launch is run."""
 
     check_races: bool = True
+    """Report data races in shared memory."""
+    check_global_races: bool = False
+    """Report data races in global memory; takes nine times the memory of the allocations, and time."""
     step_limit: int = DEFAULT_STEP_LIMIT
     """The most instructions that one batch may issue before it counts as an endless loop."""
     lanes_per_batch: int = DEFAULT_LANES_PER_BATCH
@@ -193,6 +197,10 @@ class _Launch:
         self.block = block
         self.options = options
         self.counts = [0] * len(program.actions)
+        self.global_races: RaceDetector | None = None
+        if options.check_global_races:
+            size, granule = arena.data.size, program.granule
+            self.global_races = RaceDetector("global", size, granule, math.prod(block), math.prod(grid))
 
     def run(self, parameters: bytes, parameter_address: int) -> LaunchStatistics:
         begin = time.perf_counter()
@@ -227,6 +235,8 @@ class _Launch:
             batch.registers[slot] = special_value(name, batch, layout)
         if self.options.check_races and layout.shared_bytes:
             batch.watch_races(self.program.granule)
+        if self.global_races is not None:
+            batch.watch_global_races(self.global_races)
         batch.put(0, batch.all_lanes)
         try:
             self._execute(batch, self.program.actions)

@@ -252,8 +252,9 @@ def decode_warp_barrier(operands: Operands) -> Action:
 
     def act(batch: Batch) -> None:
         _check_mask(batch, batch.read_full(mask))
-        if batch.races is not None:
-            batch.races.pass_warp_barrier(batch.active)
+        for detector in (batch.races, batch.global_races):
+            if detector is not None:
+                detector.pass_warp_barrier(batch.active)
 
     return act
 

@@ -274,7 +274,7 @@ def test_integer_to_float_rounds_once(run_instruction, round_exactly, source, ta
     ],
 )  # fmt: skip
 def test_other_conversions(run_instruction, text, source, value, expected) -> None:
-    target = text.split()[0].split(".")[-2 if "x2" not in text else -2].strip(";")
+    target = text.split()[0].split(".")[-2].strip(";")
     wide = {"s64": "b64", "u64": "b64", "u8": "b16", "s8": "b16", "s16": "b16", "u16": "b16", "bf16": "b16"}
     out = wide.get(target, "b32")
     (result,) = run_instruction(text, [source], [out], [np.array([value])])

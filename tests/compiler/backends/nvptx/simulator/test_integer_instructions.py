@@ -15,9 +15,9 @@ def quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def binary(text, bits, truth, is_signed=False, out_bits=None):
+def binary(text, bits, truth, sign="u", out_bits=None):
     type_ = f"b{bits}"
-    return text, (type_, type_), f"b{out_bits or bits}", truth, is_signed
+    return text, (type_, type_), f"b{out_bits or bits}", truth, sign
 
 
 def clamp(value, low, high):
@@ -29,44 +29,48 @@ CASES = [
     *(binary(f"sub.s{b} %x, %a, %b;", b, lambda a, b: a - b) for b in (16, 32, 64)),
     *(binary(f"mul.lo.s{b} %x, %a, %b;", b, lambda a, b: a * b) for b in (16, 32, 64)),
     *(binary(f"mul.hi.u{b} %x, %a, %b;", b, lambda a, c, b=b: a * c >> b) for b in (16, 32, 64)),
-    *(binary(f"mul.hi.s{b} %x, %a, %b;", b, lambda a, c, b=b: a * c >> b, True) for b in (16, 32, 64)),
-    *(binary(f"mul.wide.u{b} %x, %a, %b;", b, lambda a, b: a * b, False, 2 * b) for b in (16, 32)),
-    *(binary(f"mul.wide.s{b} %x, %a, %b;", b, lambda a, b: a * b, True, 2 * b) for b in (16, 32)),
+    *(binary(f"mul.hi.s{b} %x, %a, %b;", b, lambda a, c, b=b: a * c >> b, "s") for b in (16, 32, 64)),
+    *(binary(f"mul.wide.u{b} %x, %a, %b;", b, lambda a, b: a * b, "u", 2 * b) for b in (16, 32)),
+    *(binary(f"mul.wide.s{b} %x, %a, %b;", b, lambda a, b: a * b, "s", 2 * b) for b in (16, 32)),
     binary("mad.lo.s32 %x, %a, %b, %a;", 32, lambda a, b: a * b + a),
-    binary("mad.hi.s32 %x, %a, %b, %a;", 32, lambda a, b: (a * b >> 32) + a, True),
+    binary("mad.hi.s32 %x, %a, %b, %a;", 32, lambda a, b: (a * b >> 32) + a, "s"),
     *(binary(f"div.u{b} %x, %a, %b;", b, lambda a, c, b=b: a // c if c else -1) for b in (16, 32, 64)),
-    *(binary(f"div.s{b} %x, %a, %b;", b, lambda a, c: quotient(a, c) if c else -1, True) for b in (16, 32, 64)),
+    *(binary(f"div.s{b} %x, %a, %b;", b, lambda a, c: quotient(a, c) if c else -1, "s") for b in (16, 32, 64)),
     *(binary(f"rem.u{b} %x, %a, %b;", b, lambda a, c: a % c if c else a) for b in (16, 32, 64)),
     *(
-        binary(f"rem.s{b} %x, %a, %b;", b, lambda a, c: a - c * quotient(a, c) if c else a, True)
+        binary(f"rem.s{b} %x, %a, %b;", b, lambda a, c: a - c * quotient(a, c) if c else a, "s")
         for b in (16, 32, 64)
     ),
-    *(binary(f"min.s{b} %x, %a, %b;", b, min, True) for b in (16, 32, 64)),
+    *(binary(f"min.s{b} %x, %a, %b;", b, min, "s") for b in (16, 32, 64)),
     *(binary(f"max.u{b} %x, %a, %b;", b, max) for b in (16, 32, 64)),
-    binary("add.sat.s32 %x, %a, %b;", 32, lambda a, b: clamp(a + b, -(2**31), 2**31 - 1), True),
-    binary("sub.sat.s32 %x, %a, %b;", 32, lambda a, b: clamp(a - b, -(2**31), 2**31 - 1), True),
-    *(binary(f"{op}.b{b} %x, %a, %b;", b, f) for b in (16, 32, 64) for op, f in (("and", int.__and__), ("xor", int.__xor__), ("or", int.__or__))),
-    *(binary(f"neg.s{b} %x, %a;", b, lambda a, _: -a, True) for b in (16, 32, 64)),
-    *(binary(f"abs.s{b} %x, %a;", b, lambda a, _: abs(a), True) for b in (16, 32, 64)),
+    binary("add.sat.s32 %x, %a, %b;", 32, lambda a, b: clamp(a + b, -(2**31), 2**31 - 1), "s"),
+    binary("sub.sat.s32 %x, %a, %b;", 32, lambda a, b: clamp(a - b, -(2**31), 2**31 - 1), "s"),
+    *(
+        binary(f"{op}.b{b} %x, %a, %b;", b, f)
+        for b in (16, 32, 64)
+        for op, f in (("and", int.__and__), ("xor", int.__xor__), ("or", int.__or__))
+    ),
+    *(binary(f"neg.s{b} %x, %a;", b, lambda a, _: -a, "s") for b in (16, 32, 64)),
+    *(binary(f"abs.s{b} %x, %a;", b, lambda a, _: abs(a), "s") for b in (16, 32, 64)),
     *(binary(f"not.b{b} %x, %a;", b, lambda a, _: ~a) for b in (16, 32, 64)),
     *(binary(f"cnot.b{b} %x, %a;", b, lambda a, _: a == 0) for b in (16, 32, 64)),
     *(binary(f"brev.b{b} %x, %a;", b, lambda a, _, b=b: int(f"{a:0{b}b}"[::-1], 2)) for b in (32, 64)),
-    *(binary(f"popc.b{b} %x, %a;", b, lambda a, _: a.bit_count(), False, 32) for b in (32, 64)),
-    *(binary(f"clz.b{b} %x, %a;", b, lambda a, _, b=b: b - a.bit_length(), False, 32) for b in (32, 64)),
-    *(binary(f"bfind.u{b} %x, %a;", b, lambda a, _: a.bit_length() - 1, False, 32) for b in (32, 64)),
+    *(binary(f"popc.b{b} %x, %a;", b, lambda a, _: a.bit_count(), "u", 32) for b in (32, 64)),
+    *(binary(f"clz.b{b} %x, %a;", b, lambda a, _, b=b: b - a.bit_length(), "u", 32) for b in (32, 64)),
+    *(binary(f"bfind.u{b} %x, %a;", b, lambda a, _: a.bit_length() - 1, "u", 32) for b in (32, 64)),
     *(
-        binary(f"bfind.s{b} %x, %a;", b, lambda a, _: (~a if a < 0 else a).bit_length() - 1, True, 32)
+        binary(f"bfind.s{b} %x, %a;", b, lambda a, _: (~a if a < 0 else a).bit_length() - 1, "s", 32)
         for b in (32, 64)
     ),
     binary("bfind.shiftamt.u32 %x, %a;", 32, lambda a, _: 32 - a.bit_length() if a else -1),
-    binary("sad.s32 %x, %a, %b, %b;", 32, lambda a, b: abs(a - b) + b, True),
+    binary("sad.s32 %x, %a, %b, %b;", 32, lambda a, b: abs(a - b) + b, "s"),
     binary("sad.u32 %x, %a, %b, %a;", 32, lambda a, b: abs(a - b) + a),
     binary("mul24.lo.u32 %x, %a, %b;", 32, lambda a, b: (a & 0xFFFFFF) * (b & 0xFFFFFF)),
     binary("mul24.hi.s32 %x, %a, %b;", 32, lambda a, b: signed(a, 24) * signed(b, 24) >> 16),
     binary("lop3.b32 %x, %a, %b, %a, 0xE8;", 32, lambda a, b: (a & b) | (a & a) | (b & a)),
     binary("lop3.b32 %x, %a, %b, 0xF0F0F0F0, 0x96;", 32, lambda a, b: a ^ b ^ 0xF0F0F0F0),
     *(
-        binary(f"setp.{r}.{t} %p, %a, %b; selp.b32 %x, 1, 0, %p;", 32, f, t == "s32")
+        binary(f"setp.{r}.{t} %p, %a, %b; selp.b32 %x, 1, 0, %p;", 32, f, t[0])
         for r, t, f in (
             ("eq", "s32", int.__eq__), ("ne", "u32", int.__ne__), ("lt", "s32", int.__lt__), ("le", "u32", int.__le__),
             ("gt", "s32", int.__gt__), ("ge", "s32", int.__ge__), ("lo", "u32", int.__lt__), ("hs", "u32", int.__ge__),
@@ -76,9 +80,9 @@ CASES = [
         "setp.lt.s32 %q, %b, 0; setp.gt.and.s32 %p|%r, %a, 0, !%q; selp.b32 %x, 1, 2, %p; @%r add.s32 %x, %x, 4;",
         32,
         lambda a, b: (1 if a > 0 and b >= 0 else 2) + (4 if a <= 0 and b >= 0 else 0),
-        True,
+        "s",
     ),
-    binary("set.lt.u32.s32 %x, %a, %b;", 32, lambda a, b: -(a < b), True),
+    binary("set.lt.u32.s32 %x, %a, %b;", 32, lambda a, b: -(a < b), "s"),
     binary("slct.b32.s32 %x, %a, %b, %b;", 32, lambda a, b: a if signed(b, 32) >= 0 else b),
 ]  # fmt: skip
 
@@ -90,13 +94,13 @@ def values(bits: int) -> list[int]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_instruction_agrees_with_python_integers(run_instruction, case) -> None:
-    text, inputs, output, truth, is_signed = case
+    text, inputs, output, truth, sign = case
     bits = int(inputs[0][1:])
     pairs = list(itertools.product(values(bits), repeat=2))
     operands = [np.array(column, np.uint64) for column in zip(*pairs, strict=True)]
     (result,) = run_instruction(text, inputs, (output,), operands)
     mask = (1 << int(output[1:])) - 1
-    read = (lambda v: signed(v, bits)) if is_signed else int
+    read = (lambda v: signed(v, bits)) if sign == "s" else int
     expected = [int(truth(read(a), read(b))) & mask for a, b in pairs]
     assert result.tolist() == expected
 
@@ -133,11 +137,11 @@ def test_shift_keeps_to_the_width(run_instruction, case) -> None:
     assert result.tolist() == [truth(a, n) for a, n in pairs]
 
 
-def extract(a: int, position: int, length: int, bits: int, is_signed: bool) -> int:
+def extract(a: int, position: int, length: int, bits: int, sign_type: str) -> int:
     """The manual's pseudocode for bfe, bit by bit."""
     position, length, top = position & 0xFF, length & 0xFF, bits - 1
     sign = 0
-    if is_signed and length:
+    if sign_type == "s" and length:
         sign = a >> min(position + length - 1, top) & 1
     result = 0
     for i in range(bits):
@@ -164,7 +168,7 @@ def test_bfe_follows_the_manual(run_instruction, type_) -> None:
     rows = [(a, p, n) for a in values(bits) for p, n in FIELDS]
     operands = [np.array(column, np.uint64) for column in zip(*rows, strict=True)]
     (result,) = run_instruction(f"bfe.{type_} %x, %a, %b, %c;", (type_, "b32", "b32"), (type_,), operands)
-    assert result.tolist() == [extract(*row, bits, type_[0] == "s") for row in rows]
+    assert result.tolist() == [extract(*row, bits, type_[0]) for row in rows]
 
 
 @pytest.mark.parametrize("bits", [32, 64])

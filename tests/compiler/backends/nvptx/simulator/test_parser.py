@@ -45,7 +45,7 @@ def test_variables_hold_arrays_and_addresses() -> None:
 def test_operands_of_every_form() -> None:
     kernel = body("@!%p1 shfl.sync.down.b32 %r1|%p2, %r2, 16, 31, -1;\n ld.global.v2.b32 {%r3, _}, [%r4+-8];")
     shuffle, load = kernel.instructions
-    assert shuffle.guard == Guard("%p1", True)
+    assert shuffle.guard == Guard("%p1", negated=True)
     assert shuffle.operands[0] == Pair(Register("%r1"), Register("%p2"))
     assert load.operands == (Group((Register("%r3"), Sink())), Address(Register("%r4"), -8))
     assert load.name == "ld.global.v2.b32"

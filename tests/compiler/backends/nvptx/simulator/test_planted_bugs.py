@@ -190,6 +190,27 @@ def launch(text: str, blocks: int = 2) -> None:
     machine.launch(module, "k", (blocks, 1, 1), (32, 1, 1), [source, target, 60], options=options)
 
 
+SCATTER = """
+ and.b32 %w, %i, 31;
+ mul.wide.u32 %s, %w, 4;
+ ld.param.u64 %in, [k_in];
+ add.u64 %a, %in, %s;
+"""
+NON_ATOMIC = "ld.global.u32 %v, [%a];\n add.u32 %v, %v, 1;\n st.global.u32 [%a], %v;"
+
+
+@pytest.mark.parametrize(("blocks", "block"), [(1, 64), (2, 32)])
+def test_non_atomic_scatter_is_a_race_in_global_memory(run_kernel, blocks, block) -> None:
+    counts = np.zeros(32, np.uint32)
+    shape = {"grid": (blocks, 1, 1), "block": (block, 1, 1), "check_global_races": True}
+    with pytest.raises(SimulationError, match="global memory") as caught:
+        run_kernel(PROLOGUE + SCATTER + NON_ATOMIC + EPILOGUE, counts, np.zeros(64, np.uint32), 64, **shape)
+    assert caught.value.kind == "race"
+    atomic = PROLOGUE + SCATTER + "red.global.add.u32 [%a], 1;" + EPILOGUE
+    sums, _ = run_kernel(atomic, counts, np.zeros(64, np.uint32), 64, **shape)
+    assert sums.tolist() == [2] * 32
+
+
 def test_races_can_be_left_unchecked(run_kernel) -> None:
     zeros = np.zeros(32, np.uint32)
     _, out = run_kernel(source_of("missing barrier"), np.arange(32, dtype=np.uint32), zeros, 32, check_races=False)
@@ -207,7 +228,7 @@ def test_a_warp_barrier_is_enough_within_a_warp_only(run_kernel) -> None:
     _, out = run_kernel(text, np.arange(32, dtype=np.uint32), np.zeros(32, np.uint32), 32)
     assert out.tolist() == (np.arange(32) ^ 1).tolist()
     across = text.replace("%t, 1;", "%t, 32;")
-    with pytest.raises(SimulationError, match="race"):
+    with pytest.raises(SimulationError, match=r"\[race\]"):
         run_kernel(across, np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32), 64, block=(64, 1, 1))
 
 
