@@ -169,7 +169,7 @@ class Packer:
         # which is written later: going down from the last group, and up along k within each.
         for group in reversed(range(-(-rows // lanes))):
             height = min(lanes, rows - group * lanes)
-            callee = self._transposer(b.module, height, stride, pitch)
+            callee = self.transposer(b.module, height, stride, pitch)
             addresses = (
                 b.gep(type_, source, integer(group * lanes * stride)),
                 b.gep(type_, target, integer(group * lanes)),
@@ -190,7 +190,8 @@ class Packer:
                 b.store(value, b.gep(panels.type, line, step.index))
         return self.staging, panels.staging_pitch
 
-    def _transposer(self, module: Module, rows: int, stride: int, pitch: int) -> str:
+    def transposer(self, module: Module, rows: int, stride: int, pitch: int) -> str:
+        """`void NAME(ptr source, ptr target, i64 steps)`: from rows `stride` apart to vectors `pitch` apart."""
         name = f"{self.name}.transpose.{rows}.{pitch}"
         if not module.has_function(name):
             _transposer(module, name, self.panels, (rows, stride, pitch))
