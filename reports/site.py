@@ -21,6 +21,7 @@ from xlabench.stats import Ratio
 _PAGE = Path(__file__).with_name("page.html")
 _TONES = {"bitwise": "good", "within": "good", "undecided": "warn", "unsupported": "mute", "timeout": "warn"}
 _RATIO_TONES = {"faster": "good", "slower": "bad"}
+_TELLING_ULP = 1000
 _DASH = "&ndash;"
 _NONE = '<span class="v mute">none</span>'
 
@@ -126,7 +127,7 @@ def _verdicts_intro(found: Summary) -> str:
     return (
         f"Each engine against {_engine(found.run['reference'])} on the same inputs, made {made}: "
         f"{escape(counts)}. <i>bitwise</i>: equal to the last bit; <i>within</i>: every element within the tolerance; "
-        "<b>†</b> ran a reduced program."
+        "beside it the largest difference of any element; <b>†</b> ran a reduced program."
     )
 
 
@@ -144,11 +145,13 @@ def _verdict_cell(verdict: Mapping[str, Any] | None) -> str:
 
 
 def _distance(verdict: Mapping[str, Any]) -> str:
-    """How far off the worst element is; in ULP only on hovering, since terms that cancel leave many of them."""
-    if verdict["verdict"] == "bitwise" or verdict["max_abs"] is None:
+    """How far off the worst element is: in ULP, or as an error where terms that cancel make ULP say nothing."""
+    ulp, error = verdict["max_ulp"], verdict["max_abs"]
+    if verdict["verdict"] == "bitwise" or error is None:
         return ""
-    ulp = f"up to {verdict['max_ulp']:,.4g} ULP" if verdict["max_ulp"] is not None else "exact type"
-    return f'<small title="{ulp}">max error {verdict["max_abs"]:.1e}</small>'
+    both = f"{error:.3g} absolute" + (f", {ulp:,.4g} ULP" if ulp is not None else "")
+    shown = f"{ulp:,.0f} ULP" if ulp is not None and ulp < _TELLING_ULP else f"error {error:.1e}"
+    return f'<small title="largest difference: {both}">{shown}</small>'
 
 
 def _failures(found: Summary) -> str:
