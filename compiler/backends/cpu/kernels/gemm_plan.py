@@ -34,6 +34,7 @@ _PARTIAL_BYTES = 1 << 20
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
 _COLLISION = 4096
 _SAFE_ROWS = 8
+_MOST_COLLIDING_ROWS = 16
 # What is read a few times only, or stays near, is not worth packing.
 _FEW_ROW_PANELS = 5
 _FEW_COLUMN_PANELS = 2
@@ -280,8 +281,10 @@ def _reads_lhs_directly(plan: Plan) -> bool:
     if array is None:
         return False
     size = ELEMENT_BYTES[gemm.type]
-    collides = array.row * size % _COLLISION == 0 and plan.rows > _SAFE_ROWS
-    return plan.column_panels <= _FEW_COLUMN_PANELS or (gemm.m * gemm.k * size <= _NEAR_BYTES and not collides)
+    collides = array.row * size % _COLLISION == 0
+    if plan.column_panels <= _FEW_COLUMN_PANELS:
+        return not (collides and plan.rows > _MOST_COLLIDING_ROWS)
+    return gemm.m * gemm.k * size <= _NEAR_BYTES and not (collides and plan.rows > _SAFE_ROWS)
 
 
 def _reads_rhs_directly(plan: Plan) -> bool:
