@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from compiler.backends.nvptx.simulator.atomics import decode_atomic
 from compiler.backends.nvptx.simulator.batch import Action, Batch
+from compiler.backends.nvptx.simulator.carry import decode_carry, has_carry
 from compiler.backends.nvptx.simulator.compute import (
     decode_address_conversion,
     decode_is_space,
@@ -97,7 +98,7 @@ def _decode_instruction(placed: Placed, slots: Slots, flat: FlatProgram) -> Acti
             if chosen is not None:
                 operands.unsupported("a barrier under a predicate; branch around it")
             return decode_barrier(operands)
-    decoder = _DECODERS.get(instruction.opcode, decode_pure)
+    decoder = decode_carry if has_carry(operands) else _DECODERS.get(instruction.opcode, decode_pure)
     action = decoder(operands)
     return action if chosen is None else guarded(action, chosen)
 

@@ -27,6 +27,15 @@ class Operation:
     operands: tuple[str, ...]
 
 
+# Modifiers that some rule below heeds; any other one makes an instruction unknown rather than wrong.
+_MODIFIERS = frozenset(
+    [
+        *(*MODES, "rni", "rzi", "rmi", "rpi", "rna", "ftz", "sat", "approx", "full", "NaN", "relu"),
+        *("lo", "hi", "wide", "l", "r", "wrap", "clamp", "shiftamt"),
+        *("finite", "infinite", "number", "notanumber", "normal", "subnormal"),
+    ]
+)
+
 _Rule = Callable[[Instruction, str], Operation | None]
 
 
@@ -34,6 +43,8 @@ def pure_operation(instruction: Instruction) -> Operation | None:
     """The operation of a pure instruction; None if it is not known as one."""
     rule = _RULES.get(instruction.opcode)
     types = [m for m in instruction.modifiers if m in TYPE_BITS]
+    if not _MODIFIERS.issuperset(m for m in instruction.modifiers if m not in TYPE_BITS):
+        return None
     return rule(instruction, types[-1]) if rule is not None and types else None
 
 

@@ -141,6 +141,15 @@ SNIPPETS = {
            %r = trunc i128 %h to i32""",
         lambda i: i * 2,
     ),
+    "128-bit sum": (
+        """%w = zext i32 %i to i128
+           %m = mul i128 %w, 18446744073709551615
+           %n = add i128 %m, %w
+           %o128 = sub i128 0, %n
+           %h = lshr i128 %o128, 64
+           %r = trunc i128 %h to i32""",
+        lambda i: -i.astype(np.int64),
+    ),
     "unsigned division": (
         """%q = udiv i32 %i, 7
            %s = urem i32 %i, 5

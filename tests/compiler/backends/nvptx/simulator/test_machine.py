@@ -373,6 +373,26 @@ def test_wrong_launches_say_what_is_wrong(change, message) -> None:
         machine.launch(module, name, **call)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_carries_run_through_wide_sums(run_kernel, sign) -> None:
+    op = "add" if sign == 1 else "sub"
+    body = f"""
+ mov.u32 %y, 0xFFFFFFF0;
+ sub.u32 %z, %y, %i;
+ {op}.cc.u32 %w, %z, %y;
+ {op}c.cc.u32 %w, 5, 0xFFFFFFFF;
+ {op}c.u32 %x, 7, 0;
+"""
+    low = [0xFFFFFFF0 - i + sign * 0xFFFFFFF0 for i in range(64)]
+    wide = [n + (5 + sign * 0xFFFFFFFF << 32) + (7 << 64) for n in low]
+    assert run(run_kernel, body).tolist() == [n >> 64 for n in wide]
+
+
+def test_unknown_modifier_is_unsupported(run_kernel) -> None:
+    with pytest.raises(UnsupportedError, match="xorsign"):
+        run(run_kernel, " min.xorsign.abs.f32 %x, %y, %z;")
+
+
 def test_unknown_instruction_is_unsupported_with_its_line(run_kernel) -> None:
     with pytest.raises(UnsupportedError, match=r"tex\.2d .* \(line 18\)"):
         run(run_kernel, " tex.2d %x, %y;")
