@@ -32,6 +32,7 @@ Progress = Callable[[str, str], None]
 DONE = "done"
 _ENDINGS = {"died": "crash", "timeout": "timeout"}
 _UNDECIDABLE = ("UnsupportedError", "Undecidable")
+_SAID = ("CompilerError", "BenchError")  # errors whose message is all there is to know; any other is a bug of ours
 _WORTH_A_BUNDLE = ("wrong", "flaky", "compile-error", "crash", "timeout")
 _SHOWN_WORST = 3
 _REPLAY_START_S = 30.0
@@ -331,9 +332,8 @@ def _largest(values: Sequence[float]) -> float | None:
 def _failure(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
     """The verdict on an engine that gave no answer, from how and where it ended."""
     if outcome.ending == "raised":
-        verdict, detail = _verdict_by_name(outcome), ""
-        if verdict not in ("unsupported", "compile-error"):
-            detail = outcome.output
+        is_said = any(name in outcome.error.split() for name in _SAID)
+        verdict, detail = _verdict_by_name(outcome), "" if is_said else outcome.output
     else:
         verdict, detail = _ENDINGS[outcome.ending], outcome.output
     message = "\n".join(filter(None, [outcome.message, detail.strip()]))

@@ -1,4 +1,4 @@
-"""The smoke suite: every program parses, has the inputs it asks for, and its reduced twin is the same program, smaller."""
+"""The smoke suite: every program has the inputs it asks for, and its reduced twin is the same program, smaller."""
 
 import numpy as np
 import pytest

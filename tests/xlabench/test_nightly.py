@@ -78,6 +78,7 @@ def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(suite_
         ("crash-in", "crash", "SIGABRT"),
         ("raise-in", "crash", "kernel launch failed"),
         ("uncompilable-by", "compile-error", "cannot select"),
+        ("uncompilable-by", "compile-error", "Traceback"),
         ("unsupported-by", "unsupported", "opcode frobnicate"),
     ],
 )
