@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from compiler.backends.cpu.executable import CpuExecutable
 from compiler.backends.executable import Executable, Phases
+from compiler.backends.nvptx.executable import NvptxExecutable
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
 
@@ -17,5 +18,6 @@ Backend = Callable[[Module, CompileOptions, Phases], Executable]
 
 BACKENDS: dict[str, Backend] = {
     "cpu": CpuExecutable,
+    "nvptx": NvptxExecutable,
 }
 """Every back end by name."""

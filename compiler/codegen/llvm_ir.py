@@ -1,8 +1,9 @@
 """LLVM IR as text, written straight down.
 
-Emission is most of the compiler's own share of compile time, so an instruction here is one formatted string and an SSA
-value is a (type, name) pair.  Types are LLVM's own spelling (`float`, `i64`, `ptr`, `<16 x float>`), and so are opcodes
-and flags: whoever knows the LLVM language reference knows this file.  LLVM's parser and verifier check what was written.
+Emission is most of the compiler's own share of compile time, so an instruction here is one formatted string and an
+SSA value is a (type, name) pair.  Types are LLVM's own spelling (`float`, `i64`, `ptr`, `<16 x float>`), and so are
+opcodes and flags: whoever knows the LLVM language reference knows this file.  LLVM's parser and verifier check what was
+written.
 
 Integer operations on two literals are folded here, because index arithmetic is full of them.
 """
@@ -303,7 +304,7 @@ class Builder:
         """The address of element `index` of an array of `element` at `pointer`."""
         if index.literal == 0:
             return pointer
-        return self.emit(PTR, f"getelementptr inbounds {element}, {pointer}, {index}")
+        return self.emit(pointer.type, f"getelementptr inbounds {element}, {pointer}, {index}")
 
     def load(self, type_: str, pointer: Value, *, align: int = 0, metadata: str = "") -> Value:
         """Load a value; `metadata` as in `, !invariant.load !0`."""
@@ -342,7 +343,7 @@ class Builder:
 
     # -- control ------------------------------------------------------------------------------------------------
     @contextmanager
-    def loop(
+    def loop(  # noqa: PLR0913 - a loop's parts, all but its bounds by name
         self,
         start: Value,
         stop: Value,

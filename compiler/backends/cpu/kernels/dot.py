@@ -1,8 +1,8 @@
 """Dot kernels: an HLO `dot`, with whatever is fused before and behind it, as a matrix product.
 
 The dimensions of a dot fall into four groups, batch, rows, columns and depth; each is walked by one linear index.
-Operands that lie plainly in memory are given to `gemm` as such, everything else is loaded element by element while it is
-packed; the epilogue is evaluated where a result element is stored.
+Operands that lie plainly in memory are given to `gemm` as such, everything else is loaded element by element while
+it is packed; the epilogue is evaluated where a result element is stored.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels import gemm
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
+from compiler.backends.cpu.kernels.gemm_plan import Array, Gemm, Operand
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.product import Factor, accumulation_type, factor
 from compiler.codegen.signature import arguments, elemental_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import S32, ElementType
 
 
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
@@ -38,39 +38,6 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
     return EmittedKernel(kernel, (kernel.name,), per_thread * threads, work > cost.PARALLEL_NS, work)
 
 
-@dataclass(frozen=True, slots=True)
-class _Factor:
-    """One operand: the instruction and its dimensions by group, in the order in which they are walked."""
-
-    instruction: Instruction
-    batch: tuple[int, ...]
-    free: tuple[int, ...]
-    depth: tuple[int, ...]
-
-    def sizes(self, group: Sequence[int]) -> list[int]:
-        return [self.instruction.array.dims[d] for d in group]
-
-    def count(self, group: Sequence[int]) -> int:
-        return math.prod(self.sizes(group))
-
-
-def _factor(dot: Instruction, number: int) -> _Factor:
-    side = ("lhs", "rhs")[number]
-    batch = tuple(dot.attributes.get(f"{side}_batch_dims", ()))
-    depth = tuple(dot.attributes.get(f"{side}_contracting_dims", ()))
-    operand = dot.operands[number]
-    free = tuple(d for d in range(operand.array.rank) if d not in batch and d not in depth)
-    return _Factor(operand, batch, free, depth)
-
-
-def accumulation_type(dot: Instruction) -> ElementType:
-    """The type that products are summed in."""
-    result = dot.array.element_type
-    if result.is_complex:
-        raise UnsupportedError(f"dot of {result}", "the CPU back end", f"at {dot.name}")
-    return S32 if result.bits < 32 and not result.is_float else result
-
-
 class _Product:
     """The mapping from an HLO dot in a kernel to a `Gemm`."""
 
@@ -78,12 +45,12 @@ class _Product:
         self.kernel = kernel
         self.dot = dot
         self.type = accumulation_type(dot)
-        self.lhs, self.rhs = _factor(dot, 0), _factor(dot, 1)
+        self.lhs, self.rhs = factor(dot, 0), factor(dot, 1)
 
-    def gemm(self) -> gemm.Gemm:
+    def gemm(self) -> Gemm:
         """The matrix product."""
         plain_result = self.kernel.roots == (self.dot,) and self.dot.array.element_type.bits >= 32
-        return gemm.Gemm(
+        return Gemm(
             batch=self.lhs.count(self.lhs.batch),
             m=self.lhs.count(self.lhs.free),
             n=self.rhs.count(self.rhs.free),
@@ -95,7 +62,7 @@ class _Product:
             out=self._result() if plain_result else None,
         )
 
-    def _operand(self, factor: _Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> gemm.Operand:
+    def _operand(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Operand:
         def load(builder: Builder, batch: Value, row: Value, column: Value) -> Value:
             emission = Emission(builder)
             indices = self._indices(emission, factor, ((factor.batch, batch), (rows, row), (columns, column)))
@@ -103,11 +70,11 @@ class _Product:
             return element.convert(builder, value, factor.instruction.array.element_type, self.type)
 
         last = factor.instruction.array.rank - 1
-        return gemm.Operand(load, row_major=last not in rows, array=self._plain(factor, rows, columns))
+        return Operand(load, row_major=last not in rows, array=self._plain(factor, rows, columns))
 
     @staticmethod
     def _indices(
-        emission: Emission, factor: _Factor, parts: Sequence[tuple[tuple[int, ...], Value]]
+        emission: Emission, factor: Factor, parts: Sequence[tuple[tuple[int, ...], Value]]
     ) -> tuple[Index, ...]:
         """The operand's indices from one linear index per group of its dimensions."""
         at: dict[int, Index] = {}
@@ -117,7 +84,7 @@ class _Product:
             at.update(zip(group, reshape(emission, (emission.opaque(value, size),), (size,), sizes), strict=True))
         return tuple(at[d] for d in range(len(at)))
 
-    def _plain(self, factor: _Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> gemm.Array | None:
+    def _plain(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Array | None:
         """The operand as an array with one stride per group, where it is one."""
         number = dict(self.kernel.leaves).get(factor.instruction)
         if number is None or factor.instruction.array.element_type is not self.type:
@@ -128,24 +95,24 @@ class _Product:
         if row is None or column is None or batch is None:
             return None
         base = _base(arguments(self.kernel).inputs[number], element.storage_type(self.type), batch)
-        return gemm.Array(base, row, column)
+        return Array(base, row, column)
 
-    def _result(self) -> gemm.Array:
+    def _result(self) -> Array:
         n = self.rhs.count(self.rhs.free)
         matrix = self.lhs.count(self.lhs.free) * n
         base = _base(arguments(self.kernel).outputs[0], element.storage_type(self.type), matrix)
-        return gemm.Array(base, n, 1)
+        return Array(base, n, 1)
 
     def _store(self, builder: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
         kernel, (root,) = self.kernel, self.kernel.roots
         emission = Emission(builder)
         at: list[Index] = []
-        for factor, group, index in (
+        for side, group, index in (
             (self.lhs, self.lhs.batch, batch),
             (self.lhs, self.lhs.free, row),
             (self.rhs, self.rhs.free, column),
         ):
-            sizes = factor.sizes(group)
+            sizes = side.sizes(group)
             size = math.prod(sizes)
             at += reshape(emission, (emission.opaque(index, size),), (size,), sizes)
         result = element.convert(builder, value, self.type, self.dot.array.element_type)

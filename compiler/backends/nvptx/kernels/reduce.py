@@ -1,0 +1,189 @@
+"""Reduction kernels: a block for each result, or a thread for each where there are many results side by side.
+
+In the block form every thread first takes elements a block's width apart, then the block's accumulators are combined in
+a tree, through shared memory between warps and by shuffles within the last one.  A long reduction to few results is cut
+into chunks, whose partial results a second launch combines.  The order of combination depends on the shape alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.codegen import element, nest
+from compiler.codegen.index import Emission, Index, Variable, reshape, whole
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.reduction import Reduction
+
+_MANY_RESULTS = 2048
+_LONG = 16384
+_CHUNK = 4096
+_MOST_CHUNKS = 256
+
+Elements = Callable[[Emission, Index], list[Value]]
+"""Emits the values to be combined at a position of the reduction."""
+
+
+def emit(module: Module, kernel: Kernel) -> EmittedKernel:
+    """Emit a reduction kernel."""
+    form = Reduction(kernel)
+    if form.kept == 0:
+        return EmittedKernel(kernel, ())
+    emitter = _Emitter(module, form)
+    if emitter.length == 0 or (not form.is_row and form.kept >= _MANY_RESULTS):
+        return EmittedKernel(kernel, (emitter.thread_per_result(),))
+    chunks = 1
+    if emitter.length >= _LONG and form.kept < _MOST_CHUNKS:
+        chunks = min(_MOST_CHUNKS // form.kept, emitter.length // _CHUNK)
+    if chunks <= 1:
+        return EmittedKernel(kernel, (emitter.block_per_result(),))
+    launches = (emitter.block_per_chunk(chunks), emitter.combine_chunks(chunks))
+    return EmittedKernel(kernel, launches, sum(form.partial_bytes(chunks)))
+
+
+class _Emitter:
+    """Emits the functions of one reduction kernel; `length` is how many elements make one result."""
+
+    def __init__(self, module: Module, form: Reduction) -> None:
+        self.module = module
+        self.form = form
+        self.length = 1
+        for group in form.groups:
+            self.length *= group.size if group.reduced else 1
+
+    def thread_per_result(self) -> Launch:
+        """Each thread reduces one result; neighbouring threads read neighbouring elements."""
+        form = self.form
+        threads = min(grid.BLOCK, form.kept)
+        builder = grid.begin(self.module, form.kernel, threads)
+        number = grid.linear_thread(builder, threads)
+        with builder.when(builder.compare("slt", number, integer(form.kept)), "inside"):
+            emission = Emission(builder)
+            kept = emission.opaque(number, form.kept)
+
+            def step(counters: list[Value], carried: list[Value]) -> list[Value]:
+                position = whole(Variable(counters[0], self.length))
+                return form.combine(emission, carried, self._elements(kept)(emission, position))
+
+            result = nest.nested(emission, [nest.all_of(self.length)], form.initial(emission), step)
+            form.finish(emission, kept, result)
+        builder.ret()
+        return Launch(builder.function.name, grid.blocks_for(form.kept, threads), threads)
+
+    def block_per_result(self) -> Launch:
+        """Each block reduces one result."""
+        threads = _power_of_two(min(grid.BLOCK, self.length))
+        builder = grid.begin(self.module, self.form.kernel, threads)
+        emission = Emission(builder)
+        kept = emission.opaque(grid.block(builder), self.form.kept)
+        part = nest.all_of(self.length)
+        result = self._block(emission, part, self.length, threads, self._elements(kept))
+        self._finish_first(emission, kept, result)
+        builder.ret()
+        return Launch(builder.function.name, self.form.kept, threads)
+
+    def block_per_chunk(self, chunks: int) -> Launch:
+        """Each block reduces one chunk of one result into the workspace."""
+        form = self.form
+        threads = _power_of_two(min(grid.BLOCK, self.length // chunks))
+        builder = grid.begin(self.module, form.kernel, threads, "_partial")
+        emission = Emission(builder)
+        number = Variable(grid.block(builder), form.kept * chunks)
+        chunk, kept = emission.divide(whole(number), form.kept)
+        part = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
+        result = self._block(emission, part, self.length, threads, self._elements(kept))
+        with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
+            emission.enter()
+            form.store_partials(emission, whole(number), chunks, result)
+            emission.leave()
+        builder.ret()
+        return Launch(builder.function.name, form.kept * chunks, threads)
+
+    def combine_chunks(self, chunks: int) -> Launch:
+        """Each block combines the partial results of one result."""
+        form = self.form
+        threads = _power_of_two(chunks)
+        builder = grid.begin(self.module, form.kernel, threads, "_combine")
+        emission = Emission(builder)
+        kept = emission.opaque(grid.block(builder), form.kept)
+
+        def partial(emission: Emission, chunk: Index) -> list[Value]:
+            return form.load_partials(emission, chunk.times(form.kept) + kept, chunks)
+
+        result = self._block(emission, nest.all_of(chunks), chunks, threads, partial)
+        self._finish_first(emission, kept, result)
+        builder.ret()
+        return Launch(builder.function.name, form.kept, threads)
+
+    # -- pieces -------------------------------------------------------------------------------------------------
+    def _elements(self, kept: Index) -> Elements:
+        """The operands' elements of a result by their position in the reduction."""
+
+        def at(emission: Emission, position: Index) -> list[Value]:
+            form = self.form
+            indices: dict[bool, list[Index]] = {}
+            for reduced, linear, count in ((True, position, self.length), (False, kept, form.kept)):
+                sizes = [group.size for group in form.groups if group.reduced == reduced]
+                indices[reduced] = reshape(emission, (linear,), (count,), sizes)
+            queues = {reduced: iter(found) for reduced, found in indices.items()}
+            return form.elements(emission, [next(queues[group.reduced]) for group in form.groups])
+
+        return at
+
+    def _block(self, emission: Emission, part: nest.Range, count: int, threads: int, elements: Elements) -> list[Value]:
+        """Reduce `part`, which has no fewer elements than the block has threads; right in thread 0."""
+        builder = emission.builder
+        first = builder.add(part.start, grid.thread(builder))
+        values = elements(emission, emission.opaque(first, count))
+        following = builder.add(first, integer(threads))
+        with builder.loop(following, part.stop, step=threads, carried=values, name="stride") as loop:
+            emission.enter()
+            more = elements(emission, emission.opaque(loop.index, count))
+            loop.carry(*self.form.combine(emission, loop.carried, more))
+            emission.leave()
+        return self._tree(emission, loop.results, threads)
+
+    def _tree(self, emission: Emission, values: list[Value], threads: int) -> list[Value]:
+        """Combine the accumulators of all threads of a block into those of thread 0."""
+        builder = emission.builder
+        distance = threads // 2
+        while distance >= 1:
+            if distance >= grid.WARP:
+                others = self._through_shared(builder, values, distance, threads)
+            else:
+                others = [grid.shuffle_down(builder, value, distance, threads) for value in values]
+            values = self.form.combine(emission, values, others)
+            distance //= 2
+        return values
+
+    def _through_shared(self, builder: Builder, values: Sequence[Value], distance: int, threads: int) -> list[Value]:
+        """What the thread `distance` further on holds, around the block's end."""
+        mine = grid.thread(builder)
+        other = builder.binary("and", builder.add(mine, integer(distance)), integer(threads - 1))
+        arrays = []
+        for number, (type_, value) in enumerate(zip(self.form.types, values, strict=True)):
+            stored = element.storage_type(type_)
+            name = f"shared.{self.form.kernel.name}.{number}"
+            array = grid.shared_array(self.module, name, stored, grid.BLOCK)
+            element.store(builder, type_, value, builder.gep(stored, array, mine))
+            arrays.append((type_, stored, array))
+        grid.barrier(builder)
+        found = [element.load(builder, type_, builder.gep(stored, array, other)) for type_, stored, array in arrays]
+        grid.barrier(builder)
+        return found
+
+    def _finish_first(self, emission: Emission, kept: Index, values: Sequence[Value]) -> None:
+        """Thread 0 adds the initial values and stores the result."""
+        builder = emission.builder
+        with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
+            emission.enter()
+            result = self.form.combine(emission, self.form.initial(emission), values)
+            self.form.finish(emission, kept, result)
+            emission.leave()
+
+
+def _power_of_two(number: int) -> int:
+    """The greatest power of two up to a number."""
+    return 1 << (number.bit_length() - 1)

@@ -1,0 +1,20 @@
+"""The table of kernel emitters by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.backends.nvptx.kernels import dot, loop, reduce, scatter
+from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.codegen.kernel import Kernel, KernelKind
+from compiler.codegen.llvm_ir import Module
+
+Emitter = Callable[[Module, Kernel], EmittedKernel]
+
+EMITTERS: dict[KernelKind, Emitter] = {
+    KernelKind.LOOP: loop.emit,
+    KernelKind.REDUCE: reduce.emit,
+    KernelKind.DOT: dot.emit,
+    KernelKind.SCATTER: scatter.emit,
+}
+"""How each kind of kernel is emitted; a kind that is not here is unsupported."""

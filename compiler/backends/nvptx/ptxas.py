@@ -1,0 +1,75 @@
+"""NVIDIA's assembler, where it is installed: the proof that PTX is valid, and what registers and spills it costs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler.diagnostics import UnsupportedError
+
+_TIMEOUT_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What `ptxas -v` says of one kernel; sizes in bytes."""
+
+    name: str
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    spill_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A cubin and what its kernels need."""
+
+    cubin: bytes
+    kernels: tuple[KernelResources, ...]
+    log: str
+
+
+def available() -> bool:
+    """Whether `ptxas` is on the path."""
+    return shutil.which("ptxas") is not None
+
+
+def assemble(ptx: str, arch: str) -> Assembled:
+    """Assemble PTX for an architecture such as sm_90; a rejection is a bug of ours and shows ptxas's message."""
+    program = shutil.which("ptxas")
+    if program is None:
+        raise UnsupportedError("assembling PTX", "this machine", "ptxas (of the CUDA toolkit) is not on the path")
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "module.ptx"), Path(folder, "module.cubin")
+        source.write_text(ptx, encoding="utf-8")
+        command = [program, f"-arch={arch}", "-v", str(source), "-o", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        if done.returncode:
+            raise RuntimeError(f"ptxas rejects our PTX: {done.stdout}{done.stderr}")
+        return Assembled(target.read_bytes(), tuple(_resources(done.stdout + done.stderr)), done.stdout + done.stderr)
+
+
+def _resources(log: str) -> list[KernelResources]:
+    found: list[KernelResources] = []
+    for part in re.split(r"Compiling entry function ", log)[1:]:
+        name = re.match(r"'([^']+)'", part)
+        found.append(
+            KernelResources(
+                name.group(1) if name else "?",
+                _number(r"Used (\d+) registers", part),
+                _number(r"(\d+) bytes smem", part),
+                _number(r"(\d+) bytes stack frame", part),
+                _number(r"(\d+) bytes spill stores", part),
+            )
+        )
+    return found
+
+
+def _number(pattern: str, text: str) -> int:
+    match = re.search(pattern, text)
+    return int(match.group(1)) if match else 0

@@ -1,0 +1,71 @@
+"""The simulator as a device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from compiler.backends.nvptx.device import Array
+from compiler.backends.nvptx.simulator import Machine, PtxModule, parse_ptx
+
+
+class SimulatedModule:
+    """A parsed PTX module."""
+
+    def __init__(self, device: SimulatedDevice, module: PtxModule) -> None:
+        self._device = device
+        self._module = module
+
+    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int]) -> None:
+        """Run a function to its end."""
+        statistics = self._device.machine.launch(
+            self._module, function, (blocks, 1, 1), (threads, 1, 1), list(arguments)
+        )
+        self._device.lane_instructions += statistics.lane_instructions
+        self._device.simulated_s += statistics.duration_s
+
+
+class SimulatedDevice:
+    """A GPU in NumPy that finds what hardware hides; counts what it executed."""
+
+    separate_buffers = True
+
+    def __init__(self) -> None:
+        self.machine = Machine()
+        self.lane_instructions = 0
+        self.simulated_s = 0.0
+
+    def load(self, ptx: str) -> SimulatedModule:
+        """Parse a module."""
+        return SimulatedModule(self, parse_ptx(ptx))
+
+    def allocate(self, size_bytes: int) -> int:
+        """Allocate memory that must be written before it is read."""
+        return self.machine.allocate(size_bytes)
+
+    def free(self, address: int) -> None:
+        """Give memory back."""
+        self.machine.free(address)
+
+    def upload(self, address: int, data: Array) -> None:
+        """Copy an array to the device."""
+        if data.nbytes:
+            self.machine.write(address, data)
+
+    def download(self, address: int, data: Array) -> None:
+        """Fill an array from the device."""
+        if data.nbytes:
+            flat = data.reshape(-1).view(np.uint8)
+            flat[...] = np.frombuffer(self.machine.read(address, data.nbytes), np.uint8)
+
+    def copy(self, source: int, target: int, size_bytes: int) -> None:
+        """Copy on the device."""
+        self.machine.write(target, self.machine.read(source, size_bytes))
+
+    def timed(self, action: Callable[[], None]) -> float:
+        """Wall time, which says how fast the simulator is and nothing about a GPU."""
+        start = time.perf_counter_ns()
+        action()
+        return float(time.perf_counter_ns() - start)
