@@ -70,7 +70,10 @@ class Executable(Protocol):
 
     module: Module
     phases: list[Phase]
-    artifacts: Mapping[str, Artifact]
+
+    @property
+    def artifacts(self) -> Mapping[str, Artifact]:
+        """What the compilation left behind, by XLA's dump suffix."""
 
     def __call__(self, *inputs: object) -> list[NDArray[Any]]:
         """Run it on the entry parameters in order; returns the leaves of the root in order."""

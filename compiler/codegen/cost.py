@@ -72,5 +72,5 @@ def _instruction_ns(instruction: Instruction) -> float:
 def dot_flops(dot: Instruction) -> int:
     """Floating-point operations of a dot: a product and a sum per term."""
     lhs = dot.operands[0].array
-    depth = math.prod(lhs.dims[d] for d in dot.attributes.get("lhs_contracting_dims", ()))
+    depth: int = math.prod(lhs.dims[d] for d in dot.attributes.get("lhs_contracting_dims", ()))
     return 2 * dot.array.size * depth

@@ -74,7 +74,11 @@ def _arithmetic(float_opcode: str, integer_opcode: str, pred_opcode: str) -> Rul
 
 
 def _bitwise(opcode: str) -> Rule:
-    return lambda scalar, operands: scalar.builder.binary(opcode, *operands)
+    def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
+        left, right = operands
+        return scalar.builder.binary(opcode, left, right)
+
+    return rule
 
 
 def _function(scalar: Scalar, operands: Sequence[Value]) -> Value:
@@ -291,7 +295,7 @@ def _integer_power(scalar: Scalar, base: Value, exponent: Value) -> Value:
     return builder.select(vanishes, zero, power)
 
 
-def _copy(scalar: Scalar, operands: Sequence[Value]) -> Value:
+def _copy(_: Scalar, operands: Sequence[Value]) -> Value:
     return operands[0]
 
 

@@ -42,20 +42,16 @@ class Layout:
     def _properties(self) -> Iterator[str]:
         if self.dim_level_types:
             yield f"D({','.join(self.dim_level_types)})"
-        if self.tiles:
-            yield "T" + "".join(
-                "(" + ",".join("*" if size == -1 else str(size) for size in tile) + ")" for tile in self.tiles
-            )
-        if self.tail_padding != 1:
-            yield f"L({self.tail_padding})"
-        if self.index_type:
-            yield f"#({self.index_type})"
-        if self.pointer_type:
-            yield f"*({self.pointer_type})"
-        if self.element_size_bits:
-            yield f"E({self.element_size_bits})"
-        if self.memory_space:
-            yield f"S({self.memory_space})"
+        for position, tile in enumerate(self.tiles):
+            yield ("" if position else "T") + f"({','.join('*' if size == -1 else str(size) for size in tile)})"
+        plain: tuple[tuple[str, str | int, str | int], ...] = (
+            ("L", self.tail_padding, 1),
+            ("#", self.index_type, ""),
+            ("*", self.pointer_type, ""),
+            ("E", self.element_size_bits, 0),
+            ("S", self.memory_space, 0),
+        )
+        yield from (f"{letter}({value})" for letter, value, default in plain if value != default)
         if self.split_configs:
             yield "SC" + "".join(f"({dimension}:{','.join(map(str, at))})" for dimension, at in self.split_configs)
         if self.physical_shape is not None:

@@ -57,8 +57,9 @@ def _allowed(sizes: Iterable[int]) -> int:
 
 
 def _evaluate(instruction: Instruction) -> Literal | None:
+    arrays = [o.literal.array for o in instruction.operands if o.literal.array is not None]
     try:
-        value = evaluate_instruction(instruction, [o.literal.array for o in instruction.operands])
+        value = evaluate_instruction(instruction, arrays)
     except UnsupportedError:
         return None
     array = np.ascontiguousarray(value).reshape(instruction.array.dims)

@@ -244,7 +244,7 @@ def _is_elementwise(instruction: Instruction) -> bool:
 
 
 def _beside_dot(instruction: Instruction, group: Group) -> bool:
-    """Into a dot's group only what its epilogue needs, and conversions of its operands, which packing does in passing."""
+    """Into a dot's group only what its epilogue needs, and conversions of operands, which packing does in passing."""
     feeds_dot = any(user.opcode == "dot" for user in instruction.users)
     if feeds_dot:
         return instruction.opcode == "convert" or instruction.opcode == "constant"

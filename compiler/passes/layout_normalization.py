@@ -1,7 +1,7 @@
 """Forget the layouts of everything inside the program: every array is row-major.
 
-A layout never changes what a value is, so dropping it is sound everywhere but at a `bitcast`, which reinterprets memory:
-that becomes the reshape, or the transposes around a reshape, that it stands for.
+A layout never changes what a value is, so dropping it is sound everywhere but at a `bitcast`, which reinterprets
+memory: that becomes the reshape, or the transposes around a reshape, that it stands for.
 """
 
 from __future__ import annotations

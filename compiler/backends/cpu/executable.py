@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import time
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ from compiler.backends.cpu.entry import Entry
 from compiler.backends.executable import Artifacts, KernelTime, Phases
 from compiler.codegen import llvm
 from compiler.ir.module import Module
-from compiler.ir.shape import Shape, leaves
+from compiler.ir.shape import Shape, leaves, without_layout
 from compiler.options import CompileOptions
 
 _HOLD_LOCK_NS = 20_000.0
@@ -89,8 +90,8 @@ class CpuExecutable:
         results = [memory.empty(leaf.shape, leaf.dtype) for leaf in self._results]
         names = self._program.functions
         rows = self.threads, max(1, len(names)), 2
-        timeline = (ctypes.c_int64 * int(np.prod(rows))).from_address(self._library.address(program.TIMELINE))
-        marks = np.frombuffer(timeline, np.int64).reshape(rows)
+        timeline = (ctypes.c_int64 * math.prod(rows)).from_address(self._library.address(program.TIMELINE))
+        marks = np.ctypeslib.as_array(timeline).reshape(rows)
         marks[...] = 0
         with memory.lease(self._program.assignment.arena_bytes) as arena:
             address = self._library.address(self._program.profile_name)
@@ -117,7 +118,7 @@ def _kernel_times(marks: Array, names: Sequence[str], start: int, elapsed: int) 
 
 
 def _leaves(shapes: Sequence[Shape]) -> list[Leaf]:
-    return [Leaf(a.element_type.dtype, a.dims, f"{a.element_type}{list(a.dims)}") for s in shapes for a in leaves(s)]
+    return [Leaf(a.element_type.dtype, a.dims, str(without_layout(a))) for s in shapes for a in leaves(s)]
 
 
 def _pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:

@@ -1,9 +1,9 @@
 """One native function for a whole module, run by every thread.
 
 The function walks the schedule: it calls one function per kernel, in which every thread does its share, and puts a
-barrier only where a kernel depends on memory that other threads may still be writing or reading.  `while`, `conditional`
-and `call` are control flow inside it.  A module without any kernel worth sharing is a program for one thread, and has
-no barriers at all.
+barrier only where a kernel depends on memory that other threads may still be writing or reading.  `while`,
+`conditional` and `call` are control flow inside it.  A module without any kernel worth sharing is a program for one
+thread, and has no barriers at all.
 """
 
 from __future__ import annotations
