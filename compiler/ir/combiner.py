@@ -6,6 +6,7 @@ What is recognised is structure alone (which opcode, on which parameters); what 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -82,6 +83,19 @@ def accumulator(function: np.ufunc, value: Array) -> np.dtype[np.generic]:
     wide = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
     return wide.get(value.dtype, value.dtype) if function in (np.add, np.multiply) else value.dtype
 
+
+def identity(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
+    """What a recognised combiner leaves every value of a type as it is with."""
+    if function in _LEAST and dtype.kind in "iu":
+        return np.iinfo(dtype).min if function is np.maximum else np.iinfo(dtype).max
+    if function in _LEAST:
+        return -np.inf if function is np.maximum else np.inf
+    if function is np.bitwise_and:
+        return dtype.type(-1) if dtype.kind == "i" else np.iinfo(dtype).max
+    return 1 if function in (np.multiply, np.logical_and) else 0
+
+
+_LEAST = (np.maximum, np.minimum)
 
 _SEQUENTIAL = 128
 """Up to this length an axis is folded from its start, as XLA:CPU does; beyond it, in a tree of adjacent pairs."""

@@ -53,11 +53,16 @@ def _axes(instruction: Instruction, rank: int) -> tuple[tuple[int, ...], list[in
     return tuple(d for d in range(rank) if d != feature), [-1 if d == feature else 1 for d in range(rank)]
 
 
+def _epsilon(instruction: Instruction) -> float:
+    """The attribute as HLO holds it, a single-precision number."""
+    return float(np.float32(instruction.attributes["epsilon"]))
+
+
 def _training(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     array, scale, offset = _wide(instruction, values)
     axes, spread = _axes(instruction, array.ndim)
     mean, variance = array.mean(axis=axes), array.var(axis=axes)
-    inverse = 1 / np.sqrt(variance + instruction.attributes["epsilon"])
+    inverse = 1 / np.sqrt(variance + _epsilon(instruction))
     normal = (array - mean.reshape(spread)) * (inverse * scale).reshape(spread) + offset.reshape(spread)
     types = [o.array.element_type for o in instruction.operands]
     return (narrow(normal, types[0]), narrow(mean, types[1]), narrow(variance, types[1]))
@@ -66,7 +71,7 @@ def _training(instruction: Instruction, values: Sequence[Array], _: Evaluator) -
 def _inference(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     array, scale, offset, mean, variance = _wide(instruction, values)
     spread = _axes(instruction, array.ndim)[1]
-    inverse = 1 / np.sqrt(variance + instruction.attributes["epsilon"])
+    inverse = 1 / np.sqrt(variance + _epsilon(instruction))
     normal = (array - mean.reshape(spread)) * (inverse * scale).reshape(spread) + offset.reshape(spread)
     return narrow(normal, instruction.operands[0].array.element_type)
 
@@ -74,7 +79,7 @@ def _inference(instruction: Instruction, values: Sequence[Array], _: Evaluator) 
 def _grad(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     array, scale, mean, variance, gradient = _wide(instruction, values)
     axes, spread = _axes(instruction, array.ndim)
-    shifted = variance + instruction.attributes["epsilon"]
+    shifted = variance + _epsilon(instruction)
     inverse = 1 / np.sqrt(shifted)
     centred = array - mean.reshape(spread)
     product = (gradient * centred).mean(axis=axes) / shifted

@@ -1,7 +1,7 @@
 """Ops that read or write at indices known at run time.
 
-Slices and gathers clamp their starts so that every window lies inside; a scatter drops the updates that would fall
-outside.  All is index arithmetic on whole arrays.
+Slices and gathers clamp their starts so that every window lies inside; a scatter drops a window of updates that does
+not lie inside as a whole (see README.md).  All is index arithmetic on whole arrays.
 """
 
 from __future__ import annotations
@@ -267,11 +267,10 @@ def _scatter(instruction: Instruction, values: Sequence[Array], evaluator: Evalu
     inside = np.ones(flat.shape, np.bool_)
     starts = indexing.places(indices, rank, kept)
     for d, (start, n) in enumerate(zip(starts, sources[0].shape, strict=True)):
-        if d in kept:
-            position = kept.index(d)
-            start = start + np.arange(sizes[position]).reshape([-1 if k == position else 1 for k in range(len(kept))])
-        inside = inside & (start >= 0) & (start < n)
-        flat = flat * n + start
+        size = sizes[kept.index(d)] if d in kept else 1
+        inside = inside & (start >= 0) & (start <= n - size)
+        place = start + np.arange(size).reshape([-1 if k == d else 1 for k in kept]) if d in kept else start
+        flat = flat * n + place
     chosen = np.broadcast_to(inside, moved[0].shape)
     places = np.broadcast_to(flat, moved[0].shape)[chosen]
     results = scatter_flat(

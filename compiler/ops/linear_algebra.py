@@ -59,7 +59,7 @@ def _cholesky(instruction: Instruction, values: Sequence[Array], _: Evaluator) -
         factor[..., k + 1 :, k] = rest[..., 1:] / pivot[..., None]
     # A matrix that is not positive definite has no factor: as XLA has it, the whole result is NaN.
     failed = np.isnan(factor).any(axis=(-1, -2), keepdims=True)
-    factor = np.where(failed & np.tri(matrix.shape[-1], dtype=bool), np.nan, factor)
+    factor = np.where(failed, np.nan, factor)
     return narrow(factor if lower else np.conj(np.swapaxes(factor, -1, -2)), element_type)
 
 

@@ -123,7 +123,8 @@ def _bit_generator(instruction: Instruction, values: Sequence[Array], _: Evaluat
     wanted = shape.elements[1]
     assert isinstance(wanted, ArrayShape)
     state, bits = values[0], wanted.element_type.bits
-    padded = np.concatenate([state, np.zeros(1, np.uint64)]) if state.size < 3 else state
+    # A Philox state of two words has its key for the upper half of the counter, too.
+    padded = np.concatenate([state, state[:1]]) if state.size < 3 else state
     generate, sizes = _GENERATORS[instruction.attributes["algorithm"]]
     drawn, after = generate(padded if 3 in sizes else state, wanted.dims, bits)
     return (after[: state.size], _as_type(drawn, wanted.element_type))

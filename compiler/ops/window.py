@@ -1,7 +1,7 @@
 """reduce-window and select-and-scatter.
 
-Elements of the padding hold the initial value and are combined like any other, as the language says.  A window as long
-as the array that moves by one is a running reduction and costs no more than that.
+What a window covers of the padding is not combined, as in all of XLA's implementations (see README.md).  A window as
+long as the array that moves by one is a running reduction and costs no more than that.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.ir.attributes import Window, WindowDimension
-from compiler.ir.combiner import accumulator, reduce_axes, scatter_flat, ufunc
+from compiler.ir.attributes import PaddingDimension, Window, WindowDimension
+from compiler.ir.combiner import accumulator, apply, identity, reduce_axes, scatter_flat, ufunc
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op, Value
@@ -51,41 +51,58 @@ def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator:
     types = [o.array.element_type for o in instruction.operands[count:]]
     rank = arrays[0].ndim
     window = _window(instruction, rank)
-    running = _running(computation, arrays, inits, window, types)
-    if running is not None:
-        return running
+    function = ufunc(computation, types[0]) if count == 1 else None
+    if function is not None:
+        return _by_ufunc(function, arrays[0], inits[0], window, types[0])
     padding = [window_padding(part) for part in window]
     views = [window_view(pad(array, init, padding), window) for array, init in zip(arrays, inits, strict=True)]
-    results = reduce_axes(computation, views, inits, range(rank, 2 * rank), types, evaluator)
+    axes = range(rank, 2 * rank)
+    if all(part == PaddingDimension(0, 0) for part in padding):
+        results = reduce_axes(computation, views, inits, axes, types, evaluator)
+    else:
+        inside = window_view(pad(np.ones(arrays[0].shape, np.bool_), np.False_, padding), window)
+        results = _fold_inside(computation, views, inits, inside, evaluator)
     return results if count > 1 else results[0]
 
 
-_IDENTITIES: dict[np.ufunc, object] = {np.add: 0, np.multiply: 1, np.logical_or: False, np.logical_and: True}
+def _fold_inside(
+    computation: Computation, views: Sequence[Array], inits: Sequence[Array], inside: Array, evaluator: Evaluator
+) -> tuple[Array, ...]:
+    """Fold the elements of windows one after another, passing over those in the padding."""
+    rank = inside.ndim // 2
+    places = inside.shape[:rank]
+    carried = tuple(np.broadcast_to(init, places) for init in inits)
+    for element in np.ndindex(inside.shape[rank:]):
+        at = (..., *element)
+        combined = apply(computation, carried, [view[at] for view in views], evaluator)
+        carried = tuple(np.where(inside[at], new, old) for new, old in zip(combined, carried, strict=True))
+    return carried
 
 
-def _running(
-    computation: Computation,
-    arrays: Sequence[Array],
-    inits: Sequence[Array],
-    window: Window,
-    types: Sequence[ElementType],
-) -> Array | None:
-    """The result where one dimension's window reaches from the array's start (or end) to each place; else None."""
-    function = ufunc(computation, types[0]) if len(arrays) == 1 else None
+def _by_ufunc(function: np.ufunc, array: Array, init: Array, window: Window, element_type: ElementType) -> Array:
+    """Reduce by a NumPy function, for which the padding holds the value that changes nothing."""
+    value, start = (widen(v, element_type, precise=False) for v in (array, init))
+    dtype = accumulator(function, value)
+    along = _running_dimension(value.shape, window)
+    if along is not None:
+        backward = window[along].pad_low == 0
+        ordered = np.flip(value, along) if backward else value
+        result = function(start.astype(dtype), function.accumulate(ordered, axis=along, dtype=dtype))
+        return narrow(np.flip(result, along) if backward else result, element_type)
+    neutral = identity(function, value.dtype)
+    padded = pad(value, neutral, [window_padding(part) for part in window])
+    axes = tuple(range(value.ndim, 2 * value.ndim))
+    return narrow(function.reduce(window_view(padded, window), axis=axes, dtype=dtype, initial=start[()]), element_type)
+
+
+def _running_dimension(dims: tuple[int, ...], window: Window) -> int | None:
+    """The one dimension whose window reaches from the array's start (or end) to each place, if that is all there is."""
     moving = [d for d, part in enumerate(window) if part != WindowDimension()]
-    if function is None or len(moving) != 1 or _IDENTITIES.get(function) != inits[0]:
+    if len(moving) != 1:
         return None
-    (along,) = moving
-    size, part = arrays[0].shape[along], window[along]
-    reach = max(part.pad_low, part.pad_high)
-    backward = part.pad_low == 0
-    ends = WindowDimension(size, pad_low=0 if backward else reach, pad_high=reach if backward else 0)
-    if part != ends or reach != size - 1:
-        return None
-    value = widen(arrays[0], types[0], precise=False)
-    value = np.flip(value, along) if backward else value
-    result = function.accumulate(value, axis=along, dtype=accumulator(function, value))
-    return narrow(np.flip(result, along) if backward else result, types[0])
+    size, part = dims[moving[0]], window[moving[0]]
+    forward, backward = WindowDimension(size, pad_low=size - 1), WindowDimension(size, pad_high=size - 1)
+    return moving[0] if part in (forward, backward) else None
 
 
 def _infer_select_and_scatter(instruction: Instruction) -> Shape:
