@@ -23,7 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from reports.summary import Program, Summary
 
 _STYLE = Path(__file__).with_name("chart.mplstyle")
-_COLOURS = {"faster": "#1a7f4b", "slower": "#c0392b", "same": "#7f8c9a", "unclear": "#b8c0c8"}
+_COLOURS = {"faster": "#1a7f4b", "slower": "#c0392b", "same": "#7f8c9a", "unclear": "#d9a441"}
 _WORDS = {
     "faster": "faster by more than 1%",
     "slower": "slower by more than 1%",
