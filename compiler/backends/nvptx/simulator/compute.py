@@ -183,7 +183,10 @@ def decode_set_predicate(operands: Operands) -> Action:
     if len(operands) > 3:
         slot, is_negated = operands.predicate(operands[3])
         sources.append(slot)
-        combine = _COMBINE[next(m for m in instruction.modifiers if m in _COMBINE)]
+        word = next((m for m in instruction.modifiers if m in _COMBINE), "")
+        if not word:
+            operands.fail(f"{instruction.name} has a third operand but no .and, .or or .xor")
+        combine = _COMBINE[word]
 
     def outcome(*raws: Array, inverted: bool) -> Array:
         result = relate(raws[0], raws[1]) ^ inverted

@@ -89,7 +89,10 @@ class Cursor:
             return -value
         if self.token.kind != "number":
             self.fail(f"expected a number, found {self._found()}")
-        return _number(self.take().text)
+        value = _number(self.take().text)
+        if value is None:
+            self.fail("a number that begins with 0 is octal, and this is none", self.last)
+        return value
 
     def skip_line(self) -> None:
         """Pass over all tokens on the line of the token taken last."""
@@ -118,7 +121,7 @@ class Cursor:
         return repr(self.token.text) if self.token.kind != "end" else "the end of the text"
 
 
-def _number(text: str) -> int | float | Immediate:
+def _number(text: str) -> int | float | Immediate | None:
     if text[:2] in ("0f", "0F"):
         return Immediate(int(text[2:], 16), 32)
     if text[:2] in ("0d", "0D"):
@@ -126,5 +129,6 @@ def _number(text: str) -> int | float | Immediate:
     text = text.removesuffix("U")
     if "." in text or ("e" in text.lower() and text[:2].lower() != "0x"):
         return float(text)
-    is_octal = len(text) > 1 and text[0] == "0" and text.isdigit()
-    return int(text, 8 if is_octal else 0)
+    if len(text) > 1 and text[0] == "0" and text.isdigit():
+        return int(text, 8) if set(text) <= set("01234567") else None
+    return int(text, 0)

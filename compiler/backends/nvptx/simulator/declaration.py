@@ -73,6 +73,8 @@ def _qualified_type(cursor: Cursor) -> tuple[int, str, int]:
     if cursor.at(".v2", ".v4"):
         lanes = int(cursor.take().text[2:])
     type_ = cursor.type()
+    if type_ == "pred":
+        cursor.fail("a predicate lives in a register, not in memory", cursor.last)
     if cursor.accept(".ptr"):
         if cursor.at(".global", ".const", ".shared", ".local", ".param"):
             cursor.take()

@@ -84,6 +84,8 @@ def _granule(instructions: tuple[Instruction, ...]) -> int:
 def _decode_instruction(placed: Placed, slots: Slots, flat: FlatProgram) -> Action:
     operands = Operands(placed, slots, flat)
     instruction = placed.instruction
+    if len(instruction.modifiers) < _LEAST_MODIFIERS.get(instruction.opcode, 0):
+        operands.unsupported("the opcode is incomplete")
     if placed.jump is not None:
         return _decode_jump_of_call(operands, flat.labels[placed.jump])
     chosen = decode_guard(operands)
@@ -134,6 +136,15 @@ def _table(operands: Operands, flat: FlatProgram) -> list[int]:
 def _nothing(batch: Batch) -> None:
     """Fences, hints and annotations: memory here is sequentially consistent."""
 
+
+# So many words at least follow these opcodes; the decoders may then look at them.
+_LEAST_MODIFIERS: Mapping[str, int] = {
+    **dict.fromkeys(("mov", "ld", "ldu", "st", "cvta", "isspacep", "addc", "subc", "madc"), 1),
+    **dict.fromkeys(("setp", "atom", "red", "slct", "testp"), 2),
+    **dict.fromkeys(("set", "shfl", "vote", "match", "redux"), 3),
+    "ldmatrix": 4,
+    "mma": 7,
+}
 
 _DECODERS: Mapping[str, Callable[[Operands], Action]] = {
     "mov": decode_move,

@@ -223,6 +223,9 @@ def compare(relation: str, form: FloatFormat) -> RawFunction:
 RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 
 
+PROPERTIES = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
+
+
 def classify(property_: str, form: FloatFormat) -> RawFunction:
     """`testp`: what kind of number the operand is."""
     infinity, magnitude = form.mask(form.infinity), form.mask(form.sign - 1)

@@ -311,13 +311,13 @@ def logical_not(a: Array) -> Array:
 
 def compare(relation: str, *, is_signed: bool) -> Function:
     """A comparison; `lo ls hi hs` are the unsigned forms of `lt le gt ge`."""
-    relate = _RELATIONS[relation]
+    relate = RELATIONS[relation]
     if is_signed and relation not in ("lo", "ls", "hi", "hs"):
         return lambda a, b: relate(signed(a), signed(b))
     return lambda a, b: relate(a, b)
 
 
-_RELATIONS: Mapping[str, Callable[..., Array]] = {
+RELATIONS: Mapping[str, Callable[..., Array]] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,

@@ -133,6 +133,12 @@ class Operands:
             return self.slots.special(operand.name)
         return self.slots.register(self.scope.prefix + operand.name, type_)
 
+    def target(self, operand: Operand, type_: str) -> int:
+        """The slot of a register that takes a result of exactly that width."""
+        if self.dtype(operand) != storage(TYPE_BITS[type_]):
+            self.fail(f"{self.instruction.name} gives .{type_}, the register is .{self.register_type(operand)}")
+        return self.register(operand)
+
     def dtype(self, operand: Operand) -> np.dtype[Any]:
         """How a register is kept."""
         return storage(TYPE_BITS[self.register_type(operand)])
@@ -148,6 +154,8 @@ class Operands:
                 self.fail(f"{self.instruction.name} reads {bits} bits, {operand.name} is .{declared}")
             return self.register(operand)
         if isinstance(operand, Symbol):
+            if bits != 64:
+                self.fail(f"{self.instruction.name} reads {bits} bits, the address of {operand.name} has 64")
             return self.symbol(operand)
         return int(self.fail(f"{self.instruction.name} cannot read an operand of this form"))
 

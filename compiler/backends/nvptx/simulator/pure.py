@@ -148,6 +148,8 @@ def _multiply(instruction: Instruction, type_: str) -> Operation | None:
     elif "hi" in instruction.modifiers:
         function = integer.multiply_high(is_signed=signed)
     elif "wide" in instruction.modifiers:
+        if TYPE_BITS[type_] not in (16, 32):
+            return None
         function = integer.multiply_wide(is_signed=signed)
         result = f"{type_[0]}{TYPE_BITS[type_] * 2}"
     if instruction.opcode.startswith("mul"):
@@ -205,17 +207,20 @@ def _dot(instruction: Instruction, type_: str) -> Operation:
     return Operation(function, "b32", ("b32", "b32", "b32"))
 
 
-def _select(instruction: Instruction, type_: str) -> Operation:
+def _select(instruction: Instruction, type_: str) -> Operation | None:
     if instruction.opcode == "selp":
         return Operation(lambda a, b, p: np.where(p, a, b), type_, (type_, type_, "pred"))
+    value = instruction.modifiers[-2]
+    if value not in TYPE_BITS or type_ not in ("f32", "s32"):
+        return None
     if type_ == "f32":
-        return Operation(
-            lambda a, b, c: np.where(c.view(np.float32) >= 0, a, b), instruction.modifiers[-2], ("b32", "b32", "f32")
-        )
-    return Operation(lambda a, b, c: np.where(integer.signed(c) >= 0, a, b), "b32", ("b32", "b32", "s32"))
+        return Operation(lambda a, b, c: np.where(c.view(np.float32) >= 0, a, b), value, (value, value, type_))
+    return Operation(lambda a, b, c: np.where(integer.signed(c) >= 0, a, b), value, (value, value, type_))
 
 
-def _test(instruction: Instruction, type_: str) -> Operation:
+def _test(instruction: Instruction, type_: str) -> Operation | None:
+    if type_ not in ("f32", "f64") or instruction.modifiers[0] not in floating.PROPERTIES:
+        return None
     return Operation(floating.classify(instruction.modifiers[0], FORMATS[type_]), "pred", (type_,))
 
 
@@ -228,6 +233,8 @@ def comparison(instruction: Instruction, type_: str) -> RawFunction | None:
         form = FORMATS[type_.removesuffix("x2")]
         function = floating.compare(relation, form)
         return floating.with_flush(function, form, result=False) if "ftz" in instruction.modifiers else function
+    if relation not in integer.RELATIONS:
+        return None
     return integer.compare(relation, is_signed=_is_signed(type_))
 
 
@@ -244,6 +251,8 @@ def _convert(instruction: Instruction, source: str) -> Operation | None:
         if source != "f32":
             return None
         return Operation(pack_pair(FORMATS[target.removesuffix("x2")], modifiers), target, ("f32", "f32"))
+    if not all(type_ in FORMATS or (type_[0] in "us" and type_[1:].isdigit()) for type_ in types):
+        return None
     return Operation(convert(target, source, modifiers), target, (source,))
 
 
