@@ -42,7 +42,7 @@ def decode_atomic(operands: Operands) -> Action:
     if combine is None:
         operands.unsupported()
     assert combine is not None
-    slot = operands.register(target) if isinstance(target, Register) else None
+    slot = operands.target(target, type_) if isinstance(target, Register) else None
     at_once = _at_once(name, type_) if slot is None else None
     update = _Update(storage(TYPE_BITS[type_]), combine, at_once)
 

@@ -117,10 +117,10 @@ def decode_move(operands: Operands) -> Action:
         offset = np.uint64(source.offset % 2**64)
         slot = operands.symbol(source.base)
         return compute(lambda a: a + offset, operands.register(target), [slot])
-    slot = operands.source(source, type_)
+    slot = operands.target(target, type_)
     if isinstance(source, Symbol) and TYPE_BITS[type_] == 32:
-        return compute(lambda a: a.astype(np.uint32), operands.register(target), [slot])
-    return compute(lambda a: a.copy(), operands.register(target), [slot])
+        return compute(lambda a: a.astype(np.uint32), slot, [operands.symbol(source)])
+    return compute(lambda a: a.copy(), slot, [operands.source(source, type_)])
 
 
 def _clock(target: int, dtype: np.dtype[np.generic]) -> Action:
@@ -195,7 +195,9 @@ def decode_set_predicate(operands: Operands) -> Action:
     pair = operands[0]
     targets = (pair.first, pair.second) if isinstance(pair, Pair) else (pair,)
     actions = [
-        (operands.register(target), bool(place)) for place, target in enumerate(targets) if not isinstance(target, Sink)
+        (operands.target(target, "pred"), bool(place))
+        for place, target in enumerate(targets)
+        if not isinstance(target, Sink)
     ]
 
     def act(batch: Batch) -> None:
@@ -228,7 +230,7 @@ def _set_packed_predicates(operands: Operands, type_: str) -> Action:
         return lambda a, b: relate(*((x >> shift).astype(np.uint16) for x in (a, b)))
 
     targets = [(half(i), t) for i, t in enumerate((pair.first, pair.second)) if not isinstance(t, Sink)]
-    return in_order([compute(function, operands.register(target), sources) for function, target in targets])
+    return in_order([compute(function, operands.target(target, "pred"), sources) for function, target in targets])
 
 
 def decode_set(operands: Operands) -> Action:

@@ -89,10 +89,10 @@ class Cursor:
             return -value
         if self.token.kind != "number":
             self.fail(f"expected a number, found {self._found()}")
-        value = _number(self.take().text)
-        if value is None:
+        read = _number(self.take().text)
+        if read is None:
             self.fail("a number that begins with 0 is octal, and this is none", self.last)
-        return value
+        return read
 
     def skip_line(self) -> None:
         """Pass over all tokens on the line of the token taken last."""

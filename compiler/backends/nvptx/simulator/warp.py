@@ -62,8 +62,8 @@ def decode_shuffle(operands: Operands) -> Action:
     find = _SOURCE_LANE[modifiers[1]]
     target = operands[0]
     value_target, flag_target = (target.first, target.second) if isinstance(target, Pair) else (target, Sink())
-    value_slot = None if isinstance(value_target, Sink) else operands.register(value_target)
-    flag_slot = None if isinstance(flag_target, Sink) else operands.register(flag_target)
+    value_slot = None if isinstance(value_target, Sink) else operands.target(value_target, "b32")
+    flag_slot = None if isinstance(flag_target, Sink) else operands.target(flag_target, "pred")
     value, amount, clamp, mask = (operands.source(operands[place], "b32") for place in range(1, 5))
 
     def act(batch: Batch) -> None:
@@ -140,7 +140,7 @@ def decode_vote(operands: Operands) -> Action:
     kind = modifiers[1]
     slot, is_negated = operands.predicate(operands[1])
     mask = operands.source(operands[2], "b32")
-    target = operands.register(operands[0])
+    target = operands.target(operands[0], "b32" if kind == "ballot" else "pred")
 
     def act(batch: Batch) -> None:
         members = batch.read_full(mask)
@@ -172,8 +172,8 @@ def decode_match(operands: Operands) -> Action:
     target = operands[0]
     mask_target, flag_target = (target.first, target.second) if isinstance(target, Pair) else (target, Sink())
     value, mask = operands.source(operands[1], type_), operands.source(operands[2], "b32")
-    mask_slot = operands.register(mask_target)
-    flag_slot = None if isinstance(flag_target, Sink) else operands.register(flag_target)
+    mask_slot = operands.target(mask_target, "b32")
+    flag_slot = None if isinstance(flag_target, Sink) else operands.target(flag_target, "pred")
 
     def act(batch: Batch) -> None:
         members = batch.read_full(mask)
@@ -221,7 +221,7 @@ def decode_reduction(operands: Operands) -> Action:
     dtype: np.dtype[Any] = np.dtype(np.int32 if type_[0] == "s" else np.uint32)
     neutral = of_signed if type_[0] == "s" else of_unsigned
     value, mask = operands.source(operands[1], type_), operands.source(operands[2], "b32")
-    target = operands.register(operands[0])
+    target = operands.target(operands[0], "b32")
 
     def act(batch: Batch) -> None:
         members = batch.read_full(mask)
@@ -238,7 +238,7 @@ def decode_reduction(operands: Operands) -> Action:
 
 def decode_active_mask(operands: Operands) -> Action:
     """`activemask`."""
-    target = operands.register(operands[0])
+    target = operands.target(operands[0], "b32")
 
     def act(batch: Batch) -> None:
         batch.write(target, _warp_bits(batch, np.ones(batch.active_count, np.bool_)))
@@ -266,8 +266,8 @@ def decode_elect(operands: Operands) -> Action:
         operands.fail("elect.sync wants d|p")
     assert isinstance(target, Pair)
     mask = operands.source(operands[1], "b32")
-    lane_slot = None if isinstance(target.first, Sink) else operands.register(target.first)
-    flag_slot = operands.register(target.second)
+    lane_slot = None if isinstance(target.first, Sink) else operands.target(target.first, "b32")
+    flag_slot = operands.target(target.second, "pred")
 
     def act(batch: Batch) -> None:
         members = batch.read_full(mask)

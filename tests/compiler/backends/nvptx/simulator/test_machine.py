@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compiler.backends.nvptx.simulator import Machine, parse_ptx
-from compiler.diagnostics import InputError, UnsupportedError
+from compiler.diagnostics import InputError, ParseError, UnsupportedError
 
 U32 = np.uint32
 
@@ -386,6 +386,28 @@ def test_carries_run_through_wide_sums(run_kernel, sign) -> None:
     low = [0xFFFFFFF0 - i + sign * 0xFFFFFFF0 for i in range(64)]
     wide = [n + (5 + sign * 0xFFFFFFFF << 32) + (7 << 64) for n in low]
     assert run(run_kernel, body).tolist() == [n >> 64 for n in wide]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "setp.s32 %p, %x, %y;",
+        "setp.lt.s32 %x, %y, %z;",
+        "setp.lt.s32 %p, %x, %y, %q;",
+        "mul.wide.u64 %rd1, %rd2, %rd3;",
+        "mad.lo.s32 %x, %y, k_out, %z;",
+        "shfl.sync %x, %y, 1, 31, -1;",
+        "add.u32 %x, %y;",
+        "add.u64 %rd1, %x, %rd2;",
+        "mov.b64 %x, %rd1;",
+        "ld.global.v2.b32 {%x, %y, %z}, [%a];",
+        "bra nowhere;",
+        "mov.b32 %x, 099;",
+    ],
+)
+def test_wrong_instruction_is_refused_before_it_runs(run_kernel, text) -> None:
+    with pytest.raises((ParseError, UnsupportedError)):
+        run(run_kernel, f" {text}\n")
 
 
 def test_unknown_modifier_is_unsupported(run_kernel) -> None:
