@@ -29,12 +29,17 @@ class Fuel:
     pass_name: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether no rewrite is left but required ones; then there is no need to look for any."""
+        return self.limit is not None and len(self.rewrites) >= self.limit
+
     def spend(self, rule: str, where: Instruction, *, required: bool = False) -> bool:
         """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed.
 
         A rewrite without which the back ends cannot go on is `required`: it is recorded, but never withheld.
         """
-        if not required and self.limit is not None and len(self.rewrites) >= self.limit:
+        if not required and self.is_spent:
             return False
         parent = where.parent.name if where.parent is not None else "?"
         number = len(self.rewrites) + 1

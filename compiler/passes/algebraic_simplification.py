@@ -24,6 +24,8 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     for computation in module.computations:
         for instruction in list(computation.instructions):
+            if fuel.is_spent:
+                break
             for rule in RULES.get(instruction.opcode, ()):
                 simpler = rule(instruction)
                 if simpler is not None:
@@ -172,13 +174,17 @@ def _reduce_nothing(instruction: Instruction) -> Instruction | None:
         return None
     operand, initial = instruction.operands
     sizes = [operand.array.dims[d] for d in instruction.attributes["dimensions"]]
-    root = instruction.attributes["to_apply"].root
-    if math.prod(sizes) != 1 or root.opcode != "add" or {o.opcode for o in root.operands} != {"parameter"}:
+    adds = _adds_its_parameters(instruction.attributes["to_apply"].root)
+    if math.prod(sizes) != 1 or not adds:
         return None
     # Adding +0 would turn -0 into +0, so only an initial -0 is an identity of floats.
     if not _is(initial, -0.0 if instruction.array.element_type.is_float else 0):
         return None
     return build(instruction.computation, "reshape", [operand], shape=without_layout(instruction.shape))
+
+
+def _adds_its_parameters(root: Instruction) -> bool:
+    return root.opcode == "add" and len(set(root.operands)) == 2 and {o.opcode for o in root.operands} == {"parameter"}
 
 
 Rule = Callable[[Instruction], Instruction | None]

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from compiler.analysis.effects import held_by_control, is_repeatable
 from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.literal import Literal
@@ -19,15 +20,16 @@ from compiler.ir.shape import ArrayShape, without_layout
 from compiler.ops import OPS
 
 _LARGEST = 1 << 16
-_NEVER = frozenset({"parameter", "constant", "iota", "rng", "rng-get-and-update-state", "custom-call", "while", "copy"})
+_NEVER = frozenset({"parameter", "constant", "iota", "while", "copy"})
 
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
     for computation in module.computations:
+        held = held_by_control(computation)
         for instruction in list(computation.instructions):
-            if not _foldable(instruction):
+            if instruction in held or not _foldable(instruction):
                 continue
             literal = _evaluate(instruction)
             if literal is None or not fuel.spend("fold", instruction):
@@ -42,11 +44,13 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 def _foldable(instruction: Instruction) -> bool:
     op = OPS.get(instruction.opcode)
-    if op is None or op.side_effect or op.evaluate is None or instruction.opcode in _NEVER:
+    if op is None or op.evaluate is None or instruction.opcode in _NEVER:
         return False
     if not isinstance(instruction.shape, ArrayShape) or not instruction.operands or instruction.array.is_dynamic:
         return False
     if any(o.opcode != "constant" or o.literal.array is None for o in instruction.operands):
+        return False
+    if "control-predecessors" in instruction.attributes or not is_repeatable(instruction):
         return False
     return instruction.array.size <= _allowed(o.array.size for o in instruction.operands)
 

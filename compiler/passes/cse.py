@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from compiler.analysis.effects import held_by_control, is_repeatable
 from compiler.ir.attributes import NOTES
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
-from compiler.ops import OPS
-
-_NEVER = frozenset({"parameter", "rng", "rng-get-and-update-state", "infeed", "outfeed", "send", "recv", "custom-call"})
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -23,9 +21,10 @@ def run(module: Module, fuel: Fuel) -> bool:
     for computation in module.computations:
         bodies[computation] = tuple(_body(computation, bodies))
         known: dict[Hashable, Instruction] = {}
+        held = held_by_control(computation)
         dead: list[Instruction] = []
         for instruction in computation.instructions:
-            if not _mergeable(instruction):
+            if instruction in held or not _mergeable(instruction):
                 continue
             key = _key(instruction, bodies, instruction.operands)
             first = known.setdefault(key, instruction)
@@ -37,9 +36,8 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 
 def _mergeable(instruction: Instruction) -> bool:
-    op = OPS.get(instruction.opcode)
-    plain = op is not None and not op.side_effect and instruction.opcode not in _NEVER
-    return plain and "control-predecessors" not in instruction.attributes
+    ordered = "control-predecessors" in instruction.attributes
+    return instruction.opcode != "parameter" and not ordered and is_repeatable(instruction)
 
 
 def _key(instruction: Instruction, bodies: dict[Computation, Hashable], operands: Hashable) -> Hashable:

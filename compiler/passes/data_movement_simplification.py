@@ -19,6 +19,8 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     for computation in module.computations:
         for instruction in list(computation.instructions):
+            if fuel.is_spent:
+                break
             for rule in RULES.get(instruction.opcode, ()):
                 simpler = rule(instruction)
                 if simpler is not None and simpler is not instruction:

@@ -5,9 +5,9 @@ Instructions with effects (in their op's record), and parameters, stay.
 
 from __future__ import annotations
 
+from compiler.analysis.effects import has_effect, held_by_control
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
-from compiler.ops import OPS
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -22,7 +22,7 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 def _sweep(computation: Computation, fuel: Fuel) -> bool:
     dead: set[Instruction] = set()
-    needed_by_control = {p for i in computation.instructions for p in i.attributes.get("control-predecessors", ())}
+    needed_by_control = held_by_control(computation)
     for instruction in reversed(computation.instructions):
         if instruction is computation.root or instruction in needed_by_control or has_effect(instruction):
             continue
@@ -30,15 +30,3 @@ def _sweep(computation: Computation, fuel: Fuel) -> bool:
             dead.add(instruction)
     computation.remove(dead)
     return bool(dead)
-
-
-def has_effect(instruction: Instruction) -> bool:
-    """Whether an instruction must stay although nothing uses it, or must not be done twice."""
-    if instruction.opcode == "parameter" or instruction.attributes.get("custom_call_has_side_effect"):
-        return True
-    op = OPS.get(instruction.opcode)
-    if op is None or op.side_effect:
-        return True
-    return any(
-        has_effect(i) for c in instruction.called_computations() for i in c.instructions if i.opcode != "parameter"
-    )

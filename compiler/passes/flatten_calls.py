@@ -6,6 +6,7 @@ passes then see one computation, and buffer assignment may give each value one p
 
 from __future__ import annotations
 
+from compiler.analysis.effects import held_by_control
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 
@@ -20,8 +21,10 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     # Callees come before callers, so what is inlined holds no call any more.
     for computation in list(module.computations):
+        held = held_by_control(computation)
         for instruction in list(computation.instructions):
-            if instruction.opcode == "call":
+            ordered = instruction in held or "control-predecessors" in instruction.attributes
+            if instruction.opcode == "call" and not ordered:
                 changed |= _inline(computation, instruction, fuel)
         computation.sort()
     changed |= _separate(module, fuel)

@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from compiler.analysis.effects import has_effect, held_by_control
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
@@ -136,7 +137,10 @@ def _groups(computation: Computation, fuel: Fuel) -> list[Group]:
     """Partition a computation from its results upwards; groups come out with their users' groups first."""
     of: dict[Instruction, list[Group]] = {}
     groups: list[Group] = []
+    held = held_by_control(computation)
     for instruction in reversed(computation.instructions):
+        if instruction in held or "control-predecessors" in instruction.attributes:
+            continue
         homes = _homes(instruction, of)
         if homes and fuel.spend("fuse into user", instruction):
             for group in homes:
@@ -313,9 +317,9 @@ def _is_scalar_constant(instruction: Instruction) -> bool:
 def _remove_unused(computation: Computation) -> None:
     """Take out what now lives in fusions only."""
     dead: set[Instruction] = set()
+    held = held_by_control(computation)
     for instruction in reversed(computation.instructions):
         unused = all(user in dead for user in instruction.users) and instruction is not computation.root
-        op = OPS.get(instruction.opcode)
-        if unused and instruction.opcode != "parameter" and op is not None and not op.side_effect:
+        if unused and instruction not in held and not has_effect(instruction):
             dead.add(instruction)
     computation.remove(dead)

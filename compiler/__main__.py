@@ -1,0 +1,265 @@
+"""`python -m compiler`: a program by hand, step by step: print, verify, opt, run, emit.
+
+An error that the input is to blame for is a message on standard error and exit code 2, or 125 where this compiler
+cannot handle a valid program; any other exception is a bug of ours and shows as a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+import compiler
+from compiler import inputs
+from compiler.backends import BACKENDS
+from compiler.diagnostics import CompilerError, InputError, UnsupportedError
+from compiler.ir.literal import Literal
+from compiler.ir.module import Module
+from compiler.ir.shape import leaves, without_layout
+from compiler.options import CompileOptions
+from compiler.pipeline import PASSES, PIPELINES, Step, ignore, run, stages_of
+from compiler.text.constants import write_literal
+from compiler.verifier import findings
+
+BAD_INPUT, UNDECIDABLE = 2, 125
+REFERENCE = "reference"
+_LONGEST_RESULT = 256
+
+FORMS = {
+    "hlo": "after_optimizations.txt",
+    "buffers": "buffer-assignment.txt",
+    "llvm": "ir-no-opt.ll",
+    "llvm-opt": "ir-with-opt.ll",
+    "asm": "s",
+    "object": "o",
+    "ptx": "ptx",
+    "steps": "thunk_sequence.txt",
+}
+"""What can be emitted: the end of the artifact's name by the word for it."""
+
+
+class _Group(click.Group):
+    """Turns errors of the input into messages and exit codes."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CompilerError as error:
+            click.echo(f"compiler: {error}", err=True)
+            ctx.exit(UNDECIDABLE if isinstance(error, UnsupportedError) else BAD_INPUT)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Look at an HLO program by hand: FILE is HLO text, `-` reads standard input.
+
+    \b
+    python -m compiler print FILE                      read it and write it back
+    python -m compiler verify FILE                     every violation of the language's rules
+    python -m compiler opt FILE --passes dce,cse       the program after passes, or after a pipeline
+    python -m compiler run FILE --backend cpu          its results
+    python -m compiler emit ptx FILE --backend nvptx   LLVM IR, assembly, PTX, buffers, ...
+    """  # noqa: D301 - click wants the backspace itself, which keeps the lines as they are
+
+
+_file = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+_output = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to standard output.")
+
+
+def _compile_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that all commands which run passes take; they are named as the fields of `CompileOptions`."""
+    fuel = click.option("--fuel", type=click.IntRange(0), metavar="N", help="Do only the first N rewrites.")
+    disable = click.option("--disable-passes", default="", metavar="A,B", help="Skip these passes.")
+    return fuel(disable(command))
+
+
+def _backend_options(command: Callable[..., None]) -> Callable[..., None]:
+    threads = click.option("--threads", type=click.IntRange(0), default=0, help="Threads of a call; 0: all processors.")
+    opt = click.option("--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="LLVM's level.")
+    device = click.option(
+        "--device", default="sim", show_default=True, help="nvptx: `sim`, `ptxas` (assemble only), or `gpu`."
+    )
+    arch = click.option("--arch", default="sm_90", show_default=True, help="nvptx: the architecture.")
+    return threads(opt(device(arch(_compile_options(command)))))
+
+
+@cli.command("print")
+@_file
+@_output
+def print_(file: Path, output: Path | None) -> None:
+    """Read FILE and write it back in XLA's form.
+
+    Constants are written in full, names and attributes are kept.
+    """
+    _write(output, compiler.to_text(_parse(file)))
+
+
+@cli.command()
+@_file
+@click.pass_context
+def verify(ctx: click.Context, file: Path) -> None:
+    """List every violation of the language's rules.
+
+    The exit code is 2 if there is one.
+    """
+    found = findings(_parse(file))
+    for finding in found:
+        click.echo(finding.render())
+    if found:
+        ctx.exit(BAD_INPUT)
+    click.echo(f"{file}: valid")
+
+
+@cli.command(epilog=f"Passes: {', '.join(PASSES)}.\n\nPipelines: {', '.join(PIPELINES)}.")
+@_file
+@_output
+@_compile_options
+@click.option(
+    "--passes", default="optimize", show_default=True, metavar="A,B", help="Passes in order, or one pipeline's name."
+)
+@click.option("--print-after-all", is_flag=True, help="Show the program after every pass, on standard error.")
+@click.option("--print-rewrites", is_flag=True, help="List the rewrites by number, on standard error.")
+def opt(file: Path, output: Path | None, **options: Any) -> None:
+    """Print FILE after a list of passes, or after a named pipeline.
+
+    The program is verified before and after each pass.  Every rewrite has a number: to find the one that breaks a
+    program, bisect --fuel.
+    """
+    show, listing, passes = (options.pop(name) for name in ("print_after_all", "print_rewrites", "passes"))
+    module = _parse(file)
+    compiler.verify(module)
+    stages = stages_of(_names(passes))
+    done = run(module, stages, _options(options, verify_each=True), observe=_show if show else ignore)
+    if listing:
+        for rewrite in done.rewrites:
+            click.echo(f"{rewrite.number}: {rewrite.pass_name}: {rewrite.rule} at {rewrite.where}", err=True)
+    _write(output, compiler.to_text(module))
+
+
+@cli.command("run")
+@_file
+@_backend_options
+@click.option(
+    "--backend",
+    type=click.Choice([REFERENCE, *BACKENDS]),
+    default=REFERENCE,
+    show_default=True,
+    help="What computes the results; `reference` is the interpreter.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the inputs.")
+@click.option("--inputs", "given", type=click.Path(path_type=Path), help="Take the inputs from an .npz file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Keep the results in this .npz file.")
+def run_(file: Path, output: Path | None, **options: Any) -> None:
+    """Run FILE and print its results as HLO literals.
+
+    Without --inputs, floats are drawn from a normal distribution, integers are small, and the seed decides.
+    """
+    backend, seed, given = (options.pop(name) for name in ("backend", "seed", "given"))
+    module = _parse(file)
+    compiler.verify(module)
+    arrays = inputs.draw(module, seed) if given is None else inputs.read_npz(given, module)
+    if backend == REFERENCE:
+        results = compiler.interpret(module, *arrays)
+    else:
+        results = compiler.compile(module, backend=backend, options=_options(options))(*arrays)
+    if output is not None:
+        _save(output, results)
+    for line in _result_lines(module, results):
+        click.echo(line)
+
+
+@cli.command(epilog=f"Forms: {', '.join(FORMS)}.")
+@click.argument("form", type=click.Choice(list(FORMS)))
+@_file
+@_output
+@_backend_options
+@click.option("--backend", type=click.Choice(list(BACKENDS)), default="cpu", show_default=True, help="The back end.")
+def emit(form: str, file: Path, output: Path | None, **options: Any) -> None:
+    """Print what a back end makes of FILE, in one FORM.
+
+    hlo is the program that the back end was given, buffers its memory, llvm and llvm-opt the LLVM IR before and after
+    LLVM's passes, asm and object the CPU's code, ptx and steps the GPU's code and what the host does.
+    """
+    backend = options.pop("backend")
+    artifacts = compiler.compile(_parse(file), backend=backend, options=_options(options)).artifacts
+    named = {word: n for word, end in FORMS.items() for n in artifacts if n == end or n.endswith(f"_{end}")}
+    if form not in named:
+        raise InputError(f"back end {backend!r} makes no {form}; it makes: {', '.join(named)}")
+    _write(output, artifacts[named[form]])
+
+
+def _options(options: dict[str, Any], **more: Any) -> CompileOptions:
+    """What the command line says as `CompileOptions`; there, no device means a GPU."""
+    disabled = tuple(_names(options.pop("disable_passes")))
+    if "device" in options and options["device"] == "gpu":
+        options["device"] = ""
+    return CompileOptions(**options, **more, disable_passes=disabled)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _parse(file: Path) -> Module:
+    is_input = str(file) == "-"
+    try:
+        raw = sys.stdin.buffer.read() if is_input else file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror or error}; give a file with HLO text") from error
+    name = "<stdin>" if is_input else str(file)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: is not text (byte {error.start}: {error.reason}); give HLO text") from error
+    return compiler.parse(text, filename=name)
+
+
+def _show(step: Step) -> None:
+    state = "" if step.changed else " (nothing changed)"
+    click.echo(f"// {step.number}: after {step.after}{state}", err=True)
+    if step.changed:
+        click.echo(compiler.to_text(step.module), err=True)
+
+
+def _write(output: Path | None, content: str | bytes) -> None:
+    raw = content.encode() if isinstance(content, str) else content
+    if output is None:
+        click.echo(raw, nl=False)
+        return
+    try:
+        output.write_bytes(raw)
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror or error}; give another file") from error
+
+
+def _save(output: Path, results: list[NDArray[Any]]) -> None:
+    named: dict[str, Any] = {f"result{number}": array for number, array in enumerate(results)}
+    try:
+        with output.open("wb") as file:
+            np.savez(file, **named)
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror or error}; give another file") from error
+
+
+def _result_lines(module: Module, results: list[NDArray[Any]]) -> list[str]:
+    """Each result with its shape; of a long one only the first elements."""
+    shapes = [shape for shape in leaves(module.entry.root.shape) if shape.element_type.bits]
+    lines = []
+    for shape, array in zip(shapes, results, strict=True):
+        bare = without_layout(shape)
+        if array.size <= _LONGEST_RESULT:
+            lines.append(f"{bare} {write_literal(Literal(bare, array))}")
+        else:
+            first = ", ".join(map(str, array.reshape(-1)[:8].tolist()))
+            lines.append(f"{bare} {{{first}, ...}} ({array.size} elements: --output keeps them)")
+    return lines
+
+
+if __name__ == "__main__":
+    cli.main(prog_name="python -m compiler")

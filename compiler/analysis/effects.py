@@ -1,0 +1,49 @@
+"""What besides its value an instruction is there for: effects, randomness, and an order that others rely on.
+
+An instruction with an effect must stay although nothing uses it, and must not be done twice.  A random one may go, but
+two of them are not one.  One that a control dependency names must stay while the dependency does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.ir.module import Computation, Instruction
+from compiler.ops import OPS
+
+_RANDOM = frozenset({"rng", "rng-get-and-update-state"})
+
+
+def has_effect(instruction: Instruction) -> bool:
+    """Whether an instruction must stay although nothing uses it."""
+    return instruction.opcode == "parameter" or any(_acts(i) for i in _with_callees(instruction))
+
+
+def is_repeatable(instruction: Instruction) -> bool:
+    """Whether an instruction does nothing but compute, and computes the same each time."""
+    return not any(_acts(i) or i.opcode in _RANDOM or i.opcode == "custom-call" for i in _with_callees(instruction))
+
+
+def held_by_control(computation: Computation) -> set[Instruction]:
+    """The instructions that control dependencies name."""
+    return {p for i in computation.instructions for p in i.attributes.get("control-predecessors", ())}
+
+
+def _acts(instruction: Instruction) -> bool:
+    op = OPS.get(instruction.opcode)
+    return op is None or op.side_effect or bool(instruction.attributes.get("custom_call_has_side_effect"))
+
+
+def _with_callees(instruction: Instruction) -> Iterator[Instruction]:
+    """The instruction, and all of the computations that it calls, directly or not."""
+    yield instruction
+    pending = list(instruction.called_computations())
+    seen: set[Computation] = set()
+    while pending:
+        computation = pending.pop()
+        if computation in seen:
+            continue
+        seen.add(computation)
+        for inner in computation.instructions:
+            yield inner
+            pending += inner.called_computations()

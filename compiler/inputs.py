@@ -1,0 +1,70 @@
+"""Inputs for running a program by hand: drawn from a seed, or read from an `.npz` file.
+
+Each parameter leaf draws from a stream of its own, seeded with (seed, number), so the same seed gives the same bits
+whatever else the program takes.  Floats are standard normal, integers small and pred a coin: enough to look at a
+program.  Recipes, index ranges and bounds are the harness's business, not the compiler's.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.diagnostics import InputError, UnsupportedError
+from compiler.ir.module import Module
+from compiler.ir.shape import ArrayShape, leaves
+from compiler.ir.types import PRED, Kind
+
+Array = NDArray[Any]
+
+
+def draw(module: Module, seed: int) -> list[Array]:
+    """Inputs for every leaf of the entry's parameters, from a seed."""
+    shapes = [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)]
+    return [_draw(shape, np.random.default_rng((seed, number))) for number, shape in enumerate(shapes)]
+
+
+def _draw(shape: ArrayShape, generator: np.random.Generator) -> Array:
+    element_type = shape.element_type
+    if element_type.kind is Kind.OPAQUE or shape.is_dynamic:
+        raise UnsupportedError(f"an input of type {shape}", "the generator of inputs")
+    if element_type is PRED:
+        return generator.random(shape.dims) < 0.5
+    if element_type.is_integer:
+        low, high = (-4, 4) if element_type.kind is Kind.SIGNED else (0, 8)
+        # The narrowest types hold only some of these.
+        limit = 1 << (element_type.bits - 1)
+        return generator.integers(max(low, -limit), min(high, limit), shape.dims).astype(element_type.dtype)
+    values: Array = generator.standard_normal(shape.dims)
+    if element_type.is_complex:
+        values = values + 1j * generator.standard_normal(shape.dims)
+    return np.asarray(values, dtype=element_type.dtype)
+
+
+def read_npz(path: Path, module: Module) -> list[Array]:
+    """Inputs from a file: by the parameters' names if it has them all, else in the order of the file."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            named = {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, EOFError, AttributeError, TypeError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: not a whole .npz file ({error}); make it with numpy.savez") from error
+    names = [parameter.name for parameter in module.entry.parameters]
+    arrays = [named[name] for name in names] if all(name in named for name in names) else list(named.values())
+    shapes = [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)]
+    if len(arrays) != len(shapes):
+        raise InputError(f"{path}: has {len(arrays)} arrays, {module.name} takes {len(shapes)}: {', '.join(names)}")
+    return [_restore(array, shape) for array, shape in zip(arrays, shapes, strict=True)]
+
+
+def _restore(array: Array, shape: ArrayShape) -> Array:
+    """Give an array the type that `.npz` files cannot say: those of `ml_dtypes` come back as raw bytes."""
+    dtype = shape.element_type.dtype
+    is_raw = array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize
+    return array.view(dtype) if is_raw else array
