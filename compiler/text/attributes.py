@@ -83,11 +83,21 @@ SYNTAX: dict[AttributeKind, Syntax] = {
 
 
 def read_value(scanner: Scanner, name: str, kind: AttributeKind) -> Any:
-    """The value of an attribute; words outside its vocabulary are refused."""
+    """The value of an attribute; words outside its vocabulary are refused, other capitals are not."""
     value = SYNTAX[kind].read(scanner)
     known = VOCABULARY.get(name)
-    if known is not None:
-        for word in (value,) if isinstance(value, str) else value:
-            if word not in known:
-                scanner.unknown(f"value of {name}", word, known)
-    return value
+    if known is None:
+        return value
+    if isinstance(value, tuple):
+        return tuple(_canonical(scanner, name, word, known) for word in value)
+    return _canonical(scanner, name, value, known)
+
+
+def _canonical(scanner: Scanner, name: str, word: str, known: tuple[str, ...]) -> str:
+    if word in known:
+        return word
+    for other in known:
+        if other.lower() == word.lower():
+            return other
+    scanner.unknown(f"value of {name}", word, known)
+    return None

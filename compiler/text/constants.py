@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.literal import Literal
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType, Kind
+from compiler.text import nan
 
 Array = NDArray[Any]
-
-_PLAIN_NAN = frozenset({"f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu"})
 
 
 def write_literal(literal: Literal) -> str:
@@ -65,24 +64,25 @@ def _floats(flat: Array, name: str) -> list[str]:
     else:
         single = flat.astype(np.float32)
         words = [str(value) for value in single.astype("U32").tolist()] if single.size else []
-    special = np.flatnonzero(~np.isfinite(flat.astype(np.float64)) | (flat == 0))
+    with np.errstate(invalid="ignore"):
+        wide = flat.astype(np.float64)
+    special = np.flatnonzero(~np.isfinite(wide) | (wide == 0))
     words = [word.removesuffix(".0") for word in words]
     for index in special.tolist():
-        words[index] = _special(flat[index], name)
+        words[index] = _special(flat[index], float(wide[index]), name)
     return words
 
 
-def _special(value: Any, name: str) -> str:
+def _special(value: Any, wide: float, name: str) -> str:
     """Zero, infinity or NaN; `-0` would lose its sign in XLA, which takes it for an integer."""
+    if wide == 0:
+        return "-0.0" if math.copysign(1, wide) < 0 else "0"
+    if not math.isnan(wide):
+        return "-inf" if wide < 0 else "inf"
     array = np.asarray(value)
-    negative = bool(np.signbit(array))
-    sign = "-" if negative else ""
-    if array == 0:
-        return "-0.0" if negative else "0"
-    if not np.isnan(array):
-        return f"{sign}inf"
-    if name in _PLAIN_NAN:
-        return f"{sign}nan" if name == "f8e4m3fn" else "nan"
-    mantissa = ml_dtypes.finfo(array.dtype).nmant
-    payload = array.view(f"uint{8 * array.itemsize}").item() & ((1 << mantissa) - 1)
-    return f"{sign}nan" if payload == 1 << (mantissa - 1) else f"{sign}nan({payload:#x})"
+    code = array.view(f"uint{8 * array.itemsize}").item()
+    sign = "-" if name in nan.SIGNED and code >> (8 * array.itemsize - 1) else ""
+    if name not in nan.PAYLOAD_BITS:
+        return f"{sign}nan"
+    payload = code & ((1 << nan.PAYLOAD_BITS[name]) - 1)
+    return f"{sign}nan" if payload == nan.quiet_payload(name) else f"{sign}nan({payload:#x})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from compiler.ir.devices import (
@@ -243,7 +243,7 @@ def _read_metadata(scanner: Scanner) -> tuple[Metadata, ...]:
     return (read_metadata(scanner),)
 
 
-_FIELDS = {
+_FIELDS: dict[str, Callable[[Scanner], dict[str, Any]]] = {
     "device": lambda scanner: {"devices": (scanner.integer(),)},
     "devices": _read_tiles,
     "last_tile_dims": lambda scanner: {"subgroups": scanner.items("{", "}", lambda: _read_subgroup(scanner))},

@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from compiler.diagnostics import ShapeError
 from compiler.ir.attributes import ATTRIBUTES, AttributeKind
 from compiler.ir.module import Attributes, Computation, Instruction
-from compiler.ir.shape import Shape, TupleShape, compatible
+from compiler.ir.shape import Shape, TupleShape
 from compiler.ops import OPS
 from compiler.text.attributes import SYNTAX, read_value
 from compiler.text.lexer import NAME, SPACE, STRING, Scanner, pattern
 from compiler.text.literals import read_literal
-from compiler.text.opcodes import SIGNATURES
-from compiler.text.shapes import at_shape, read_shape
+from compiler.text.opcodes import SIGNATURES, STATED
+from compiler.text.shapes import agree, at_shape, read_shape
 
 MAX_NESTED_OPERANDS = 8192
 """How many instructions may nest as each other's operands; XLA's own limit."""
 
-_HEAD = pattern(rf"(ROOT(?![\w.\-:=]){SPACE})?+(?:%?+({NAME}){SPACE}=)(?!=)")
+_HEAD = pattern(rf"(ROOT(?![\w.\-:=]){SPACE})?+%?+({NAME}):?+{SPACE}=")
 _OPCODE = pattern(rf"([a-z][a-z0-9\-]*+){SPACE}\(")
 _NAMES = re.compile(r"([A-Za-z0-9_.\-%, ]*+)\)")
 _OPERAND_NAME = pattern(rf"%?+({NAME})((?:{SPACE}#{SPACE}\d++)*+)(?={SPACE}[,)])")
@@ -33,6 +33,7 @@ _KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")
 _ASYNC = re.compile(r"(.+)-(start|update|done)")
 
 _K = AttributeKind
+_REPEATING = frozenset(kind for kind, syntax in SYNTAX.items() if syntax.repeats)
 
 
 @dataclass(slots=True)
@@ -132,7 +133,7 @@ class InstructionReader(Scanner):
         call = _Call(name, start, shape, opcode, found.start(1))
         if opcode not in SIGNATURES:
             wrapped = _ASYNC.fullmatch(opcode)
-            if wrapped is None or wrapped[1] not in SIGNATURES:
+            if wrapped is None or wrapped[1] not in SIGNATURES or wrapped[1] in _PAYLOADS:
                 self.unknown("opcode", opcode, SIGNATURES, call.at)
             call.opcode, call.wrapped = f"async-{wrapped[2]}", wrapped[1]
         return call
@@ -181,16 +182,17 @@ class InstructionReader(Scanner):
             return self._undefined(found, shape)
         if found[2]:
             operand = self._element(operand, found)
-        if shape is not None and not compatible(shape, operand.shape):
+        if shape is not None and not agree(shape, operand.shape):
             self.fail(f"{found[1]} has shape {operand.shape}, not {shape}", start, found.end(1))
         return operand
 
     def _undefined(self, found: re.Match[str], shape: Shape | None) -> Instruction:
-        if self._lone and shape is not None:
-            return self._parameter(found[1], shape)
-        if self._lone:
+        """An operand that names nothing: a parameter to be, in a text of one instruction."""
+        if not self._lone:
+            self.unknown("operand (operands are defined above their users):", found[1], self._names, found.start(1))
+        if shape is None:
             self.fail("an operand of a single instruction needs its shape: write 'f32[2] x'", found.start(1))
-        self.unknown("operand (operands are defined above their users):", found[1], self._names, found.start(1))
+        return self._parameter(found[1], shape)
 
     def _parameter(self, name: str, shape: Shape) -> Instruction:
         number = len(self._computation.instructions)
@@ -224,33 +226,34 @@ class InstructionReader(Scanner):
         if call.wrapped:
             allowed = allowed | SIGNATURES[call.wrapped].allowed
         while True:
-            quick = _QUICK.match(text, self.pos)
-            hit = cache.get(quick[1]) if quick is not None else None
-            if hit is not None:
-                name, value = hit
-                start = quick.start(1)  # type: ignore[union-attr]  # a hit implies a match
+            start = self.pos
+            quick = _QUICK.match(text, start)
+            if quick is not None and quick[1] in cache:
+                name, value = cache[quick[1]]
+                self.pos = quick.end()
             else:
-                key = _KEY.match(text, self.pos)
+                key = self.take(_KEY)
                 if key is None:
                     break
-                name, start = key[1], key.start(1)
-            if name not in allowed:
-                self.unknown(f"attribute of {call.opcode}", name, allowed, start)
-            if name in attributes:
-                self.fail(f"attribute {name} is written twice", start, start + len(name))
-            if hit is not None:
-                self.pos = quick.end()  # type: ignore[union-attr]
-            else:
-                self.pos = key.end()
-                value = self._read_attribute(name)
-                kind = ATTRIBUTES[name]
-                if quick is not None and self.pos == quick.end() and (kind in SYNTAX and SYNTAX[kind].repeats):
-                    cache[quick[1]] = name, value
+                name = key[1]
+                if name in allowed:
+                    value = self._read_attribute(name)
+                    if quick is not None and self.pos == quick.end() and _repeats(name, quick[1]):
+                        cache[quick[1]] = name, value
+            if name not in allowed or name in attributes:
+                self._refuse(name, start, call.opcode, allowed)
             attributes[name] = value
         if self.at(","):
             self.pos += 1
             self.expected("the name of an attribute and '='")
         return attributes
+
+    def _refuse(self, name: str, start: int, opcode: str, allowed: frozenset[str]) -> NoReturn:
+        key = _KEY.match(self.text, start)
+        assert key is not None
+        if name not in allowed:
+            self.unknown(f"attribute of {opcode}", name, allowed, key.start(1))
+        self.fail(f"attribute {name} is written twice", key.start(1), key.end(1))
 
     def _read_attribute(self, name: str) -> Any:
         kind = ATTRIBUTES[name]
@@ -266,7 +269,8 @@ class InstructionReader(Scanner):
         """A computation by name, or in braces."""
         start = self.skip()
         if self.at("{"):
-            computation = self.nested(lambda: self.read_body(self._computation_name("_")), "a computation")
+            computation = self.nested(lambda: self.read_body("_"), "a computation")
+            computation.name = self.free_name("_")
             self.add_computation(computation, start)
             return computation
         name = self.name("a computation")
@@ -275,7 +279,8 @@ class InstructionReader(Scanner):
             self.unknown("computation (computations are defined above their callers):", name, self.computations)
         return found
 
-    def _computation_name(self, base: str) -> str:
+    def free_name(self, base: str) -> str:
+        """`base`, or `base.N`, such that no computation has that name."""
         name, number = base, 0
         while name in self.computations:
             number += 1
@@ -313,7 +318,7 @@ class InstructionReader(Scanner):
 
     def _infer(self, call: _Call, instruction: Instruction) -> Shape:
         op = OPS.get(call.opcode)
-        if op is None or call.opcode in _STATED:
+        if op is None or call.opcode in STATED:
             self.fail(
                 f"the shape of {call.opcode} must be written before the opcode", call.at, call.at + len(call.opcode)
             )
@@ -331,7 +336,7 @@ class InstructionReader(Scanner):
             self.fail(f"{call.wrapped}-start needs a shape ((operands), result, ...)", call.at)
         outer = SIGNATURES["async-start"].allowed - {"calls"}
         inner = {name: value for name, value in attributes.items() if name not in outer or name in _SHARED}
-        computation = Computation(self._computation_name("async_wrapped"))
+        computation = Computation(self.free_name("async_wrapped"))
         parameters = [
             Instruction("parameter", operand.shape, (), {"parameter_number": number}, name=f"async_param.{number}")
             for number, operand in enumerate(call.operands)
@@ -348,26 +353,12 @@ class InstructionReader(Scanner):
 
 
 _SHARED = frozenset({"metadata", "origin", "backend_config", "frontend_attributes", "statistics"})
-_STATED = frozenset(
-    {
-        "bitcast",
-        "bitcast-convert",
-        "constant",
-        "convert",
-        "custom-call",
-        "fusion",
-        "infeed",
-        "iota",
-        "outfeed",
-        "parameter",
-        "reduce-precision",
-        "reshape",
-        "rng",
-        "rng-bit-generator",
-        "rng-get-and-update-state",
-        "stochastic-convert",
-    }
-)
+
+
+def _repeats(name: str, text: str) -> bool:
+    """Whether an attribute's text means the same wherever it stands in a module."""
+    kind = ATTRIBUTES[name]
+    return kind in _REPEATING or (kind is _K.COMPUTATION and not text.endswith("}"))
 
 
 def _read_constant(reader: InstructionReader, call: _Call) -> None:

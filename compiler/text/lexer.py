@@ -25,8 +25,12 @@ MAX_NESTING = 100
 """How deep shapes, literals and computations in braces may nest; real programs do not pass ten."""
 
 RESERVED = frozenset(
-    "true false inf nan HloModule ENTRY ROOT FileLocations FileNames FunctionNames StackFrames maximal replicated "
-    "manual last_tile_dim_replicate shard_as shard_like unknown unreduced".split()
+    {
+        *("true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT"),
+        *("FileLocations", "FileNames", "FunctionNames", "StackFrames"),
+        *("maximal", "replicated", "manual", "unknown", "unreduced"),
+        *("last_tile_dim_replicate", "shard_as", "shard_like"),
+    }
 )
 """Words that are a name only behind `%`."""
 
@@ -243,10 +247,13 @@ class Scanner:
         return value
 
 
-def closing_brace(text: str, start: int) -> int:
-    """The place behind the `}` that closes the `{` at `start`, -1 if there is none; strings may hold braces."""
+def closing_brace(text: str, start: int, tokens: re.Pattern[str] = _BRACE) -> int:
+    """The place behind the `}` that closes the `{` at `start`, -1 if there is none.
+
+    `tokens` matches braces and what may hold braces that do not count: strings, unless told otherwise.
+    """
     depth = 0
-    for found in _BRACE.finditer(text, start):
+    for found in tokens.finditer(text, start):
         if found[0] == "{":
             depth += 1
         elif found[0] == "}":

@@ -11,14 +11,14 @@ import math
 import re
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.literal import Literal, tuple_literal
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
-from compiler.ir.types import ElementType, Kind
-from compiler.text.lexer import SPACE, Scanner, pattern
+from compiler.ir.types import TYPES, ElementType, Kind
+from compiler.text import nan
+from compiler.text.lexer import SPACE, Scanner, closing_brace, pattern
 from compiler.text.shapes import read_shape
 
 Array = NDArray[Any]
@@ -38,8 +38,7 @@ _NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?+")
 _SEPARATORS = str.maketrans("{},()", "     ")
 _KEEP_SKELETON = re.compile(r"[^{},()]++")
 
-_NO_PAYLOAD = frozenset({"f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu"})
-_NO_NAN = frozenset({"f4e2m1fn", "f6e2m3fn", "f6e3m2fn"})
+_PARTS = {"c64": TYPES["f32"], "c128": TYPES["f64"]}
 
 
 def read_literal(scanner: Scanner, shape: Shape) -> Literal:
@@ -53,6 +52,8 @@ def read_literal(scanner: Scanner, shape: Shape) -> Literal:
         return Literal(shape, _read_scalar(scanner, shape.element_type))
     if scanner.take(_ELIDED):
         return Literal(shape)
+    if not scanner.at("{"):
+        return Literal(shape, _read_first_element(scanner, shape))
     return Literal(shape, _read_dense(scanner, shape))
 
 
@@ -87,9 +88,25 @@ def _read_scalar(scanner: Scanner, element_type: ElementType) -> Array:
     return _assemble(values, element_type).reshape(())
 
 
+def _read_first_element(scanner: Scanner, shape: ArrayShape) -> Array:
+    """A bare number in place of an array: XLA takes it for the first element, and zero for all others."""
+    start = scanner.skip()
+    if shape.element_type.is_complex or _SCALAR.match(scanner.text, start) is None or not shape.size:
+        scanner.expected(f"'{{' that begins a literal of shape {shape}")
+    first = _read_scalar(scanner, shape.element_type)
+    try:
+        values = np.zeros(shape.dims, shape.element_type.dtype)
+    except (MemoryError, ValueError):
+        scanner.fail(f"a literal of shape {shape} does not fit into memory", start)
+    values.flat[0] = first
+    return values
+
+
 def _read_dense(scanner: Scanner, shape: ArrayShape) -> Array:
     start = scanner.skip()
-    end = _end_of_braces(scanner, start)
+    end = closing_brace(scanner.text, start, _BRACE_OR_COMMENT)
+    if end < 0:
+        scanner.fail("the '{' that begins this literal has no '}'", start)
     body = scanner.text[start:end]
     if "/" in body:
         body = _COMMENT.sub(" ", body)
@@ -98,20 +115,6 @@ def _read_dense(scanner: Scanner, shape: ArrayShape) -> Array:
         values = _read_tokens(scanner, shape, start, end)
     scanner.pos = end
     return values.reshape(shape.dims)
-
-
-def _end_of_braces(scanner: Scanner, start: int) -> int:
-    if not scanner.text.startswith("{", start):
-        scanner.expected("'{' that begins a literal")
-    depth = 0
-    for found in _BRACE_OR_COMMENT.finditer(scanner.text, start):
-        if found[0] == "{":
-            depth += 1
-        elif found[0] == "}":
-            depth -= 1
-            if depth == 0:
-                return found.end()
-    scanner.fail("the '{' that begins this literal has no '}'", start)
 
 
 def _has_skeleton(body: str, shape: ArrayShape) -> bool:
@@ -157,8 +160,7 @@ def _narrow(floats: Array, shape: ArrayShape) -> Array | None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         if element_type.is_complex:
-            part = np.float32 if element_type.bits == 64 else np.float64
-            narrow = floats.astype(part)
+            narrow = floats.astype(_PARTS[element_type.name].dtype)
             return narrow.view(element_type.dtype) if np.isfinite(narrow).all() else None
         narrow = floats.astype(element_type.dtype)
         return narrow if np.isfinite(narrow.astype(np.float64)).all() else None
@@ -218,15 +220,14 @@ def _value(scanner: Scanner, element_type: ElementType, word: str, start: int) -
         return _integer(scanner, element_type, word, start)
     if word in ("true", "false"):
         scanner.fail(f"expected a number of type {element_type}", start, start + len(word))
-    name = {"c64": "f32", "c128": "f64"}.get(element_type.name, element_type.name)
-    dtype = {"c64": np.dtype(np.float32), "c128": np.dtype(np.float64)}.get(element_type.name, element_type.dtype)
+    part = _PARTS.get(element_type.name, element_type)
     if word.lstrip("-").startswith("nan"):
-        return _nan(scanner, name, dtype, word, start)
+        return _nan(scanner, part, word, start)
     wide = float(word)
     with np.errstate(over="ignore", invalid="ignore"):
-        value = np.float64(wide).astype(dtype)
+        value = np.float64(wide).astype(part.dtype)
     if ("inf" not in word) and not (math.isfinite(wide) and math.isfinite(float(value))):
-        scanner.fail(f"{word} is out of range for {name}", start, start + len(word))
+        scanner.fail(f"{word} is out of range for {part}", start, start + len(word))
     return value
 
 
@@ -251,32 +252,30 @@ def _integer(scanner: Scanner, element_type: ElementType, word: str, start: int)
     return value
 
 
-def _nan(scanner: Scanner, name: str, dtype: np.dtype[Any], word: str, start: int) -> Any:
+def _nan(scanner: Scanner, part: ElementType, word: str, start: int) -> Any:
+    name = part.name
     found = _NAN.fullmatch(word)
     assert found is not None
-    if name in _NO_NAN:
-        scanner.fail(f"{name} has no NaN", start, start + len(word))
-    value = np.array(np.nan).astype(dtype)
-    if name in _NO_PAYLOAD:
+    end = start + len(word)
+    if name in nan.ABSENT:
+        scanner.fail(f"{name} has no NaN", start, end)
+    if name not in nan.PAYLOAD_BITS:
         if found[2]:
-            scanner.fail(f"a NaN of {name} has no payload", start, start + len(word))
-        return (-value if found[1] and name in ("f8e4m3fn",) else value)[()]
-    bits = np.dtype(f"uint{8 * dtype.itemsize}")
-    mantissa = ml_dtypes.finfo(dtype).nmant
-    payload = int(found[2], 16) if found[2] else 1 << (mantissa - 1)
-    if not 0 < payload < 1 << mantissa:
-        scanner.fail(
-            f"the payload of a NaN of {name} lies between 0x1 and {(1 << mantissa) - 1:#x}", start, start + len(word)
-        )
-    infinite = np.array(np.inf, dtype).view(bits).item()
-    sign = (1 << (8 * dtype.itemsize - 1)) if found[1] else 0
-    return np.array(infinite | payload | sign, bits).view(dtype)[()]
+            scanner.fail(f"a NaN of {name} has no payload", start, end)
+        return np.array(-np.nan if found[1] and name in nan.SIGNED else np.nan).astype(part.dtype)[()]
+    limit = 1 << nan.PAYLOAD_BITS[name]
+    payload = int(found[2], 16) if found[2] else nan.quiet_payload(name)
+    if not 0 < payload < limit:
+        scanner.fail(f"the payload of a NaN of {name} lies between 0x1 and {limit - 1:#x}", start, end)
+    bits = np.dtype(f"uint{part.bits}")
+    sign = 1 << (part.bits - 1) if found[1] else 0
+    exponent = np.array(np.inf, part.dtype).view(bits).item()
+    return np.array(exponent | payload | sign, bits).view(part.dtype)[()]
 
 
 def _assemble(values: list[Any], element_type: ElementType) -> Array:
     if element_type.is_complex:
-        part = np.float32 if element_type.bits == 64 else np.float64
-        return np.array(values, part).view(element_type.dtype)
+        return np.array(values, _PARTS[element_type.name].dtype).view(element_type.dtype)
     if element_type.is_float:
         array = np.empty(len(values), element_type.dtype)
         for index, value in enumerate(values):

@@ -104,7 +104,7 @@ def read_result_accuracy(scanner: Scanner) -> ResultAccuracy:
     scanner.expect("{", "that begins the accuracy of a result")
     key = scanner.key("mode or tolerance")
     if key == "mode":
-        mode = scanner.word("an accuracy mode")
+        mode = scanner.word("an accuracy mode").lower()
         if mode not in _MODES:
             scanner.unknown("accuracy mode", mode, _MODES)
         accuracy = ResultAccuracy(mode)

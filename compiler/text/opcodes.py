@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from compiler.ir.attributes import COMMON
 
 _ACCURATE = (
-    "acos acosh asin asinh atanh cbrt cosine cosh erf exponential exponential-minus-one log log-plus-one logistic rsqrt "
-    "sine sinh sqrt tan tanh"
+    "acos acosh asin asinh atanh cbrt cosine cosh erf exponential exponential-minus-one log log-plus-one logistic "
+    "rsqrt sine sinh sqrt tan tanh"
 )
 _BARE = (
-    "abs ceil count-leading-zeros floor imag is-finite negate not popcnt real round-nearest-afz round-nearest-even sign "
-    "convert bitcast-convert copy add subtract multiply mulhi divide remainder power maximum minimum and or xor "
-    "shift-left shift-right-arithmetic shift-right-logical atan2 complex stochastic-convert add-dependency clamp select "
-    "bitcast dynamic-reshape dynamic-update-slice parameter constant tuple opt-barrier after-all all-gather-done "
-    "all-reduce-done collective-permute-done copy-done partition-id replica-id"
+    "abs ceil count-leading-zeros floor imag is-finite negate not popcnt real round-nearest-afz round-nearest-even "
+    "sign convert bitcast-convert copy add subtract multiply mulhi divide remainder power maximum minimum and or xor "
+    "shift-left shift-right-arithmetic shift-right-logical atan2 complex stochastic-convert add-dependency clamp "
+    "select bitcast dynamic-reshape dynamic-update-slice parameter constant tuple opt-barrier after-all "
+    "all-gather-done all-reduce-done collective-permute-done copy-done partition-id replica-id"
 )
 _BATCH_NORM = "epsilon* feature_index*"
 _CHANNEL = "channel_id is_host_transfer"
@@ -118,3 +118,12 @@ def _signature(taken: str) -> Signature:
 
 SIGNATURES: dict[str, Signature] = {opcode: _signature(taken) for opcode, taken in _TAKEN.items()}
 """Every opcode of HLO."""
+
+STATED = frozenset(
+    {
+        *("bitcast", "bitcast-convert", "convert", "reduce-precision", "stochastic-convert", "reshape", "iota"),
+        *("constant", "parameter", "custom-call", "fusion", "infeed", "outfeed"),
+        *("rng", "rng-bit-generator", "rng-get-and-update-state"),
+    }
+)
+"""Opcodes whose result shape does not follow from operands and attributes, and so must be written."""

@@ -13,18 +13,19 @@ from dataclasses import dataclass, field
 
 from compiler.ir.attributes import MODULE_ATTRIBUTES
 from compiler.ir.literal import Literal
-from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.shape import Shape, compatible
+from compiler.ir.module import Computation, Module
+from compiler.ir.shape import Shape
 from compiler.text.attributes import read_value
 from compiler.text.instructions import InstructionReader
 from compiler.text.lexer import NAME, SPACE, Scanner, pattern
 from compiler.text.literals import read_literal as _read_literal
 from compiler.text.notes import read_stack_frames
+from compiler.text.shapes import agree
 from compiler.text.shapes import read_shape as _read_shape
 
 _SEPARATOR = re.compile(r"^//[ \t]*-----.*$", re.MULTILINE)
-_HEADER = pattern(rf"HloModule{SPACE}%?+({NAME})")
-_COMPUTATION = pattern(rf"(ENTRY(?![\w.\-]){SPACE})?+%?+({NAME}){SPACE}(?=[{{(])")
+_HEADER = pattern(rf"HloModule{SPACE}%?+({NAME}):?+")
+_COMPUTATION = pattern(rf"(ENTRY(?![\w.\-]){SPACE})?+%?+({NAME}):?+{SPACE}(?=[{{(])")
 _KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")
 
 
@@ -123,6 +124,7 @@ class _ModuleReader:
     def _read_instruction(self) -> Module:
         """A text of one instruction, with or without the name it is given."""
         computation = self.source.read_lone_instruction("_")
+        computation.name = self.source.free_name("_")
         self.source.add_computation(computation, self.source.pos)
         self.entry = computation
         self.module.attributes["is_scheduled"] = True
@@ -142,7 +144,7 @@ class _ModuleReader:
             source.fail(f"a computation named {name} already exists", found.start(2), found.end(2))
         stated = self._read_signature() if source.at("(") else None
         computation = source.read_body(name)
-        if stated is not None and not compatible(stated[0], computation.root.shape):
+        if stated is not None and not agree(stated[0], computation.root.shape):
             message = f"{name} is said to return {stated[0]}, but its root has shape {computation.root.shape}"
             source.fail(message, stated[1], stated[2])
         if source.accept(","):
@@ -161,7 +163,7 @@ class _ModuleReader:
 
         def read() -> None:
             source.name("the name of a parameter")
-            source.expect(":")
+            source.accept(":")
             _read_shape(source)
 
         source.items("(", ")", read)

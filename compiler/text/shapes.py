@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from compiler.ir.shape import UNBOUNDED, ArrayShape, BufferShape, Layout, Shape, TupleShape
-from compiler.ir.types import TYPES
+from compiler.ir.shape import UNBOUNDED, ArrayShape, BufferShape, Layout, Shape, TupleShape, compatible, leaves
+from compiler.ir.types import TYPES, ElementType
 from compiler.text.lexer import NAME, SPACE, Scanner, pattern
 
 _ARRAY = rf"[a-z][a-z0-9]*+\[[^\[\](){{}}]*+\](?:{SPACE}\{{{SPACE}[0-9:][^{{}}]*+\}})?+"
@@ -38,6 +38,15 @@ def read_shape(scanner: Scanner) -> Shape:
     start = scanner.skip()
     shape = scanner.nested(lambda: _read(scanner), "a shape")
     return scanner.shapes.setdefault(scanner.text[start : scanner.pos], shape)
+
+
+def agree(stated: Shape, actual: Shape) -> bool:
+    """Whether two shapes are the same but for layouts and for which dimensions are dynamic."""
+    return compatible(stated, actual) or _bounds(stated) == _bounds(actual)
+
+
+def _bounds(shape: Shape) -> list[tuple[ElementType, tuple[int, ...]]]:
+    return [(leaf.element_type, leaf.dims) for leaf in leaves(shape)]
 
 
 def _read(scanner: Scanner) -> Shape:
