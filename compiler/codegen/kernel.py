@@ -45,7 +45,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """A name that LLVM and PTX accept, unique in the module."""
+        """A name that LLVM and PTX accept; `llvm_ir.Module` keeps those apart that come out alike."""
         instruction = self.instruction
         text = f"{instruction.computation.name}.{instruction.name}"
         return "".join(c if c.isalnum() or c == "_" else "_" for c in text)

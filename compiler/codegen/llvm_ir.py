@@ -93,6 +93,7 @@ class Module:
     """One LLVM module: globals, declarations, functions and metadata, each written once."""
 
     functions: list[Function] = field(default_factory=list)
+    _function_names: set[str] = field(default_factory=set)
     _globals: dict[str, str] = field(default_factory=dict)
     _declarations: dict[str, str] = field(default_factory=dict)
     _metadata: list[str] = field(default_factory=list)
@@ -107,14 +108,26 @@ class Module:
         linkage: str = "",
         attributes: str = "nounwind",
     ) -> Function:
-        """Start a function; `parameters` are (type with its attributes, name without `%`)."""
-        function = Function(self, name, result, tuple(parameters), linkage, attributes)
+        """Start a function; `parameters` are (type with its attributes, name without `%`).
+
+        Where the name is taken the function gets another, so callers use the function's own.
+        """
+        function = Function(self, self.free_name(name), result, tuple(parameters), linkage, attributes)
         self.functions.append(function)
+        self._function_names.add(function.name)
         return function
+
+    def free_name(self, name: str) -> str:
+        """The name, or one made from it that no function has yet."""
+        number, free = 1, name
+        while free in self._function_names:
+            number += 1
+            free = f"{name}_{number}"
+        return free
 
     def has_function(self, name: str) -> bool:
         """Whether a function of that name has been started."""
-        return any(function.name == name for function in self.functions)
+        return name in self._function_names
 
     def declare(self, name: str, result: str, parameters: Sequence[str], attributes: str = "") -> str:
         """Declare an outside function or an intrinsic once; returns its spelling for `call`."""
@@ -122,9 +135,16 @@ class Module:
         return f"@{name}"
 
     def define_global(self, name: str, definition: str) -> Value:
-        """Define `@name = definition` once, e.g. `internal constant [4 x i8] c"abcd", align 64`."""
-        self._globals.setdefault(name, f"@{name} = {definition}")
-        return Value(PTR, f"@{name}")
+        """Define `@name = definition` once, e.g. `internal constant [4 x i8] c"abcd", align 64`.
+
+        Where the name stands for something else already, another one is made from it.
+        """
+        number, free = 1, name
+        while self._globals.get(free, definition) != definition:
+            number += 1
+            free = f"{name}.{number}"
+        self._globals[free] = definition
+        return Value(PTR, f"@{free}")
 
     def metadata(self, text: str) -> str:
         """Add a metadata node; returns its reference, e.g. `!3`.  `{self}` in the text is that reference."""
@@ -139,7 +159,7 @@ class Module:
     def __str__(self) -> str:
         named = [f"!{name} = !{{{', '.join(nodes)}}}" for name, nodes in self._named_metadata.items()]
         parts = [
-            "\n".join(self._globals.values()),
+            "\n".join(f"@{name} = {definition}" for name, definition in self._globals.items()),
             "\n".join(self._declarations.values()),
             "\n\n".join(map(str, self.functions)),
             "\n".join(named + self._metadata),

@@ -201,4 +201,6 @@ def _groups(dims: Sequence[int], reduced: set[int]) -> list[Group]:
             groups.append(Group(last.first, d + 1, last.reduced, last.size * size))
         else:
             groups.append(Group(d, d + 1, d in reduced, size))
-    return groups or [Group(0, 0, reduced=True, size=1)]
+    if not reduced:
+        groups.append(Group(len(dims), len(dims), reduced=True, size=1))
+    return groups

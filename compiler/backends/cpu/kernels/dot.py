@@ -33,9 +33,10 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
         raise UnsupportedError("a fusion of this form around dot", "the CPU back end", kernel.name)
     product = _Product(kernel, dots[0])
     own = parameters(kernel)[:-3]
-    per_thread = gemm.emit(module, kernel.name, product.gemm(), target, own)
+    name = module.free_name(kernel.name)
+    per_thread = gemm.emit(module, name, product.gemm(), target, own)
     work = cost.nanoseconds(kernel)
-    return EmittedKernel(kernel, (kernel.name,), per_thread * threads, work > cost.PARALLEL_NS, work)
+    return EmittedKernel(kernel, (name,), per_thread * threads, work > cost.PARALLEL_NS, work)
 
 
 class _Product:
@@ -49,7 +50,7 @@ class _Product:
 
     def gemm(self) -> Gemm:
         """The matrix product."""
-        plain_result = self.kernel.roots == (self.dot,) and self.dot.array.element_type.bits >= 32
+        plain_result = self.kernel.roots == (self.dot,) and self.dot.array.element_type is self.type
         return Gemm(
             batch=self.lhs.count(self.lhs.batch),
             m=self.lhs.count(self.lhs.free),
