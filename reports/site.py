@@ -16,6 +16,7 @@ from typing import Any
 from reports import speedup, summary
 from reports.summary import Program, Summary
 from xlabench import atomic, results
+from xlabench.errors import BenchError
 from xlabench.stats import Ratio
 
 _PAGE = Path(__file__).with_name("page.html")
@@ -40,8 +41,13 @@ def render(exported: Mapping[str, Any]) -> dict[str, bytes]:
 
 def write(folder: Path, files: Mapping[str, bytes]) -> None:
     """Replace the files of a report, the page last, so that it never links to what is not there."""
-    for name, data in files.items():
-        atomic.write(folder / name, data)
+    try:
+        for name, data in files.items():
+            atomic.write(folder / name, data)
+    except OSError as error:
+        raise BenchError(
+            f"{folder}: cannot be written: {error.strerror}; the records are safe, write it again"
+        ) from error
 
 
 def stale(folder: Path, files: Mapping[str, bytes]) -> list[str]:
@@ -70,8 +76,8 @@ def _page(found: Summary, chart: str) -> str:
         speedup_intro=_speedup_intro(found),
         chart_label=f"Bar chart of the speed-up per program, geometric mean {_ratio_text(mean)}",
         chart=re.sub(r"^.*?(?=<svg)", "", chart, count=1, flags=re.DOTALL),
-        timings_intro="Seconds are wall time per call, arguments and result included; median ± scaled median absolute"
-        " deviation over all rounds of all processes.",
+        timings_intro="Wall time per call, arguments and results included: median ± scaled median absolute deviation"
+        " over all rounds of all processes.",
         timing_head=_timing_head(found),
         timing_rows="".join(_timing_row(program, found) for program in found.programs),
         reduced=_reduced(found),
@@ -205,7 +211,7 @@ def _timing_row(program: Program, found: Summary) -> str:
     numbers = "".join(f'<td class="n">{cell}</td>' for cell in cells)
     samples = max((f"{side.samples} in {side.processes}" for side in sides if side), default=_DASH)
     doubts = "".join(f"<small>{escape(doubt)}</small>" for doubt in program.doubts) or "none"
-    tail = f'<td>{_claim(ratio)}</td><td class="n">{samples}</td><td>{doubts if ratio else _DASH}</td>'
+    tail = f'<td>{_claim(ratio)}</td><td class="n">{samples}</td><td class="doubts">{doubts if ratio else _DASH}</td>'
     return f"<tr><th>{escape(program.name)}</th>{numbers}{tail}</tr>"
 
 

@@ -83,13 +83,24 @@ def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> in
     if latest is None:
         return records.start_run(run)
     run_id, earlier, _ = latest
-    for name in ("suite", "reference", "engines", "seed", "options"):
-        if getattr(run, name) != getattr(earlier, name):
-            raise BenchError(
-                f"--resume: the run to go on with has {name} {getattr(earlier, name)}, this one {getattr(run, name)}; "
-                "give the same options, or leave out --resume to start anew"
-            )
+    for name, was, would_be in _differences(earlier, run):
+        raise BenchError(
+            f"--resume: the run to go on with has {name} {was}, this one {would_be}; "
+            "make them the same, or leave out --resume to start anew"
+        )
     return run_id
+
+
+def _differences(earlier: Run, run: Run) -> Iterator[tuple[str, object, object]]:
+    """What two halves of one run must have in common, and have not; half a run on another machine is no run."""
+    for name in ("suite", "reference", "engines", "seed", "options"):
+        was, would_be = getattr(earlier, name), getattr(run, name)
+        if was != would_be:
+            yield name, was, would_be
+    for name in ("machine", "cpu", "python", "versions", "commit"):
+        was, would_be = earlier.environment.get(name), run.environment.get(name)
+        if was != would_be:
+            yield name, was, would_be
 
 
 def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Path, progress: Progress) -> None:

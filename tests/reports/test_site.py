@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from reports import site, summary
+from xlabench.errors import BenchError
 from xlabench.results import VERDICTS, Records
 
 FROZEN = Path(__file__).parents[1] / "xlabench" / "results_v1.sql"
@@ -128,6 +129,12 @@ def test_a_failure_while_timing_hides_the_earlier_verdict(exported):
     case = exported["cases"][0]
     case["verdicts"].append({**case["verdicts"][0], "verdict": "crash", "stage": "measure"})
     assert summary.summarise(exported).programs[0].verdicts["cpu"]["verdict"] == "crash"
+
+
+def test_a_folder_that_cannot_be_written_is_said(exported, tmp_path):
+    (tmp_path / "index.html").mkdir()
+    with pytest.raises(BenchError, match="the records are safe"):
+        site.write(tmp_path, {"index.html": b""})
 
 
 def test_stale_names_the_files_that_differ(exported, tmp_path):

@@ -180,3 +180,12 @@ def test_resuming_after_a_program_changed_names_it(suite_folder, tmp_path):
     add(suite_folder, "p", "another sum")
     with pytest.raises(BenchError, match="'p' has changed"):
         run(suite_folder, tmp_path / "out", resume=True)
+
+
+def test_resuming_on_another_machine_is_refused(suite_folder, tmp_path, monkeypatch):
+    add(suite_folder, "p")
+    run(suite_folder, tmp_path / "out")
+    elsewhere = replace(nightly.environment.capture(), cpu="another CPU")
+    monkeypatch.setattr(nightly.environment, "capture", lambda: elsewhere)
+    with pytest.raises(BenchError, match="another CPU"):
+        run(suite_folder, tmp_path / "out", resume=True)

@@ -23,7 +23,7 @@ def command(**options: Any) -> None:
     files = site.render(_latest(folder))
     stale = site.stale(folder, files)
     if not options["check"]:
-        _write(folder, {name: files[name] for name in files if name in stale})
+        site.write(folder, {name: files[name] for name in files if name in stale})
     if options["as_json"]:
         click.echo(json.dumps({"files": sorted(files), "stale": stale, "written": not options["check"]}))
     else:
@@ -41,13 +41,6 @@ def _latest(folder: Path) -> dict[str, Any]:
         if latest is None:
             raise BenchError(f"{folder}: no run has been recorded there; start one with `xlabench nightly`")
         return records.export(latest[0])
-
-
-def _write(folder: Path, files: dict[str, bytes]) -> None:
-    try:
-        site.write(folder, files)
-    except OSError as error:
-        raise BenchError(f"{folder}: cannot be written: {error.strerror}") from error
 
 
 def _to_text(folder: Path, stale: list[str], *, is_check: bool) -> str:
