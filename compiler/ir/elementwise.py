@@ -120,6 +120,8 @@ def _infer(row: Row, instruction: Instruction) -> Shape:
 def _evaluate(row: Row, instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     element_type = instruction.operands[0].array.element_type
     function = row.meaning[element_type.kind]
-    working = [widen(value, element_type, precise=row.precise) for value in values]
+    # Sums of products of complex numbers round more than once, so those are worked on in c128 like functions.
+    precise = row.precise or element_type.kind is Kind.COMPLEX
+    working = [widen(value, element_type, precise=precise) for value in values]
     result = function(element_type, *working) if row.typed else function(*working)
     return narrow(result, row.result(element_type) if row.result else element_type)

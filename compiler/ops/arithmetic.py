@@ -105,16 +105,19 @@ def _multiply_complex(left: Array, right: Array) -> Array:
 
 
 def _divide_complex(dividend: Array, divisor: Array) -> Array:
-    scale = np.maximum(np.abs(divisor.real), np.abs(divisor.imag))
-    # Scaling by a power of two keeps the squares in range and rounds nothing.
-    exponent = np.where(np.isfinite(scale) & (scale > 0), np.frexp(scale)[1], 0)
-    c, d = np.ldexp(divisor.real, -exponent), np.ldexp(divisor.imag, -exponent)
-    a, b = dividend.real, dividend.imag
+    # Scaling both by powers of two keeps products and squares in range and rounds nothing.
+    (a, b, up), (c, d, down) = _scaled(dividend), _scaled(divisor)
     size = c * c + d * d
-    real = np.ldexp((a * c + b * d) / size, -exponent)
-    imaginary = np.ldexp((b * c - a * d) / size, -exponent)
-    real, imaginary = _divide_specials(dividend, divisor, real, imaginary)
-    return complex_from(real, imaginary)
+    real = np.ldexp((a * c + b * d) / size, up - down)
+    imaginary = np.ldexp((b * c - a * d) / size, up - down)
+    return complex_from(*_divide_specials(dividend, divisor, real, imaginary))
+
+
+def _scaled(value: Array) -> tuple[Array, Array, Array]:
+    """Real and imaginary part divided by 2 to the exponent of the larger, and that exponent."""
+    size = np.maximum(np.abs(value.real), np.abs(value.imag))
+    exponent = np.where(np.isfinite(size) & (size > 0), np.frexp(size)[1], 0)
+    return np.ldexp(value.real, -exponent), np.ldexp(value.imag, -exponent), exponent
 
 
 def _divide_specials(dividend: Array, divisor: Array, real: Array, imaginary: Array) -> tuple[Array, Array]:
