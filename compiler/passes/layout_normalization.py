@@ -19,9 +19,10 @@ def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
     for computation in module.computations:
-        for instruction in list(computation.instructions):
-            if instruction.opcode == "bitcast":
-                changed |= _expand(computation, instruction, fuel)
+        # What a bitcast means depends on its operand's layout, which expanding the operand itself would lose.
+        bitcasts = [(i, i.operands[0].array) for i in computation.instructions if i.opcode == "bitcast"]
+        for bitcast, source in bitcasts:
+            changed |= _expand(computation, bitcast, source, fuel)
         computation.sort()
         for instruction in computation.instructions:
             bare = without_layout(instruction.shape)
@@ -37,9 +38,9 @@ def _order(shape: ArrayShape) -> tuple[int, ...]:
     return tuple(reversed(layout.minor_to_major))
 
 
-def _expand(computation: Computation, bitcast: Instruction, fuel: Fuel) -> bool:
+def _expand(computation: Computation, bitcast: Instruction, source: ArrayShape, fuel: Fuel) -> bool:
     (operand,) = bitcast.operands
-    source, target = operand.array, bitcast.array
+    target = bitcast.array
     if source.element_type is not target.element_type:
         raise UnsupportedError(f"bitcast from {source} to {target}", "layout normalization", "the types differ")
     fuel.spend("expand bitcast", bitcast, required=True)
