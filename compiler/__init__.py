@@ -5,6 +5,7 @@ This is the front door; nothing outside the package needs more than these names.
 
 from __future__ import annotations
 
+from compiler import edit
 from compiler.backends import BACKENDS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
 from compiler.codegen.llvm import version as llvm_version
@@ -14,6 +15,7 @@ from compiler.interpreter import interpret
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
 from compiler.pipeline import PIPELINES, ignore, run
+from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse
 from compiler.text.printer import to_text
 from compiler.verifier import verify
@@ -27,14 +29,17 @@ __all__ = [
     "Module",
     "ParseError",
     "Phase",
+    "Trace",
     "UnsupportedError",
     "VerifyError",
     "compile",
+    "edit",
     "interpret",
     "llvm_version",
     "optimize",
     "parse",
     "to_text",
+    "trace",
     "verify",
 ]
 

@@ -90,7 +90,10 @@ PIPELINES: dict[str, tuple[Stage, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One run of one pass, as the observer sees it: `before` the pass that follows, "" at the end."""
+    """One run of one pass, as the observer sees it: `before` the pass that follows, "" at the end.
+
+    `rewrites` counts all that have been done so far, by this pass and those before it.
+    """
 
     number: int
     pipeline: str
@@ -98,6 +101,7 @@ class Step:
     before: str
     changed: bool
     module: Module
+    rewrites: int
 
 
 Observer = Callable[[Step], None]
@@ -131,10 +135,17 @@ def stages_of(names: Sequence[str]) -> tuple[Stage, ...]:
     return (Stage("passes", tuple(names)),)
 
 
-def run(module: Module, stages: Sequence[Stage], options: CompileOptions, *, observe: Observer = ignore) -> Run:
-    """Run stages on a module, in place."""
+def run(
+    module: Module,
+    stages: Sequence[Stage],
+    options: CompileOptions,
+    *,
+    observe: Observer = ignore,
+    fuel: Fuel | None = None,
+) -> Run:
+    """Run stages on a module, in place; a caller that gives the fuel can read it even after a pass has raised."""
     check_options(options)
-    result = Run(Fuel(options.fuel))
+    result = Run(Fuel(options.fuel) if fuel is None else fuel)
     skipped = {name for name in options.disable_passes if name not in REQUIRED}
     if not options.fusion:
         skipped.add("fusion")
@@ -147,7 +158,7 @@ def run(module: Module, stages: Sequence[Stage], options: CompileOptions, *, obs
                 changed = _run_pass(module, name, result, options)
                 stable &= not changed
                 following = names[position + 1] if position + 1 < len(names) else ""
-                observe(Step(number, stage.name, name, following, changed, module))
+                observe(Step(number, stage.name, name, following, changed, module, len(result.rewrites)))
                 number += 1
             if stable:
                 break

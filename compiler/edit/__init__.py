@@ -1,0 +1,37 @@
+"""Changes to programs that need not keep their meaning: what reducing a failure is done with.
+
+Every function takes a module, leaves it as it is, and returns another.  Instructions are named by a `Place`, so that a
+list of places made on one module can be applied to its successors: what is no longer there is passed over.  The result
+of an edit may be invalid; whoever asked verifies it.  Entry parameters come and go with an edit, so an `Edited` says
+where the value of each comes from.
+"""
+
+from compiler.edit.attributes import canonical_text, plain, simplify_attributes
+from compiler.edit.bodies import drop_state, expand
+from compiler.edit.dataflow import (
+    bypass,
+    isolate,
+    keep_results,
+    to_constants,
+    to_parameters,
+)
+from compiler.edit.draft import Edited, Place, place_of
+from compiler.edit.shapes import resize, retype
+
+__all__ = [
+    "Edited",
+    "Place",
+    "bypass",
+    "canonical_text",
+    "drop_state",
+    "expand",
+    "isolate",
+    "keep_results",
+    "place_of",
+    "plain",
+    "resize",
+    "retype",
+    "simplify_attributes",
+    "to_constants",
+    "to_parameters",
+]

@@ -1,0 +1,71 @@
+"""Edits of attributes: notes and layouts go, windows, slices and paddings become plain; and a text without names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compiler.edit.draft import Draft, Edited, Place
+from compiler.edit.shapes import infer_all
+from compiler.ir.attributes import NOTES, PaddingDimension, SliceDimension, Window, WindowDimension
+from compiler.ir.module import Module
+from compiler.ir.shape import without_layout
+from compiler.text.printer import to_text
+
+_NO_MEANING = NOTES | {"operand_precision", "algorithm", "result_accuracy", "indices_are_sorted", "unique_indices"}
+
+
+def plain(module: Module) -> Edited:
+    """The program without notes, hints and layouts."""
+    draft = Draft.of(module)
+    for instruction in draft.module.instructions():
+        instruction.shape = without_layout(instruction.shape)
+        for name in _NO_MEANING & instruction.attributes.keys():
+            if not (instruction.opcode.startswith("rng") and name == "algorithm"):
+                del instruction.attributes[name]
+    return draft.finish()
+
+
+def _plain_window(window: Window) -> Window:
+    return tuple(WindowDimension(size=dimension.size) for dimension in window)
+
+
+def _plain_slices(slices: Sequence[SliceDimension]) -> tuple[SliceDimension, ...]:
+    return tuple(SliceDimension(0, -(-(part.limit - part.start) // part.stride)) for part in slices)
+
+
+def _plain_padding(padding: Sequence[PaddingDimension]) -> tuple[PaddingDimension, ...]:
+    return tuple(PaddingDimension(0, 0) for _ in padding)
+
+
+_PLAIN: dict[str, Callable[[Any], Any]] = {
+    "window": _plain_window,
+    "slice": _plain_slices,
+    "padding": _plain_padding,
+    "feature_group_count": lambda _: 1,
+    "batch_group_count": lambda _: 1,
+    "is_stable": lambda _: False,
+    "is_reverse": lambda _: False,
+}
+"""The plain form of an attribute, by its name."""
+
+
+def simplify_attributes(module: Module, places: Sequence[Place]) -> Edited | None:
+    """The attributes at these places in their plain form; None where a shape cannot follow."""
+    draft = Draft.of(module)
+    for instruction in draft.find(places):
+        for name, simplify in _PLAIN.items():
+            if name in instruction.attributes:
+                instruction.attributes[name] = simplify(instruction.attributes[name])
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def canonical_text(module: Module) -> str:
+    """The text of a program with names that follow from its structure: equal for equal programs."""
+    copy = plain(module).module
+    copy.name = "m"
+    for number, computation in enumerate(copy.computations):
+        computation.name = f"c{number}"
+        for position, instruction in enumerate(computation.instructions):
+            instruction.name = f"i{position}"
+    return to_text(copy)

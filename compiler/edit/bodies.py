@@ -1,0 +1,84 @@
+"""Edits of what instructions call: bodies in place of calls, and loops with less state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from compiler.edit.draft import Draft, Edited, Place, place_of
+from compiler.ir.module import Computation, Instruction, Module, inline
+from compiler.ir.shape import TupleShape
+from compiler.ops.build import build
+
+
+def expand(module: Module, choices: Mapping[Place, int]) -> Edited:
+    """Calls and fusions give way to their bodies, loops to one turn, conditionals to the branch of that number."""
+    draft = Draft.of(module)
+    for instruction in draft.find(choices):
+        called = _body(instruction, choices[place_of(instruction)])
+        if called is not None:
+            body, arguments = called
+            instruction.replace_uses_with(inline(body, arguments, instruction.computation.add))
+    return draft.finish()
+
+
+def _body(instruction: Instruction, choice: int) -> tuple[Computation, Sequence[Instruction]] | None:
+    attributes = instruction.attributes
+    if instruction.opcode == "call":
+        return attributes["to_apply"], instruction.operands
+    if instruction.opcode == "fusion":
+        return attributes["calls"], instruction.operands
+    if instruction.opcode == "while":
+        return attributes["body"], instruction.operands
+    if instruction.opcode == "conditional":
+        branches = attributes.get("branch_computations")
+        if branches is None:
+            branches = (attributes["true_computation"], attributes["false_computation"])
+        if choice < len(branches):
+            return branches[choice], [instruction.operands[1 + choice]]
+    return None
+
+
+def drop_state(module: Module, place: Place, index: int) -> Edited | None:
+    """A loop without one element of its state, where nothing but that element itself depends on it."""
+    draft = Draft.of(module)
+    loop = next(draft.find([place]), None)
+    if loop is None or loop.opcode != "while" or not isinstance(loop.shape, TupleShape):
+        return None
+    condition, body = loop.attributes["condition"], loop.attributes["body"]
+    (initial,) = loop.operands
+    users = [*loop.users, *condition.parameters[0].users, *body.parameters[0].users]
+    if initial.opcode != "tuple" or body.root.opcode != "tuple" or loop.is_root:
+        return None
+    if any(user.opcode != "get-tuple-element" for user in users):
+        return None
+    if any(
+        user.users or user.is_root for user in users if user.attributes["index"] == index and user.parent is not body
+    ):
+        return None
+    if _reaches_others(body, index):
+        return None
+    shape = TupleShape(tuple(s for n, s in enumerate(loop.shape.elements) if n != index))
+    for user in users:
+        if user.attributes["index"] > index:
+            user.attributes["index"] -= 1
+        elif user.attributes["index"] == index:
+            user.attributes["index"] = len(loop.shape.elements)  # dead: it goes before anything reads it
+    for parameter in (condition.parameters[0], body.parameters[0]):
+        parameter.shape = shape
+    body.root = build(body, "tuple", [o for n, o in enumerate(body.root.operands) if n != index])
+    fresh = build(loop.computation, "tuple", [o for n, o in enumerate(initial.operands) if n != index])
+    loop.set_operands([fresh])
+    loop.shape = shape
+    return draft.finish()
+
+
+def _reaches_others(body: Computation, index: int) -> bool:
+    """Whether an element of the state is needed for any other element of the next turn."""
+    reached = {u for u in body.parameters[0].users if u.attributes["index"] == index}
+    pending = list(reached)
+    while pending:
+        for user in pending.pop().users:
+            if user is not body.root and user not in reached:
+                reached.add(user)
+                pending.append(user)
+    return any(operand in reached for number, operand in enumerate(body.root.operands) if number != index)

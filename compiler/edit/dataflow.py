@@ -1,0 +1,101 @@
+"""Edits of who uses what: other results, operands in place of instructions, given values in place of computed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from compiler.edit.draft import Draft, Edited, Place, is_static_array, place_of
+from compiler.ir.literal import array_literal
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.shape import ArrayShape, compatible, without_layout
+from compiler.ops.build import build
+
+Array = NDArray[Any]
+
+
+def keep_results(module: Module, places: Sequence[Place]) -> Edited:
+    """The program whose results are what stands at these places of the entry; one of them is no tuple."""
+    draft = Draft.of(module)
+    entry = draft.module.entry
+    wanted = [i for i in draft.find(places) if i.computation is entry]
+    if len(wanted) == 1:
+        entry.root = wanted[0]
+    elif wanted:
+        entry.root = build(entry, "tuple", wanted, name="results")
+    return draft.finish()
+
+
+def to_parameters(module: Module, places: Sequence[Place]) -> Edited:
+    """Entry instructions that yield arrays become parameters, which take the values that stood there."""
+    draft = Draft.of(module)
+    for instruction in draft.find(places):
+        known = instruction.opcode == "parameter" or not is_static_array(instruction.shape)
+        if instruction.computation is draft.module.entry and not known:
+            source = place_of(instruction)
+            instruction.replace_uses_with(draft.add_parameter(without_layout(instruction.shape), source))
+    return draft.finish()
+
+
+def to_constants(module: Module, values: Mapping[Place, Array]) -> Edited:
+    """Instructions, parameters too, become constants; a value smaller than its place is a scalar to be broadcast."""
+    draft = Draft.of(module)
+    for instruction in draft.find(values):
+        value = values[place_of(instruction)]
+        if is_static_array(instruction.shape) and value.dtype == instruction.array.element_type.dtype:
+            instruction.replace_uses_with(_constant(instruction.computation, instruction.array, value))
+    return draft.finish()
+
+
+def _constant(computation: Computation, shape: ArrayShape, value: Array) -> Instruction:
+    literal = array_literal(value, shape.element_type)
+    constant = computation.add(Instruction("constant", literal.shape, (), {"literal": literal}, name="c"))
+    if value.shape == shape.dims:
+        return constant
+    return build(computation, "broadcast", [constant], shape=shape.with_dims(shape.dims), dimensions=())
+
+
+def bypass(module: Module, operands: Mapping[Place, int]) -> Edited:
+    """Instructions give way to one of their operands of the same shape."""
+    draft = Draft.of(module)
+    for instruction in draft.find(operands):
+        number = operands[place_of(instruction)]
+        if number < len(instruction.operands):
+            operand = instruction.operands[number]
+            if compatible(operand.shape, instruction.shape) and operand is not instruction:
+                instruction.replace_uses_with(operand)
+    return draft.finish()
+
+
+def isolate(module: Module, place: Place) -> Edited:
+    """The program of one instruction: its operands are parameters, except for small constants.
+
+    The instruction may stand in any computation.  An operand that is a tuple is put together from its leaves.
+    """
+    draft = Draft.of(module)
+    (instruction,) = draft.find([place])
+    entry = Computation("isolated")
+    alone = Module(instruction.name, [c for c in draft.module.computations if c is not draft.module.entry])
+    alone.entry = entry
+    alone.computations.append(entry)
+    entry.module = alone
+    isolated = Draft(alone)
+    given: dict[Instruction, Instruction] = {}
+    for operand in instruction.operands:
+        if operand not in given:
+            given[operand] = _given(isolated, operand)
+    copy = instruction.clone([given[operand] for operand in instruction.operands])
+    copy.attributes.pop("control-predecessors", None)
+    entry.root = entry.add(copy)
+    return isolated.finish()
+
+
+def _given(draft: Draft, operand: Instruction) -> Instruction:
+    entry = draft.module.entry
+    if operand.opcode in ("constant", "iota"):
+        return entry.add(operand.clone(()))
+    if operand.opcode == "tuple":
+        return entry.add(operand.clone([_given(draft, part) for part in operand.operands]))
+    return draft.add_parameter(without_layout(operand.shape), place_of(operand))

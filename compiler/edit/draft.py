@@ -1,0 +1,94 @@
+"""A copy of a module while it is edited, and how it becomes a tidy module again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.shape import ArrayShape, Shape
+from compiler.ir.types import Kind
+
+Place = tuple[str, str]
+"""An instruction by the names of its computation and itself."""
+
+Source = int | Place
+"""Where an entry parameter's value comes from: the parameter of that number before, or what stood at a place."""
+
+_KEPT_HEADER = ("replica_count", "num_partitions")
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A module after an edit, and where each of its entry parameters comes from."""
+
+    module: Module
+    sources: tuple[Source, ...]
+
+
+def place_of(instruction: Instruction) -> Place:
+    """The place of an instruction that stands in a computation."""
+    return instruction.computation.name, instruction.name
+
+
+@dataclass(slots=True)
+class Draft:
+    """A copy that an edit works on; `sources` knows every entry parameter, those that the edit adds included."""
+
+    module: Module
+    sources: dict[Instruction, Source] = field(default_factory=dict)
+
+    @staticmethod
+    def of(module: Module) -> Draft:
+        """Begin an edit."""
+        copy = module.clone()
+        return Draft(copy, {parameter: number for number, parameter in enumerate(copy.entry.parameters)})
+
+    def find(self, places: Iterable[Place]) -> Iterator[Instruction]:
+        """The instructions at those of the places that still exist."""
+        known = {place_of(i): i for i in self.module.instructions()}
+        for place in places:
+            if place in known:
+                yield known[place]
+
+    def add_parameter(self, shape: Shape, source: Source) -> Instruction:
+        """A new entry parameter."""
+        number = len(self.module.entry.parameters)
+        parameter = Instruction("parameter", shape, (), {"parameter_number": number}, name="p")
+        self.sources[parameter] = source
+        return self.module.entry.add(parameter)
+
+    def finish(self) -> Edited:
+        """Remove what nothing uses, renumber the entry parameters and drop the notes on both."""
+        module = self.module
+        module.sort_computations()
+        for computation in module.computations:
+            remove_unused(computation, parameters=computation is module.entry)
+            computation.sort()
+        module.sort_computations()
+        parameters = module.entry.parameters
+        for number, parameter in enumerate(parameters):
+            parameter.attributes["parameter_number"] = number
+        module.attributes = {name: module.attributes[name] for name in _KEPT_HEADER if name in module.attributes}
+        return Edited(module, tuple(self.sources[parameter] for parameter in parameters))
+
+
+def remove_unused(computation: Computation, *, parameters: bool) -> None:
+    """Remove what the root does not need, effects or not; parameters only where that is asked for."""
+    needed: set[Instruction] = set()
+    pending = [computation.root]
+    while pending:
+        instruction = pending.pop()
+        if instruction in needed:
+            continue
+        needed.add(instruction)
+        pending += instruction.operands
+        predecessors = instruction.attributes.pop("control-predecessors", None)
+        assert predecessors is None or isinstance(predecessors, tuple)
+    dead = [i for i in computation.instructions if i not in needed and (parameters or i.opcode != "parameter")]
+    computation.remove(dead)
+
+
+def is_static_array(shape: Shape) -> bool:
+    """Whether a value of the shape is one array whose size is known."""
+    return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.kind is not Kind.OPAQUE

@@ -1,0 +1,96 @@
+"""Edits of sizes and element types, applied everywhere at once; shapes that follow from others are inferred anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostics import CompilerError
+from compiler.edit.draft import Draft, Edited
+from compiler.ir.attributes import SliceDimension
+from compiler.ir.literal import Literal, array_literal
+from compiler.ir.module import Instruction, Module
+from compiler.ir.shape import ArrayShape, BufferShape, Shape, TupleShape
+from compiler.ir.types import TYPES
+from compiler.ops import OPS
+
+_SIZES = ("dynamic_slice_sizes", "slice_sizes")
+
+
+def resize(module: Module, sizes: Mapping[int, int]) -> Edited | None:
+    """Dimensions of one size get another, smaller one; None where a shape cannot follow."""
+    draft = Draft.of(module)
+
+    def smaller(array: ArrayShape) -> ArrayShape:
+        return ArrayShape(array.element_type, tuple(sizes.get(d, d) for d in array.dims))
+
+    for instruction in draft.module.instructions():
+        instruction.shape = _map_leaves(instruction.shape, smaller)
+        _resize_attributes(instruction, sizes)
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def _resize_attributes(instruction: Instruction, sizes: Mapping[int, int]) -> None:
+    attributes = instruction.attributes
+    for name in _SIZES:
+        if name in attributes:
+            attributes[name] = tuple(sizes.get(size, size) for size in attributes[name])
+    if "slice" in attributes:
+        attributes["slice"] = tuple(_resize_slice(part, sizes) for part in attributes["slice"])
+    if instruction.opcode == "constant" and instruction.literal.array is not None:
+        array = instruction.literal.array
+        cut = array[tuple(slice(0, sizes.get(size, size)) for size in array.shape)]
+        attributes["literal"] = array_literal(cut, instruction.array.element_type)
+
+
+def _resize_slice(part: SliceDimension, sizes: Mapping[int, int]) -> SliceDimension:
+    limit = sizes.get(part.limit, part.limit)
+    return SliceDimension(min(part.start, limit), limit, part.stride)
+
+
+def retype(module: Module, old: str, new: str) -> Edited | None:
+    """Everything of one element type gets another; None where a shape cannot follow."""
+    draft = Draft.of(module)
+    source, target = TYPES[old], TYPES[new]
+
+    def changed(array: ArrayShape) -> ArrayShape:
+        return array.with_type(target) if array.element_type is source else array
+
+    for instruction in draft.module.instructions():
+        instruction.shape = _map_leaves(instruction.shape, changed)
+        if instruction.opcode == "constant":
+            instruction.attributes["literal"] = _map_literal(instruction.literal, changed)
+        instruction.attributes.pop("type", None)
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def _map_literal(literal: Literal, change: Callable[[ArrayShape], ArrayShape]) -> Literal:
+    if literal.elements is not None:
+        elements = tuple(_map_literal(element, change) for element in literal.elements)
+        return Literal(_map_leaves(literal.shape, change), elements=elements)
+    if literal.array is None:
+        return literal
+    shape: Any = _map_leaves(literal.shape, change)
+    with np.errstate(all="ignore"):
+        return Literal(shape, literal.array.astype(shape.element_type.dtype))
+
+
+def _map_leaves(shape: Shape, change: Callable[[ArrayShape], ArrayShape]) -> Shape:
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(_map_leaves(element, change) for element in shape.elements))
+    if isinstance(shape, BufferShape):
+        return replace(shape, array=change(shape.array))
+    return change(shape)
+
+
+def infer_all(module: Module) -> bool:
+    """Infer every shape from what it depends on; whether that succeeded."""
+    try:
+        for instruction in module.instructions():
+            instruction.shape = OPS[instruction.opcode].infer(instruction)
+    except (CompilerError, IndexError, ValueError, KeyError):
+        return False
+    return True
