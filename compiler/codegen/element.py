@@ -2,17 +2,25 @@
 
 pred is a byte in memory and an `i1` as a value.  bf16 and f16 are computed in `float` and rounded to their own
 precision after every operation, as the language demands; between operations the value is a `float` that the narrow type
-can represent exactly.
+can represent exactly.  So are floats of 8 bits and less (`minifloat`).  Integers narrower than a byte take one, with their
+sign or zeros above them, and are wrapped to their width after every operation.  A complex number is a pair.
 """
 
 from __future__ import annotations
 
+from compiler.codegen import complex_numbers, minifloat
 from compiler.codegen.llvm_ir import FLOAT_TYPES, I1, I8, Builder, Value, floating, integer
 from compiler.diagnostics import UnsupportedError
-from compiler.ir.types import BF16, F16, ElementType, Kind
+from compiler.ir.types import BF16, C64, F16, F32, F64, ElementType, Kind
 
-_FLOAT_STORAGE = {"bf16": "i16", "f16": "half", "f32": "float", "f64": "double"}
-_FLOAT_VALUE = {"bf16": "float", "f16": "float", "f32": "float", "f64": "double"}
+_COMPLEX = {"c64": "{ float, float }", "c128": "{ double, double }"}
+_MINIFLOATS = [element_type.name for element_type in minifloat.MINIFLOATS]
+_FLOAT_STORAGE = {
+    "bf16": "i16", "f16": "half", "f32": "float", "f64": "double", **_COMPLEX, **dict.fromkeys(_MINIFLOATS, I8),
+}  # fmt: skip
+_FLOAT_VALUE = {
+    "bf16": "float", "f16": "float", "f32": "float", "f64": "double", **_COMPLEX, **dict.fromkeys(_MINIFLOATS, "float"),
+}  # fmt: skip
 
 
 def storage_type(element_type: ElementType) -> str:
@@ -47,24 +55,65 @@ def is_signed(element_type: ElementType) -> bool:
 def load(builder: Builder, element_type: ElementType, pointer: Value, metadata: str = "") -> Value:
     """Load an element and bring it into the form in which it is computed with."""
     align = element_type.size_bytes
-    stored = builder.load(storage_type(element_type), pointer, align=align, metadata=metadata)
+    if element_type.is_complex:
+        half = parts(element_type)
+        second = builder.gep(storage_type(half), pointer, integer(1))
+        both = (load(builder, half, address, metadata) for address in (pointer, second))
+        return complex_numbers.pair(builder, *both)
+    in_memory = builder.load(storage_type(element_type), pointer, align=align, metadata=metadata)
+    return _loaded(builder, element_type, in_memory)
+
+
+def _loaded(builder: Builder, element_type: ElementType, stored: Value) -> Value:
+    """The value of an element from the form in which it lies in memory."""
     if element_type.kind is Kind.PRED:
         return builder.compare("ne", stored, integer(0, I8))
     if element_type is BF16:
         wide = builder.binary("shl", builder.cast("zext", stored, "i32"), integer(16, "i32"))
         return builder.cast("bitcast", wide, "float")
+    if element_type in minifloat.MINIFLOATS:
+        return minifloat.decode(builder, element_type, stored)
     return builder.cast("fpext", stored, "float") if element_type is F16 else stored
 
 
-def store(builder: Builder, element_type: ElementType, value: Value, pointer: Value, metadata: str = "") -> None:
-    """Store an element; a bf16 or f16 value has been rounded already, so nothing is lost."""
+def stored(builder: Builder, element_type: ElementType, value: Value) -> Value:
+    """A value in the form in which it lies in memory; a bf16 or f16 one has been rounded, so nothing is lost."""
     if element_type.kind is Kind.PRED:
-        value = builder.cast("zext", value, I8)
-    elif element_type is BF16:
+        return builder.cast("zext", value, I8)
+    if element_type is BF16:
         bits = builder.binary("lshr", builder.cast("bitcast", value, "i32"), integer(16, "i32"))
-        value = builder.cast("trunc", bits, "i16")
-    elif element_type is F16:
-        value = builder.cast("fptrunc", value, "half")
+        return builder.cast("trunc", bits, "i16")
+    if element_type in minifloat.MINIFLOATS:
+        return minifloat.encode(builder, element_type, value)
+    return builder.cast("fptrunc", value, "half") if element_type is F16 else value
+
+
+def to_bits(builder: Builder, element_type: ElementType, value: Value) -> Value:
+    """The bits of a value, in an integer of exactly the type's width."""
+    if element_type.kind is Kind.PRED:
+        return value
+    bits = builder.cast("bitcast", stored(builder, element_type, value), f"i{8 * element_type.size_bytes}")
+    return builder.cast("trunc", bits, f"i{element_type.bits}")
+
+
+def from_bits(builder: Builder, element_type: ElementType, bits: Value) -> Value:
+    """The value whose bits those are."""
+    if element_type.kind is Kind.PRED:
+        return bits
+    opcode = "sext" if is_signed(element_type) else "zext"
+    wide = builder.cast(opcode, bits, f"i{8 * element_type.size_bytes}")
+    return _loaded(builder, element_type, builder.cast("bitcast", wide, storage_type(element_type)))
+
+
+def store(builder: Builder, element_type: ElementType, value: Value, pointer: Value, metadata: str = "") -> None:
+    """Store an element."""
+    if element_type.is_complex:
+        half = parts(element_type)
+        for number in (0, 1):
+            at = builder.gep(storage_type(half), pointer, integer(number))
+            store(builder, half, complex_numbers.part(builder, value, number), at, metadata)
+        return
+    value = stored(builder, element_type, value)
     builder.store(value, pointer, align=element_type.size_bytes, metadata=metadata)
 
 
@@ -75,16 +124,23 @@ def constant(element_type: ElementType, value: object) -> Value:
         return Value(I1, "true" if value else "false")
     if element_type.is_integer:
         return integer(int(value), type_)  # type: ignore[call-overload]  # any integer scalar
+    if element_type.is_complex:
+        number, half = complex(value), value_type(parts(element_type))  # type: ignore[call-overload]  # any scalar
+        return Value(type_, f"{{ {floating(number.real, half)}, {floating(number.imag, half)} }}")
     return floating(float(value), type_)  # type: ignore[arg-type]  # any real scalar
 
 
 def round_to(builder: Builder, element_type: ElementType, value: Value) -> Value:
-    """Round a computed value to the precision of its type; nothing for types computed in their own precision.
+    """Round a computed value to the precision of its type, wrap it to its width; nothing where it has them already.
 
     bf16 is rounded by integer arithmetic, because x86's own instruction flushes denormals.
     """
     if element_type is F16:
         return builder.cast("fpext", builder.cast("fptrunc", value, "half"), "float")
+    if element_type.is_integer and element_type.bits < 8:
+        return _wrap(builder, element_type, value)
+    if element_type in minifloat.MINIFLOATS:
+        return minifloat.decode(builder, element_type, minifloat.encode(builder, element_type, value))
     if element_type is not BF16:
         return value
     bits = builder.cast("bitcast", value, "i32")
@@ -96,10 +152,29 @@ def round_to(builder: Builder, element_type: ElementType, value: Value) -> Value
     return builder.cast("bitcast", kept, "float")
 
 
+def _wrap(builder: Builder, element_type: ElementType, value: Value) -> Value:
+    unused = integer(8 - element_type.bits, I8)
+    return builder.binary("ashr" if is_signed(element_type) else "lshr", builder.binary("shl", value, unused), unused)
+
+
+def unsigned(builder: Builder, element_type: ElementType, value: Value) -> Value:
+    """The bits of an integer with zeros above them."""
+    if element_type.bits >= 8 or not is_signed(element_type):
+        return value
+    return builder.binary("and", value, integer((1 << element_type.bits) - 1, I8))
+
+
 def convert(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
     """HLO `convert`: to float rounds to nearest even; to integer truncates and saturates, NaN gives 0."""
     if source is target:
         return value
+    if target.is_complex:
+        return _to_complex(builder, value, source, target)
+    if source.is_complex:
+        if target.kind is Kind.PRED:
+            zeros = constant(source, 0)
+            return builder.binary("xor", complex_numbers.equal(builder, value, zeros), Value(I1, "true"))
+        return convert(builder, complex_numbers.part(builder, value, 0), parts(source), target)
     if target.kind is Kind.PRED:
         return _to_pred(builder, value)
     if target.is_integer:
@@ -117,22 +192,21 @@ def _to_integer(builder: Builder, value: Value, source: ElementType, target: Ele
     type_ = value_type(target)
     if source.is_float:
         intrinsic = "fptosi" if is_signed(target) else "fptoui"
-        name = f"{intrinsic}.sat.{type_}.{'f32' if value.type == 'float' else 'f64'}"
-        return builder.intrinsic(name, [value], result=type_)
+        exact = f"i{target.bits}"
+        name = f"{intrinsic}.sat.{exact}.{'f32' if value.type == 'float' else 'f64'}"
+        whole = builder.intrinsic(name, [value], result=exact)
+        return builder.cast("sext" if is_signed(target) else "zext", whole, type_)
     from_bits = 1 if source.kind is Kind.PRED else max(8, source.bits)
     to_bits = max(8, target.bits)
-    if from_bits == to_bits:
-        return value
-    if from_bits > to_bits:
-        return builder.cast("trunc", value, type_)
-    return builder.cast("sext" if is_signed(source) else "zext", value, type_)
+    opcode = "trunc" if from_bits > to_bits else "sext" if is_signed(source) else "zext"
+    return round_to(builder, target, builder.cast(opcode, value, type_))
 
 
 def _to_float(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
     type_ = value_type(target)
     if not source.is_float:
         opcode = "sitofp" if is_signed(source) else "uitofp"
-        if type_ == "float" and target.bits == 16 and source.bits > 24:
+        if target.bits < 32 and source.bits > 24:
             # Rounding to f32 first could round twice; f64 holds any 32-bit integer, and sticks to odd above that.
             wide = _odd_double(builder, value, source)
             return round_to(builder, target, _narrow(builder, wide))
@@ -141,8 +215,21 @@ def _to_float(builder: Builder, value: Value, source: ElementType, target: Eleme
         return round_to(builder, target, value)
     if type_ == "double":
         return builder.cast("fpext", value, type_)
-    narrow = _narrow(builder, value) if target.bits == 16 else builder.cast("fptrunc", value, type_)
+    narrow = _narrow(builder, value) if target.bits < 32 else builder.cast("fptrunc", value, type_)
     return round_to(builder, target, narrow)
+
+
+def parts(element_type: ElementType) -> ElementType:
+    """The type of the two parts of a complex type."""
+    return F32 if element_type is C64 else F64
+
+
+def _to_complex(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
+    half = parts(target)
+    if not source.is_complex:
+        return complex_numbers.pair(builder, convert(builder, value, source, half), constant(half, 0.0))
+    both = (complex_numbers.part(builder, value, number) for number in (0, 1))
+    return complex_numbers.pair(builder, *(convert(builder, one, parts(source), half) for one in both))
 
 
 def _odd_double(builder: Builder, value: Value, source: ElementType) -> Value:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import F32, F64, S32, ElementType
+from compiler.ir.types import C64, C128, F32, F64, S32, ElementType
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +39,11 @@ def factor(dot: Instruction, number: int) -> Factor:
 
 
 def accumulation_type(dot: Instruction) -> ElementType:
-    """The type that products are summed in: never narrower than 32 bits, so that only the result is rounded."""
+    """The type that products of a dot or convolution are summed in: never narrower than 32 bits, so that only the result is rounded."""
     result = dot.array.element_type
     types = [result, *(operand.array.element_type for operand in dot.operands[:2])]
     if any(type_.is_complex for type_ in types):
-        raise UnsupportedError(f"dot of {result}", "code generation", f"at {dot.name}")
+        return C128 if C128 in types else C64
     if any(type_.is_float for type_ in types):
         return F64 if F64 in types else F32
     return S32 if result.bits < 32 else result

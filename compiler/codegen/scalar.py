@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen import element, math
+from compiler.codegen import complex_numbers, element, math, rounding
 from compiler.codegen.llvm_ir import I1, Builder, Value, floating, integer
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
@@ -49,17 +49,42 @@ def emit(builder: Builder, instruction: Instruction, operands: Sequence[Value], 
     """The value of an elementwise instruction from the values of its operands, rounded to the result's type."""
     opcode = instruction.opcode
     source = instruction.operands[-1 if opcode == "select" else 0].array.element_type
-    rule = RULES.get(opcode)
-    if rule is None or source.is_complex or instruction.array.element_type.is_complex:
-        raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
-    if source.is_integer and source.bits < 8:
-        raise UnsupportedError(f"{opcode} on {source}", "code generation", "no sub-byte arithmetic yet")
-    value = rule(Scalar(builder, instruction, source, flags), operands)
     result = instruction.array.element_type
-    return value if opcode in _EXACT else element.round_to(builder, result, value)
+    if source.is_complex and opcode not in _ANY_TYPE:
+        value = _COMPLEX_RULES.get(opcode, _complex)(Scalar(builder, instruction, source, flags), operands)
+        return value
+    rule = RULES.get(opcode)
+    if rule is None:
+        raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
+    value = rule(Scalar(builder, instruction, source, flags), operands)
+    is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
+    return value if is_exact else element.round_to(builder, result, value)
 
 
-_EXACT = frozenset({"select", "convert", "copy", "negate", "abs", "maximum", "minimum", "clamp", "compare"})
+_ANY_TYPE = frozenset({"select", "convert", "copy"})
+_EXACT = frozenset({"negate", "abs", "maximum", "minimum", "clamp", "sign"})
+"""What yields a number that the type has whenever the operands are such numbers."""
+
+
+def multiply_add(builder: Builder, element_type: ElementType, left: Value, right: Value, total: Value) -> Value:
+    """`left * right + total` on values of a type."""
+    if element_type.is_complex:
+        product = complex_numbers.emit(builder, "multiply", [left, right])
+        assert product is not None
+        return complex_numbers.emit(builder, "add", [product, total]) or product
+    if element_type.is_float:
+        product = builder.binary("fmul", left, right, CONTRACT)
+        return builder.binary("fadd", product, total, CONTRACT)
+    return builder.binary("add", builder.binary("mul", left, right), total)
+
+
+def _complex(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    """An opcode that takes and yields complex numbers."""
+    opcode = scalar.instruction.opcode
+    value = complex_numbers.emit(scalar.builder, opcode, operands)
+    if value is None:
+        raise UnsupportedError(f"{opcode} on {scalar.element_type}", "code generation", "no complex form of it yet")
+    return value
 
 
 def _arithmetic(float_opcode: str, integer_opcode: str, pred_opcode: str) -> Rule:
@@ -213,12 +238,17 @@ def _shift(opcode: str) -> Rule:
     """A shift by the width or more gives 0, or for the arithmetic one the sign."""
 
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
-        builder, (value, amount) = scalar.builder, operands
+        builder, (value, amount), element_type = scalar.builder, operands, scalar.element_type
         width = int(value.type[1:])
-        in_range = builder.compare("ult", amount, integer(width, value.type))
+        in_range = builder.compare(
+            "ult", element.unsigned(builder, element_type, amount), integer(element_type.bits, value.type)
+        )
         if opcode == "ashr":
+            unused = integer(width - element_type.bits, value.type)
+            value = builder.binary("ashr", builder.binary("shl", value, unused), unused)
             amount = builder.select(in_range, amount, integer(width - 1, value.type))
             return builder.binary("ashr", value, amount)
+        value = element.unsigned(builder, element_type, value)
         safe = builder.select(in_range, amount, integer(0, value.type))
         return builder.select(in_range, builder.binary(opcode, value, safe), integer(0, value.type))
 
@@ -261,14 +291,57 @@ def _convert(scalar: Scalar, operands: Sequence[Value]) -> Value:
     return element.convert(scalar.builder, operands[0], scalar.element_type, target)
 
 
-def _bitcast_convert(scalar: Scalar, operands: Sequence[Value]) -> Value:
-    source, target = scalar.element_type, scalar.instruction.array.element_type
-    narrow = {source.name, target.name} & {"bf16", "f16", "pred"}
-    if source.bits != target.bits or narrow:
-        raise UnsupportedError(
-            f"bitcast-convert from {source} to {target}", "code generation", "only 8, 32 and 64-bit types of one width"
-        )
-    return scalar.builder.cast("bitcast", operands[0], element.value_type(target))
+def _leading_zeros(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    builder, element_type = scalar.builder, scalar.element_type
+    bits = element.unsigned(builder, element_type, operands[0])
+    count = builder.intrinsic(f"ctlz.{bits.type}", [bits, Value(I1, "false")])
+    return builder.binary("sub", count, integer(int(bits.type[1:]) - element_type.bits, bits.type))
+
+
+def _population_count(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    bits = element.unsigned(scalar.builder, scalar.element_type, operands[0])
+    return scalar.builder.intrinsic(f"ctpop.{bits.type}", [bits])
+
+
+def _high_product(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    """The upper half of the double-width product."""
+    builder, type_ = scalar.builder, operands[0].type
+    wide = f"i{2 * int(type_[1:])}"
+    left, right = (builder.cast("sext" if scalar.is_signed else "zext", operand, wide) for operand in operands)
+    product = builder.binary("mul", left, right)
+    high = builder.binary("ashr" if scalar.is_signed else "lshr", product, integer(scalar.element_type.bits, wide))
+    return builder.cast("trunc", high, type_)
+
+
+def _reduce_precision(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    attributes = scalar.instruction.attributes
+    return rounding.reduce_precision(
+        scalar.builder, operands[0], attributes["exponent_bits"], attributes["mantissa_bits"]
+    )
+
+
+def _stochastic_convert(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    target = scalar.instruction.array.element_type
+    return rounding.stochastic_convert(scalar.builder, operands[0], operands[1], scalar.element_type, target)
+
+
+def _imaginary(_: Scalar, operands: Sequence[Value]) -> Value:
+    return floating(0.0, operands[0].type)
+
+
+def _complex_compare(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    equal = complex_numbers.equal(scalar.builder, *operands)
+    is_equal = scalar.instruction.attributes["direction"] == "EQ"
+    return equal if is_equal else scalar.builder.binary("xor", equal, Value(I1, "true"))
+
+
+_COMPLEX_RULES: dict[str, Rule] = {
+    "abs": lambda scalar, operands: complex_numbers.absolute(scalar.builder, operands[0]),
+    "compare": _complex_compare,
+    "imag": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 1),
+    "real": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 0),
+}
+"""Emission by opcode on complex operands, where the result is none; `complex_numbers` has the others."""
 
 
 def _power(scalar: Scalar, operands: Sequence[Value]) -> Value:
@@ -303,25 +376,28 @@ RULES: dict[str, Rule] = {
     "abs": _abs,
     "add": _arithmetic("fadd", "add", "or"),
     "and": _bitwise("and"),
-    "bitcast-convert": _bitcast_convert,
     "ceil": _float_intrinsic("ceil"),
     "clamp": _clamp,
     "compare": _compare,
     "convert": _convert,
     "copy": _copy,
-    "count-leading-zeros": _integer_intrinsic("ctlz", "false"),
+    "complex": lambda scalar, operands: complex_numbers.pair(scalar.builder, *operands),
+    "count-leading-zeros": _leading_zeros,
     "divide": _divide,
     "floor": _float_intrinsic("floor"),
+    "imag": _imaginary,
     "is-finite": _is_finite,
     "maximum": _extremum("max"),
     "minimum": _extremum("min"),
+    "mulhi": _high_product,
     "multiply": _arithmetic("fmul", "mul", "and"),
     "negate": _negate,
     "not": _not,
     "or": _bitwise("or"),
-    "popcnt": _integer_intrinsic("ctpop"),
+    "popcnt": _population_count,
     "power": _power,
     "real": _copy,
+    "reduce-precision": _reduce_precision,
     "remainder": _remainder,
     "round-nearest-afz": _float_intrinsic("round"),
     "round-nearest-even": _float_intrinsic("roundeven"),
@@ -330,6 +406,7 @@ RULES: dict[str, Rule] = {
     "shift-right-arithmetic": _shift("ashr"),
     "shift-right-logical": _shift("lshr"),
     "sign": _sign,
+    "stochastic-convert": _stochastic_convert,
     "subtract": _arithmetic("fsub", "sub", "xor"),
     "xor": _bitwise("xor"),
     **dict.fromkeys(

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.codegen import element
-from compiler.codegen.elemental import Elemental, buffer_leaf
+from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import PTR, Value
+from compiler.codegen.movement import buffer_leaf
 from compiler.ir.shape import ArrayShape
 
 Parameters = list[tuple[str, str]]
@@ -65,5 +66,6 @@ def store(emission: Emission, shape: ArrayShape, value: Value, output: Value, at
 def store_roots(kernel: Kernel, emission: Emission, indices: Sequence[Index], linear: Index) -> None:
     """Compute and store the element of every root at one point."""
     values = elemental_of(kernel, emission)
-    for root, output in zip(kernel.roots, arguments(kernel).outputs, strict=True):
-        store(emission, root.array, values.value(root, tuple(indices)), output, linear)
+    found = [value for root in kernel.roots for value in values.elements(root, tuple(indices))]
+    for shape, value, output in zip(kernel.outputs, found, arguments(kernel).outputs, strict=True):
+        store(emission, shape, value, output, linear)

@@ -15,10 +15,10 @@ from compiler.analysis.buffers import Assignment, Buffer, Place, assign, branche
 from compiler.backends.cpu import threads as runtime
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
 from compiler.backends.cpu.kernels.table import EMITTERS
-from compiler.codegen.elemental import constant_data
 from compiler.codegen.kernel import CONTROL, NO_KERNEL, kernel_of
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.movement import constant_data
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.module import Module as HloModule

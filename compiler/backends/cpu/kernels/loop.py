@@ -21,8 +21,8 @@ _LINE = 64
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     """Emit a loop kernel."""
-    dims = kernel.roots[0].array.dims
-    size = kernel.roots[0].array.size
+    dims = kernel.outputs[0].dims
+    size = kernel.outputs[0].size
     work = cost.nanoseconds(kernel)
     function = begin(module, kernel)
     builder = Builder(function)

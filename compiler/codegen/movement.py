@@ -1,0 +1,325 @@
+"""Which elements of their operands the opcodes that move data need, by opcode: no arithmetic on values here.
+
+Each rule gets the indices of one element of the result and answers with its value, asking for elements of the operands
+at indices computed on symbols.  What it asks of the kernel that it is part of is `Values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from compiler.codegen import element
+from compiler.codegen.index import ZERO, Emission, Index, constant, linear, reshape
+from compiler.codegen.llvm_ir import Builder, Value, integer, zero
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.literal import Literal
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import ElementType
+
+Indices = tuple[Index, ...]
+Leaf = Callable[[Indices], Value]
+"""The value of an element of something that is not computed here."""
+
+
+class Values(Protocol):
+    """What a rule may ask for: elements of other instructions, and where to emit."""
+
+    @property
+    def emission(self) -> Emission:
+        """Turns indices into values."""
+
+    @property
+    def builder(self) -> Builder:
+        """Where instructions are emitted."""
+
+    def value(self, instruction: Instruction, indices: Indices) -> Value:
+        """The element of an array at `indices`."""
+
+    def elements(self, instruction: Instruction, indices: Indices) -> list[Value]:
+        """The elements at `indices` of every array of a tuple of equal dimensions."""
+
+    def apply(self, computation: Computation, arguments: Sequence[Value], *, flags: str = "") -> list[Value]:
+        """The results of a computation of scalars."""
+
+    def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
+        """One of two values, computing only that one."""
+
+
+Rule = Callable[[Values, Instruction, Indices], Value]
+
+
+def buffer_leaf(emission: Emission, pointer: Value, shape: ArrayShape, metadata: str = "") -> Leaf:
+    """A leaf that lies row-major at `pointer`."""
+
+    def leaf(indices: Indices) -> Value:
+        offset = emission.value(linear(indices, shape.dims))
+        address = emission.builder.gep(element.storage_type(shape.element_type), pointer, offset)
+        return element.load(emission.builder, shape.element_type, address, metadata)
+
+    return leaf
+
+
+def constant_data(builder: Builder, literal: Literal, name: str) -> Value:
+    """The address of a literal's elements, as they lie in memory."""
+    assert literal.array is not None
+    data = np.ascontiguousarray(literal.array).tobytes()
+    text = "".join(f"\\{byte:02X}" for byte in data)
+    return builder.module.define_global(name, f'internal constant [{len(data)} x i8] c"{text}", align 64')
+
+
+def in_range(values: Values, index: Index, low: int, high: int) -> Value | None:
+    """Whether `low <= index < high`, None where the index's bounds already say so."""
+    least, greatest = index.bounds()
+    if least >= low and greatest < high:
+        return None
+    moved = values.emission.value(index.plus(-low))
+    return values.builder.compare("ult", moved, integer(high - low))
+
+
+def where_all(
+    values: Values,
+    conditions: Sequence[Value | None],
+    then: Callable[[], Value],
+    otherwise: Callable[[], Value],
+) -> Value:
+    """`then` where all conditions hold; a condition of None always does."""
+    known = [condition for condition in conditions if condition is not None]
+    if not known:
+        return then()
+    total = known[0]
+    for condition in known[1:]:
+        total = values.builder.binary("and", total, condition)
+    return values.choose(total, then, otherwise)
+
+
+def clamped(values: Values, instruction: Instruction, indices: Indices, limit: int) -> Index:
+    """A start index read from an operand, clamped to [0, limit]."""
+    if limit <= 0:
+        return ZERO
+    builder = values.builder
+    raw = values.value(instruction, indices)
+    if element.is_signed(instruction.array.element_type):
+        wide = builder.cast("sext", raw, "i64")
+        wide = builder.intrinsic("smax.i64", [wide, integer(0)])
+        wide = builder.intrinsic("smin.i64", [wide, integer(limit)])
+    else:
+        wide = builder.intrinsic("umin.i64", [builder.cast("zext", raw, "i64"), integer(limit)])
+    return values.emission.opaque(wide, limit + 1)
+
+
+def _constant(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    literal = instruction.literal
+    if literal.array is None:
+        raise UnsupportedError(f"the elided constant {instruction.name}", "code generation", "its value is not known")
+    if literal.array.size == 1:
+        return element.constant(instruction.array.element_type, literal.array.reshape(-1)[0])
+    parent = instruction.computation.name
+    name = "".join(c if c.isalnum() or c in "._" else "_" for c in f"constant.{parent}.{instruction.name}")
+    data = constant_data(values.builder, literal, name)
+    return buffer_leaf(values.emission, data, instruction.array)(indices)
+
+
+def _broadcast(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    (operand,) = instruction.operands
+    dimensions = instruction.attributes.get("dimensions", ())
+    return values.value(operand, tuple(indices[d] for d in dimensions))
+
+
+def _reshape(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    (operand,) = instruction.operands
+    to = reshape(values.emission, indices, instruction.array.dims, operand.array.dims)
+    return values.value(operand, tuple(to))
+
+
+def _transpose(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    (operand,) = instruction.operands
+    source = [ZERO] * len(indices)
+    for position, dimension in enumerate(instruction.attributes["dimensions"]):
+        source[dimension] = indices[position]
+    return values.value(operand, tuple(source))
+
+
+def _reverse(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    (operand,) = instruction.operands
+    source = list(indices)
+    for dimension in instruction.attributes["dimensions"]:
+        source[dimension] = indices[dimension].times(-1).plus(instruction.array.dims[dimension] - 1)
+    return values.value(operand, tuple(source))
+
+
+def _slice(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    (operand,) = instruction.operands
+    dims = instruction.attributes["slice"]
+    source = tuple(index.times(d.stride).plus(d.start) for index, d in zip(indices, dims, strict=True))
+    return values.value(operand, source)
+
+
+def _iota(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    target = instruction.array.element_type
+    index = values.emission.value(indices[instruction.attributes["iota_dimension"]])
+    return from_index(values.builder, index, target)
+
+
+def from_index(builder: Builder, index: Value, target: ElementType) -> Value:
+    """A non-negative i64 converted to an element type."""
+    type_ = element.value_type(target)
+    if target.is_integer:
+        return index if type_ == "i64" else builder.cast("trunc", index, type_)
+    if not target.is_float:
+        raise UnsupportedError(f"iota of {target}", "code generation")
+    return element.round_to(builder, target, builder.cast("sitofp", index, type_))
+
+
+def _bitcast_convert(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    """Bits in memory order: a narrower type has one more dimension, the lowest bits first."""
+    (operand,) = instruction.operands
+    builder = values.builder
+    source, target = operand.array.element_type, instruction.array.element_type
+    if source is target:
+        return values.value(operand, indices)
+    if source.bits == target.bits:
+        bits = element.to_bits(builder, source, values.value(operand, indices))
+    elif source.bits > target.bits:
+        whole = element.to_bits(builder, source, values.value(operand, indices[:-1]))
+        position = builder.cast("trunc", values.emission.value(indices[-1].times(target.bits)), whole.type)
+        bits = builder.cast("trunc", builder.binary("lshr", whole, position), f"i{target.bits}")
+    else:
+        bits = integer(0, f"i{target.bits}")
+        for number in range(target.bits // source.bits):
+            piece = element.to_bits(builder, source, values.value(operand, (*indices, constant(number))))
+            wide = builder.cast("zext", piece, bits.type)
+            bits = builder.binary("or", bits, builder.binary("shl", wide, integer(number * source.bits, bits.type)))
+    return element.from_bits(builder, target, bits)
+
+
+def _pad(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    operand, filler = instruction.operands
+    emission, builder = values.emission, values.builder
+    conditions: list[Value | None] = []
+    source: list[Index] = []
+    for index, pad, size in zip(indices, instruction.attributes["padding"], operand.array.dims, strict=True):
+        moved = index.plus(-pad.low)
+        step = pad.interior + 1
+        conditions.append(in_range(values, moved, 0, max(0, (size - 1) * step + 1)))
+        if step > 1:
+            offset = emission.value(moved)
+            rest = builder.binary("urem", offset, integer(step))
+            conditions.append(builder.compare("eq", rest, integer(0)))
+            moved = emission.opaque(builder.binary("udiv", offset, integer(step)), max(size, 1))
+        source.append(moved)
+    return where_all(
+        values,
+        conditions,
+        lambda: values.value(operand, tuple(source)),
+        lambda: values.value(filler, ()),
+    )
+
+
+def _concatenate(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    (dimension,) = instruction.attributes["dimensions"]
+    starts = np.cumsum([0, *(operand.array.dims[dimension] for operand in instruction.operands)]).tolist()
+    parts = [
+        (operand, start)
+        for operand, start in zip(instruction.operands, starts, strict=False)
+        if operand.array.dims[dimension]
+    ]
+    least, greatest = indices[dimension].bounds()
+    parts = [p for p in parts if p[1] <= greatest and p[1] + p[0].array.dims[dimension] > least]
+
+    if not parts:
+        # Only asked for where no element is, as in the unused branch of a pad.
+        return zero(element.value_type(instruction.array.element_type))
+
+    def pick(low: int, high: int) -> Value:
+        if high - low == 1:
+            operand, start = parts[low]
+            source = (*indices[:dimension], indices[dimension].plus(-start), *indices[dimension + 1 :])
+            return values.value(operand, source)
+        middle = (low + high) // 2
+        position = values.emission.value(indices[dimension])
+        first = values.builder.compare("slt", position, integer(parts[middle][1]))
+        return values.choose(first, lambda: pick(low, middle), lambda: pick(middle, high))
+
+    return pick(0, len(parts))
+
+
+def _dynamic_slice(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    operand, *starts = instruction.operands
+    limits = [size - taken for size, taken in zip(operand.array.dims, instruction.array.dims, strict=True)]
+    offsets = _starts(values, starts, limits)
+    return values.value(operand, tuple(i + o for i, o in zip(indices, offsets, strict=True)))
+
+
+def _starts(values: Values, starts: Sequence[Instruction], limits: Sequence[int]) -> list[Index]:
+    """Start indices given as one scalar per dimension, or all in one vector."""
+    if len(starts) == 1 and starts[0].array.rank == 1:
+        return [clamped(values, starts[0], (constant(d),), limit) for d, limit in enumerate(limits)]
+    return [clamped(values, start, (), limit) for start, limit in zip(starts, limits, strict=True)]
+
+
+def _dynamic_update_slice(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    operand, update, *starts = instruction.operands
+    limits = [size - taken for size, taken in zip(operand.array.dims, update.array.dims, strict=True)]
+    offsets = _starts(values, starts, limits)
+    moved = [index + offset.times(-1) for index, offset in zip(indices, offsets, strict=True)]
+    inside = [
+        in_range(values, index, 0, size) if limit else None
+        for index, size, limit in zip(moved, update.array.dims, limits, strict=True)
+    ]
+    return where_all(
+        values,
+        inside,
+        lambda: values.value(update, tuple(moved)),
+        lambda: values.value(operand, indices),
+    )
+
+
+def _gather(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    operand, starts = instruction.operands
+    attributes = instruction.attributes
+    offset_dims = attributes.get("offset_dims", ())
+    vector_dim = attributes["index_vector_dim"]
+    batch = [index for d, index in enumerate(indices) if d not in offset_dims]
+    batching = dict(
+        zip(
+            attributes.get("operand_batching_dims", ()),
+            attributes.get("start_indices_batching_dims", ()),
+            strict=True,
+        )
+    )
+    skipped = {*attributes.get("collapsed_slice_dims", ()), *batching}
+    offsets = iter(indices[d] for d in offset_dims)
+    source = [ZERO if d in skipped else next(offsets) for d in range(operand.array.rank)]
+    for position, dimension in enumerate(attributes.get("start_index_map", ())):
+        at = list(batch)
+        if vector_dim < starts.array.rank:
+            at.insert(vector_dim, constant(position))
+        limit = operand.array.dims[dimension] - attributes["slice_sizes"][dimension]
+        source[dimension] = source[dimension] + clamped(values, starts, tuple(at), limit)
+    for dimension, start_dimension in batching.items():
+        position = start_dimension - (start_dimension > vector_dim)
+        source[dimension] = source[dimension] + batch[position]
+    return values.value(operand, tuple(source))
+
+
+RULES: dict[str, Rule] = {
+    "broadcast": _broadcast,
+    "bitcast": _reshape,
+    "bitcast-convert": _bitcast_convert,
+    "concatenate": _concatenate,
+    "constant": _constant,
+    "dynamic-slice": _dynamic_slice,
+    "dynamic-update-slice": _dynamic_update_slice,
+    "gather": _gather,
+    "iota": _iota,
+    "pad": _pad,
+    "reshape": _reshape,
+    "reverse": _reverse,
+    "slice": _slice,
+    "transpose": _transpose,
+}
+"""Rules by opcode."""

@@ -1,0 +1,254 @@
+"""Opcodes that combine many elements into one, evaluated at one index of their result: a loop where it is asked for.
+
+This is their plain form: a reduction inside an expression, windows, convolutions, and products of types that the matrix
+kernels do not know.  What lies in a window's padding is not combined.  Sums and products of floats narrower than f32 are
+kept in f32 until the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from compiler.codegen import element, scalar
+from compiler.codegen.index import ZERO, Index, constant, reshape
+from compiler.codegen.llvm_ir import Value, integer, zero
+from compiler.codegen.movement import Indices, Values, in_range
+from compiler.codegen.product import accumulation_type, factor
+from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
+from compiler.ir.combiner import binary_opcode
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.types import F32, ElementType
+
+_WIDENED = {"add": "fadd", "multiply": "fmul"}
+
+
+@dataclass(frozen=True, slots=True)
+class Combiner:
+    """A reducer with the types of its values: how accumulators are kept, combined and rounded to the result."""
+
+    computation: Computation
+    element_types: tuple[ElementType, ...]
+
+    @property
+    def types(self) -> tuple[ElementType, ...]:
+        """The types that accumulators are kept in."""
+        return (F32,) if self._widened else self.element_types
+
+    @property
+    def _widened(self) -> str | None:
+        """The opcode by which floats narrower than f32 are combined without rounding."""
+        first, *others = self.element_types
+        if others or not first.is_float or first.bits >= 32:
+            return None
+        return _WIDENED.get(binary_opcode(self.computation) or "")
+
+    def combine(self, values: Values, left: Sequence[Value], right: Sequence[Value], *, flags: str) -> list[Value]:
+        """The next accumulators from the present ones and the next elements."""
+        if self._widened:
+            return [values.builder.binary(self._widened, left[0], right[0], flags)]
+        return values.apply(self.computation, [*left, *right], flags=flags)
+
+    def finish(self, values: Values, accumulators: Sequence[Value]) -> list[Value]:
+        """The accumulators rounded to the types of the results."""
+        pairs = zip(self.element_types, accumulators, strict=True)
+        return [element.round_to(values.builder, type_, value) if self._widened else value for type_, value in pairs]
+
+
+def combiner_of(instruction: Instruction) -> Combiner:
+    """The combiner of a reduce or a reduce-window."""
+    arrays = instruction.operands[: len(instruction.operands) // 2]
+    return Combiner(instruction.attributes["to_apply"], tuple(array.array.element_type for array in arrays))
+
+
+Step = Callable[[Sequence[Index], Sequence[Value]], list[Value]]
+
+
+def _loop(values: Values, sizes: Sequence[int], start: Sequence[Value], step: Step) -> list[Value]:
+    """One loop over all points of dimensions of these sizes, carrying values; `step` gets a point and the values."""
+    count = math.prod(sizes)
+    if count == 0:
+        return list(start)
+    emission, builder = values.emission, values.builder
+    with builder.loop(integer(0), integer(count), carried=start, nonempty=True) as loop:
+        emission.enter()
+        counter = emission.opaque(loop.index, count)
+        point = [
+            emission.opaque(emission.value(i), n)
+            for i, n in zip(reshape(emission, (counter,), (count,), sizes), sizes, strict=True)
+        ]
+        loop.carry(*step(point, loop.carried))
+        emission.leave()
+    return loop.results
+
+
+def _where(
+    values: Values, conditions: Sequence[Value | None], then: Callable[[], list[Value]], otherwise: Sequence[Value]
+) -> list[Value]:
+    """Several values of `then` where all conditions hold (None always does), else those given."""
+    known = [condition for condition in conditions if condition is not None]
+    if not known:
+        return then()
+    builder, emission = values.builder, values.emission
+    total = known[0]
+    for condition in known[1:]:
+        total = builder.binary("and", total, condition)
+    inside, done = builder.new_label("inside"), builder.new_label("inside.end")
+    before = builder.block
+    builder.branch_if(total, inside, done)
+    builder.begin(inside)
+    emission.enter()
+    found = then()
+    emission.leave()
+    after = builder.block
+    builder.branch(done)
+    builder.begin(done)
+    return [builder.phi(f.type, [(f, after), (o, before)]) for f, o in zip(found, otherwise, strict=True)]
+
+
+def _reduce(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
+    half = len(instruction.operands) // 2
+    arrays, initial = instruction.operands[:half], instruction.operands[half:]
+    combiner, reduced = combiner_of(instruction), tuple(instruction.attributes["dimensions"])
+    dims = arrays[0].array.dims
+
+    def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
+        kept = iter(indices)
+        at = tuple(point[reduced.index(d)] if d in reduced else next(kept) for d in range(len(dims)))
+        return combiner.combine(values, carried, [values.value(array, at) for array in arrays], flags="")
+
+    start = [values.value(value, ()) for value in initial]
+    return combiner.finish(values, _loop(values, [dims[d] for d in reduced], start, step))
+
+
+def window_of(instruction: Instruction, rank: int) -> Window:
+    """The window of an instruction; where none is written, one of single elements."""
+    window: Window = instruction.attributes.get("window", ())
+    return window or (WindowDimension(),) * rank
+
+
+def covered(
+    values: Values, window: Window, sizes: Sequence[int], place: Sequence[Index], point: Sequence[Index]
+) -> tuple[list[Index], list[Value | None]]:
+    """The element of an array of `sizes` that a point of the window at a place covers, and the conditions that it is one."""
+    emission, builder = values.emission, values.builder
+    source: list[Index] = []
+    conditions: list[Value | None] = []
+    for part, size, where, offset in zip(window, sizes, place, point, strict=True):
+        inner = offset.times(-1).plus(part.size - 1) if part.reversal else offset
+        at = where.times(part.stride) + inner.times(part.rhs_dilate).plus(-part.pad_low)
+        conditions.append(in_range(values, at, 0, max(0, (size - 1) * part.lhs_dilate + 1)))
+        if part.lhs_dilate > 1:
+            position = emission.value(at)
+            rest = builder.binary("urem", position, integer(part.lhs_dilate))
+            conditions.append(builder.compare("eq", rest, integer(0)))
+            at = emission.opaque(builder.binary("udiv", position, integer(part.lhs_dilate)), max(size, 1))
+        source.append(at)
+    return source, conditions
+
+
+def _reduce_window(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
+    half = len(instruction.operands) // 2
+    arrays, initial = instruction.operands[:half], instruction.operands[half:]
+    combiner, dims = combiner_of(instruction), arrays[0].array.dims
+    window = window_of(instruction, len(dims))
+
+    def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
+        source, conditions = covered(values, window, dims, indices, point)
+
+        def inside() -> list[Value]:
+            elements = [values.value(array, tuple(source)) for array in arrays]
+            return combiner.combine(values, carried, elements, flags="")
+
+        return _where(values, conditions, inside, carried)
+
+    start = [values.value(value, ()) for value in initial]
+    return combiner.finish(values, _loop(values, [part.size for part in window], start, step))
+
+
+def _dot(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
+    lhs, rhs = factor(instruction, 0), factor(instruction, 1)
+    batch = indices[: len(lhs.batch)]
+    rows = indices[len(lhs.batch) : len(lhs.batch) + len(lhs.free)]
+    columns = indices[len(lhs.batch) + len(lhs.free) :]
+    type_ = accumulation_type(instruction)
+
+    def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
+        terms = []
+        for side, free in ((lhs, rows), (rhs, columns)):
+            at = dict(zip((*side.batch, *side.free, *side.depth), (*batch, *free, *point), strict=True))
+            value = values.value(side.instruction, tuple(at[d] for d in range(len(at))))
+            terms.append(element.convert(values.builder, value, side.instruction.array.element_type, type_))
+        return [scalar.multiply_add(values.builder, type_, terms[0], terms[1], carried[0])]
+
+    (total,) = _loop(values, lhs.sizes(lhs.depth), [zero(element.value_type(type_))], step)
+    return [element.convert(values.builder, total, type_, instruction.array.element_type)]
+
+
+def _convolution(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
+    labels: ConvolutionDimensions = instruction.attributes["dim_labels"]
+    lhs, rhs = instruction.operands
+    window: Window = instruction.attributes.get("window", ())
+    type_, builder = accumulation_type(instruction), values.builder
+    inputs = rhs.array.dims[labels.kernel_input_feature]
+    batch, first = _groups(values, instruction, indices, inputs)
+    spatial = [lhs.array.dims[d] for d in labels.input_spatial]
+    places = [indices[d] for d in labels.output_spatial]
+
+    def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
+        *tap, channel = point
+        source, conditions = covered(values, window, spatial, places, tap)
+
+        def inside() -> list[Value]:
+            left = _at(
+                (labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, first + channel, *source)
+            )
+            output = indices[labels.output_feature]
+            right = _at(
+                (labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial),
+                (channel, output, *tap),
+            )
+            terms = [
+                element.convert(builder, values.value(side, at), side.array.element_type, type_)
+                for side, at in ((lhs, left), (rhs, right))
+            ]
+            return [scalar.multiply_add(builder, type_, terms[0], terms[1], carried[0])]
+
+        return _where(values, conditions, inside, carried)
+
+    sizes = [*(part.size for part in window), inputs]
+    (total,) = _loop(values, sizes, [zero(element.value_type(type_))], step)
+    return [element.convert(builder, total, type_, instruction.array.element_type)]
+
+
+def _at(dims: Sequence[int], indices: Sequence[Index]) -> Indices:
+    """Indices in the order of the dimensions that they are for."""
+    by_dim = dict(zip(dims, indices, strict=True))
+    return tuple(by_dim[d] for d in range(len(dims)))
+
+
+def _groups(values: Values, instruction: Instruction, indices: Indices, inputs: int) -> tuple[Index, Index]:
+    """The batch and the first input feature that belong to the group of the output feature."""
+    labels: ConvolutionDimensions = instruction.attributes["dim_labels"]
+    feature_groups = instruction.attributes.get("feature_group_count", 1)
+    batch_groups = instruction.attributes.get("batch_group_count", 1)
+    batch, output = indices[labels.output_batch], indices[labels.output_feature]
+    groups = feature_groups * batch_groups
+    if groups == 1:
+        return batch, ZERO
+    group, _ = values.emission.divide(output, instruction.array.dims[labels.output_feature] // groups)
+    if feature_groups > 1:
+        return batch, group.times(inputs)
+    return group.times(instruction.array.dims[labels.output_batch]) + batch, constant(0)
+
+
+Rule = Callable[[Values, Instruction, Indices], list[Value]]
+
+RULES: dict[str, Rule] = {
+    "convolution": _convolution,
+    "dot": _dot,
+    "reduce": _reduce,
+    "reduce-window": _reduce_window,
+}
+"""Rules by opcode; one value for each array of the result."""
