@@ -47,7 +47,7 @@ _K = AttributeKind
 
 SYNTAX: dict[AttributeKind, Syntax] = {
     _K.INTEGER: Syntax(Scanner.integer, str),
-    _K.INTEGERS: Syntax(plain.read_integers, plain.write_integers),
+    _K.INTEGERS: Syntax(Scanner.integers, plain.write_integers),
     _K.BOOLEAN: Syntax(Scanner.boolean, plain.write_boolean),
     _K.BOOLEANS: Syntax(plain.read_booleans, plain.write_booleans),
     _K.BOOLEAN_OR_BOOLEANS: Syntax(plain.read_boolean_or_booleans, plain.write_boolean_or_booleans),
@@ -96,8 +96,7 @@ def read_value(scanner: Scanner, name: str, kind: AttributeKind) -> Any:
 def _canonical(scanner: Scanner, name: str, word: str, known: tuple[str, ...]) -> str:
     if word in known:
         return word
-    for other in known:
-        if other.lower() == word.lower():
-            return other
-    scanner.unknown(f"value of {name}", word, known)
-    return None
+    spelling = next((other for other in known if other.lower() == word.lower()), None)
+    if spelling is None:
+        scanner.unknown(f"value of {name}", word, known)
+    return spelling

@@ -15,6 +15,9 @@ from compiler.text import nan
 
 Array = NDArray[Any]
 
+_LONG = 1024
+"""From this many elements on, an array that is zero behind its first one is written as that one, as it is read."""
+
 
 def write_literal(literal: Literal) -> str:
     """The value without its shape."""
@@ -24,7 +27,10 @@ def write_literal(literal: Literal) -> str:
         return "{...}"
     shape = literal.shape
     assert isinstance(shape, ArrayShape)
-    words = _words(literal.array.reshape(-1), shape.element_type)
+    flat = np.ascontiguousarray(literal.array).reshape(-1)
+    if flat.size > _LONG and not shape.element_type.is_complex and not flat[1:].view(np.uint8).any():
+        return _words(flat[:1], shape.element_type)[0]
+    words = _words(flat, shape.element_type)
     if not shape.dims:
         if shape.element_type.kind is Kind.PRED:
             return "true" if literal.array else "false"

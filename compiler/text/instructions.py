@@ -16,6 +16,7 @@ from compiler.text.attributes import SYNTAX, read_value
 from compiler.text.lexer import NAME, SPACE, STRING, Scanner, pattern
 from compiler.text.literals import read_literal
 from compiler.text.opcodes import SIGNATURES, STATED
+from compiler.text.plain import read_integers
 from compiler.text.shapes import agree, at_shape, read_shape
 
 MAX_NESTED_OPERANDS = 8192
@@ -33,6 +34,9 @@ _KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")
 _ASYNC = re.compile(r"(.+)-(start|update|done)")
 
 _K = AttributeKind
+_LISTS_OF_LISTS = frozenset({"collective-permute", "collective-permute-start"})
+"""Opcodes whose `slice_sizes` hold a list for each pair of slices."""
+
 _REPEATING = frozenset(kind for kind, syntax in SYNTAX.items() if syntax.repeats)
 
 
@@ -237,7 +241,7 @@ class InstructionReader(Scanner):
                     break
                 name = key[1]
                 if name in allowed:
-                    value = self._read_attribute(name)
+                    value = self._read_attribute(name, call.opcode)
                     if quick is not None and self.pos == quick.end() and _repeats(name, quick[1]):
                         cache[quick[1]] = name, value
             if name not in allowed or name in attributes:
@@ -255,8 +259,10 @@ class InstructionReader(Scanner):
             self.unknown(f"attribute of {opcode}", name, allowed, key.start(1))
         self.fail(f"attribute {name} is written twice", key.start(1), key.end(1))
 
-    def _read_attribute(self, name: str) -> Any:
+    def _read_attribute(self, name: str, opcode: str) -> Any:
         kind = ATTRIBUTES[name]
+        if kind is _K.INTEGERS and opcode in _LISTS_OF_LISTS:
+            return read_integers(self)
         if kind is _K.COMPUTATION:
             return self._read_callee()
         if kind is _K.COMPUTATIONS:
@@ -322,6 +328,11 @@ class InstructionReader(Scanner):
             self.fail(
                 f"the shape of {call.opcode} must be written before the opcode", call.at, call.at + len(call.opcode)
             )
+        low, high = op.operands
+        if not low <= len(call.operands) <= (len(call.operands) if high is None else high):
+            wanted = str(low) if low == high else f"{low} to {high}" if high is not None else f"at least {low}"
+            message = f"{call.opcode} takes {wanted} operands, not {len(call.operands)}"
+            self.fail(message, call.at, call.at + len(call.opcode))
         try:
             return op.infer(instruction)
         except ShapeError as error:

@@ -64,6 +64,10 @@ class Scanner:
         self.pos = 0
         self.depth = 0
         self.shapes: dict[str, Shape] = {}
+        try:
+            text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            self.fail("this character is no text: half of a surrogate pair", error.start, error.end)
 
     def fail(self, message: str, start: int | None = None, end: int | None = None) -> NoReturn:
         """Raise a ParseError at `start` (by default at the next word)."""

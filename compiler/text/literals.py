@@ -38,6 +38,7 @@ _NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?+")
 _SEPARATORS = str.maketrans("{},()", "     ")
 _KEEP_SKELETON = re.compile(r"[^{},()]++")
 
+_LARGEST = 1 << 32
 _PARTS = {"c64": TYPES["f32"], "c128": TYPES["f64"]}
 
 
@@ -93,12 +94,10 @@ def _read_first_element(scanner: Scanner, shape: ArrayShape) -> Array:
     start = scanner.skip()
     if shape.element_type.is_complex or _SCALAR.match(scanner.text, start) is None or not shape.size:
         scanner.expected(f"'{{' that begins a literal of shape {shape}")
-    first = _read_scalar(scanner, shape.element_type)
-    try:
-        values = np.zeros(shape.dims, shape.element_type.dtype)
-    except (MemoryError, ValueError):
-        scanner.fail(f"a literal of shape {shape} does not fit into memory", start)
-    values.flat[0] = first
+    if shape.size_bytes > _LARGEST:
+        scanner.fail(f"a literal of shape {shape} takes {shape.size_bytes} bytes, more than {_LARGEST}", start)
+    values = np.zeros(shape.dims, shape.element_type.dtype)
+    values.flat[0] = _read_scalar(scanner, shape.element_type)
     return values
 
 
@@ -187,6 +186,8 @@ def _read_tokens(scanner: Scanner, shape: ArrayShape, start: int, end: int) -> A
         scanner.pos = found.end()
         token = found[0]
         if token == "{":
+            if len(counts) == rank:
+                scanner.fail(f"too many braces: the shape has rank {rank}", at)
             _enter(scanner, shape, counts, at)
             counts.append(0)
         elif token == "}":
@@ -209,7 +210,7 @@ def _enter(scanner: Scanner, shape: ArrayShape, counts: list[int], at: int) -> N
     if not counts:
         return
     counts[-1] += 1
-    size = shape.dims[len(counts) - 1] if len(counts) <= len(shape.dims) else 0
+    size = shape.dims[len(counts) - 1]
     if counts[-1] > size:
         scanner.fail(f"too many elements: dimension {len(counts) - 1} has size {size}", at)
 

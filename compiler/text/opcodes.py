@@ -27,7 +27,7 @@ _DOT = "lhs_contracting_dims rhs_contracting_dims lhs_batch_dims rhs_batch_dims 
 _GATHER = "replica_groups channel_id dimensions* constrain_layout use_global_device_ids"
 _REDUCE = "to_apply* replica_groups channel_id constrain_layout use_global_device_ids mode"
 _PERMUTE = "source_target_pairs* channel_id slice_sizes"
-_ASYNC = "calls async_execution_thread"
+_ASYNC = "calls async_execution_thread output_to_operand_aliasing"
 
 _TAKEN = {
     **dict.fromkeys(_BARE.split(), ""),

@@ -122,9 +122,9 @@ def read_padding(scanner: Scanner) -> tuple[PaddingDimension, ...]:
     """`0_1x2_3_1`: low, high and interior of each dimension; empty for a scalar."""
     found = scanner.take(_PADDING)
     if found is None:
-        if scanner.at(",") or scanner.at("}") or not scanner.text[scanner.pos : scanner.pos + 1].isdigit():
-            return ()
-        scanner.expected("padding such as 0_1x2_3_1")
+        if scanner.text[scanner.skip() : scanner.pos + 1] in ("-", *"0123456789"):
+            scanner.expected("padding such as 0_1x2_3_1")
+        return ()
     return tuple(PaddingDimension(*_numbers(scanner, part, "_")) for part in found[1].split("x"))
 
 
