@@ -21,6 +21,7 @@ class KernelKind(enum.Enum):
 
     LOOP = "loop"
     REDUCE = "reduce"
+    ROW = "row"
     DOT = "dot"
     SCATTER = "scatter"
 
@@ -76,7 +77,12 @@ class Kernel:
         return [instruction for instruction in self.body() if instruction.opcode == opcode]
 
 
-_FUSION_KINDS = {"kLoop": KernelKind.LOOP, "kInput": KernelKind.REDUCE, "kOutput": KernelKind.DOT}
+_FUSION_KINDS = {
+    "kLoop": KernelKind.LOOP,
+    "kInput": KernelKind.REDUCE,
+    "kOutput": KernelKind.DOT,
+    "kCustom": KernelKind.ROW,
+}
 _OPCODE_KINDS = {"reduce": KernelKind.REDUCE, "dot": KernelKind.DOT, "scatter": KernelKind.SCATTER}
 
 NO_KERNEL = frozenset(
@@ -96,6 +102,8 @@ def kernel_of(instruction: Instruction) -> Kernel:
     if kind is None:
         if not elemental.supports(instruction):
             raise UnsupportedError(f"opcode {instruction.opcode}", "code generation", f"at {instruction.name}")
+        kind = KernelKind.LOOP
+    if instruction.opcode == "dot" and instruction.array.element_type.is_complex:
         kind = KernelKind.LOOP
     inputs = tuple(dict.fromkeys(o for o in instruction.operands if not _inlined(o)))
     given = tuple((operand, number) for number, operand in enumerate(inputs))

@@ -16,12 +16,14 @@ from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.windows import combiner_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Instruction
 from compiler.ir.types import ElementType, Kind
 
-_REASSOCIATE = f"reassoc nsz {scalar.CONTRACT}"
+REASSOCIATE = f"reassoc nsz {scalar.CONTRACT}"
+"""Fast-math flags inside a reducer: the order of its applications is free."""
 
 
 def _least(element_type: ElementType) -> float:
@@ -36,9 +38,9 @@ def _greatest(element_type: ElementType) -> float:
     return (1 << (element_type.bits - element.is_signed(element_type))) - 1
 
 
-IDENTITIES: dict[str, Callable[[ElementType], float]] = {
+IDENTITIES: dict[str, Callable[[ElementType], complex]] = {
     # -0 and not 0: adding +0 to -0 would change its sign.
-    "add": lambda t: -0.0 if t.is_float else 0,
+    "add": lambda t: complex(-0.0, -0.0) if t.is_complex else -0.0 if t.is_float else 0,
     "multiply": lambda _: 1,
     "maximum": _least,
     "minimum": _greatest,
@@ -113,8 +115,8 @@ class Reduction:
 
     @property
     def types(self) -> list[ElementType]:
-        """The element type of each accumulator."""
-        return [operand.array.element_type for operand, _ in self.accumulators]
+        """The type that each accumulator is kept in."""
+        return [type_ for reduce in self.reduces for type_ in combiner_of(reduce).types]
 
     @property
     def kept(self) -> int:
@@ -146,17 +148,18 @@ class Reduction:
 
     def combine(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """Apply each reducer to its accumulators; their order is free, so sums may be reassociated."""
+        values = elemental_of(self.kernel, emission)
         result: list[Value] = []
         for reduce in self.reduces:
             at = slice(len(result), len(result) + len(reduce.operands) // 2)
-            computation = reduce.attributes["to_apply"]
-            result += elemental.apply(emission, computation, [*left[at], *right[at]], flags=_REASSOCIATE)
+            result += combiner_of(reduce).combine(values, left[at], right[at], flags=REASSOCIATE)
         return result
 
     def finish(self, emission: Emission, kept: Index, accumulators: Sequence[Value]) -> None:
         """Evaluate the roots at one result, given by its linear index, and store them."""
         kernel = self.kernel
         outputs = arguments(kernel).outputs
+        accumulators = self._rounded(emission, accumulators)
         if kernel.roots == self.reduces and len(kernel.outputs) == len(accumulators):
             stored = list(accumulators)
         else:
@@ -166,6 +169,14 @@ class Reduction:
             stored = [values.value(root, indices) for root in kernel.roots]
         for shape, value, output in zip(kernel.outputs, stored, outputs, strict=True):
             store(emission, shape, value, output, kept)
+
+    def _rounded(self, emission: Emission, accumulators: Sequence[Value]) -> list[Value]:
+        values, queue = elemental_of(self.kernel, emission), iter(accumulators)
+        return [
+            value
+            for combiner in map(combiner_of, self.reduces)
+            for value in combiner.finish(values, [next(queue) for _ in combiner.types])
+        ]
 
     def partial_addresses(self, emission: Emission, at: Index, chunks: int) -> list[Value]:
         """Where each accumulator's partial result number `at` lies in the workspace."""

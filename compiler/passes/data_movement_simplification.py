@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, without_layout
+from compiler.ops import OPS
 from compiler.ops.build import build
 
 
@@ -87,6 +88,28 @@ def _unit_map(source: Sequence[int], target: Sequence[int]) -> dict[int, int] | 
     if [source[d] for d in kept] != [target[d] for d in places]:
         return None
     return dict(zip(kept, places, strict=True))
+
+
+def _reshape_of_elementwise(instruction: Instruction) -> Instruction | None:
+    """`reshape(f(x, y)) -> f(reshape(x), reshape(y))` of an elementwise f, where only dimensions of size 1 come or go.
+
+    So reshapes meet and cancel, and fusion sees values of one rank.
+    """
+    (operand,) = instruction.operands
+    op = OPS.get(operand.opcode)
+    if op is None or not op.elementwise or not operand.operands or len(operand.users) != 1 or operand.is_root:
+        return None
+    if _is_dynamic(instruction) or _unit_map(operand.array.dims, instruction.array.dims) is None:
+        return None
+    if any(source.array.dims != operand.array.dims for source in operand.operands):
+        return None
+    dims = instruction.array.dims
+    sources = [
+        build(instruction.computation, "reshape", [source], shape=source.array.with_dims(dims))
+        for source in operand.operands
+    ]
+    clone = operand.clone(sources, shape=without_layout(instruction.shape))
+    return instruction.computation.add(clone)
 
 
 def _broadcast_to_same(instruction: Instruction) -> Instruction | None:
@@ -183,7 +206,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "broadcast": (_broadcast_to_same, _broadcast_of_broadcast, _broadcast_of_unit_reshape),
     "concatenate": (_single_concatenate,),
     "copy": (_copy,),
-    "reshape": (_reshape_to_same, _reshape_of_reshape, _reshape_of_scalar_broadcast, _reshape_of_unit_broadcast),
+    "reshape": (
+        _reshape_to_same,
+        _reshape_of_reshape,
+        _reshape_of_scalar_broadcast,
+        _reshape_of_unit_broadcast,
+        _reshape_of_elementwise,
+    ),
     "reverse": (_reverse_nothing,),
     "slice": (_whole_slice,),
     "transpose": (_transpose_in_order, _transpose_of_transpose, _transpose_of_units, _transpose_of_broadcast),

@@ -1,7 +1,8 @@
-"""Inline every `call`, and give each loop and branch computations of its own.
+"""Inline every `call` and `fusion`, and give each loop and branch computations of its own.
 
-Calls in HLO are functions without recursion, so a copy of the callee's body on the operands means the same.  Later
-passes then see one computation, and buffer assignment may give each value one place.
+Both are functions without recursion, so a copy of the callee's body on the operands means the same; fusions that
+another compiler decided on are undone, because our kernels are of our own forms.  Later passes then see one
+computation, and buffer assignment may give each value one place.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from compiler.analysis.effects import held_by_control
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 
+_CALLEE = {"call": "to_apply", "fusion": "calls"}
 _CONTROL = {
     "while": ("condition", "body"),
     "conditional": ("true_computation", "false_computation", "branch_computations"),
@@ -34,8 +36,10 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 
 def _inline(computation: Computation, call: Instruction, fuel: Fuel) -> bool:
-    callee: Computation = call.attributes["to_apply"]
-    if callee.attributes.get("execution_thread") or not fuel.spend("inline call", call):
+    callee: Computation = call.attributes[_CALLEE[call.opcode]]
+    if callee.attributes.get("execution_thread") or not fuel.spend(
+        f"inline {call.opcode}", call, required=call.opcode == "fusion"
+    ):
         return False
     result = inline(callee, call.operands, computation.add)
     call.replace_uses_with(result)

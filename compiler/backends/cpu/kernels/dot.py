@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from compiler.backends.cpu.kernels import gemm
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
-from compiler.backends.cpu.kernels.gemm_plan import Array, Gemm, Operand
+from compiler.backends.cpu.kernels.gemm_plan import Array, Gemm, Narrow, Operand
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, reshape
@@ -24,6 +24,7 @@ from compiler.codegen.product import Factor, accumulation_type, factor
 from compiler.codegen.signature import arguments, elemental_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
+from compiler.ir.types import ElementType
 
 
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
@@ -37,6 +38,10 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
     per_thread = gemm.emit(module, name, product.gemm(), target, own)
     work = cost.nanoseconds(kernel)
     return EmittedKernel(kernel, (name,), per_thread * threads, work > cost.PARALLEL_NS, work)
+
+
+_NARROW = {("bf16", "f32"): "bfloat", ("s8", "s32"): "i8", ("u8", "s32"): "i8", ("u8", "u32"): "i8"}
+"""Pairs of operand and accumulation type that matrix instructions exist for, and the LLVM type of such an operand."""
 
 
 class _Product:
@@ -71,7 +76,27 @@ class _Product:
             return element.convert(builder, value, factor.instruction.array.element_type, self.type)
 
         last = factor.instruction.array.rank - 1
-        return Operand(load, row_major=last not in rows, array=self._plain(factor, rows, columns))
+        array = self._plain(factor, rows, columns, factor.instruction, self.type)
+        return Operand(load, last not in rows, array, self._narrow(factor, rows, columns))
+
+    def _narrow(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Narrow | None:
+        """The operand before it is converted to the accumulation type, where the CPU may multiply that directly."""
+        source = factor.instruction
+        if source.opcode == "convert" and source not in dict(self.kernel.leaves):
+            (source,) = source.operands
+        source_type = source.array.element_type
+        type_ = _NARROW.get((source_type.name, self.type.name))
+        if type_ is None:
+            return None
+
+        def load(builder: Builder, batch: Value, row: Value, column: Value) -> Value:
+            emission = Emission(builder)
+            indices = self._indices(emission, factor, ((factor.batch, batch), (rows, row), (columns, column)))
+            value = elemental_of(self.kernel, emission).value(source, indices)
+            return builder.cast("bitcast", element.stored(builder, source_type, value), type_)
+
+        array = self._plain(factor, rows, columns, source, source_type)
+        return Narrow(type_, load, element.is_signed(source_type), array)
 
     @staticmethod
     def _indices(
@@ -85,17 +110,24 @@ class _Product:
             at.update(zip(group, reshape(emission, (emission.opaque(value, size),), (size,), sizes), strict=True))
         return tuple(at[d] for d in range(len(at)))
 
-    def _plain(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Array | None:
-        """The operand as an array with one stride per group, where it is one."""
-        number = dict(self.kernel.leaves).get(factor.instruction)
-        if number is None or factor.instruction.array.element_type is not self.type:
+    def _plain(
+        self,
+        factor: Factor,
+        rows: tuple[int, ...],
+        columns: tuple[int, ...],
+        source: Instruction,
+        element_type: ElementType,
+    ) -> Array | None:
+        """`source`, which has the operand's dimensions, as an array with one stride per group, where it is one."""
+        number = dict(self.kernel.leaves).get(source)
+        if number is None or source.array.element_type is not element_type:
             return None
-        dims = factor.instruction.array.dims
+        dims = source.array.dims
         strides = [math.prod(dims[d + 1 :]) for d in range(len(dims))]
         row, column, batch = (_joint_stride(group, dims, strides) for group in (rows, columns, factor.batch))
         if row is None or column is None or batch is None:
             return None
-        base = _base(arguments(self.kernel).inputs[number], element.storage_type(self.type), batch)
+        base = _base(arguments(self.kernel).inputs[number], element.storage_type(element_type), batch)
         return Array(base, row, column)
 
     def _result(self) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.backends.cpu.kernels import dot, loop, reduce, scatter
+from compiler.backends.cpu.kernels import dot, loop, reduce, row, scatter
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm import Target
@@ -16,6 +16,7 @@ Emitter = Callable[[Module, Kernel, Target, int], EmittedKernel]
 EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.LOOP: lambda module, kernel, _target, _threads: loop.emit(module, kernel),
     KernelKind.REDUCE: lambda module, kernel, _target, _threads: reduce.emit(module, kernel),
+    KernelKind.ROW: lambda module, kernel, _target, _threads: row.emit(module, kernel),
     KernelKind.DOT: dot.emit,
     KernelKind.SCATTER: lambda module, kernel, _target, _threads: scatter.emit(module, kernel),
 }

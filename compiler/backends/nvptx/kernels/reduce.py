@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
-from compiler.codegen import element, nest
+from compiler.backends.nvptx.kernels.tree import Block, power_of_two
+from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Module, Value, integer
 from compiler.codegen.reduction import Reduction
 
 _MANY_RESULTS = 2048
@@ -74,7 +75,7 @@ class _Emitter:
 
     def block_per_result(self) -> Launch:
         """Each block reduces one result."""
-        threads = _power_of_two(min(grid.BLOCK, self.length))
+        threads = power_of_two(min(grid.BLOCK, self.length))
         builder = grid.begin(self.module, self.form.kernel, threads)
         emission = Emission(builder)
         kept = emission.opaque(grid.block(builder), self.form.kept)
@@ -87,7 +88,7 @@ class _Emitter:
     def block_per_chunk(self, chunks: int) -> Launch:
         """Each block reduces one chunk of one result into the workspace."""
         form = self.form
-        threads = _power_of_two(min(grid.BLOCK, self.length // chunks))
+        threads = power_of_two(min(grid.BLOCK, self.length // chunks))
         builder = grid.begin(self.module, form.kernel, threads, "_partial")
         emission = Emission(builder)
         number = Variable(grid.block(builder), form.kept * chunks)
@@ -104,7 +105,7 @@ class _Emitter:
     def combine_chunks(self, chunks: int) -> Launch:
         """Each block combines the partial results of one result."""
         form = self.form
-        threads = _power_of_two(chunks)
+        threads = power_of_two(chunks)
         builder = grid.begin(self.module, form.kernel, threads, "_combine")
         emission = Emission(builder)
         kept = emission.opaque(grid.block(builder), form.kept)
@@ -143,36 +144,8 @@ class _Emitter:
             more = elements(emission, emission.opaque(loop.index, count))
             loop.carry(*self.form.combine(emission, loop.carried, more))
             emission.leave()
-        return self._tree(emission, loop.results, threads)
-
-    def _tree(self, emission: Emission, values: list[Value], threads: int) -> list[Value]:
-        """Combine the accumulators of all threads of a block into those of thread 0."""
-        builder = emission.builder
-        distance = threads // 2
-        while distance >= 1:
-            if distance >= grid.WARP:
-                others = self._through_shared(builder, values, distance, threads)
-            else:
-                others = [grid.shuffle_down(builder, value, distance, threads) for value in values]
-            values = self.form.combine(emission, values, others)
-            distance //= 2
-        return values
-
-    def _through_shared(self, builder: Builder, values: Sequence[Value], distance: int, threads: int) -> list[Value]:
-        """What the thread `distance` further on holds, around the block's end."""
-        mine = grid.thread(builder)
-        other = builder.binary("and", builder.add(mine, integer(distance)), integer(threads - 1))
-        arrays = []
-        for number, (type_, value) in enumerate(zip(self.form.types, values, strict=True)):
-            stored = element.storage_type(type_)
-            name = f"shared.{self.form.kernel.name}.{number}"
-            array = grid.shared_array(self.module, name, stored, grid.BLOCK)
-            element.store(builder, type_, value, builder.gep(stored, array, mine))
-            arrays.append((type_, stored, array))
-        grid.barrier(builder)
-        found = [element.load(builder, type_, builder.gep(stored, array, other)) for type_, stored, array in arrays]
-        grid.barrier(builder)
-        return found
+        block = Block(self.module, self.form.kernel.name, threads, self.form.types)
+        return block.reduce(emission, loop.results, self.form.combine)
 
     def _finish_first(self, emission: Emission, kept: Index, values: Sequence[Value]) -> None:
         """Thread 0 adds the initial values and stores the result."""
@@ -182,8 +155,3 @@ class _Emitter:
             result = self.form.combine(emission, self.form.initial(emission), values)
             self.form.finish(emission, kept, result)
             emission.leave()
-
-
-def _power_of_two(number: int) -> int:
-    """The greatest power of two up to a number."""
-    return 1 << (number.bit_length() - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.backends.nvptx.kernels import dot, loop, reduce, scatter
+from compiler.backends.nvptx.kernels import dot, loop, reduce, row, scatter
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm_ir import Module
@@ -14,6 +14,7 @@ Emitter = Callable[[Module, Kernel], EmittedKernel]
 EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.LOOP: loop.emit,
     KernelKind.REDUCE: reduce.emit,
+    KernelKind.ROW: row.emit,
     KernelKind.DOT: dot.emit,
     KernelKind.SCATTER: scatter.emit,
 }

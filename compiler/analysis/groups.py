@@ -1,0 +1,274 @@
+"""Which instructions may be computed together in one kernel, and what kind of kernel that makes.
+
+A *group* is grown from its root towards operands.  Three questions decide whether an instruction joins: can its value
+be computed at any index, would that repeat much work, and does the kernel have a form for the result.  The forms are a
+*loop* over the root's elements; a *reduce*, whose root is a reduction or an elementwise epilogue of one; a *row*, in
+which reductions over the last dimensions are broadcast back over them; a *dot* with its elementwise epilogue.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, field
+
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
+from compiler.ops import OPS
+
+_MOVES = frozenset(
+    {"broadcast", "reshape", "bitcast", "transpose", "slice", "reverse", "iota", "constant", "dynamic-slice"}
+)
+_SELECTS = frozenset({"pad", "concatenate", "gather", "dynamic-update-slice"})
+_EXACT = _MOVES | {
+    "abs",
+    "and",
+    "compare",
+    "convert",
+    "is-finite",
+    "maximum",
+    "minimum",
+    "negate",
+    "not",
+    "or",
+    "select",
+    "sign",
+    "xor",
+}
+_EXPENSIVE = frozenset(
+    {
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "cosh",
+        "cosine",
+        "divide",
+        "erf",
+        "exponential",
+        "exponential-minus-one",
+        "log",
+        "log-plus-one",
+        "logistic",
+        "power",
+        "remainder",
+        "rsqrt",
+        "sine",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+        *_SELECTS,
+    }
+)
+_WIDEST_CONCATENATE = 8
+_MOST_COPIES = 4
+_LARGEST_GROUP = 512
+_LONGEST_ROW = 16384
+_FEWEST_ROWS = 8
+
+
+class GroupKind(enum.Enum):
+    """How a group's kernel walks; the value is XLA's name of the fusion kind."""
+
+    LOOP = "kLoop"
+    REDUCE = "kInput"
+    ROW = "kCustom"
+    DOT = "kOutput"
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Instructions that become one kernel; `members` holds the root too."""
+
+    root: Instruction
+    kind: GroupKind
+    members: set[Instruction] = field(default_factory=set)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Dimensions of the root; none for one that yields a tuple."""
+        return self.root.array.dims if isinstance(self.root.shape, ArrayShape) else ()
+
+
+def is_fusible(instruction: Instruction) -> bool:
+    """Whether a back end can compute a single element of this instruction's result."""
+    if not isinstance(instruction.shape, ArrayShape) or instruction.array.is_dynamic:
+        return False
+    if instruction.opcode == "concatenate":
+        return len(instruction.operands) <= _WIDEST_CONCATENATE
+    if instruction.opcode == "constant":
+        return instruction.array.size == 1
+    op = OPS.get(instruction.opcode)
+    return instruction.opcode in _MOVES | _SELECTS or (op is not None and op.elementwise)
+
+
+def kind_of(instruction: Instruction) -> GroupKind | None:
+    """The kind of a new group with this root; None for what is not fused."""
+    if instruction.opcode == "reduce":
+        return GroupKind.REDUCE
+    if instruction.opcode == "dot":
+        return GroupKind.DOT
+    return GroupKind.LOOP if is_fusible(instruction) and instruction.opcode != "constant" else None
+
+
+def adopt(group: Group, instruction: Instruction) -> None:
+    """Add an instruction; a loop that takes in a reduction or a dot becomes a kernel of that kind."""
+    group.members.add(instruction)
+    kind = kind_of(instruction)
+    if kind is None or kind is GroupKind.LOOP or group.kind is GroupKind.ROW:
+        return
+    plain = instruction.opcode == "dot" or _is_epilogue_of(instruction, group)
+    group.kind = kind if plain else GroupKind.ROW
+
+
+def may_copy(instruction: Instruction, copies: int) -> bool:
+    """Whether an instruction may be computed in that many groups."""
+    if instruction.opcode == "constant" or _is_splat(instruction) or instruction.opcode == "iota":
+        return True
+    return instruction.opcode in _EXACT and (instruction.opcode == "reshape" or copies <= _MOST_COPIES)
+
+
+def _is_splat(instruction: Instruction) -> bool:
+    """Whether every element is the same scalar."""
+    return instruction.opcode == "broadcast" and instruction.operands[0].array.rank == 0
+
+
+def may_join(instruction: Instruction, group: Group) -> bool:
+    """Whether an instruction whose users are all in a group, or copied, may join it."""
+    if len(group.members) >= _LARGEST_GROUP:
+        return False
+    if instruction.opcode == "reduce":
+        return _may_end_in(instruction, group) or _may_be_row(instruction, group)
+    if instruction.opcode == "dot":
+        return _may_end_in(instruction, group)
+    if not is_fusible(instruction):
+        return False
+    if group.kind is GroupKind.DOT and not _beside_dot(instruction, group):
+        return False
+    return not _repeats_work(instruction, group)
+
+
+def _may_end_in(instruction: Instruction, group: Group) -> bool:
+    """Whether a reduction or a dot may have the group as its epilogue: elementwise all the way, at equal indices."""
+    if not isinstance(instruction.shape, ArrayShape) or not _accepts(group, instruction):
+        return False
+    return instruction.array.size > 0 and _is_epilogue_of(instruction, group)
+
+
+def _is_epilogue_of(instruction: Instruction, group: Group) -> bool:
+    """Whether the group computes from an instruction's value elementwise, at equal indices."""
+    shapes = instruction.shape, group.root.shape
+    same_dims = all(isinstance(shape, ArrayShape) for shape in shapes) and group.dims == instruction.array.dims
+    return same_dims and all(_is_elementwise(member) for member in _between(instruction, group))
+
+
+def _may_be_row(reduce: Instruction, group: Group) -> bool:
+    """Whether a reduction and what the group does with it can be done one row at a time."""
+    single = isinstance(group.root.shape, ArrayShape)
+    if group.kind is GroupKind.DOT or not single or not _is_row_form(reduce):
+        return False
+    dims, outer = reduce.operands[0].array.dims, min(reduce.attributes["dimensions"])
+    rows, length = math.prod(dims[:outer]), math.prod(dims[outer:])
+    if not 1 <= length <= _LONGEST_ROW or (rows < _FEWEST_ROWS and rows * length > _LONGEST_ROW) or rows == 0:
+        return False
+    if group.dims not in (dims, dims[:outer]):
+        return False
+    others = [member for member in group.members if member.opcode == "reduce"]
+    if any(_reduce_form(other) != _reduce_form(reduce) for other in others):
+        return False
+    return all(is_along_rows(member, dims, outer) for member in _between(reduce, group))
+
+
+def _is_row_form(reduce: Instruction) -> bool:
+    """Whether a reduction is of one operand, over its last dimensions."""
+    dims, rank = sorted(reduce.attributes["dimensions"]), reduce.operands[0].array.rank
+    return len(reduce.operands) == 2 and dims == list(range(rank - len(dims), rank))
+
+
+def is_along_rows(member: Instruction, dims: tuple[int, ...], outer: int) -> bool:
+    """Whether a value at a point needs others of the same row, at the same point, only."""
+    rows = dims[:outer]
+    if member.opcode == "reduce":
+        return member.operands[0].array.dims == dims and member.array.dims == rows
+    if member.opcode == "broadcast":
+        straight = member.attributes.get("dimensions") == tuple(range(outer))
+        return straight and member.array.dims == dims and member.operands[0].array.dims == rows
+    return _is_elementwise(member) and member.array.dims in (dims, rows)
+
+
+def _accepts(group: Group, instruction: Instruction) -> bool:
+    """A loop takes either kind in; a group of reductions takes more of the same form."""
+    if group.kind is GroupKind.LOOP:
+        return True
+    if group.kind is not GroupKind.REDUCE or instruction.opcode != "reduce":
+        return False
+    first = next(member for member in group.members if member.opcode == "reduce")
+    return _reduce_form(first) == _reduce_form(instruction)
+
+
+def _reduce_form(reduce: Instruction) -> tuple[tuple[int, ...], list[int]]:
+    return reduce.operands[0].array.dims, sorted(reduce.attributes["dimensions"])
+
+
+def _between(start: Instruction, group: Group) -> set[Instruction]:
+    """Members of the group that depend on `start`."""
+    found: set[Instruction] = set()
+    pending = [user for user in start.users if user in group.members]
+    while pending:
+        member = pending.pop()
+        if member not in found:
+            found.add(member)
+            pending += [user for user in member.users if user in group.members]
+    return found
+
+
+def _is_elementwise(instruction: Instruction) -> bool:
+    op = OPS.get(instruction.opcode)
+    return op is not None and op.elementwise and instruction.opcode != "constant"
+
+
+def _beside_dot(instruction: Instruction, group: Group) -> bool:
+    """Into a dot's group only what its epilogue needs, and conversions of operands, which packing does in passing."""
+    feeds_dot = any(user.opcode == "dot" for user in instruction.users)
+    if feeds_dot:
+        return instruction.opcode == "convert" or instruction.opcode == "constant"
+    return all(user in group.members for user in instruction.users) and not _feeds_operand(instruction, group)
+
+
+def _feeds_operand(instruction: Instruction, group: Group) -> bool:
+    return any(member.opcode == "dot" for member in _between(instruction, group))
+
+
+def _repeats_work(instruction: Instruction, group: Group) -> bool:
+    """Whether an expensive op would be computed more often than it has elements."""
+    if instruction.opcode not in _EXPENSIVE:
+        return False
+    size = max(1, instruction.array.size)
+    dependents = {member for member in _between(instruction, group) if isinstance(member.shape, ArrayShape)}
+    if instruction.array.rank and all(_is_hoisted(instruction, member) for member in dependents):
+        return False
+    return any(_visits(user) > size for user in _between(instruction, group) | {group.root})
+
+
+def _is_hoisted(instruction: Instruction, member: Instruction) -> bool:
+    """Whether a value broadcast along the last dimensions is computed once per row of the member, outside its loop."""
+    outer = instruction.array.rank
+    return is_along_rows(member, member.array.dims, outer) if member.opcode != "reduce" else False
+
+
+def _visits(member: Instruction) -> int:
+    """How often a kernel asks for elements on behalf of a member."""
+    source = member.operands[0] if member.opcode == "reduce" else member
+    return source.array.size
+
+
+def worth_a_fusion(group: Group) -> bool:
+    """A single op is a kernel as it is; a group of views needs no kernel."""
+    real = [m for m in group.members if m.opcode not in ("constant", "reshape", "bitcast")]
+    if group.kind is GroupKind.LOOP and not real:
+        return False
+    return len([m for m in group.members if m.opcode != "constant"]) > 1

@@ -1,0 +1,104 @@
+"""The form of a row kernel: softmax, norms, their gradients - several passes over one row while it is near.
+
+Every full-shape value of the kernel has dimensions `K x R`; reductions are over all of `R`, and their results, of
+dimensions `K`, are broadcast back along `R`.  For one row (one index into `K`) the reductions fall into *phases*: those
+of a phase need only results of earlier phases.  A value that two phases need is kept in a row buffer when computing it
+again would cost something, or could round differently: a value that feeds both a row's maximum and `exp(x - max)` must
+be the same in both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from compiler.codegen.kernel import Kernel
+from compiler.ir.module import Instruction
+
+_FREE = frozenset(
+    {"broadcast", "constant", "convert", "iota", "negate", "reshape", "select", "compare", "and", "or", "not", "abs"}
+)
+"""Opcodes that are exact and next to free: such values are computed again rather than kept."""
+
+
+@dataclass(slots=True)
+class Phase:
+    """One pass over a row: reductions (none in the last), and the values kept for later passes."""
+
+    reduces: list[Instruction] = field(default_factory=list)
+    kept: list[Instruction] = field(default_factory=list)
+    spread: list[Instruction] = field(default_factory=list)
+    """Broadcasts of row values that the pass reads: their operands are computed before it."""
+
+
+class Rows:
+    """A row kernel taken apart."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.body = list(kernel.body())
+        self.reduces = [i for i in self.body if i.opcode == "reduce"]
+        first = self.reduces[0]
+        self.dims = first.operands[0].array.dims
+        self.outer = min(first.attributes["dimensions"])
+        self.row_dims = self.dims[: self.outer]
+        self.count = math.prod(self.row_dims)
+        self.inner_dims = self.dims[self.outer :]
+        self.length = math.prod(self.inner_dims)
+        self.phases = self._phases()
+        self._keep()
+
+    def is_row_result(self, root: Instruction) -> bool:
+        """Whether a root has one element for each row."""
+        return root.array.dims == self.row_dims and root.array.dims != self.dims
+
+    def _phases(self) -> list[Phase]:
+        level: dict[Instruction, int] = {}
+        for instruction in self.body:
+            below = max((level.get(operand, 0) for operand in instruction.operands), default=0)
+            level[instruction] = below + (instruction.opcode == "reduce")
+        phases = [Phase() for _ in range(max(level.values()))]
+        for reduce in self.reduces:
+            phases[level[reduce] - 1].reduces.append(reduce)
+        if any(not self.is_row_result(root) for root in self.kernel.roots):
+            phases.append(Phase())
+        return phases
+
+    def targets(self, phase: Phase) -> list[Instruction]:
+        """The full-shape values that a phase is there for."""
+        if phase.reduces:
+            return [reduce.operands[0] for reduce in phase.reduces]
+        return [root for root in self.kernel.roots if not self.is_row_result(root)]
+
+    def _keep(self) -> None:
+        """Find what each phase reads, and which values of earlier phases it would compute again."""
+        computed: dict[Instruction, Phase] = {}
+        given = {leaf for leaf, _ in self.kernel.leaves}
+        for phase in self.phases:
+            mine: set[Instruction] = set()
+            stack = self.targets(phase)
+            while stack:
+                value = stack.pop()
+                if value in mine or value in given:
+                    continue
+                mine.add(value)
+                if self._is_spread(value):
+                    phase.spread.append(value)
+                    continue
+                earlier = computed.get(value)
+                if earlier is not None and value.opcode not in _FREE:
+                    if value not in earlier.kept:
+                        earlier.kept.append(value)
+                    continue
+                stack += [operand for operand in value.operands if operand.array.rank]
+            for value in mine:
+                computed.setdefault(value, phase)
+        position = {instruction: number for number, instruction in enumerate(self.body)}
+        for phase in self.phases:
+            phase.kept.sort(key=position.__getitem__)
+            phase.spread.sort(key=position.__getitem__)
+
+    def _is_spread(self, value: Instruction) -> bool:
+        """Whether a value is a row value, the same along the whole row."""
+        along_rows = value.attributes.get("dimensions") == tuple(range(self.outer))
+        return value.opcode == "broadcast" and along_rows and value.operands[0].array.dims == self.row_dims
