@@ -23,7 +23,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +141,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
             seed=manifest["seed"],
             verdict=manifest["verdict"],
             message=manifest["message"],
-            policy=TolerancePolicy(manifest["rtol"], manifest["atol"]),
+            policy=TolerancePolicy(**manifest["tolerance"]),
         )
     except OSError as error:
         place = error.filename or folder
@@ -194,8 +194,7 @@ def _contents(failure: Failure) -> dict[str, bytes]:
         "seed": failure.seed,
         "verdict": failure.verdict,
         "message": failure.message.partition("\n")[0],
-        "rtol": failure.policy.rtol,
-        "atol": failure.policy.atol,
+        "tolerance": asdict(failure.policy),
         "environment": {key: machine[key] for key in _ENVIRONMENT},
         "arrays": {name: [np.asarray(value).dtype.name for value in values] for name, values in arrays.items()},
         "files": {name: hashlib.sha256(files[name]).hexdigest() for name in _FILES},

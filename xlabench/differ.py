@@ -1,7 +1,9 @@
 """Compare what two engines returned, element by element, and say where and how they differ.
 
 An element is *bitwise* equal (any NaN equals any NaN: HLO gives their payloads no meaning), *within* its tolerance, or
-*wrong*.  Wrong elements are sorted into kinds, since a NaN that should be a number is another bug than a last digit:
+*wrong*.  A result whose only wrong elements are integers that come out of rounded numbers, and no more of them than
+the policy grants, is *undecided*.  Wrong elements are sorted into kinds, since a NaN that should be a number is another
+bug than a last digit:
 
 - `nan`: one side is NaN, the other is not;
 - `inf`: one side is infinite, the other is not, or both with different signs;
@@ -41,6 +43,7 @@ class Agreement(StrEnum):
 
     BITWISE = "bitwise"
     WITHIN = "within"
+    UNDECIDED = "undecided"
     WRONG = "wrong"
 
 
@@ -121,6 +124,8 @@ class Comparison:
             return "all results are equal to the bit"
         if self.agreement is Agreement.WITHIN:
             return "all results are within tolerance"
+        if self.agreement is Agreement.UNDECIDED:
+            return f"{self.mismatches:,} of {self.elements:,} elements differ, as rounding before them may explain"
         return f"{self.mismatches:,} of {self.elements:,} elements are wrong"
 
 
@@ -161,7 +166,7 @@ def _compare_result(index: int, expected: Array, actual: Array, policy: Toleranc
         index,
         shape,
         dtype.name,
-        Agreement.WRONG if wrong.any() else Agreement.WITHIN,
+        _agreement(wrong, expected, policy),
         expected.size,
         differing=positions.size,
         mismatches=int(wrong.sum()),
@@ -171,6 +176,13 @@ def _compare_result(index: int, expected: Array, actual: Array, policy: Toleranc
         kinds=_count_kinds(differing.kinds()[wrong]),
         worst=_worst(differing, wrong, positions, shape, worst),
     )
+
+
+def _agreement(wrong: Mask, expected: Array, policy: TolerancePolicy) -> Agreement:
+    if not wrong.any():
+        return Agreement.WITHIN
+    granted = 0.0 if is_inexact(expected.dtype) else policy.discrete_share * expected.size
+    return Agreement.UNDECIDED if wrong.sum() <= granted else Agreement.WRONG
 
 
 class _Differing:

@@ -30,7 +30,7 @@ _CARRIERS: Mapping[str, tuple[int, ...] | None] = {
     "dynamic-slice": (0,),
     "gather": (0,),
     "concatenate": None,
-    "optimization-barrier": (0,),
+    "opt-barrier": (0,),
     "select": (1, 2),
     "clamp": (1,),
     "sort": None,

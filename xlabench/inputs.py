@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from xlabench.errors import BenchError
 from xlabench.index_ranges import index_limits
-from xlabench.tolerance import DType
+from xlabench.tolerance import DType, TolerancePolicy, is_inexact
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -88,6 +88,33 @@ class Recipe:
         """The inputs, from the recipe's seed or another."""
         seed = self.seed if seed is None else seed
         return [_make(parameter, seed, number) for number, parameter in enumerate(self.parameters)]
+
+    def policy(self, module: Module) -> TolerancePolicy:
+        """How to judge the results; bounds of zero ask for the same bits.
+
+        Where integers depend on rounding, `rtol` is also the share of them that may differ.
+        """
+        share = (self.rtol or 0.0) if _rounds(module) else 0.0
+        return TolerancePolicy(self.rtol, self.atol, scaled=bool(self.rtol or self.atol), discrete_share=share)
+
+
+_MOVING = (
+    "parameter constant iota reshape broadcast transpose copy bitcast slice concatenate gather pad reverse scatter"
+)
+_CHOOSING = "dynamic-slice dynamic-update-slice select maximum minimum clamp sort reduce negate abs sign floor ceil"
+_CALLING = "call fusion map while conditional get-tuple-element tuple opt-barrier real imag complex"
+_EXACT_ON_FLOATS = frozenset(f"{_MOVING} {_CHOOSING} {_CALLING}".split())
+
+
+def _rounds(module: Module) -> bool:
+    """Whether any instruction of a program may round; those that only move, choose or call do not."""
+    return any(
+        instruction.opcode not in _EXACT_ON_FLOATS
+        and hasattr(instruction.shape, "dims")
+        and instruction.shape.element_type.name in DTYPES
+        and is_inexact(DTYPES[instruction.shape.element_type.name])
+        for instruction in module.instructions()
+    )
 
 
 def load_recipe(path: Path) -> Recipe:

@@ -271,7 +271,7 @@ class _Subject:
         recipe = inputs.recipe_beside(variant.path)
         if recipe is None:
             return cls(variant, text, inputs.generate(read_program(variant.path), seed or 0), TolerancePolicy())
-        return cls(variant, text, recipe.make(seed), TolerancePolicy(recipe.rtol, recipe.atol))
+        return cls(variant, text, recipe.make(seed), recipe.policy(read_program(variant.path)))
 
 
 def _by_variant(program: SuiteProgram, engines: Sequence[str]) -> list[tuple[Variant, list[str]]]:

@@ -9,7 +9,11 @@ use another exp.  So an element is right when `|actual - expected| <= rtol * |ex
   not; plus a few of the smallest subnormal, below which a relative bound has no meaning.
 
 A narrow type gets few epsilon, because one of its roundings dwarfs whatever the arithmetic inside did, but that one may
-fall either way at every step where a compiler did or did not round.  Integers and predicates are exact.
+fall either way at every step where a compiler did or did not round.
+
+Integers and predicates are exact.  Where they come out of rounded numbers (an iteration count, an arg-max), a value on
+the border may fall on either side, and no bound can tell that from a bug: a recipe may grant a share of such elements,
+and a result that needs it is undecided, not right.
 """
 
 from __future__ import annotations
@@ -50,13 +54,19 @@ EXACT = Tolerance()
 
 @dataclass(frozen=True, slots=True)
 class TolerancePolicy:
-    """Which tolerance an element type gets: the defaults, where `rtol` or `atol` is not given.
+    """Which tolerance an element type gets: the default, where `rtol` or `atol` is not given.
 
-    With an explicit `atol` the bound is as given, not scaled by the array; integers stay exact in any case.
+    Attributes:
+        rtol: the relative bound.
+        atol: the absolute bound.
+        scaled: keep the part that grows with the array beside a given `atol`.
+        discrete_share: the share of integers that may differ without being called wrong.
     """
 
     rtol: float | None = None
     atol: float | None = None
+    scaled: bool = False
+    discrete_share: float = 0.0
 
     def for_dtype(self, dtype: DType) -> Tolerance:
         """The tolerance for arrays of an element type."""
@@ -66,7 +76,7 @@ class TolerancePolicy:
         rtol = default.rtol if self.rtol is None else self.rtol
         if self.atol is None:
             return Tolerance(rtol, default.atol, default.scaled)
-        return Tolerance(rtol, self.atol)
+        return Tolerance(rtol, self.atol, default.scaled if self.scaled else 0.0)
 
 
 def default_tolerance(dtype: DType) -> Tolerance:

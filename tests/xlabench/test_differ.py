@@ -135,3 +135,21 @@ def test_the_bounds_can_be_given():
 
 def test_no_results_at_all_agree():
     assert compare([], []).agreement is Agreement.BITWISE
+
+
+def _integers(mismatches):
+    expected = np.zeros(100, np.int32)
+    actual = expected.copy()
+    actual[:mismatches] = 1
+    return expected, actual
+
+
+@pytest.mark.parametrize(("mismatches", "agreement"), [(0, "bitwise"), (2, "undecided"), (3, "wrong")])
+def test_a_granted_share_of_integers_is_undecided(mismatches, agreement):
+    expected, actual = _integers(mismatches)
+    comparison = compare([expected], [actual], policy=TolerancePolicy(discrete_share=0.02))
+    assert comparison.agreement == agreement
+
+
+def test_no_share_is_granted_to_floats():
+    assert _one(np.zeros(100), np.eye(1, 100)[0], policy=TolerancePolicy(discrete_share=0.5)).agreement == "wrong"

@@ -184,3 +184,16 @@ def test_a_zip_file_of_something_else_is_refused(tmp_path):
 def test_a_missing_npz_file_is_said(tmp_path):
     with pytest.raises(BenchError, match="cannot be read"):
         inputs.load_npz(tmp_path / "none.npz", compiler.parse(ADD))
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("  x = f32[4] parameter(0)\n  y = f32[4] multiply(x, x)\n  ROOT n = s32[4] convert(y)", 0.1),
+        ("  x = f32[4] parameter(0)\n  ROOT p = pred[4] compare(x, x), direction=EQ", 0.0),
+        ("  x = s32[4] parameter(0)\n  ROOT y = s32[4] multiply(x, x)", 0.0),
+    ],
+)
+def test_only_integers_that_depend_on_rounding_may_differ(text, share):
+    recipe = inputs.Recipe(0, (), rtol=0.1)
+    assert recipe.policy(compiler.parse(f"HloModule m\nENTRY e {{\n{text}\n}}\n")).discrete_share == share

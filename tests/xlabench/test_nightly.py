@@ -39,8 +39,12 @@ def suite_folder(tmp_path):
     return folder
 
 
+PROGRAM = "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}\n"
+
+
 def add(folder, name, text="sum"):
-    (folder / f"{name}.hlo").write_text(text)
+    """A program whose comment tells the fake engines what to do."""
+    (folder / f"{name}.hlo").write_text(f"// {text}\n{PROGRAM}")
     (folder / f"{name}.json").write_text(json.dumps(RECIPE))
 
 

@@ -69,3 +69,8 @@ def test_an_explicit_absolute_bound_is_not_scaled():
 def test_an_explicit_relative_bound_leaves_the_absolute_one():
     default = default_tolerance(np.dtype("f4"))
     assert TolerancePolicy(rtol=0.5).for_dtype(np.dtype("f4")) == Tolerance(0.5, default.atol, default.scaled)
+
+
+def test_a_recipes_bound_keeps_the_part_that_grows_with_the_array():
+    policy = TolerancePolicy(rtol=0.5, atol=0.25, scaled=True)
+    assert policy.for_dtype(np.dtype("f4")) == Tolerance(0.5, 0.25, default_tolerance(np.dtype("f4")).scaled)

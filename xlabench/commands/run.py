@@ -127,10 +127,9 @@ def _prepare(request: Request) -> Case:
     """Read the program and make its inputs."""
     module = read_program(request.file)
     recipe = inputs.recipe_beside(request.file)
-    rtol, atol = request.rtol, request.atol
-    if recipe is not None and rtol is None and atol is None:
-        rtol, atol = recipe.rtol, recipe.atol
-    policy = TolerancePolicy(rtol, atol)
+    policy = TolerancePolicy(request.rtol, request.atol)
+    if recipe is not None and policy == TolerancePolicy():
+        policy = recipe.policy(module)
     if request.inputs is not None:
         return Case(module, inputs.load_npz(request.inputs, module), None, str(request.inputs), policy)
     if recipe is not None:
