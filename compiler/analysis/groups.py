@@ -17,7 +17,18 @@ from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
 
 _MOVES = frozenset(
-    {"broadcast", "reshape", "bitcast", "transpose", "slice", "reverse", "iota", "constant", "dynamic-slice"}
+    {
+        "bitcast",
+        "bitcast-convert",
+        "broadcast",
+        "constant",
+        "dynamic-slice",
+        "iota",
+        "reshape",
+        "reverse",
+        "slice",
+        "transpose",
+    }
 )
 _SELECTS = frozenset({"pad", "concatenate", "gather", "dynamic-update-slice"})
 _EXACT = _MOVES | {
@@ -67,6 +78,9 @@ _EXPENSIVE = frozenset(
 _WIDEST_CONCATENATE = 8
 _MOST_COPIES = 4
 _LARGEST_GROUP = 512
+_DEEPEST_GROUP = 400
+_FRAMES = {"concatenate": 18, "pad": 9, "dynamic-update-slice": 9, "reduce": 9, "gather": 5}
+"""Frames of Python's stack that emission takes within an op that is not elementwise; for those not here 3."""
 _LONGEST_ROW = 16384
 _FEWEST_ROWS = 8
 
@@ -87,6 +101,7 @@ class Group:
     root: Instruction
     kind: GroupKind
     members: set[Instruction] = field(default_factory=set)
+    depths: dict[Instruction, int] = field(default_factory=dict)
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -111,13 +126,14 @@ def kind_of(instruction: Instruction) -> GroupKind | None:
     if instruction.opcode == "reduce":
         return GroupKind.REDUCE
     if instruction.opcode == "dot":
-        return GroupKind.DOT
+        return None if instruction.array.element_type.is_complex else GroupKind.DOT
     return GroupKind.LOOP if is_fusible(instruction) and instruction.opcode != "constant" else None
 
 
 def adopt(group: Group, instruction: Instruction) -> None:
     """Add an instruction; a loop that takes in a reduction or a dot becomes a kernel of that kind."""
     group.members.add(instruction)
+    group.depths[instruction] = _depth(instruction, group)
     kind = kind_of(instruction)
     if kind is None or kind is GroupKind.LOOP or group.kind is GroupKind.ROW:
         return
@@ -139,17 +155,23 @@ def _is_splat(instruction: Instruction) -> bool:
 
 def may_join(instruction: Instruction, group: Group) -> bool:
     """Whether an instruction whose users are all in a group, or copied, may join it."""
-    if len(group.members) >= _LARGEST_GROUP:
+    if len(group.members) >= _LARGEST_GROUP or _depth(instruction, group) > _DEEPEST_GROUP:
         return False
     if instruction.opcode == "reduce":
         return _may_end_in(instruction, group) or _may_be_row(instruction, group)
     if instruction.opcode == "dot":
-        return _may_end_in(instruction, group)
+        return kind_of(instruction) is not None and _may_end_in(instruction, group)
     if not is_fusible(instruction):
         return False
     if group.kind is GroupKind.DOT and not _beside_dot(instruction, group):
         return False
     return not _repeats_work(instruction, group)
+
+
+def _depth(instruction: Instruction, group: Group) -> int:
+    """How deep emission is in calls when it gets to an instruction of the group; it takes elementwise chains in a loop."""
+    above = max((group.depths.get(user, 0) for user in instruction.users), default=0)
+    return above if _is_elementwise(instruction) else above + _FRAMES.get(instruction.opcode, 3)
 
 
 def _may_end_in(instruction: Instruction, group: Group) -> bool:
@@ -256,8 +278,8 @@ def _repeats_work(instruction: Instruction, group: Group) -> bool:
 
 def _is_hoisted(instruction: Instruction, member: Instruction) -> bool:
     """Whether a value broadcast along the last dimensions is computed once per row of the member, outside its loop."""
-    outer = instruction.array.rank
-    return is_along_rows(member, member.array.dims, outer) if member.opcode != "reduce" else False
+    dims = member.operands[0].array.dims if member.opcode == "reduce" else member.array.dims
+    return is_along_rows(member, dims, instruction.array.rank)
 
 
 def _visits(member: Instruction) -> int:
