@@ -82,6 +82,8 @@ def _infer_clamp(instruction: Instruction) -> Shape:
 def _clamp(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     element_type = instruction.operands[1].array.element_type
     low, value, high = (widen(value, element_type, precise=False) for value in values)
+    if not element_type.is_float:
+        return np.asarray(np.minimum(np.maximum(low, value), high), dtype=element_type.dtype)
     return narrow(minimum(maximum(low, value), high), element_type)
 
 

@@ -1,0 +1,258 @@
+"""Recipes of opcodes that combine elements by a computation of scalars: reduce, windows, scatter, sort and their kin.
+
+The language leaves the order of a reduction open, and how often its initial value takes part.  So combiners are
+commutative and associative, and initial values are their identities; otherwise two right answers would differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from compiler.generate.choices import chance, permutation, pick, subset
+from compiler.generate.movement import part
+from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
+from compiler.generate.scope import Scope
+from compiler.ir.attributes import Window, WindowDimension
+from compiler.ir.literal import scalar_literal
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.numbers import integer_bounds
+from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.types import PRED, S32, ElementType, Kind
+from compiler.ir.windows import output_size
+from compiler.ops.build import build, constant, parameter
+
+_BITWISE = ("and", "or", "xor")
+_LARGEST_INDEX = (1 << 31) - 1  # an index that loses every tie
+
+
+def combiners(element_type: ElementType) -> tuple[str, ...]:
+    """The opcodes that combine two values of a type whatever their order."""
+    if element_type.is_complex:
+        return ("add", "multiply")
+    if element_type.kind is Kind.PRED:
+        return ("or", "and", "xor", "add", "multiply")
+    return ("add", "maximum", "minimum", "multiply", *(_BITWISE if element_type.is_integer else ()))
+
+
+def identity(opcode: str, element_type: ElementType) -> Any:
+    """The value that a combiner leaves others alone with."""
+    is_pred, is_float = element_type.kind is Kind.PRED, element_type.is_float
+    if opcode in ("add", "or", "xor"):
+        return 0
+    if opcode == "multiply":
+        return 1
+    if opcode == "and":
+        return True if is_pred else -1
+    low, high = (-math.inf, math.inf) if is_float else integer_bounds(element_type)
+    return low if opcode == "maximum" else high
+
+
+def combiner(scope: Scope, opcode: str, element_type: ElementType) -> Computation:
+    """A computation of one binary opcode."""
+    made = scope.program.computation(f"{opcode}_{element_type}")
+    shape = ArrayShape(element_type, ())
+    made.root = build(made, opcode, [parameter(made, 0, shape), parameter(made, 1, shape)])
+    return made
+
+
+def identity_constant(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """The combiner's identity as a constant."""
+    value = identity(opcode, element_type)
+    if element_type.is_float and math.isinf(value) and not np.isinf(np.asarray(value).astype(element_type.dtype)):
+        # A type without infinities: its greatest magnitudes order before everything else.
+        finite = np.finfo(element_type.dtype) if element_type.bits >= 16 else None
+        value = float(finite.max) if finite else 0.0
+    array = np.asarray(value).astype(np.int64 if element_type.is_integer and value < 0 else np.asarray(value).dtype)
+    return constant(scope.computation, scalar_literal(array.astype(element_type.dtype), element_type))
+
+
+_ORDERED = tuple(t for t in NUMBERS if not (t.is_float and t.bits < 16))
+
+
+def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    if element_type in REAL and element_type is not PRED and chance(scope.choices, 15):
+        return _arg_reduce(scope, opcode, element_type)
+    value = scope.array(element_type, least_rank=1)
+    axes = tuple(subset(scope.choices, range(value.array.rank), 60) or [value.array.rank - 1])
+    combining = pick(scope.choices, combiners(element_type))
+    init = identity_constant(scope, combining, element_type)
+    return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), dimensions=tuple(axes))
+
+
+def _arg_reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """The greatest value and its index, the least index among equals, as frontends write it."""
+    value = scope.array(element_type, least_rank=1)
+    axis = scope.choices.integer(0, value.array.rank - 1)
+    numbers = scope.build("iota", shape=ArrayShape(S32, value.array.dims), iota_dimension=axis)
+    made = scope.program.computation("argmax")
+    scalar, index = ArrayShape(element_type, ()), ArrayShape(S32, ())
+    a, i, b, j = (parameter(made, n, shape) for n, shape in enumerate((scalar, index, scalar, index)))
+    a_nan, b_nan = (build(made, "compare", [x, x], direction="NE") for x in (a, b))
+    only_a_nan = build(made, "and", [a_nan, build(made, "not", [b_nan])])
+    above = build(made, "or", [build(made, "compare", [a, b], direction="GT"), only_a_nan])
+    both_nan = build(made, "and", [a_nan, b_nan])
+    equal = build(made, "or", [build(made, "compare", [a, b], direction="EQ"), both_nan])
+    tie = build(made, "and", [equal, build(made, "compare", [i, j], direction="LT")])
+    chosen = build(made, "or", [above, tie])
+    results = [build(made, "select", [chosen, a, b]), build(made, "select", [chosen, i, j])]
+    made.root = build(made, "tuple", results)
+    inits = [identity_constant(scope, "maximum", element_type), scope.constant(_LARGEST_INDEX, S32)]
+    both = scope.build(opcode, [value, numbers, *inits], to_apply=made, dimensions=(axis,))
+    scope.build("get-tuple-element", [both], index=1)
+    return scope.build("get-tuple-element", [both], index=0)
+
+
+def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window:
+    """A window that fits, padding less than itself."""
+    parts = []
+    for size in dims:
+        length = scope.choices.integer(1, max(1, min(size, 5)))
+        made = WindowDimension(length, pick(scope.choices, (1, 1, 2, 3)))
+        if not plain:
+            low, high = (scope.choices.integer(0, length - 1) for _ in range(2))
+            made = replace(made, pad_low=low, pad_high=high)
+            if chance(scope.choices, 10):
+                made = replace(made, rhs_dilate=2)
+            if chance(scope.choices, 10):
+                made = replace(made, lhs_dilate=2)
+        parts.append(made)
+    return tuple(parts)
+
+
+def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type, least_rank=1, size=2048)
+    window = _window(scope, value.array.dims)
+    dims = [output_size(n, part) for n, part in zip(value.array.dims, window, strict=True)]
+    if not scope.fits(dims) or min(dims) < 0:
+        return None
+    combining = pick(scope.choices, combiners(element_type))
+    init = identity_constant(scope, combining, element_type)
+    return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), window=window)
+
+
+def _select_and_scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type, least_rank=1, size=1024)
+    window = tuple(replace(p, lhs_dilate=1, rhs_dilate=1) for p in _window(scope, value.array.dims))
+    dims = tuple(output_size(n, part) for n, part in zip(value.array.dims, window, strict=True))
+    if not scope.fits(dims) or 0 in value.array.dims or min(dims) < 1:
+        return None
+    source = scope.like(ArrayShape(element_type, dims))
+    selecting = scope.program.computation("select_ge")
+    shape = ArrayShape(element_type, ())
+    pair = [parameter(selecting, 0, shape), parameter(selecting, 1, shape)]
+    selecting.root = build(selecting, "compare", pair, direction=pick(scope.choices, ("GE", "LE")))
+    init = identity_constant(scope, "add", element_type)
+    adding = combiner(scope, "add", element_type)
+    return scope.build(opcode, [value, source, init], select=selecting, scatter=adding, window=window)
+
+
+def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type, least_rank=1, most_rank=3)
+    rank = value.array.rank
+    mapped = subset(scope.choices, range(rank), 60) or [0]
+    inserted = tuple(d for d in range(rank) if chance(scope.choices, 60))
+    window = part(scope, tuple(n for d, n in enumerate(value.array.dims) if d not in inserted))
+    batch = scope.dims(0, 2, size=64)
+    if not scope.fits([*batch, *window]) or 0 in value.array.dims:
+        return None
+    places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
+    sizes, outer = iter(window), iter(batch)
+    dims = tuple(next(sizes) if d in places else next(outer) for d in range(len(batch) + len(window)))
+    indices = scope.like(ArrayShape(S32, (*batch, len(mapped))))
+    updates = scope.like(ArrayShape(element_type, dims))
+    return scope.build(
+        opcode,
+        [value, indices, updates],
+        update_window_dims=tuple(places),
+        inserted_window_dims=inserted,
+        scatter_dims_to_operand_dims=tuple(mapped),
+        index_vector_dim=len(batch),
+        to_apply=combiner(scope, pick(scope.choices, combiners(element_type)), element_type),
+    )
+
+
+def _sort(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """By one key; floats in the total order, which NaN does not upset, and stable where other operands go along."""
+    key = scope.array(element_type, least_rank=1, size=1024)
+    operands = [key]
+    while scope.choices.more(len(operands), 3):
+        other = scope.find(lambda shape: shape.dims == key.array.dims)
+        operands.append(other or key)
+    along = scope.choices.integer(0, key.array.rank - 1)
+    made = scope.program.computation("order")
+    pairs = [
+        parameter(made, 2 * k + s, ArrayShape(o.array.element_type, ())) for k, o in enumerate(operands) for s in (0, 1)
+    ]
+    attributes: dict[str, Any] = {"type": "TOTALORDER"} if element_type.is_float else {}
+    made.root = build(made, "compare", pairs[:2], direction=pick(scope.choices, ("LT", "GT")), **attributes)
+    done = scope.build(opcode, operands, dimensions=(along,), to_apply=made, is_stable=True)
+    return _elements(scope, done)
+
+
+def _topk(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type, least_rank=1, size=1024)
+    done = scope.build(opcode, [value], k=scope.choices.integer(min(1, value.array.dims[-1]), value.array.dims[-1]))
+    return _elements(scope, done)
+
+
+def _elements(scope: Scope, done: Instruction) -> Instruction:
+    """The instruction itself, or the elements of what it yields."""
+    if not isinstance(done.shape, TupleShape):
+        return done
+    return [scope.build("get-tuple-element", [done], index=k) for k in range(len(done.shape.elements))][-1]
+
+
+def _scan(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """A running combination along a dimension, with what is carried as second result."""
+    value = scope.array(element_type, least_rank=1, most_rank=2, size=512)
+    along = scope.choices.integer(0, value.array.rank - 1)
+    rest = ArrayShape(element_type, value.array.dims[:along] + value.array.dims[along + 1 :])
+    made = scope.program.computation("step")
+    pair = [parameter(made, 0, rest), parameter(made, 1, rest)]
+    combined = build(made, pick(scope.choices, combiners(element_type)), pair)
+    made.root = build(made, "tuple", [combined, combined])
+    start = scope.like(rest)
+    reverse = chance(scope.choices, 30)
+    done = scope.build(opcode, [value, start], to_apply=made, dimensions=(along,), num_carries=1, is_reverse=reverse)
+    return _elements(scope, done)
+
+
+def _collective(combine: str = "") -> Callable[[Scope, str, ElementType], Instruction]:
+    """An op among the devices of a group, of which there is one."""
+
+    def draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+        value = scope.array(element_type, least_rank=1)
+        attributes: dict[str, Any] = {}
+        if combine:
+            attributes["to_apply"] = combiner(scope, combine, element_type)
+        if opcode in ("all-gather", "reduce-scatter"):
+            attributes["dimensions"] = (scope.choices.integer(0, value.array.rank - 1),)
+        if opcode == "collective-permute":
+            attributes["source_target_pairs"] = ((0, 0),) if chance(scope.choices, 70) else ()
+        return scope.build(opcode, [value], shape=value.array, **attributes)
+
+    return draw
+
+
+_KEYS = tuple(t for t in _ORDERED if t not in COMPLEX)
+
+RECIPES: dict[str, Recipe] = {
+    "reduce": Recipe(_ORDERED, _reduce),
+    "reduce-window": Recipe(_ORDERED, _reduce_window),
+    "select-and-scatter": Recipe(tuple(t for t in _KEYS if t is not PRED), _select_and_scatter),
+    "scatter": Recipe(_ORDERED, _scatter),
+    "sort": Recipe(_KEYS, _sort),
+    "topk": Recipe(tuple(t for t in _KEYS if t is not PRED), _topk),
+    "scan": Recipe(_ORDERED, _scan),
+    "all-gather": Recipe(NUMBERS, _collective()),
+    "all-reduce": Recipe(_ORDERED, _collective("add")),
+    "reduce-scatter": Recipe(_ORDERED, _collective("add")),
+    "all-to-all": Recipe(NUMBERS, _collective()),
+    "collective-broadcast": Recipe(NUMBERS, _collective()),
+    "collective-permute": Recipe(NUMBERS, _collective()),
+}

@@ -1,0 +1,194 @@
+"""Recipes of opcodes that run other computations, which are filled like the entry, only shorter.
+
+Loops count to a small constant, so every program ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from compiler.generate.choices import chance, pick
+from compiler.generate.elementwise import takes
+from compiler.generate.recipe import NUMBERS, Recipe
+from compiler.generate.scope import Scope
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.types import PRED, S32, ElementType
+from compiler.ops import OPS
+from compiler.ops.build import build, parameter
+
+_MOST_TRIPS = 4
+_MOST_ARGUMENTS = 3
+_MOST_INNER = 5
+
+
+def _inner(scope: Scope, name: str) -> Scope:
+    return Scope(scope.program, scope.program.computation(name), depth=scope.depth + 1)
+
+
+def _fill(scope: Scope) -> None:
+    drawn = 0
+    while scope.choices.more(drawn, _MOST_INNER):
+        scope.program.step(scope)
+        drawn += 1
+
+
+def _arguments(scope: Scope, element_type: ElementType) -> list[Instruction]:
+    """One value of the type and perhaps some others."""
+    arguments = [scope.array(element_type)]
+    while scope.choices.more(len(arguments), _MOST_ARGUMENTS):
+        arguments.append(pick(scope.choices, scope.values[::-1]))
+    return arguments
+
+
+def _return(scope: Scope, shapes: Sequence[Shape]) -> list[Instruction]:
+    """For each shape the newest value of it, or one before."""
+    return [_newest(scope, shape) for shape in shapes]
+
+
+def _newest(scope: Scope, shape: Shape) -> Instruction:
+    assert isinstance(shape, ArrayShape)
+    found = scope.find(lambda other: (other.element_type, other.dims) == (shape.element_type, shape.dims))
+    return found or scope.fresh(shape)
+
+
+def _unpacked(scope: Scope, shape: TupleShape) -> list[Instruction]:
+    """The elements of a computation's one parameter, which is a tuple."""
+    whole = scope.parameter(shape)
+    return [scope.build("get-tuple-element", [whole], index=k) for k in range(len(shape.elements))]
+
+
+def _elements(scope: Scope, done: Instruction, count: int) -> Instruction:
+    return [scope.build("get-tuple-element", [done], index=k) for k in range(count)][-1]
+
+
+def _body(scope: Scope, shapes: Sequence[Shape]) -> Scope:
+    """A computation with these parameters and one result, whatever it is."""
+    inner = _inner(scope, "body")
+    for shape in shapes:
+        inner.parameter(shape)
+    _fill(inner)
+    inner.computation.root = inner.values[-1]
+    return inner
+
+
+def _call(scope: Scope, _: str, element_type: ElementType) -> Instruction:
+    arguments = _arguments(scope, element_type)
+    inner = _body(scope, [a.array for a in arguments])
+    return scope.build("call", arguments, to_apply=inner.computation)
+
+
+def _fusion(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """A loop fusion of elementwise instructions, as XLA's optimised programs have them."""
+    arguments = _arguments(scope, element_type)
+    inner = _inner(scope, "fused")
+    for argument in arguments:
+        inner.parameter(argument.array)
+    _elementwise(inner, _MOST_INNER)
+    inner.computation.root = inner.values[-1]
+    return scope.build(opcode, arguments, calls=inner.computation, kind="kLoop")
+
+
+def _elementwise(scope: Scope, most: int) -> None:
+    """A few instructions that look at no dimensions."""
+    space, drawn = scope.program.space, 0
+    allowed = [op for op in _PLAIN if op.opcode in space.opcodes]
+    while allowed and scope.choices.more(drawn, most):
+        drawn += 1
+        value = pick(scope.choices, scope.values[::-1])
+        op = pick(scope.choices, allowed)
+        if space.allows(op.opcode, value.array.element_type) and value.array.element_type in takes(op.opcode):
+            others = [_newest(scope, value.array) for _ in range(op.operands[0] - 1)]
+            scope.build(op.opcode, [value, *others])
+
+
+def _async(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    arguments = _arguments(scope, element_type)
+    inner = _body(scope, [a.array for a in arguments])
+    carried = TupleShape((TupleShape(tuple(a.array for a in arguments)), inner.computation.root.shape))
+    going = scope.build("async-start", arguments, shape=carried, calls=inner.computation)
+    if opcode == "async-update":
+        going = scope.build("async-update", [going])
+    return scope.build("async-done", [going])
+
+
+def _map(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    first = scope.array(element_type)
+    operands = [first]
+    while scope.choices.more(len(operands), _MOST_ARGUMENTS):
+        operands.append(scope.like(first.array))
+    inner = _inner(scope, "mapped")
+    for operand in operands:
+        inner.parameter(ArrayShape(operand.array.element_type, ()))
+    _elementwise(inner, _MOST_INNER)
+    inner.computation.root = inner.values[-1]
+    return scope.build(opcode, operands, to_apply=inner.computation, dimensions=tuple(range(first.array.rank)))
+
+
+def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    carried = _arguments(scope, element_type)
+    counter = scope.constant(0, S32)
+    state = scope.build("tuple", [counter, *carried])
+    shape = state.shape
+    assert isinstance(shape, TupleShape)
+    condition = _inner(scope, "condition")
+    count = build(condition.computation, "get-tuple-element", [parameter(condition.computation, 0, shape)], index=0)
+    trips = condition.constant(scope.choices.integer(0, _MOST_TRIPS), S32)
+    condition.computation.root = build(condition.computation, "compare", [count, trips], direction="LT")
+    body = _inner(scope, "body")
+    number, *_ = _unpacked(body, shape)
+    _fill(body)
+    following = build(body.computation, "add", [number, body.constant(1, S32)])
+    body.computation.root = body.build("tuple", [following, *_return(body, shape.elements[1:])])
+    done = scope.build(opcode, [state], condition=condition.computation, body=body.computation)
+    return _elements(scope, done, len(shape.elements))
+
+
+def _conditional(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    is_two_way = chance(scope.choices, 60)
+    selector = scope.like(ArrayShape(PRED if is_two_way else S32, ()))
+    count = 2 if is_two_way else scope.choices.integer(1, 3)
+    result = scope.array(element_type).array
+    branches, operands = [], []
+    for _ in range(count):
+        operand = pick(scope.choices, scope.values[::-1])
+        inner = _inner(scope, "branch")
+        inner.parameter(operand.array)
+        _fill(inner)
+        inner.computation.root = _newest(inner, result)
+        branches.append(inner.computation)
+        operands.append(operand)
+    if is_two_way:
+        first, second = branches
+        return scope.build(opcode, [selector, *operands], true_computation=first, false_computation=second)
+    return scope.build(opcode, [selector, *operands], branch_computations=tuple(branches))
+
+
+def nesting(draw: Callable[[Scope, str, ElementType], Instruction]) -> Recipe:
+    """A recipe that draws nothing where computations nest as deep as they may."""
+
+    def guarded(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+        return draw(scope, opcode, element_type) if scope.depth < scope.program.space.depth else None
+
+    return Recipe(NUMBERS, guarded)
+
+
+_PLAIN = [
+    op
+    for op in OPS.values()
+    if op.elementwise
+    and op.evaluate
+    and not op.required
+    and op.opcode not in ("convert", "select", "clamp", "complex", "stochastic-convert")
+]
+
+RECIPES: dict[str, Recipe] = {
+    "call": nesting(_call),
+    "fusion": nesting(_fusion),
+    "map": nesting(_map),
+    "while": nesting(_while),
+    "conditional": nesting(_conditional),
+    "async-start": nesting(_async),
+    "async-update": nesting(_async),
+    "async-done": nesting(_async),
+}

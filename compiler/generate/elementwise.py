@@ -1,0 +1,161 @@
+"""Recipes of elementwise opcodes; which element types one takes is found by asking its record's shape rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from compiler.diagnostics import ShapeError
+from compiler.generate.choices import chance, pick
+from compiler.generate.recipe import COMPLEX, FLOATS, NUMBERS, Recipe, narrowed
+from compiler.generate.scope import Scope
+from compiler.ir.attributes import VOCABULARY
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import F32, F64, PRED, TYPES, ElementType, Kind
+from compiler.ops import OPS
+from compiler.ops.build import build, parameter
+
+DOMAINS: Mapping[str, tuple[float, float]] = {
+    "exponential": (-8, 8),
+    "exponential-minus-one": (-8, 8),
+    "sinh": (-8, 8),
+    "cosh": (-8, 8),
+    "log": (0.0625, 100),
+    "log-plus-one": (-0.75, 100),
+    "sqrt": (0, 100),
+    "rsqrt": (0.0625, 100),
+    "power": (0.125, 8),
+    "divide": (0.125, 64),
+    "remainder": (0.125, 64),
+    "asin": (-0.875, 0.875),
+    "acos": (-0.875, 0.875),
+    "atanh": (-0.875, 0.875),
+    "acosh": (1.125, 64),
+    "tan": (-1.25, 1.25),
+    "sine": (-64, 64),
+    "cosine": (-64, 64),
+}
+"""Where functions are defined and well conditioned; of binary ones, the domain of the last operand."""
+
+_BOTH_OPERANDS = frozenset({"power"})
+
+
+@cache
+def takes(opcode: str) -> tuple[ElementType, ...]:
+    """The element types whose arrays an opcode accepts as all of its operands."""
+    op = OPS[opcode]
+    found = []
+    for element_type in NUMBERS:
+        scratch = Computation("scratch")
+        operands = [parameter(scratch, k, ArrayShape(element_type, ())) for k in range(op.operands[0])]
+        try:
+            build(scratch, opcode, operands)
+        except ShapeError:
+            continue
+        found.append(element_type)
+    return tuple(found)
+
+
+def guarded(scope: Scope, value: Instruction, low: float, high: float) -> Instruction:
+    """Mostly the value clamped into a range."""
+    element_type = value.array.element_type
+    fits = element_type.is_float and element_type.bits >= 16
+    if not fits or not chance(scope.choices, scope.program.space.guard_percent):
+        return value
+    return scope.build("clamp", [scope.constant(low, element_type), value, scope.constant(high, element_type)])
+
+
+def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    arity = OPS[opcode].operands[0]
+    first = scope.array(element_type)
+    operands = [first, *(scope.like(first.array) for _ in range(arity - 1))]
+    if opcode in DOMAINS:
+        operands[-1] = guarded(scope, operands[-1], *DOMAINS[opcode])
+        if opcode in _BOTH_OPERANDS:
+            operands[0] = guarded(scope, operands[0], *DOMAINS[opcode])
+    return scope.build(opcode, operands)
+
+
+def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    first = scope.array(element_type)
+    is_complex = element_type.kind is Kind.COMPLEX
+    direction = pick(scope.choices, ("EQ", "NE") if is_complex else VOCABULARY["direction"])
+    attributes: dict[str, Any] = {"direction": direction}
+    if element_type.is_float and chance(scope.choices, 15):
+        attributes["type"] = "TOTALORDER"
+    return scope.build(opcode, [first, scope.like(first.array)], **attributes)
+
+
+def _select(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    first = scope.array(element_type)
+    dims = () if chance(scope.choices, 15) else first.array.dims
+    return scope.build(opcode, [scope.like(ArrayShape(PRED, dims)), first, scope.like(first.array)])
+
+
+def _clamp(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type)
+    bounds = [
+        scope.small_constant(element_type) if chance(scope.choices, 60) else scope.like(value.array) for _ in range(2)
+    ]
+    return scope.build(opcode, [bounds[0], value, bounds[1]])
+
+
+def _convert(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """To the type, from any that a value has."""
+    value = scope.array(pick(scope.choices, scope.program.element_types))
+    return scope.build(opcode, [value], shape=ArrayShape(element_type, value.array.dims))
+
+
+def _bitcast_convert(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type)
+    bits, dims = element_type.bits, value.array.dims
+    others = [t for t in narrowed(NUMBERS, scope) if t.kind is not Kind.COMPLEX and t.bits >= 8]
+    if bits < 8 or not others:
+        return None
+    target = pick(scope.choices, others)
+    if target.bits < bits:
+        dims = (*dims, bits // target.bits)
+    elif target.bits > bits:
+        if not dims or dims[-1] != target.bits // bits:
+            return None
+        dims = dims[:-1]
+    return scope.build(opcode, [value], shape=ArrayShape(target, dims)) if scope.fits(dims) else None
+
+
+def _reduce_precision(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    exponent, mantissa = pick(scope.choices, ((8, 7), (5, 10), (8, 23), (11, 52), (4, 3), (5, 2), (8, 0)))
+    return scope.build(opcode, [scope.array(element_type)], exponent_bits=exponent, mantissa_bits=mantissa)
+
+
+def _stochastic_convert(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type)
+    targets = [t for t in narrowed(NUMBERS, scope) if t.kind is Kind.SIGNED and t.bits >= 8]
+    random = TYPES.get(f"u{element_type.bits}")
+    if not targets or random is None:
+        return None
+    bits = scope.like(ArrayShape(random, value.array.dims))
+    return scope.build(opcode, [value, bits], shape=ArrayShape(pick(scope.choices, targets), value.array.dims))
+
+
+def _uniform() -> dict[str, Recipe]:
+    """Rows of opcodes whose operands are alike and that need no attributes."""
+    special = {"complex", "compare", "select", "clamp", "convert", "stochastic-convert", "reduce-precision"}
+    plain = [op for op in OPS.values() if op.elementwise and op.evaluate and not op.required and op.operands[0]]
+    return {op.opcode: Recipe(takes(op.opcode), _draw) for op in plain if op.opcode not in special}
+
+
+RECIPES: dict[str, Recipe] = {
+    **_uniform(),
+    "complex": Recipe((F32, F64), _draw),
+    "compare": Recipe(NUMBERS, _compare),
+    "select": Recipe(NUMBERS, _select),
+    "clamp": Recipe(tuple(t for t in NUMBERS if t not in COMPLEX), _clamp),
+    "convert": Recipe(NUMBERS, _convert),
+    "bitcast-convert": Recipe(
+        tuple(t for t in NUMBERS if t.kind not in (Kind.COMPLEX, Kind.PRED) and t.bits >= 8), _bitcast_convert
+    ),
+    "reduce-precision": Recipe(FLOATS, _reduce_precision),
+    "stochastic-convert": Recipe(tuple(t for t in FLOATS if t.bits >= 8), _stochastic_convert),
+}

@@ -1,0 +1,223 @@
+"""Recipes of opcodes that move data: by a pattern written in the program, or by indices computed at run time."""
+
+from __future__ import annotations
+
+from compiler.generate.choices import chance, permutation, pick, subset
+from compiler.generate.recipe import NUMBERS, Recipe
+from compiler.generate.scope import SIZES, Scope
+from compiler.ir.attributes import PaddingDimension, SliceDimension
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import PRED, S32, ElementType
+from compiler.ir.windows import padded_size
+
+
+def _broadcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type, most_rank=3)
+    dims: list[int] = list(value.array.dims)
+    for _ in range(scope.choices.integer(1, 2)):
+        fitting = [n for n in SIZES if scope.fits([*dims, n])]
+        if not fitting:
+            return None
+        dims.insert(scope.choices.integer(0, len(dims)), 0)
+        dims[dims.index(0)] = -pick(scope.choices, fitting)
+    mapping = [place for place, n in enumerate(dims) if n >= 0]
+    target = ArrayShape(element_type, tuple(abs(n) for n in dims))
+    if 0 in value.array.dims:
+        return None
+    return scope.build(opcode, [value], shape=target, dimensions=tuple(mapping))
+
+
+def factorised(scope: Scope, size: int) -> tuple[int, ...]:
+    """Dimensions whose product is `size`."""
+    dims: list[int] = []
+    rest = size
+    while rest > 1 and len(dims) < 3 and scope.choices.more(len(dims), 3):
+        divisors = [d for d in range(2, min(rest, 64) + 1) if rest % d == 0]
+        if not divisors:
+            break
+        dims.append(pick(scope.choices, divisors))
+        rest //= dims[-1]
+    dims.append(rest)
+    if chance(scope.choices, 20):
+        dims.insert(scope.choices.integer(0, len(dims)), 1)
+    return tuple(dims)
+
+
+def _reshape(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type)
+    is_one = value.array.size == 1 and chance(scope.choices, 50)
+    dims = () if is_one else factorised(scope, value.array.size)
+    return scope.build(opcode, [value], shape=ArrayShape(element_type, dims))
+
+
+def _transpose(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type, least_rank=1)
+    return scope.build(opcode, [value], dimensions=tuple(reversed(permutation(scope.choices, value.array.rank))))
+
+
+def _reverse(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type, least_rank=1)
+    return scope.build(opcode, [value], dimensions=tuple(subset(scope.choices, range(value.array.rank), 60)))
+
+
+def _slice(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type, least_rank=1)
+    ranges = []
+    for size in value.array.dims:
+        start = scope.choices.integer(0, max(0, size - 1))
+        limit = scope.choices.integer(min(size, start + 1), size)
+        ranges.append(SliceDimension(start, limit, pick(scope.choices, (1, 1, 1, 2, 3))))
+    return scope.build(opcode, [value], slice=tuple(ranges))
+
+
+def _pad(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type, least_rank=1)
+    padding = []
+    for size in value.array.dims:
+        low, high = (pick(scope.choices, (0, 0, 1, 2, 7, -1)) for _ in range(2))
+        part = PaddingDimension(low, high, pick(scope.choices, (0, 0, 0, 1, 2)))
+        padding.append(part if padded_size(size, part) >= 0 else PaddingDimension(0, 0))
+    dims = [padded_size(size, part) for size, part in zip(value.array.dims, padding, strict=True)]
+    if not scope.fits(dims):
+        return None
+    filling = scope.find(lambda shape: shape == ArrayShape(element_type, ())) or scope.small_constant(element_type)
+    return scope.build(opcode, [value, filling], padding=tuple(padding))
+
+
+def _concatenate(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    first = scope.array(element_type, least_rank=1)
+    along = scope.choices.integer(0, first.array.rank - 1)
+    operands = [first]
+    rest = [n for d, n in enumerate(first.array.dims) if d != along]
+    while scope.choices.more(len(operands) - 1, 3):
+        found = scope.find(
+            lambda shape: (
+                shape.element_type is element_type
+                and shape.rank == first.array.rank
+                and [n for d, n in enumerate(shape.dims) if d != along] == rest
+            )
+        )
+        operands.append(found or first)
+    total = sum(operand.array.dims[along] for operand in operands)
+    return scope.build(opcode, operands, dimensions=(along,)) if scope.fits([*rest, total]) else None
+
+
+def _iota(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    shape = ArrayShape(element_type, scope.dims(1))
+    return scope.build(opcode, shape=shape, iota_dimension=scope.choices.integer(0, shape.rank - 1))
+
+
+def _bitcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type)
+    return scope.build(opcode, [value], shape=ArrayShape(element_type, factorised(scope, value.array.size)))
+
+
+def _get_dimension_size(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type, least_rank=1)
+    return scope.build(opcode, [value], dimensions=(scope.choices.integer(0, value.array.rank - 1),))
+
+
+def _starts(scope: Scope, rank: int) -> list[Instruction]:
+    """Start indices as scalars: small numbers, parameters, or elements of whatever is there."""
+    return [
+        scope.small_constant(S32) if chance(scope.choices, 20) else scope.like(ArrayShape(S32, ())) for _ in range(rank)
+    ]
+
+
+def part(scope: Scope, dims: tuple[int, ...], *, least: int = 1) -> tuple[int, ...]:
+    """Sizes that fit into dimensions."""
+    return tuple(scope.choices.integer(min(least, n), n) for n in dims)
+
+
+def _dynamic_slice(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type, least_rank=1, most_rank=3)
+    sizes = part(scope, value.array.dims)
+    return scope.build(opcode, [value, *_starts(scope, value.array.rank)], dynamic_slice_sizes=sizes)
+
+
+def _dynamic_update_slice(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type, least_rank=1, most_rank=3)
+    inside = scope.find(
+        lambda shape: (
+            shape.element_type is element_type
+            and shape.rank == value.array.rank
+            and all(a <= b for a, b in zip(shape.dims, value.array.dims, strict=True))
+        )
+    )
+    update = inside if inside is not None and inside is not value else None
+    update = update or scope.like(ArrayShape(element_type, part(scope, value.array.dims)))
+    return scope.build(opcode, [value, update, *_starts(scope, value.array.rank)])
+
+
+def _gather(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type, least_rank=1, most_rank=3)
+    rank = value.array.rank
+    if 0 in value.array.dims:
+        return None
+    mapped = subset(scope.choices, range(rank), 60) or [0]
+    sizes = tuple(scope.choices.integer(1, n) if chance(scope.choices, 60) else 1 for n in value.array.dims)
+    collapsed = tuple(d for d in range(rank) if sizes[d] == 1 and chance(scope.choices, 70))
+    batch = scope.dims(0, 2, size=64)
+    window = [sizes[d] for d in range(rank) if d not in collapsed]
+    if not scope.fits([*batch, *window]):
+        return None
+    places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
+    at = scope.choices.integer(0, len(batch))
+    indices = scope.like(ArrayShape(S32, (*batch[:at], len(mapped), *batch[at:])))
+    return scope.build(
+        opcode,
+        [value, indices],
+        offset_dims=tuple(places),
+        collapsed_slice_dims=collapsed,
+        start_index_map=tuple(mapped),
+        index_vector_dim=at,
+        slice_sizes=sizes,
+    )
+
+
+def _tuple(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """A tuple and one of its elements."""
+    operands = [scope.array(element_type)]
+    while scope.choices.more(len(operands), 3):
+        operands.append(pick(scope.choices, scope.values[::-1]))
+    made = scope.build(opcode, operands)
+    return scope.build("get-tuple-element", [made], index=scope.choices.integer(0, len(operands) - 1))
+
+
+def _same(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    return scope.build(opcode, [scope.array(element_type)])
+
+
+def _copy_pair(scope: Scope, _: str, element_type: ElementType) -> Instruction:
+    return scope.build("copy-done", [scope.build("copy-start", [scope.array(element_type)])])
+
+
+def _add_dependency(scope: Scope, _: str, element_type: ElementType) -> Instruction:
+    return scope.build("add-dependency", [scope.array(element_type), scope.build("after-all")])
+
+
+_COUNTED = tuple(t for t in NUMBERS if t is not PRED)
+
+RECIPES: dict[str, Recipe] = {
+    "broadcast": Recipe(NUMBERS, _broadcast),
+    "reshape": Recipe(NUMBERS, _reshape),
+    "transpose": Recipe(NUMBERS, _transpose),
+    "reverse": Recipe(NUMBERS, _reverse),
+    "slice": Recipe(NUMBERS, _slice),
+    "pad": Recipe(NUMBERS, _pad),
+    "concatenate": Recipe(NUMBERS, _concatenate),
+    "iota": Recipe(_COUNTED, _iota),
+    "bitcast": Recipe(NUMBERS, _bitcast),
+    "get-dimension-size": Recipe(NUMBERS, _get_dimension_size),
+    "dynamic-slice": Recipe(NUMBERS, _dynamic_slice),
+    "dynamic-update-slice": Recipe(NUMBERS, _dynamic_update_slice),
+    "gather": Recipe(NUMBERS, _gather),
+    "tuple": Recipe(NUMBERS, _tuple),
+    "get-tuple-element": Recipe(NUMBERS, lambda scope, _, kind: _tuple(scope, "tuple", kind)),
+    "opt-barrier": Recipe(NUMBERS, _same),
+    "copy-start": Recipe(NUMBERS, _copy_pair),
+    "copy-done": Recipe(NUMBERS, _copy_pair),
+    "add-dependency": Recipe(NUMBERS, _add_dependency),
+    "after-all": Recipe(NUMBERS, _add_dependency),
+}

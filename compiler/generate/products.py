@@ -1,0 +1,235 @@
+"""Recipes of sums of products and what is built of them: dot, convolution, batch normalisation, factorisations, FFT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.generate.choices import chance, permutation, pick
+from compiler.generate.recipe import NUMBERS, Recipe, narrowed
+from compiler.generate.scope import SIZES, Scope
+from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.types import C64, C128, F16, F32, F64, PRED, S32, TYPES, U32, U64, ElementType, Kind
+from compiler.ir.windows import output_size
+
+_PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
+_MOST_PRODUCTS = 1 << 18
+
+
+def _size(scope: Scope, most: int) -> int:
+    return pick(scope.choices, [n for n in SIZES if n <= max(1, most)])
+
+
+def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    lhs = scope.array(element_type, least_rank=1, most_rank=3)
+    dims = lhs.array.dims
+    order = permutation(scope.choices, lhs.array.rank)
+    batch = order[: scope.choices.integer(0, min(2, lhs.array.rank - 1))]
+    contracting = [d for d in order if d not in batch][: scope.choices.integer(1, 2)]
+    free = [_size(scope, 64) for _ in range(scope.choices.integer(0, 1))]
+    kept = [n for d, n in enumerate(dims) if d not in batch and d not in contracting]
+    if not scope.fits([*(dims[d] for d in batch), *kept, *free]) or lhs.array.size * _product(free) > _MOST_PRODUCTS:
+        return None
+    labelled = [*(("b", d) for d in batch), *(("c", d) for d in contracting), *(("f", k) for k in range(len(free)))]
+    placed = [labelled[k] for k in permutation(scope.choices, len(labelled))]
+    sizes = [free[number] if label == "f" else dims[number] for label, number in placed]
+    if not scope.fits(sizes):
+        return None
+    rhs = scope.like(ArrayShape(element_type, tuple(sizes)))
+    place = {key: index for index, key in enumerate(placed)}
+    # A narrow sum may be asked for in a wider type.
+    wide = element_type.is_float and element_type.bits < 32 and chance(scope.choices, 30)
+    result = ArrayShape(
+        F32 if wide and "f32" in scope.program.space.element_types else element_type,
+        (*(dims[d] for d in batch), *kept, *free),
+    )
+    return scope.build(
+        opcode,
+        [lhs, rhs],
+        shape=result,
+        lhs_batch_dims=tuple(batch),
+        rhs_batch_dims=tuple(place["b", d] for d in batch),
+        lhs_contracting_dims=tuple(contracting),
+        rhs_contracting_dims=tuple(place["c", d] for d in contracting),
+    )
+
+
+def _product(sizes: Sequence[int]) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
+def _ragged_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    lhs = scope.array(element_type, least_rank=2, most_rank=2, size=2048)
+    _, depth = lhs.array.dims
+    groups, columns = scope.choices.integer(1, 4), _size(scope, 17)
+    if not scope.fits([groups, depth, columns]):
+        return None
+    rhs = scope.like(ArrayShape(element_type, (groups, depth, columns)))
+    sizes = scope.like(ArrayShape(S32, (groups,)))
+    sizes = scope.build("clamp", [scope.constant(0, S32), sizes, scope.constant(8, S32)])
+    return scope.build(
+        opcode,
+        [lhs, rhs, sizes],
+        lhs_contracting_dims=(1,),
+        rhs_contracting_dims=(1,),
+        lhs_ragged_dims=(0,),
+        rhs_group_dims=(0,),
+    )
+
+
+def _scaled_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    lhs = scope.array(element_type, least_rank=2, most_rank=2, size=2048)
+    rows, depth = lhs.array.dims
+    columns = _size(scope, 17)
+    if not scope.fits([depth, columns]) or not rows * depth * columns:
+        return None
+    rhs = scope.like(ArrayShape(element_type, (columns, depth)))
+    scales = [scope.like(ArrayShape(element_type, (n, 1))) for n in (rows, columns)]
+    return scope.build(opcode, [lhs, rhs, *scales], lhs_contracting_dims=(1,), rhs_contracting_dims=(1,))
+
+
+def _convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    spatial = scope.choices.integer(1, 2)
+    batch, groups = scope.choices.integer(1, 4), pick(scope.choices, (1, 1, 1, 2))
+    inputs, outputs = scope.choices.integer(1, 4), groups * scope.choices.integer(1, 4)
+    extents = [_size(scope, 17) for _ in range(spatial)]
+    window = []
+    for extent in extents:
+        length = scope.choices.integer(1, min(3, extent))
+        window.append(
+            WindowDimension(
+                length,
+                scope.choices.integer(1, 2),
+                scope.choices.integer(0, length - 1),
+                scope.choices.integer(0, length - 1),
+                pick(scope.choices, (1, 1, 1, 2)),
+                pick(scope.choices, (1, 1, 1, 2)),
+                reversal=chance(scope.choices, 15),
+            )
+        )
+    if min(output_size(n, part) for n, part in zip(extents, window, strict=True)) < 1:
+        return None
+    left, right, out = (permutation(scope.choices, spatial + 2) for _ in range(3))
+    labels = ConvolutionDimensions(
+        left[0], left[1], tuple(left[2:]), right[0], right[1], tuple(right[2:]), out[0], out[1], tuple(out[2:])
+    )
+    lhs_dims, rhs_dims = [0] * (spatial + 2), [0] * (spatial + 2)
+    for place, size in zip(left, (batch, inputs * groups, *extents), strict=True):
+        lhs_dims[place] = size
+    for place, size in zip(right, (inputs, outputs, *(part.size for part in window)), strict=True):
+        rhs_dims[place] = size
+    if not scope.fits(lhs_dims):
+        return None
+    operands = [scope.like(ArrayShape(element_type, tuple(dims))) for dims in (lhs_dims, rhs_dims)]
+    return scope.build(opcode, operands, dim_labels=labels, window=tuple(window), feature_group_count=groups)
+
+
+def _batch_norm(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    value = scope.array(element_type, least_rank=2)
+    feature = scope.choices.integer(0, value.array.rank - 1)
+    vector = ArrayShape(element_type, (value.array.dims[feature],))
+    operands = [value, *(scope.like(vector) for _ in range(2))]
+    if opcode != "batch-norm-training":
+        # A variance is not negative.
+        spread = scope.like(vector)
+        operands = [*operands[:3], scope.build("multiply", [spread, spread])]
+        if opcode == "batch-norm-inference":
+            operands = [operands[0], operands[1], operands[2], scope.like(vector), operands[3]]
+        else:
+            operands.append(scope.like(value.array))
+    done = scope.build(opcode, operands, epsilon=0.0625, feature_index=feature)
+    if not isinstance(done.shape, TupleShape):
+        return done
+    return [scope.build("get-tuple-element", [done], index=k) for k in range(3)][-1]
+
+
+def _positive_definite(scope: Scope, element_type: ElementType, size: int) -> Instruction:
+    """A matrix times its transpose, plus a multiple of the identity."""
+    half = scope.like(ArrayShape(element_type, (size, size)))
+    square = scope.build("dot", [half, half], lhs_contracting_dims=(1,), rhs_contracting_dims=(1,))
+    return scope.build("add", [square, _diagonal(scope, element_type, size)])
+
+
+def _diagonal(scope: Scope, element_type: ElementType, size: int) -> Instruction:
+    rows, columns = (scope.build("iota", shape=ArrayShape(S32, (size, size)), iota_dimension=axis) for axis in (0, 1))
+    inside = scope.build("compare", [rows, columns], direction="EQ")
+    filled = [
+        scope.build(
+            "broadcast",
+            [scope.constant(value, element_type)],
+            shape=ArrayShape(element_type, (size, size)),
+            dimensions=(),
+        )
+        for value in (8.0, 0.0)
+    ]
+    return scope.build("select", [inside, *filled])
+
+
+def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    matrix = _positive_definite(scope, element_type, scope.choices.integer(1, 9))
+    factor = scope.build(opcode, [matrix], lower=True)
+    # What stands above the diagonal is left open by the language.
+    zero = scope.build("subtract", [factor, factor])
+    size = factor.array.dims[0]
+    rows, columns = (scope.build("iota", shape=ArrayShape(S32, (size, size)), iota_dimension=axis) for axis in (0, 1))
+    below = scope.build("compare", [rows, columns], direction="GE")
+    return scope.build("select", [below, factor, zero])
+
+
+def _triangular_solve(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    size, columns = scope.choices.integer(1, 9), scope.choices.integer(1, 5)
+    matrix = scope.build(
+        "add", [scope.like(ArrayShape(element_type, (size, size))), _diagonal(scope, element_type, size)]
+    )
+    left = chance(scope.choices, 50)
+    right = scope.like(ArrayShape(element_type, (size, columns) if left else (columns, size)))
+    return scope.build(
+        opcode,
+        [matrix, right],
+        left_side=left,
+        lower=chance(scope.choices, 50),
+        unit_diagonal=False,
+        transpose_a=pick(scope.choices, ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")),
+    )
+
+
+_FFTS = {Kind.COMPLEX: ("FFT", "IFFT", "IRFFT"), Kind.FLOAT: ("RFFT",)}
+
+
+def _fft(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    kind = pick(scope.choices, _FFTS[element_type.kind])
+    value = scope.array(element_type, least_rank=1, most_rank=2, size=1024)
+    length = value.array.dims[-1]
+    if kind == "IRFFT":
+        length = 2 * (length - 1)
+    if length < 1 or 0 in value.array.dims or not narrowed((C64, C128, F32, F64), scope):
+        return None
+    return scope.build(opcode, [value], fft_type=kind, fft_length=(length,))
+
+
+def _rng_bit_generator(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    algorithm, words = pick(scope.choices, (("rng_three_fry", 2), ("rng_philox", 3)))
+    state = scope.like(ArrayShape(U64, (words,)))
+    bits = ArrayShape(element_type, scope.dims(1, 2, size=512))
+    done = scope.build(opcode, [state], shape=TupleShape((state.array, bits)), algorithm=algorithm)
+    return [scope.build("get-tuple-element", [done], index=k) for k in range(2)][-1]
+
+
+_NORMAL = (F16, TYPES["bf16"], F32, F64)
+_DECOMPOSED = (F32, F64, C64, C128)
+
+RECIPES: dict[str, Recipe] = {
+    "dot": Recipe(_PRODUCTS, _dot),
+    "ragged-dot": Recipe(_PRODUCTS, _ragged_dot),
+    "scaled-dot": Recipe(tuple(t for t in _PRODUCTS if t.is_float), _scaled_dot),
+    "convolution": Recipe(_PRODUCTS, _convolution),
+    **dict.fromkeys(("batch-norm-training", "batch-norm-inference", "batch-norm-grad"), Recipe(_NORMAL, _batch_norm)),
+    "cholesky": Recipe(_DECOMPOSED, _cholesky),
+    "triangular-solve": Recipe(_DECOMPOSED, _triangular_solve),
+    "fft": Recipe(_DECOMPOSED, _fft),
+    "rng-bit-generator": Recipe((U32, U64), _rng_bit_generator),
+}

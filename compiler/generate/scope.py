@@ -1,0 +1,221 @@
+"""The program that is being generated: its computations, the values at hand, and what may still be added.
+
+Operands are chosen by counting back from the newest value, so that a source of choices that deletes an instruction
+leaves the others' operands meaningful.  Where no value fits, a new one is made: a parameter of the entry, elsewhere a
+constant or an iota.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from compiler.generate.choices import Choices, chance, pick
+from compiler.ir.literal import array_literal, scalar_literal
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.shape import ArrayShape, Shape
+from compiler.ir.types import PRED, TYPES, ElementType, Kind
+from compiler.ops.build import build, constant, parameter
+
+SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 300)
+"""Sizes of dimensions: small ones, and both sides of the edges of vectors, tiles and blocks."""
+
+_LARGEST_LITERAL = 12
+_MOST_PARAMETERS = 8
+_DIMENSIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Which programs may be generated; types are named as in HLO text.
+
+    Attributes:
+        opcodes: what may be drawn; the generator adds constants, converts and the like around it where it must.
+        element_types: of the values drawn.
+        banned: (opcode, element type) pairs that must not be drawn, those that an engine does not support.
+        most_instructions: how many are drawn in the entry computation.
+        most_elements: of any one array.
+        budget: elements of all arrays together.
+        depth: how deep computations may nest.
+        guard_percent: how often an operand is clamped into the domain of the function that is applied to it.
+        empty_percent: how often a dimension has size 0.
+    """
+
+    opcodes: frozenset[str]
+    element_types: frozenset[str]
+    banned: frozenset[tuple[str, str]] = frozenset()
+    most_instructions: int = 16
+    most_elements: int = 4096
+    budget: int = 60_000
+    depth: int = 2
+    guard_percent: int = 80
+    empty_percent: int = 0
+
+    def allows(self, opcode: str, element_type: ElementType) -> bool:
+        """Whether an opcode may be drawn on a type."""
+        name = element_type.name
+        return opcode in self.opcodes and name in self.element_types and (opcode, name) not in self.banned
+
+
+@dataclass(slots=True)
+class Program:
+    """The module, and what all of its computations share while it is generated.
+
+    `step` draws one more instruction, from the table of all recipes, into whichever scope a recipe wants filled.
+    """
+
+    choices: Choices
+    space: Space
+    module: Module
+    step: Callable[[Scope], None]
+    spent: int = 0
+    element_types: list[ElementType] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.element_types = [t for t in TYPES.values() if t.name in self.space.element_types]
+
+    def computation(self, name: str) -> Computation:
+        """A new computation, to be filled; callees are put before callers when the program is done."""
+        return self.module.add_computation(Computation(name))
+
+    def room(self) -> int:
+        """How many elements another array may have."""
+        return max(1, min(self.space.most_elements, self.space.budget - self.spent))
+
+
+class Scope:
+    """A computation under construction, and the arrays that its next instruction may use."""
+
+    def __init__(self, program: Program, computation: Computation, *, depth: int) -> None:
+        self.program = program
+        self.computation = computation
+        self.depth = depth
+        self.values: list[Instruction] = []
+
+    @property
+    def choices(self) -> Choices:
+        """Where decisions come from."""
+        return self.program.choices
+
+    def build(self, opcode: str, operands: Sequence[Instruction] = (), **given: Any) -> Instruction:
+        """Append an instruction; an array becomes available to those that follow."""
+        made = build(self.computation, opcode, operands, **given)
+        self._offer(made)
+        return made
+
+    def parameter(self, shape: Shape) -> Instruction:
+        """Append the next parameter."""
+        made = parameter(self.computation, len(self.computation.parameters), shape)
+        self._offer(made)
+        return made
+
+    def _offer(self, made: Instruction) -> None:
+        if isinstance(made.shape, ArrayShape):
+            self.program.spent += made.shape.size
+            self.values.append(made)
+
+    def constant(self, value: Any, element_type: ElementType) -> Instruction:
+        """Append a scalar constant, which is not offered to other instructions."""
+        return constant(self.computation, scalar_literal(np.asarray(value).astype(element_type.dtype), element_type))
+
+    def find(self, fits: Callable[[ArrayShape], bool]) -> Instruction | None:
+        """A value whose shape fits, the newest being the simplest."""
+        found = [value for value in reversed(self.values) if fits(value.array)]
+        return pick(self.choices, found) if found else None
+
+    def array(
+        self, element_type: ElementType, *, least_rank: int = 0, most_rank: int = _DIMENSIONS, size: int = 0
+    ) -> Instruction:
+        """A value of an element type, mostly one that is there; its rank, and its size at most, may be demanded."""
+
+        def fits(shape: ArrayShape) -> bool:
+            is_small = not size or shape.size <= size
+            return shape.element_type is element_type and least_rank <= shape.rank <= most_rank and is_small
+
+        found = None if chance(self.choices, 10) else self.find(fits)
+        return found or self.fresh(ArrayShape(element_type, self.dims(least_rank, most_rank, size=size)))
+
+    def like(self, shape: ArrayShape) -> Instruction:
+        """A value of exactly this shape: one that is there, a scalar spread out, or a new one."""
+        kind = self.choices.integer(0, 9)
+        found = self.find(lambda other: (other.element_type, other.dims) == (shape.element_type, shape.dims))
+        if found is not None and kind < 8:
+            return found
+        if kind == 8 and shape.rank:
+            one = self.find(lambda other: other.element_type is shape.element_type and not other.rank)
+            value = one or self.small_constant(shape.element_type)
+            return self.build("broadcast", [value], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
+        return self.fresh(shape)
+
+    def fresh(self, shape: ArrayShape) -> Instruction:
+        """A new value that depends on nothing here."""
+        bare = ArrayShape(shape.element_type, shape.dims)
+        kind = self.choices.integer(0, 9)
+        is_entry = self.computation is self.program.module.entry
+        if is_entry and kind < 8 and len(self.computation.parameters) < _MOST_PARAMETERS:
+            return self.parameter(bare)
+        if kind == 8 and bare.rank and bare.element_type is not PRED:
+            return self.build("iota", shape=bare, iota_dimension=self.choices.integer(0, bare.rank - 1))
+        if 0 < bare.size <= _LARGEST_LITERAL:
+            values = [_small(self.choices, bare.element_type) for _ in range(bare.size)]
+            array = np.asarray(values).astype(bare.element_type.dtype).reshape(bare.dims)
+            made = constant(self.computation, array_literal(array, bare.element_type))
+            self._offer(made)
+            return made
+        return self.build("broadcast", [self.small_constant(bare.element_type)], shape=bare, dimensions=())
+
+    def small_constant(self, element_type: ElementType) -> Instruction:
+        """A scalar constant near 0."""
+        return self.constant(_small(self.choices, element_type), element_type)
+
+    def dims(self, least_rank: int = 0, most_rank: int = _DIMENSIONS, *, size: int = 0) -> tuple[int, ...]:
+        """Dimensions of an array that there is room for."""
+        rank = self.choices.integer(least_rank, max(least_rank, min(most_rank, _DIMENSIONS)))
+        room = min(self.program.room(), size or self.program.space.most_elements)
+        dims: list[int] = []
+        for _ in range(rank):
+            if chance(self.choices, self.program.space.empty_percent):
+                dims.append(0)
+                continue
+            fitting = [n for n in SIZES if n <= room]
+            dims.append(pick(self.choices, fitting))
+            room = max(1, room // dims[-1])
+        return tuple(pick_order(self.choices, dims))
+
+    def fits(self, dims: Sequence[int]) -> bool:
+        """Whether there is room for an array of these dimensions."""
+        return math.prod(dims) <= self.program.room()
+
+    def element_type(self, allowed: Sequence[ElementType]) -> ElementType:
+        """One of the types, mostly that of a value at hand, so that programs hang together."""
+        present = [v.array.element_type for v in reversed(self.values) if v.array.element_type in allowed]
+        if present and not chance(self.choices, 20):
+            return pick(self.choices, present[:6])
+        return pick(self.choices, allowed)
+
+
+def pick_order(choices: Choices, dims: list[int]) -> list[int]:
+    """The sizes with the one drawn first, which tends to be the largest, anywhere."""
+    if len(dims) < 2:
+        return dims
+    place = choices.integer(0, len(dims) - 1)
+    dims[0], dims[place] = dims[place], dims[0]
+    return dims
+
+
+def _small(choices: Choices, element_type: ElementType) -> complex | float | bool:
+    """A number that most types hold exactly."""
+    number = choices.integer(0, 16)
+    if element_type.kind is Kind.PRED:
+        return number % 2 == 1
+    if element_type.kind is Kind.UNSIGNED:
+        return number % (1 << min(element_type.bits, 4))
+    signed = (number + 1) // 2 * (1 if number % 2 else -1)
+    if element_type.kind is Kind.SIGNED:
+        half = 1 << (min(element_type.bits, 5) - 1)
+        return (signed + half) % (2 * half) - half
+    return complex(signed / 4, 0.5) if element_type.is_complex else signed / 4

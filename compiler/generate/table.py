@@ -1,0 +1,104 @@
+"""The recipes of all opcodes, and the program that is drawn from them."""
+
+from __future__ import annotations
+
+from compiler.generate import combining, control, elementwise, movement, products
+from compiler.generate.choices import Choices, pick
+from compiler.generate.recipe import Recipe
+from compiler.generate.scope import Program, Scope, Space
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import U32, ElementType
+from compiler.ops import OPS
+
+
+def _number(scope: Scope, opcode: str, _: ElementType) -> Instruction:
+    return scope.build(opcode)
+
+
+RECIPES: dict[str, Recipe] = {
+    **elementwise.RECIPES,
+    **movement.RECIPES,
+    **combining.RECIPES,
+    **products.RECIPES,
+    **control.RECIPES,
+    "partition-id": Recipe((U32,), _number),
+    "replica-id": Recipe((U32,), _number),
+}
+"""How each opcode is drawn."""
+
+NOT_DRAWN: dict[str, str] = {
+    "parameter": "made where a value is needed",
+    "constant": "made where a value is needed",
+    "rng": "the language leaves its values open",
+    "domain": "needs the shardings of several devices",
+    "custom-call": "its meaning lies outside of the program",
+    "dynamic-reshape": "shapes known at run time only",
+    "set-dimension-size": "shapes known at run time only",
+    "ragged-all-to-all": "several devices",
+    **dict.fromkeys(
+        (
+            "all-gather-start",
+            "all-gather-done",
+            "all-reduce-start",
+            "all-reduce-done",
+            "collective-permute-start",
+            "collective-permute-done",
+        ),
+        "halves of what is drawn whole",
+    ),
+}
+"""The opcodes that can be evaluated and yet are not drawn, with the reason."""
+
+PAIRS: frozenset[tuple[str, str]] = frozenset(
+    (opcode, element_type.name) for opcode, recipe in RECIPES.items() for element_type in recipe.element_types
+)
+"""Every opcode with every element type that it can be drawn on."""
+
+_TRIES = 4
+_MOST_RESULTS = 6
+
+
+def generate(choices: Choices, space: Space, *, name: str = "generated") -> Module:
+    """A valid program of the space; equal choices give equal programs."""
+    module = Module(name)
+    entry = Computation("main")
+    entry.module = module
+    module.computations.append(entry)
+    module.entry = entry
+    program = Program(choices, space, module, step)
+    scope = Scope(program, entry, depth=0)
+    drawn = 0
+    while choices.more(drawn, space.most_instructions):
+        step(scope)
+        drawn += 1
+    if not scope.values:
+        scope.parameter(ArrayShape(pick(choices, program.element_types), scope.dims()))
+    _return(scope)
+    module.sort_computations()
+    return module
+
+
+def step(scope: Scope) -> None:
+    """Draw one instruction; some of what is drawn cannot be, then another is."""
+    space = scope.program.space
+    opcodes = [opcode for opcode in RECIPES if opcode in space.opcodes]
+    for _ in range(_TRIES):
+        if not opcodes:
+            return
+        opcode = pick(scope.choices, opcodes)
+        allowed = [t for t in RECIPES[opcode].element_types if space.allows(opcode, t)]
+        if allowed and RECIPES[opcode].draw(scope, opcode, scope.element_type(allowed)) is not None:
+            return
+
+
+def _return(scope: Scope) -> None:
+    """Make a result of every value that nothing uses, up to a few, the newest first; one alone is no tuple."""
+    unused = [value for value in reversed(scope.values) if not value.users and value.opcode != "parameter"]
+    results = unused[:_MOST_RESULTS] or [scope.values[-1]]
+    scope.computation.root = results[0] if len(results) == 1 else scope.build("tuple", results)
+
+
+def evaluated() -> frozenset[str]:
+    """The opcodes that have a meaning on one host."""
+    return frozenset(op.opcode for op in OPS.values() if op.evaluate is not None or op.opcode == "parameter")
