@@ -273,25 +273,29 @@ class InstructionReader(Scanner):
 
     def _read_callee(self) -> Computation:
         """A computation by name, or in braces."""
-        start = self.skip()
         if self.at("{"):
-            computation = self.nested(lambda: self.read_body("_"), "a computation")
-            computation.name = self.free_name("_")
-            self.add_computation(computation, start)
-            return computation
+            return self._add_unnamed(self.nested(lambda: self.read_body("_"), "a computation"))
         name = self.name("a computation")
         found = self.computations.get(name)
         if found is None:
             self.unknown("computation (computations are defined above their callers):", name, self.computations)
         return found
 
-    def free_name(self, base: str) -> str:
-        """`base`, or `base.N`, such that no computation has that name."""
-        name, number = base, 0
-        while name in self.computations:
-            number += 1
-            name = f"{base}.{number}"
-        return name
+    def _add_unnamed(self, computation: Computation) -> Computation:
+        """Keep a computation that no text can name; it gets a name of its own when all others are known."""
+        self.computations[f"#{len(self.computations)}"] = computation
+        return computation
+
+    def name_unnamed(self) -> None:
+        """Give the computations written in braces names that are free."""
+        taken = {key for key in self.computations if not key.startswith("#")}
+        for key, computation in self.computations.items():
+            if key.startswith("#"):
+                base, number = computation.name, 0
+                while computation.name in taken:
+                    number += 1
+                    computation.name = f"{base}.{number}"
+                taken.add(computation.name)
 
     def _read_instruction_name(self) -> Instruction:
         name = self.name("an instruction")
@@ -347,7 +351,7 @@ class InstructionReader(Scanner):
             self.fail(f"{call.wrapped}-start needs a shape ((operands), result, ...)", call.at)
         outer = SIGNATURES["async-start"].allowed - {"calls"}
         inner = {name: value for name, value in attributes.items() if name not in outer or name in _SHARED}
-        computation = Computation(self.free_name("async_wrapped"))
+        computation = Computation("async_wrapped")
         parameters = [
             Instruction("parameter", operand.shape, (), {"parameter_number": number}, name=f"async_param.{number}")
             for number, operand in enumerate(call.operands)
@@ -359,7 +363,7 @@ class InstructionReader(Scanner):
         thread = attributes.get("async_execution_thread")
         if thread is not None:
             computation.attributes["execution_thread"] = thread
-        self.add_computation(computation, call.at)
+        self._add_unnamed(computation)
         return {"calls": computation} | {name: value for name, value in attributes.items() if name in outer}
 
 

@@ -161,8 +161,17 @@ def _narrow(floats: Array, shape: ArrayShape) -> Array | None:
         if element_type.is_complex:
             narrow = floats.astype(_PARTS[element_type.name].dtype)
             return narrow.view(element_type.dtype) if np.isfinite(narrow).all() else None
-        narrow = floats.astype(element_type.dtype)
+        narrow = _cast(floats, element_type)
         return narrow if np.isfinite(narrow.astype(np.float64)).all() else None
+
+
+def _cast(floats: Array, element_type: ElementType) -> Array:
+    narrow = floats.astype(element_type.dtype)
+    if element_type.name == "f8e8m0fnu":
+        # ml_dtypes rounds up all that lies between the two least values.
+        least = 2.0**-127
+        narrow[(floats > least) & (floats < 1.5 * least)] = least
+    return narrow
 
 
 def _integer_range(element_type: ElementType) -> tuple[int, int]:
@@ -226,7 +235,7 @@ def _value(scanner: Scanner, element_type: ElementType, word: str, start: int) -
         return _nan(scanner, part, word, start)
     wide = float(word)
     with np.errstate(over="ignore", invalid="ignore"):
-        value = np.float64(wide).astype(part.dtype)
+        value = _cast(np.array([wide]), part)[0]
     if ("inf" not in word) and not (math.isfinite(wide) and math.isfinite(float(value))):
         scanner.fail(f"{word} is out of range for {part}", start, start + len(word))
     return value

@@ -99,6 +99,7 @@ class _ModuleReader:
 
     def _finish(self) -> None:
         module = self.module
+        self.source.name_unnamed()
         module.computations = list(self.source.computations.values())
         module.entry = self.entry or module.computations[-1]
         for computation in module.computations:
@@ -124,7 +125,6 @@ class _ModuleReader:
     def _read_instruction(self) -> Module:
         """A text of one instruction, with or without the name it is given."""
         computation = self.source.read_lone_instruction("_")
-        computation.name = self.source.free_name("_")
         self.source.add_computation(computation, self.source.pos)
         self.entry = computation
         self.module.attributes["is_scheduled"] = True

@@ -93,6 +93,12 @@ def test_async_sugar_becomes_a_computation_of_one_instruction() -> None:
     assert "result_accuracy" not in start.attributes
 
 
+def test_computations_in_braces_leave_names_to_others() -> None:
+    body_text = "{ a = f32[] parameter(0) }"
+    module = parse(f"ENTRY _ {{ p = f32[] parameter(0) c = f32[] call(p), to_apply={body_text} }}")
+    assert [computation.name for computation in module.computations] == ["_.1", "_"]
+
+
 def test_modules_are_separated_by_a_line_of_dashes() -> None:
     text = body("p = f32[] parameter(0)")
     modules = parse_many(f"// RUN: nothing\n// -----\n{text}\n// ----- second\n{text}\n// -----\n")
