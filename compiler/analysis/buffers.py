@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import Shape, TupleShape, leaves
+from compiler.ir.types import TOKEN
 
 ALIGNMENT = 64
 
@@ -97,7 +98,8 @@ def assign(module: Module, workspace_bytes: Mapping[Instruction, int]) -> Assign
     entry = module.entry
     arguments = [_parameter_buffers(parameter, entry) for parameter in entry.parameters]
     results = walk.visit(entry, arguments)
-    _place_results(results)
+    shapes = leaves(entry.root.shape)
+    _place_results([buffer for buffer, leaf in zip(results, shapes, strict=True) if leaf.element_type is not TOKEN])
     arena = [b for b in walk.buffers if b.place is Place.ARENA and b.size_bytes]
     walk.assignment.arena_bytes = _pack(arena)
     walk.assignment.lower_bound_bytes = _largest_live_set(arena)
@@ -112,7 +114,7 @@ def _parameter_buffers(parameter: Instruction, entry: Computation) -> Buffers:
     )
 
 
-def _place_results(results: Buffers) -> None:
+def _place_results(results: Sequence[Buffer]) -> None:
     for number, buffer in enumerate(results):
         assert buffer.place is Place.ARENA, f"{buffer.owner!r} is a result and needs a copy"
         buffer.place, buffer.number = Place.RESULT, number

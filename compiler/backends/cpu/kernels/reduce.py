@@ -34,6 +34,10 @@ _MOST_CHUNKS = 64
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     """Emit a reduction kernel."""
     form = Reduction(kernel)
+    if form.kept == 0:
+        function = begin(module, kernel)
+        Builder(function).ret()
+        return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
     work = cost.nanoseconds(kernel)
     emitter = _Emitter(module, form)
     chunks = emitter.chunks(work)
