@@ -11,6 +11,7 @@ from compiler.backends.executable import Executable, KernelTime, Phase, Phases
 from compiler.codegen.llvm import version as llvm_version
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.dump import Dump
+from compiler.generate import PAIRS, Choices, RandomChoices, Space, generate
 from compiler.interpreter import interpret
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
@@ -21,6 +22,8 @@ from compiler.text.printer import to_text
 from compiler.verifier import verify
 
 __all__ = [
+    "PAIRS",
+    "Choices",
     "CompileOptions",
     "CompilerError",
     "Executable",
@@ -29,11 +32,14 @@ __all__ = [
     "Module",
     "ParseError",
     "Phase",
+    "RandomChoices",
+    "Space",
     "Trace",
     "UnsupportedError",
     "VerifyError",
     "compile",
     "edit",
+    "generate",
     "interpret",
     "llvm_version",
     "optimize",

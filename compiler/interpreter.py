@@ -24,6 +24,7 @@ from compiler.ops.collective import OPS as COLLECTIVES
 
 Array = NDArray[Any]
 Trace = Callable[[Instruction, Value], None]
+Around = Callable[[Instruction, Sequence[Value], Callable[[Sequence[Value]], Value]], Value]
 
 DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""
@@ -60,6 +61,7 @@ class Interpreter:
     """Runs computations; keeps a plan for each."""
 
     trace: Trace | None = None
+    around: Around | None = None
     plans: dict[Computation, tuple[list[Step], int]] = field(default_factory=dict)
     mappable: dict[Computation, bool] = field(default_factory=dict)
 
@@ -75,13 +77,18 @@ class Interpreter:
             if step.evaluate is None:
                 values[index] = arguments[instruction.parameter_number]
             else:
-                values[index] = step.evaluate(instruction, [values[i] for i in step.operands], self)
+                values[index] = self._evaluate(instruction, step.evaluate, [values[i] for i in step.operands])
             if self.trace is not None:
                 self.trace(instruction, values[index])
             for dead in step.dead:
                 values[dead] = None
         result: Value = values[root]
         return result
+
+    def _evaluate(self, instruction: Instruction, evaluate: Evaluate, operands: Sequence[Value]) -> Value:
+        if self.around is None:
+            return evaluate(instruction, operands, self)
+        return self.around(instruction, operands, lambda values: evaluate(instruction, values, self))
 
     def map(self, computation: Computation, arguments: Sequence[Array]) -> Value:
         """Evaluate a computation of scalars on every element of arrays that broadcast together, at once."""
@@ -101,17 +108,19 @@ class Interpreter:
         return known
 
 
-def interpret(module: Module, *inputs: Any, trace: Trace | None = None) -> list[Array]:
+def interpret(module: Module, *inputs: Any, trace: Trace | None = None, around: Around | None = None) -> list[Array]:
     """Run a module; the results are the leaves of the root, in order (tokens carry nothing and are left out).
 
-    `trace` is called with every instruction that ran and its value, those of called computations included.
+    `trace` is called with every instruction that ran and its value, those of called computations included.  `around`
+    stands in for the meanings: it gets an instruction, its operands' values and the meaning as a function of such
+    values, and what it returns is the instruction's value; so rounding errors can be tried out.
     """
     arguments = check_inputs(module, inputs)
     _check_devices(module)
     _check_depth(module)
     _check_memory(module)
     with np.errstate(all="ignore"):
-        result = Interpreter(trace).call(module.entry, arguments)
+        result = Interpreter(trace, around).call(module.entry, arguments)
     return [np.array(leaf, order="C") for leaf in flatten(result)]
 
 

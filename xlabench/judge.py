@@ -1,0 +1,95 @@
+"""The verdict on one engine's results for a program that nobody wrote a tolerance for.
+
+First by the tolerance of each element type (`xlabench.differ`): most results are equal or near, and nothing more is
+needed.  Elements beyond it are held against the spread that rounding errors, put into the reference on purpose, give
+the same element (`xlabench.perturb`).  An element is wrong only if it lies outside of a multiple of that spread.
+Where the reference itself jumps, in as many places as differ, nothing can be said: `undecided`.
+
+A program in which nothing rounds has no spread, so its results are held to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xlabench.differ import Agreement, Comparison, compare
+from xlabench.perturb import perturbed
+from xlabench.tolerance import Array, default_tolerance, is_inexact
+
+_RUNS = 16
+_SAFETY = 8.0
+_JUMP = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, and what it rests on; `wrong_results` are the numbers of the results that have wrong elements."""
+
+    verdict: str
+    message: str
+    comparison: Comparison | None = None
+    wrong_results: tuple[int, ...] = ()
+
+
+def judge(module: Any, inputs: Sequence[Array], expected: Sequence[Array], actual: Sequence[Array]) -> Judgement:
+    """Judge an engine's results by the reference's."""
+    comparison = compare(expected, actual)
+    if comparison.agreement is not Agreement.WRONG:
+        return Judgement(str(comparison.agreement), comparison.describe(), comparison)
+    if comparison.problem or any(result.problem for result in comparison.results):
+        return Judgement("wrong", comparison.describe(), comparison)
+    trials = perturbed(module, inputs, runs=_RUNS, seed=0)
+    wrong = tuple(
+        result.index
+        for result in comparison.results
+        if result.agreement is Agreement.WRONG
+        and _is_wrong(expected[result.index], actual[result.index], [trial[result.index] for trial in trials])
+    )
+    if wrong:
+        return Judgement("wrong", comparison.describe(), comparison, wrong)
+    return Judgement("undecided", f"{comparison.describe()}, as rounding may explain", comparison)
+
+
+def _is_wrong(expected: Array, actual: Array, trials: Sequence[Array]) -> bool:
+    """Whether elements differ that rounding does not explain."""
+    if not is_inexact(expected.dtype):
+        mismatch = np.asarray(expected != actual)
+        unstable = np.any([trial != expected for trial in trials], axis=0)
+        return _unexplained(mismatch, unstable)
+    parts = [_parts(array) for array in (expected, actual, *trials)]
+    tolerance = default_tolerance(expected.dtype)
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(parts[0])
+        magnitude = float(np.max(np.abs(parts[0]), where=finite, initial=0.0))
+        bound = tolerance.rtol * np.abs(parts[0]) + tolerance.atol + tolerance.scaled * magnitude
+        spread = np.max([_distance(parts[0], trial) for trial in parts[2:]], axis=0)
+        mismatch = _distance(parts[0], parts[1]) > bound + _SAFETY * spread
+        unstable = spread > bound * _JUMP
+    return _unexplained(np.asarray(mismatch), np.asarray(unstable))
+
+
+def _unexplained(mismatch: NDArray[np.bool_], unstable: NDArray[np.bool_]) -> bool:
+    """Whether more elements differ for no reason than are known to jump."""
+    stray = int((mismatch & ~unstable).sum())
+    return stray > int(unstable.sum())
+
+
+def _parts(array: Array) -> NDArray[np.float64]:
+    """Real and imaginary parts, or the numbers themselves, in f64."""
+    if array.dtype.kind == "c":
+        wide = array.astype(np.complex128)
+        return np.stack([wide.real, wide.imag])
+    with np.errstate(all="ignore"):
+        return array.astype(np.float64)
+
+
+def _distance(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far numbers lie apart: 0 for the same infinity and for two NaNs, infinity where only one is special."""
+    same = (left == right) | (np.isnan(left) & np.isnan(right))
+    distance = np.abs(left - right)
+    return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
