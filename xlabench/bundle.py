@@ -43,6 +43,8 @@ MAX_BYTES = 2 << 30
 _MAX_MANIFEST_BYTES = 1 << 20
 _ARRAY_FILES = ("inputs.npz", "expected.npz", "actual.npz")
 _FILES = ("module.hlo", *_ARRAY_FILES, "repro.py")
+_TYPES = {"engine": str, "reference": str, "verdict": str, "message": str, "seed": int | None, "tolerance": dict}
+_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can say
 _ROOT = Path(__file__).resolve().parents[1]
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
@@ -146,7 +148,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
     except OSError as error:
         place = error.filename or folder
         raise BenchError(f"{place}: cannot be read: {error.strerror}; give the folder of a bundle") from error
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise BenchError(f"{folder}: not a whole bundle: {error}; get it again") from error
 
 
@@ -275,6 +277,9 @@ def _read_manifest(folder: Path) -> Mapping[str, Any]:
         raise ValueError("manifest.json is not that of a bundle")
     if manifest.get("version") != FORMAT_VERSION:
         raise ValueError(f"format version {manifest.get('version')!r}, this xlabench reads version {FORMAT_VERSION}")
+    for key, kind in _TYPES.items():
+        if not isinstance(manifest[key], kind):
+            raise ValueError(f"{key} cannot be {manifest[key]!r}")
     if manifest["verdict"] not in VERDICT_EXIT_CODES:
         raise ValueError(f"unknown verdict {manifest['verdict']!r}")
     return manifest

@@ -87,7 +87,7 @@ class Recipe:
     def make(self, seed: int | None = None) -> list[Array]:
         """The inputs, from the recipe's seed or another."""
         seed = self.seed if seed is None else seed
-        return [_make(parameter, seed, number) for number, parameter in enumerate(self.parameters)]
+        return [_make_asked(parameter, seed, number) for number, parameter in enumerate(self.parameters)]
 
     def policy(self, module: Module) -> TolerancePolicy:
         """How to judge the results; bounds of zero ask for the same bits.
@@ -123,13 +123,17 @@ def load_recipe(path: Path) -> Recipe:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BenchError(f"{path}: not a recipe: {error}; give a JSON object with seed and params") from error
     try:
         parameters = tuple(_parameter(path, number, entry) for number, entry in enumerate(content["params"]))
-        return Recipe(int(content["seed"]), parameters, content.get("rtol"), content.get("atol"))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        recipe = Recipe(int(content["seed"]), parameters, content.get("rtol"), content.get("atol"))
+        TolerancePolicy(recipe.rtol, recipe.atol)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BenchError(f"{path}: not a recipe: {_reason(error)}; give a JSON object with seed and params") from error
+    if recipe.seed < 0:
+        raise BenchError(f"{path}: a seed of {recipe.seed}; give one from 0 on")
+    return recipe
 
 
 def recipe_beside(program: Path) -> Recipe | None:
@@ -170,7 +174,7 @@ def load_npz(path: Path, module: Module) -> list[Array]:
         named = _read_npz(path)
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+    except (ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise BenchError(f"{path}: not a whole .npz file: {error}; make it with numpy.savez") from error
     if all(parameter.name in named for parameter in parameters):
         named = {parameter.name: named[parameter.name] for parameter in parameters}
@@ -255,6 +259,15 @@ def _generator_for(dtype: DType, index_limit: int | None) -> dict[str, Any]:
         "lo": max(-_INTEGER_SPAN, int(limits.min)),
         "hi": min(_INTEGER_SPAN, int(limits.max)) + 1,
     }
+
+
+def _make_asked(parameter: ParameterRecipe, seed: int, number: int) -> Array:
+    """Make what a recipe asks for, which may be nothing that can be made."""
+    try:
+        return _make(parameter, seed, number)
+    except (TypeError, ValueError, ArithmeticError, LookupError, MemoryError) as error:
+        asked = f"{dict(parameter.generator)} of {parameter.dtype.name}{list(parameter.shape)}"
+        raise BenchError(f"recipe: {parameter.name} cannot be made by {asked}: {error}; correct the recipe") from error
 
 
 def _make(parameter: ParameterRecipe, seed: int, number: int) -> Array:

@@ -84,7 +84,7 @@ def _from_manifest(path: Path) -> Suite:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BenchError(f"{path}: not TOML: {error}") from error
     _check_keys(path, content, {"name", "description", "program"})
     entries = content.get("program", [])

@@ -68,6 +68,11 @@ class TolerancePolicy:
     scaled: bool = False
     discrete_share: float = 0.0
 
+    def __post_init__(self) -> None:
+        for bound in (self.rtol, self.atol, self.discrete_share):
+            if bound is not None and not (isinstance(bound, int | float) and bound >= 0):
+                raise ValueError(f"{bound!r} is no bound; give a number from 0 on")
+
     def for_dtype(self, dtype: DType) -> Tolerance:
         """The tolerance for arrays of an element type."""
         default = default_tolerance(dtype)

@@ -78,6 +78,9 @@ def test_arrays_start_on_a_cache_line(tmp_path):
         ("{}", "'params' is missing"),
         ('{"params": []}', "'seed' is missing"),
         ('{"seed": 1, "params": [{"dtype": "f32", "gen": {"kind": "normal"}}]}', "'shape' is missing"),
+        ('{"seed": -1, "params": []}', "a seed of -1"),
+        ('{"seed": 1, "params": [], "rtol": "tight"}', "'tight' is no bound"),
+        ("[" * 100_000, "not a recipe"),
         ('{"seed": 1, "params": [{"shape": [], "dtype": "f99", "gen": {"kind": "normal"}}]}', "known are pred"),
         ('{"seed": 1, "params": [{"shape": [], "dtype": "f32", "gen": {"kind": "magic"}}]}', "known are normal"),
         ('{"seed": 1, "params": [{"shape": [], "dtype": "f32", "gen": {"kind": "uniform"}}]}', "lacks lo, hi"),
@@ -197,3 +200,17 @@ def test_a_missing_npz_file_is_said(tmp_path):
 def test_only_integers_that_depend_on_rounding_may_differ(text, share):
     recipe = inputs.Recipe(0, (), rtol=0.1)
     assert recipe.policy(compiler.parse(f"HloModule m\nENTRY e {{\n{text}\n}}\n")).discrete_share == share
+
+
+@pytest.mark.parametrize(
+    ("shape", "arguments"),
+    [
+        ((-1,), {"lo": 0, "hi": 1}),
+        ((3,), {"lo": 1, "hi": 0}),
+        ((3,), {"lo": "a", "hi": 0}),
+        ((1 << 60,), {"lo": 0, "hi": 1}),
+    ],
+)
+def test_what_cannot_be_made_is_said_with_its_parameter(tmp_path, shape, arguments):
+    with pytest.raises(BenchError, match=r"first cannot be made by .*uniform"):
+        _recipe(tmp_path, "uniform", "f32", arguments, shape).make()

@@ -74,3 +74,9 @@ def test_an_explicit_relative_bound_leaves_the_absolute_one():
 def test_a_recipes_bound_keeps_the_part_that_grows_with_the_array():
     policy = TolerancePolicy(rtol=0.5, atol=0.25, scaled=True)
     assert policy.for_dtype(np.dtype("f4")) == Tolerance(0.5, 0.25, default_tolerance(np.dtype("f4")).scaled)
+
+
+@pytest.mark.parametrize("bound", [-1.0, float("nan"), "tight"])
+def test_what_is_no_bound_is_refused(bound):
+    with pytest.raises(ValueError, match="is no bound"):
+        TolerancePolicy(rtol=bound)
