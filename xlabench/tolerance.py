@@ -69,7 +69,8 @@ class TolerancePolicy:
     discrete_share: float = 0.0
 
     def __post_init__(self) -> None:
-        for bound in (self.rtol, self.atol, self.discrete_share):
+        bounds: tuple[object, ...] = (self.rtol, self.atol, self.discrete_share)  # a file may say anything
+        for bound in bounds:
             if bound is not None and not (isinstance(bound, int | float) and bound >= 0):
                 raise ValueError(f"{bound!r} is no bound; give a number from 0 on")
 
