@@ -3,7 +3,8 @@
 The parent starts `python -m xlabench.worker`, writes one JSON request per line to its standard input and reads JSON
 answers from a pipe of their own, so that nothing a compiler prints can be taken for one.  A request names a job as
 `module:function`; the function takes the arguments and a callable to say which stage it is in.  Standard output and
-error go to a file, whose end is kept when the worker dies; `faulthandler` puts the Python stack of a crash there.
+error go to a file, whose end is kept when the worker dies; `faulthandler` puts the Python stacks of a crash
+or a hang there.
 
 The worker dies with its parent, however that ends, and a killed worker takes its whole session along.
 """
@@ -34,6 +35,7 @@ Say = Callable[[str], None]
 Job = Callable[[dict[str, Any], Say], dict[str, Any]]
 
 _LAST_OUTPUT = 4000
+_LAST_WORDS_S = 2.0
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -139,6 +141,9 @@ class Worker:
             message = f"the process {_describe(code)}"
         else:
             message = outcome.message
+            self._process.send_signal(signal.SIGABRT)  # faulthandler says where every thread hangs
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LAST_WORDS_S)
         self._kill()
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - _LAST_OUTPUT))
@@ -188,6 +193,7 @@ def _main() -> None:
     if os.getppid() != parent:  # it died before the line above
         return
     faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     with os.fdopen(descriptor, "w", encoding="utf-8") as answers:
