@@ -30,6 +30,7 @@ DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""
 
 _MAPPABLE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast-convert", "call", "fusion"})
+_MOVES = frozenset({"broadcast", "reshape", "transpose", "bitcast"})
 _VIEWS = frozenset(
     {
         "parameter",
@@ -102,10 +103,15 @@ class Interpreter:
         known = self.mappable.get(computation)
         if known is None:
             known = self.mappable[computation] = all(
-                i.opcode in _MAPPABLE or (i.opcode in OPS and OPS[i.opcode].elementwise)
+                i.opcode in _MAPPABLE or (i.opcode in OPS and OPS[i.opcode].elementwise) or _moves_scalar(i)
                 for i in computation.instructions
             ) and all(self._is_mappable(c) for i in computation.instructions for c in i.called_computations())
         return known
+
+
+def _moves_scalar(instruction: Instruction) -> bool:
+    shapes = (instruction.shape, *(operand.shape for operand in instruction.operands))
+    return instruction.opcode in _MOVES and all(isinstance(s, ArrayShape) and not s.dims for s in shapes)
 
 
 def interpret(module: Module, *inputs: Any, trace: Trace | None = None, around: Around | None = None) -> list[Array]:

@@ -94,6 +94,12 @@ def total_order_key(value: Array, element_type: ElementType) -> Array:
     return np.asarray(np.where(negative, ~bits & mask, bits | sign))
 
 
+def ranking(value: Array, element_type: ElementType, *, descending: bool) -> Array:
+    """The stable order of the last axis by value; floats in total order, so NaN is the greatest."""
+    key = total_order_key(value, element_type) if element_type.is_float else widen(value, element_type, precise=False)
+    return np.argsort(~key if descending else key, axis=-1, kind="stable")
+
+
 def maximum(left: Array, right: Array) -> Array:
     """The greater float of two; NaN wins, and +0 over -0, which NumPy leaves open."""
     result = np.maximum(left, right)

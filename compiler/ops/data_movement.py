@@ -15,7 +15,7 @@ from compiler.diagnostics import ShapeError
 from compiler.ir.attributes import PaddingDimension, SliceDimension
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
-from compiler.ir.opdef import Evaluator, Op
+from compiler.ir.opdef import Evaluate, Evaluator, Op, Value
 from compiler.ir.shape import UNBOUNDED, ArrayShape, Shape
 from compiler.ir.shape_rules import (
     agree,
@@ -30,6 +30,20 @@ from compiler.ir.shape_rules import (
 )
 from compiler.ir.types import S32, Kind
 from compiler.ir.windows import pad, padded_size
+
+
+def _mappable(evaluate: Evaluate) -> Evaluate:
+    """A meaning by which a scalar moved to a scalar stays as it is, whatever arrays stand in for it when mapped."""
+
+    def meaning(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
+        if instruction.array.dims or instruction.operands[0].array.dims:
+            return evaluate(instruction, values, evaluator)
+        target = instruction.array.element_type
+        if target is instruction.operands[0].array.element_type:
+            return values[0]
+        return np.ascontiguousarray(values[0]).view(target.dtype).reshape(values[0].shape)
+
+    return meaning
 
 
 def _infer_broadcast(instruction: Instruction) -> Shape:
@@ -289,12 +303,12 @@ _ONE = ("dimensions",)
 OPS: dict[str, Op] = {
     op.opcode: op
     for op in (
-        Op("broadcast", (1, 1), _infer_broadcast, _broadcast, "Repeat along new dimensions.", optional=_ONE),
+        Op("broadcast", (1, 1), _infer_broadcast, _mappable(_broadcast), "Repeat along new dimensions.", optional=_ONE),
         Op(
             "reshape",
             (1, 1),
             _infer_reshape,
-            _reshape,
+            _mappable(_reshape),
             "The same elements, in row-major order, under other dimensions.",
             optional=("inferred_dimension",),
         ),
@@ -305,7 +319,7 @@ OPS: dict[str, Op] = {
             _dynamic_reshape,
             "Reshape to sizes known at run time.",
         ),
-        Op("transpose", (1, 1), _infer_transpose, _transpose, "Permute the dimensions.", required=_ONE),
+        Op("transpose", (1, 1), _infer_transpose, _mappable(_transpose), "Permute the dimensions.", required=_ONE),
         Op("reverse", (1, 1), _infer_reverse, _reverse, "Reverse the order along some dimensions.", required=_ONE),
         Op("slice", (1, 1), _infer_slice, _slice, "Every stride-th element of a range.", required=("slice",)),
         Op("pad", (2, 2), _infer_pad, _pad, "Pad at the edges and between elements.", required=("padding",)),
@@ -316,7 +330,7 @@ OPS: dict[str, Op] = {
             "bitcast",
             (1, 1),
             _infer_bitcast,
-            _bitcast,
+            _mappable(_bitcast),
             "The same memory read as another shape.",
         ),
         Op(

@@ -1,16 +1,21 @@
 """Ops that talk to the world outside: infeed, outfeed, send, recv and custom-call.
 
-A program run here has no one to talk to, so only custom calls that merely mark their operand have a meaning.
+A program run here has no one to talk to.  Custom calls have a meaning where they merely mark their operand, or are one
+of XLA's own names for an op.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from compiler.diagnostics import ShapeError, UnsupportedError
 from compiler.ir.module import Instruction
+from compiler.ir.numbers import Array, ranking
 from compiler.ir.opdef import Evaluator, Op, Value
-from compiler.ir.shape import TOKEN_SHAPE, ArrayShape, Shape, TupleShape
+from compiler.ir.shape import TOKEN_SHAPE, ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import agree, require, stated
 from compiler.ir.types import U32
 
@@ -85,10 +90,22 @@ MARKS = frozenset(
 """Targets that only mark their operand; on one device they yield it."""
 
 
-def _custom_call(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Value:
+def _top_k(instruction: Instruction, value: Array) -> Value:
+    """XLA's name for topk on the CPU: the greatest of each row with their indices, as many as the result holds."""
+    shape = instruction.shape
+    assert isinstance(shape, TupleShape)
+    count = next(leaves(shape)).dims[-1]
+    order = ranking(value, instruction.operands[0].array.element_type, descending=True)[..., :count]
+    return (np.take_along_axis(value, order, axis=-1), order.astype(np.int32))
+
+
+def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) -> Value:
     target = instruction.attributes["custom_call_target"]
+    if target == "TopK" and len(values) == 1 and isinstance(instruction.shape, TupleShape):
+        return _top_k(instruction, values[0])
     if target in MARKS and len(values) == 1 and agree(instruction.shape, instruction.operands[0].shape):
-        return values[0]
+        marked: Value = values[0]
+        return marked
     raise UnsupportedError(f"custom-call to {target!r} ({instruction.name})", "the interpreter")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from compiler.ir.combiner import comparison
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.numbers import Array, total_order_key, widen
+from compiler.ir.numbers import Array, ranking, total_order_key, widen
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import dimension, dims_agree, operand, operands, require, signature, tuple_or_single
@@ -117,9 +117,8 @@ def _infer_topk(instruction: Instruction) -> Shape:
 def _topk(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     (value,) = values
     element_type = instruction.operands[0].array.element_type
-    key = total_order_key(value, element_type) if element_type.is_float else widen(value, element_type, precise=False)
     largest = instruction.attributes.get("largest", True)
-    order = np.argsort(~key if largest else key, axis=-1, kind="stable")[..., : instruction.attributes["k"]]
+    order = ranking(value, element_type, descending=largest)[..., : instruction.attributes["k"]]
     return (np.take_along_axis(value, order, axis=-1), order.astype(np.int32))
 
 

@@ -163,6 +163,30 @@ def test_a_combiner_that_cannot_run_on_whole_arrays_runs_element_by_element() ->
     assert interpret(module, np.arange(3, dtype=np.float32))[0].tolist() == [0, 3, 6]
 
 
+def test_scalars_that_are_moved_to_scalars_do_not_hinder_mapping() -> None:
+    computations = """
+    less { a = f32[] parameter(0) b = f32[] parameter(1) v = s32[] bitcast(a) w = s32[] bitcast(b)
+      x = s32[] reshape(v) y = s32[] broadcast(w), dimensions={} ROOT r = pred[] compare(x, y), direction=GT }"""
+    module = _module(
+        "a = f32[4] parameter(0)",
+        "ROOT r = f32[4] sort(a), dimensions={0}, to_apply=less",
+        computations=computations,
+    )
+    calls: list[str] = []
+    (result,) = interpret(module, np.array([1, 3, 2, 4], np.float32), trace=lambda i, _: calls.append(i.name))
+    assert result.tolist() == [4, 3, 2, 1]
+    assert calls.count("v") <= 4
+
+
+def test_xla_s_own_name_for_topk_is_known() -> None:
+    module = _module(
+        "x = f32[5] parameter(0)",
+        'ROOT r = (f32[2], s32[2]) custom-call(x), custom_call_target="TopK"',
+    )
+    values, places = interpret(module, np.array([1, 5, 3, 5, 2], np.float32))
+    assert (values.tolist(), places.tolist()) == ([5, 5], [1, 3])
+
+
 @pytest.mark.parametrize("length", [5, 128, 129, 1000])
 def test_a_combiner_that_is_not_recognised_keeps_the_order_of_elements(length: int) -> None:
     # Composition of affine maps x -> a x + b modulo 2^32: associative, not commutative.
