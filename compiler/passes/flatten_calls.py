@@ -26,7 +26,7 @@ def run(module: Module, fuel: Fuel) -> bool:
         held = held_by_control(computation)
         for instruction in list(computation.instructions):
             ordered = instruction in held or "control-predecessors" in instruction.attributes
-            if instruction.opcode == "call" and not ordered:
+            if instruction.opcode in _CALLEE and not ordered:
                 changed |= _inline(computation, instruction, fuel)
         computation.sort()
     changed |= _separate(module, fuel)
