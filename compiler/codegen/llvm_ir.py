@@ -88,6 +88,15 @@ _FOLDS = {
 _NEUTRAL = {("add", 0), ("sub", 0), ("mul", 1), ("udiv", 1), ("sdiv", 1), ("shl", 0), ("or", 0), ("lshr", 0)}
 
 
+def keep_rolled(module: Module, *, scalar: bool = False) -> str:
+    """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing."""
+    properties = ['!{!"llvm.loop.unroll.disable"}']
+    if scalar:
+        properties.append('!{!"llvm.loop.vectorize.enable", i1 false}')
+    nodes = ", ".join(map(module.metadata, properties))
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
+
+
 @dataclass(slots=True)
 class Module:
     """One LLVM module: globals, declarations, functions and metadata, each written once."""

@@ -40,11 +40,15 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
 
     `parameters` are those of the kernel, so that the body finds its pointers in the scratch function too.
     """
-    scratch = Builder(Function(module, "scratch", "void", tuple(parameters), "", ""))
-    emission = Emission(scratch)
+    emission = Emission(scratch(module, parameters))
     variables = [Variable(Value("i64", f"%scratch.{number}"), size) for number, size in enumerate(sizes)]
     body(emission, [whole(variable) for variable in variables])
     return [Group(v.size, _loops(v.size, emission.cuts.get(v, set()))) for v in variables]
+
+
+def scratch(module: Module, parameters: Sequence[tuple[str, str]]) -> Builder:
+    """A builder for code that is looked at and thrown away; it may call what the module defines."""
+    return Builder(Function(module, "scratch", "void", tuple(parameters), "", ""))
 
 
 def _loops(size: int, cuts: set[int]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm_amx import AmxNest, applies
-from compiler.backends.cpu.kernels.gemm_micro import Tile, keep_rolled, micro_kernel
+from compiler.backends.cpu.kernels.gemm_micro import Tile, micro_kernel
 from compiler.backends.cpu.kernels.gemm_narrow import dot_scratch, emit_dot, emit_stream, stream_scratch
 from compiler.backends.cpu.kernels.gemm_pack import Packer, Panels, Steps
 from compiler.backends.cpu.kernels.gemm_plan import (
@@ -31,7 +31,7 @@ from compiler.backends.cpu.kernels.gemm_plan import (
 )
 from compiler.backends.cpu.kernels.gemm_share import Extent, Range, batches, blocks, minimum, share
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer, zero
+from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer, keep_rolled, zero
 
 __all__ = ["Array", "Gemm", "Load", "Narrow", "Operand", "Plan", "Store", "emit", "plan"]
 

@@ -17,12 +17,11 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm_micro import keep_rolled
 from compiler.backends.cpu.kernels.gemm_pack import Packer, Panels, Steps
 from compiler.backends.cpu.kernels.gemm_plan import Gemm, Narrow, Operand
 from compiler.backends.cpu.kernels.gemm_share import Extent, Range, batches, blocks, minimum, share
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, integer, vector_type, zero
+from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 # Rows and words per row of a tile register, and of the 2 x 2 of them that one step computes.
 _TILE = 16

@@ -20,6 +20,7 @@ from compiler.codegen.llvm_ir import (
     Value,
     element_of,
     integer,
+    keep_rolled,
     vector_type,
     zero,
 )
@@ -33,15 +34,6 @@ def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
     if element not in FLOAT_TYPES:
         return b.binary("add", total, b.binary("mul", left, right))
     return b.intrinsic(f"fmuladd.{_mangled(left.type)}", [left, right, total])
-
-
-def keep_rolled(module: Module, *, scalar: bool = False) -> str:
-    """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing."""
-    properties = ['!{!"llvm.loop.unroll.disable"}']
-    if scalar:
-        properties.append('!{!"llvm.loop.vectorize.enable", i1 false}')
-    nodes = ", ".join(map(module.metadata, properties))
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
 
 
 def load_lanes(b: Builder, type_: str, address: Value, lanes: int, inside: int) -> Value:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm_micro import keep_rolled, load_lanes
+from compiler.backends.cpu.kernels.gemm_micro import load_lanes
 from compiler.backends.cpu.kernels.gemm_plan import ELEMENT_BYTES, Operand
 from compiler.backends.cpu.kernels.gemm_share import Range, minimum
-from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, vector_type, zero
+from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 _MANY_PANELS = 8
 

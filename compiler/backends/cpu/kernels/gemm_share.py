@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm_micro import keep_rolled
-from compiler.codegen.llvm_ir import Builder, Value, integer
+from compiler.codegen.llvm_ir import Builder, Value, integer, keep_rolled
 
 _GRID_WIDTHS = (2, 3, 4, 6, 8, 12, 16)
 

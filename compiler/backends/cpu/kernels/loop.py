@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.backends.cpu.kernels import tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.codegen import cost, nest
 from compiler.codegen.index import Emission, Index
@@ -35,6 +36,11 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
 
     (group,) = nest.plan(module, parameters(kernel), [size], body)
     parallel = work > cost.PARALLEL_NS
+    tiling = tiles.find(module, kernel, group)
+    if tiling is not None:
+        tiles.emit(builder, tiling, parallel=parallel)
+        builder.ret()
+        return EmittedKernel(kernel, (function.name,), 0, parallel, work)
     level = nest.split_level(group.loops)
     part = None
     if parallel:
