@@ -2,8 +2,8 @@
 
 pred is a byte in memory and an `i1` as a value.  bf16 and f16 are computed in `float` and rounded to their own
 precision after every operation, as the language demands; between operations the value is a `float` that the narrow type
-can represent exactly.  So are floats of 8 bits and less (`minifloat`).  Integers narrower than a byte take one, with their
-sign or zeros above them, and are wrapped to their width after every operation.  A complex number is a pair.
+can represent exactly.  So are floats of 8 bits and less (`minifloat`).  Integers narrower than a byte take one in memory, of
+which the low bits count, and are wrapped to their width after every operation.  A complex number is a pair.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def _loaded(builder: Builder, element_type: ElementType, stored: Value) -> Value
     if element_type is BF16:
         wide = builder.binary("shl", builder.cast("zext", stored, "i32"), integer(16, "i32"))
         return builder.cast("bitcast", wide, "float")
+    if element_type.is_integer and element_type.bits < 8:
+        return _wrap(builder, element_type, stored)
     if element_type in minifloat.MINIFLOATS:
         return minifloat.decode(builder, element_type, stored)
     return builder.cast("fpext", stored, "float") if element_type is F16 else stored
@@ -83,6 +85,8 @@ def stored(builder: Builder, element_type: ElementType, value: Value) -> Value:
     if element_type is BF16:
         bits = builder.binary("lshr", builder.cast("bitcast", value, "i32"), integer(16, "i32"))
         return builder.cast("trunc", bits, "i16")
+    if element_type.is_integer and 1 < element_type.bits < 8:
+        return unsigned(builder, element_type, value)
     if element_type in minifloat.MINIFLOATS:
         return minifloat.encode(builder, element_type, value)
     return builder.cast("fptrunc", value, "half") if element_type is F16 else value

@@ -29,6 +29,7 @@ class _Format:
     largest_code: int
     overflow_code: int
     nan_code: int
+    negative_nan_code: int
     has_negative_zero: bool
 
 
@@ -51,6 +52,7 @@ def _format(element_type: ElementType) -> _Format:
         largest_code=int(finite[-1]),
         overflow_code=code(1e30),
         nan_code=code(math.nan),
+        negative_nan_code=code(-math.nan),
         has_negative_zero="fnuz" not in element_type.name,
     )
 
@@ -93,5 +95,7 @@ def encode(builder: Builder, element_type: ElementType, value: Value) -> Value:
     if not form.has_negative_zero:
         sign = builder.select(builder.compare("eq", code, integer(0, "i32")), integer(0, "i32"), sign)
     code = builder.binary("or", code, sign)
-    is_nan = builder.compare("uno", value, value)
-    return builder.cast("trunc", builder.select(is_nan, integer(form.nan_code, "i32"), code), "i8")
+    is_negative = builder.compare("slt", bits, integer(0, "i32"))
+    codes = integer(form.negative_nan_code, "i32"), integer(form.nan_code, "i32")
+    nan = builder.select(is_negative, *codes)
+    return builder.cast("trunc", builder.select(builder.compare("uno", value, value), nan, code), "i8")

@@ -372,7 +372,16 @@ def _copy(_: Scalar, operands: Sequence[Value]) -> Value:
     return operands[0]
 
 
+APPROXIMATE = frozenset(
+    {
+        "acos", "acosh", "asin", "asinh", "atan2", "atanh", "cbrt", "cosh", "cosine", "erf", "exponential",
+        "exponential-minus-one", "log", "log-plus-one", "logistic", "power", "rsqrt", "sine", "sinh", "tan", "tanh",
+    }
+)  # fmt: skip
+"""Functions of real numbers that are correct to a few units in the last place, not to the bit."""
+
 RULES: dict[str, Rule] = {
+    **dict.fromkeys((*APPROXIMATE, "sqrt"), _function),
     "abs": _abs,
     "add": _arithmetic("fadd", "add", "or"),
     "and": _bitwise("and"),
@@ -409,31 +418,5 @@ RULES: dict[str, Rule] = {
     "stochastic-convert": _stochastic_convert,
     "subtract": _arithmetic("fsub", "sub", "xor"),
     "xor": _bitwise("xor"),
-    **dict.fromkeys(
-        (
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan2",
-            "atanh",
-            "cbrt",
-            "cosh",
-            "cosine",
-            "erf",
-            "exponential",
-            "exponential-minus-one",
-            "log",
-            "log-plus-one",
-            "logistic",
-            "rsqrt",
-            "sine",
-            "sinh",
-            "sqrt",
-            "tan",
-            "tanh",
-        ),
-        _function,
-    ),
 }
 """Emission by opcode; an elementwise op that is not here is unsupported by both back ends."""

@@ -16,6 +16,7 @@ from compiler.backends.executable import Artifacts, KernelTime, Phases
 from compiler.codegen import llvm
 from compiler.ir.module import Module
 from compiler.ir.shape import Shape, leaves, without_layout
+from compiler.ir.types import TOKEN
 from compiler.options import CompileOptions
 
 _HOLD_LOCK_NS = 20_000.0
@@ -118,7 +119,8 @@ def _kernel_times(marks: Array, names: Sequence[str], start: int, elapsed: int) 
 
 
 def _leaves(shapes: Sequence[Shape]) -> list[Leaf]:
-    return [Leaf(a.element_type.dtype, a.dims, str(without_layout(a))) for s in shapes for a in leaves(s)]
+    arrays = (array for shape in shapes for array in leaves(shape) if array.element_type is not TOKEN)
+    return [Leaf(a.element_type.dtype, a.dims, str(without_layout(a))) for a in arrays]
 
 
 def _pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
