@@ -27,6 +27,7 @@ _TYPES = frozenset(element_type for _, element_type in PAIRS)
 _COMMON_TYPES = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64"})
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
+_PROBES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,22 @@ PROFILES: Mapping[str, Profile] = {
 """The profiles by name."""
 
 
+def restricted(profile: Profile, banned: frozenset[tuple[str, str]]) -> Profile:
+    """A profile without the pairs of opcode and element type that are banned."""
+    return replace(profile, space=replace(profile.space, banned=profile.space.banned | banned))
+
+
+def probe_module(opcode: str, element_type: str) -> Any:
+    """A program of about one instruction of an opcode on a type; None where it cannot be drawn alone."""
+    space = Space(frozenset({opcode}), _ALWAYS | {element_type}, most_instructions=1, most_elements=16)
+    others = frozenset((opcode, other) for other in _ALWAYS if other != element_type)
+    for seed in range(_PROBES):
+        module = compiler.generate(RandomChoices(seed), replace(space, banned=others), name="probe")
+        if any(instruction.opcode == opcode for instruction in module.instructions()):
+            return module
+    return None
+
+
 def draw_case(profile: Profile, seed: int, number: int) -> Case:
     """The program of a number, and its inputs."""
     rng = np.random.default_rng([seed, number])
@@ -68,7 +85,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
     kept_types = {t for t in types if rng.random() < max(keep, 2 / len(types))}
     opcodes = sorted(space.opcodes)
     kept = {opcode for opcode in opcodes if rng.random() < keep} or {str(rng.choice(opcodes))}
-    most = int(rng.integers(1, space.most_instructions, endpoint=True))
+    most = int(rng.integers(space.most_instructions // 4, space.most_instructions, endpoint=True))
     return replace(
         space,
         opcodes=frozenset(kept),

@@ -40,8 +40,8 @@ class RandomChoices:
         return low + value
 
     def more(self, drawn: int, most: int) -> bool:
-        """Whether to go on, so that collections are of any length up to `most` with about equal chance."""
-        return drawn < most and self.integer(0, most - drawn) > 0
+        """Whether to go on, so that collections are of any length up to `most`, long ones more often than short ones."""
+        return drawn < most and self.integer(0, 4 * (most - drawn)) > 0
 
 
 def pick(choices: Choices, items: Sequence[T]) -> T:
