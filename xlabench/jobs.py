@@ -41,7 +41,7 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     text, made = _load(arguments)
     say("compile")
     begin = time.perf_counter()
-    call = _engine(arguments["factory"], arguments["engine"]).compile(text)
+    call = engine_of(arguments["factory"], arguments["engine"]).compile(text)
     compiled = time.perf_counter()
     say("run")
     before = [array.tobytes() for array in made]
@@ -60,7 +60,7 @@ def time_engines(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     subjects = {}
     for spec in arguments["engines"]:
         say(f"compile {spec}")
-        subjects[spec] = _bind(_engine(arguments["factory"], spec).compile(text), made)
+        subjects[spec] = _bind(engine_of(arguments["factory"], spec).compile(text), made)
     say("measure")
     busy, own, begin = measure.busy_s(), time.process_time(), time.perf_counter()
     measured = measure.interleave(subjects, plan=measure.Plan(**arguments["plan"]), seed=arguments["seed"])
@@ -99,7 +99,8 @@ def _load(arguments: dict[str, Any]) -> tuple[str, list[Array]]:
     return text, [inputs.aligned(array) for array in read_arrays(Path(arguments["inputs"]))]
 
 
-def _engine(factory: str, spec: str) -> Any:
+def engine_of(factory: str, spec: str) -> Any:
+    """The engine that a factory, named `module:function`, makes of a spec."""
     module, _, function = factory.partition(":")
     return getattr(importlib.import_module(module), function)(spec)
 

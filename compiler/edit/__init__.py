@@ -9,19 +9,20 @@ where the value of each comes from.
 from compiler.edit.attributes import canonical_text, plain, simplify_attributes
 from compiler.edit.bodies import drop_state, expand
 from compiler.edit.dataflow import (
-    bypass,
     isolate,
     keep_results,
+    substitute,
     to_constants,
     to_parameters,
 )
 from compiler.edit.draft import Edited, Place, place_of
 from compiler.edit.shapes import resize, retype
+from compiler.ir.shape import ArrayShape
 
 __all__ = [
+    "ArrayShape",
     "Edited",
     "Place",
-    "bypass",
     "canonical_text",
     "drop_state",
     "expand",
@@ -32,6 +33,7 @@ __all__ = [
     "resize",
     "retype",
     "simplify_attributes",
+    "substitute",
     "to_constants",
     "to_parameters",
 ]

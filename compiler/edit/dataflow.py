@@ -57,15 +57,15 @@ def _constant(computation: Computation, shape: ArrayShape, value: Array) -> Inst
     return build(computation, "broadcast", [constant], shape=shape.with_dims(shape.dims), dimensions=())
 
 
-def bypass(module: Module, operands: Mapping[Place, int]) -> Edited:
-    """Instructions give way to one of their operands of the same shape."""
+def substitute(module: Module, others: Mapping[Place, Place]) -> Edited:
+    """Instructions give way to others of the same shape, which stand before them in the same computation."""
     draft = Draft.of(module)
-    for instruction in draft.find(operands):
-        number = operands[place_of(instruction)]
-        if number < len(instruction.operands):
-            operand = instruction.operands[number]
-            if compatible(operand.shape, instruction.shape) and operand is not instruction:
-                instruction.replace_uses_with(operand)
+    known = {place_of(i): i for i in draft.module.instructions()}
+    for place, other in others.items():
+        old, new = known.get(place), known.get(other)
+        if old is None or new is None or old.parent is not new.parent or not compatible(old.shape, new.shape):
+            continue
+        old.replace_uses_with(new)
     return draft.finish()
 
 

@@ -25,6 +25,10 @@ class CompiledEngine:
         """Compile to an executable, which also offers its artifacts."""
         return compiler.compile(module_or_text, backend=self.backend, options=self.options)
 
+    def trace(self, text: str) -> compiler.Trace:
+        """What the passes make of a program before the back end sees it."""
+        return compiler.trace(compiler.parse(text), self.options)
+
 
 def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to: str) -> CompiledEngine:
     """The engine whose options are named as the fields of `CompileOptions` are."""

@@ -1,0 +1,222 @@
+"""Ask an engine about many programs, each in a watched process, and judge the answers by the reference.
+
+The reference and the engine run in processes of their own: a candidate of a reduction may loop for ever in either, and
+an engine that crashes or writes where it must not takes nobody along.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+import compiler
+from compiler import edit
+from xlabench import jobs
+from xlabench.case import Case
+from xlabench.differ import compare
+from xlabench.engines.spec import split_spec
+from xlabench.errors import BenchError, Undecidable
+from xlabench.tolerance import Array, TolerancePolicy
+from xlabench.worker import Outcome, Say, Worker
+
+FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
+"""The verdicts that somebody is to blame for."""
+
+_ENDINGS = {"died": "crash", "timeout": "timeout"}
+_LARGEST_VALUE = 1 << 24  # elements; a larger value is not worth a file
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Who is asked, who is right, how near is near enough, and how long to wait for either."""
+
+    engine: str
+    reference: str = "reference"
+    policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
+    timeout_s: float = 60.0
+    factory: str = jobs.ENGINES
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of one case; `actual` is empty where the engine gave no answer."""
+
+    verdict: str
+    message: str
+    expected: tuple[Array, ...] = ()
+    actual: tuple[Array, ...] = ()
+    mismatches: int = 0
+    max_ulps: int | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the engine is to blame for something."""
+        return self.verdict in FAILURES
+
+
+@dataclass(frozen=True, slots=True)
+class PassStep:
+    """A module after a pass that changed it; `rewrites` counts those done so far."""
+
+    number: int
+    name: str
+    rewrites: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """What the passes of an engine did; rewrites are (number, pass, rule, where)."""
+
+    steps: tuple[PassStep, ...]
+    rewrites: tuple[tuple[int, str, str, str], ...]
+    broken_pass: str = ""
+    error: str = ""
+
+    def after(self, number: int) -> str | None:
+        """The module after the pass run of that number, which may not have changed it."""
+        known = [step.text for step in self.steps if step.number <= number]
+        return known[-1] if known else None
+
+
+def with_options(spec: str, options: Mapping[str, object]) -> str:
+    """An engine's spec with options set."""
+    name, written = split_spec(spec)
+    merged = {**written, **{key: str(value) for key, value in options.items()}}
+    items = [f"{key}={value}" if value else key for key, value in merged.items()]
+    return f"{name}:{','.join(items)}" if items else name
+
+
+class Prober:
+    """Keeps the two processes; a context manager."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self._folder = tempfile.TemporaryDirectory(prefix="xlabench-probe-")
+        self._scratch = Path(self._folder.name)
+        self._reference, self._subject = Worker(), Worker()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reference.stop()
+        self._subject.stop()
+        self._folder.cleanup()
+
+    def expected(self, case: Case) -> tuple[Array, ...] | None:
+        """What the reference says; None where it says nothing."""
+        return self.expected_of(case.text(), case.inputs)
+
+    def expected_of(self, text: str, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
+        """What the reference says of a program given as text."""
+        arguments = self._arguments(text, inputs) | {"factory": jobs.ENGINES, "engine": self.setup.reference}
+        outcome = self._reference.run("xlabench.jobs:evaluate", arguments, timeout_s=self.setup.timeout_s)
+        return tuple(jobs.read_arrays(Path(arguments["results"]))) if outcome.ending == "answered" else None
+
+    def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
+        """The verdict on the engine, or on the same with other options; `undecided` without a reference."""
+        if expected is None:
+            expected = self.expected(case)
+        if expected is None:
+            return Judgement("undecided", f"{self.setup.reference} gives no result")
+        arguments = self._arguments(case.text(), case.inputs)
+        outcome = self._ask("xlabench.jobs:evaluate", arguments, engine)
+        if outcome.ending != "answered":
+            message = "\n".join(filter(None, [outcome.message, outcome.output.strip()]))
+            return Judgement(_verdict_of(outcome), message, expected)
+        actual = tuple(jobs.read_arrays(Path(arguments["results"])))
+        comparison = compare(expected, actual, policy=self.setup.policy)
+        verdict, message = str(comparison.agreement), comparison.describe()
+        if outcome.value["changed_inputs"]:
+            verdict, message = "wrong", f"changed its inputs; {message}"
+        elif not outcome.value["repeats"]:
+            verdict, message = "flaky", f"a second call gave other results; of the first, {message}"
+        return Judgement(verdict, message, expected, actual, comparison.mismatches, comparison.max_ulps)
+
+    def agrees(self, expected: Sequence[Array], actual: Sequence[Array] | None) -> bool:
+        """Whether results are right."""
+        return actual is not None and str(compare(expected, actual, policy=self.setup.policy).agreement) != "wrong"
+
+    def record(self, case: Case) -> dict[tuple[str, str], Array]:
+        """The values at every place of the program on the reference, the last where it ran more than once."""
+        arguments = self._arguments(case.text(), case.inputs)
+        outcome = self._reference.run("xlabench.probe:record_values", arguments, timeout_s=self.setup.timeout_s)
+        if outcome.ending != "answered":
+            return {}
+        places = [(computation, name) for computation, name in outcome.value["places"]]
+        return dict(zip(places, jobs.read_arrays(Path(arguments["results"])), strict=True))
+
+    def passes(self, case: Case, *, engine: str = "") -> Passes | None:
+        """What the engine's passes make of the program; None where the engine does not show them."""
+        outcome = self._ask("xlabench.probe:show_passes", self._arguments(case.text(), ()), engine)
+        if outcome.ending != "answered" or not outcome.value:
+            return None
+        steps = tuple(PassStep(*step) for step in outcome.value["steps"])
+        rewrites = tuple((n, name, rule, where) for n, name, rule, where in outcome.value["rewrites"])
+        return Passes(steps, rewrites, outcome.value["broken_pass"], outcome.value["error"])
+
+    def _ask(self, job: str, arguments: dict[str, Any], engine: str) -> Outcome:
+        arguments |= {"factory": self.setup.factory, "engine": engine or self.setup.engine}
+        return self._subject.run(job, arguments, timeout_s=self.setup.timeout_s)
+
+    def _arguments(self, text: str, inputs: Sequence[Array]) -> dict[str, Any]:
+        paths = {name: self._scratch / name for name in ("program", "inputs", "results")}
+        paths["program"].write_text(text, encoding="utf-8")
+        jobs.write_arrays(paths["inputs"], inputs)
+        return {name: str(path) for name, path in paths.items()}
+
+
+def _verdict_of(outcome: Outcome) -> str:
+    if outcome.ending != "raised":
+        return _ENDINGS[outcome.ending]
+    names = outcome.error.split()
+    if "UnsupportedError" in names or "Undecidable" in names:
+        return "unsupported"
+    return "compile-error" if outcome.stage == "compile" else "crash"
+
+
+def require_failure(judgement: Judgement) -> None:
+    """Refuse to look for the cause of what is no failure."""
+    if not judgement.is_failure:
+        kind = Undecidable if judgement.verdict in ("undecided", "unsupported") else BenchError
+        raise kind(f"there is no failure to look into: {judgement.verdict}: {judgement.message}")
+
+
+def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: interpret a program and write every array that a place of it yields."""
+    say("record")
+    module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
+    values: dict[tuple[str, str], Array] = {}
+
+    def keep(instruction: Any, value: Any) -> None:
+        fits = isinstance(value, np.ndarray) and isinstance(instruction.shape, edit.ArrayShape)
+        if fits and value.shape == instruction.shape.dims and value.size <= _LARGEST_VALUE:
+            values[edit.place_of(instruction)] = value
+
+    compiler.interpret(module, *jobs.read_arrays(Path(arguments["inputs"])), trace=keep)
+    jobs.write_arrays(Path(arguments["results"]), list(values.values()))
+    return {"places": list(values)}
+
+
+def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: the modules between an engine's passes as text; nothing if the engine does not show them."""
+    say("passes")
+    subject = jobs.engine_of(arguments["factory"], arguments["engine"])
+    if not hasattr(subject, "trace"):
+        return {}
+    trace = subject.trace(Path(arguments["program"]).read_text(encoding="utf-8"))
+    return {
+        "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],
+        "rewrites": [[r.number, r.pass_name, r.rule, r.where] for r in trace.rewrites],
+        "broken_pass": trace.broken_pass,
+        "error": trace.error,
+    }
