@@ -1,4 +1,4 @@
-"""What besides its value an instruction is there for: effects, randomness, and an order that others rely on.
+"""What besides its value an instruction is there for: effects, randomness, an order that others rely on, calls.
 
 An instruction with an effect must stay although nothing uses it, and must not be done twice.  A random one may go, but
 two of them are not one.  One that a control dependency names must stay while the dependency does.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.ir.module import Computation, Instruction
+from compiler.ir.module import Computation, Instruction, Module
 from compiler.ops import OPS
 
 _RANDOM = frozenset({"rng", "rng-get-and-update-state"})
@@ -27,6 +27,17 @@ def is_repeatable(instruction: Instruction) -> bool:
 def held_by_control(computation: Computation) -> set[Instruction]:
     """The instructions that control dependencies name."""
     return {p for i in computation.instructions for p in i.attributes.get("control-predecessors", ())}
+
+
+def reached(module: Module) -> set[Computation]:
+    """The computations that the entry calls, directly or not, and the entry."""
+    found = {module.entry}
+    pending = [module.entry]
+    while pending:
+        callees = {c for i in pending.pop().instructions for c in i.called_computations()} - found
+        found |= callees
+        pending += callees
+    return found
 
 
 def _acts(instruction: Instruction) -> bool:

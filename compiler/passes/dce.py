@@ -5,7 +5,7 @@ Instructions with effects (in their op's record), and parameters, stay.
 
 from __future__ import annotations
 
-from compiler.analysis.effects import has_effect, held_by_control
+from compiler.analysis.effects import has_effect, held_by_control, reached
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 
@@ -15,9 +15,10 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     for computation in module.computations:
         changed |= _sweep(computation, fuel)
-    before = len(module.computations)
-    module.sort_computations()
-    return changed or len(module.computations) != before
+    if len(reached(module)) < len(module.computations) and fuel.spend("remove uncalled", module.entry.root):
+        module.sort_computations()
+        changed = True
+    return changed
 
 
 def _sweep(computation: Computation, fuel: Fuel) -> bool:

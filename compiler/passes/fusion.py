@@ -30,7 +30,9 @@ def run(module: Module, fuel: Fuel) -> bool:
         for group in groups:
             _outline(module, computation, group)
         computation.sort()
-        _remove_unused(computation)
+        _remove_unused(
+            computation, {i for group in groups for member in group.members for i in (member, *member.operands)}
+        )
         changed |= bool(groups)
     module.sort_computations()
     return changed
@@ -108,11 +110,11 @@ def _is_scalar_constant(instruction: Instruction) -> bool:
     return instruction.opcode == "constant" and math.prod(instruction.array.dims) == 1
 
 
-def _remove_unused(computation: Computation) -> None:
+def _remove_unused(computation: Computation, fused: set[Instruction]) -> None:
     """Take out what now lives in fusions only."""
     dead: set[Instruction] = set()
     held = held_by_control(computation)
-    for instruction in reversed(computation.instructions):
+    for instruction in reversed([i for i in computation.instructions if i in fused]):
         unused = all(user in dead for user in instruction.users) and instruction is not computation.root
         if unused and instruction not in held and not has_effect(instruction):
             dead.add(instruction)

@@ -33,7 +33,7 @@ def run(module: Module, fuel: Fuel) -> bool:
 def _exchange(transpose: Instruction, fuel: Fuel) -> bool:
     """Fold a transpose of a dot that nothing else uses into the dot."""
     (dot,) = transpose.operands
-    if dot.opcode != "dot" or len(dot.users) != 1 or dot.is_root:
+    if dot.opcode != "dot" or len(dot.users) != 1 or dot.is_root or fuel.is_spent:
         return False
     batch = len(dot.attributes.get("lhs_batch_dims", ()))
     rows = dot.operands[0].array.rank - batch - len(dot.attributes.get("lhs_contracting_dims", ()))
