@@ -187,11 +187,11 @@ class _Walk:
 
     def _while(self, instruction: Instruction) -> Buffers:
         state = self._computed(instruction)
-        for name in ("condition", "body"):
-            self.visit(instruction.attributes[name], [state])
-            self.clock += 1
-            self._touch(state)
-        # What the loop was given must outlive the moment in which it is copied, nothing more.
+        predicate = self.visit(instruction.attributes["condition"], [state])
+        self.visit(instruction.attributes["body"], [state])
+        self.clock += 1
+        # A slow thread may still be reading the predicate while a fast one is well into the body.
+        self._touch((*state, *predicate))
         return state
 
     def _conditional(self, instruction: Instruction) -> Buffers:

@@ -287,6 +287,8 @@ class _Driver:
         self._barrier()
         builder.branch(header)
         builder.begin(done)
+        # Nobody may write over the predicate before everybody has seen the loop end.
+        self._barrier()
 
     def _predicate(self, instruction: Instruction) -> Value:
         (buffer,) = self.assignment.of[instruction]
