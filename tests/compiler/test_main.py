@@ -1,0 +1,162 @@
+"""`python -m compiler` by hand: what each command prints, and how errors end."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import compiler
+from compiler.__main__ import BAD_INPUT, FORMS, UNDECIDABLE, cli
+from compiler.backends import BACKENDS
+from compiler.pipeline import PASSES, PIPELINES
+
+ADD = "ENTRY main {\n  x = f32[3] parameter(0)\n  y = f32[3] parameter(1)\n  ROOT s = f32[3] add(x, y)\n}\n"
+WRONG = "ENTRY main {\n  x = f32[3] parameter(0)\n  a = f32[4] negate(x)\n  ROOT b = s32[3] abs(x)\n}\n"
+INFEED = (
+    "ENTRY main {\n  t = token[] after-all()\n  i = (f32[], token[]) infeed(t)\n"
+    "  ROOT v = f32[] get-tuple-element(i), index=0\n}\n"
+)
+
+
+def call(*arguments, text=ADD):
+    return CliRunner(catch_exceptions=False).invoke(cli, [str(a) for a in arguments], input=text)
+
+
+def test_a_file_and_standard_input_are_read_alike(tmp_path):
+    file = tmp_path / "add.hlo"
+    file.write_text(ADD)
+    assert call("print", file).stdout == call("print", "-").stdout == compiler.to_text(compiler.parse(ADD))
+
+
+def test_verify_lists_every_finding_and_ends_with_2():
+    result = call("verify", "-", text=WRONG)
+    assert result.exit_code == BAD_INPUT
+    assert len(result.stdout.splitlines()) == 2
+    assert call("verify", "-").stdout == "-: valid\n"
+
+
+@pytest.mark.parametrize("name", [*PASSES, *PIPELINES])
+def test_every_pass_and_pipeline_can_be_asked_for(name):
+    result = call("opt", "-", "--passes", name)
+    assert result.exit_code == 0
+    assert compiler.parse(result.stdout)
+
+
+def test_passes_are_shown_one_by_one():
+    result = call("opt", "-", "--passes", "fusion,dce,schedule", "--print-after-all", "--print-rewrites")
+    assert [line for line in result.stderr.splitlines() if line.startswith("//")] == [
+        "// 0: after fusion (nothing changed)",
+        "// 1: after dce (nothing changed)",
+        "// 2: after schedule",
+    ]
+
+
+def test_rewrites_are_numbered_and_fuel_ends_them():
+    text = ADD.replace("add(x, y)", "add(x, x)").replace(
+        "ROOT s", "u = f32[3] negate(x)\n  v = f32[3] abs(x)\n  ROOT s"
+    )
+    listed = call("opt", "-", "--passes", "dce", "--print-rewrites", text=text).stderr.splitlines()
+    assert listed == ["1: dce: remove unused at main/v", "2: dce: remove unused at main/u"]
+    assert "negate" in call("opt", "-", "--passes", "dce", "--fuel", "1", text=text).stdout
+
+
+def test_a_pipeline_runs_without_disabled_passes():
+    text = ADD.replace("ROOT s = f32[3] add(x, y)", "s = f32[3] add(x, y)\n  ROOT t = f32[3] multiply(s, x)")
+    assert "fusion" in call("opt", "-", text=text).stdout
+    assert "fusion" not in call("opt", "-", "--disable-passes", "fusion", text=text).stdout
+
+
+@pytest.mark.parametrize("backend", ["reference", *BACKENDS])
+def test_run_takes_inputs_from_a_file_and_keeps_results(tmp_path, backend):
+    x, y = np.float32([1, 2, 3]), np.float32([10, 20, 30])
+    np.savez(tmp_path / "in.npz", y=y, x=x)
+    result = call("run", "-", "--inputs", tmp_path / "in.npz", "--backend", backend, "-o", tmp_path / "out.npz")
+    assert result.stdout == "f32[3] {11, 22, 33}\n"
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["result0"], x + y)
+
+
+def test_run_draws_inputs_from_a_seed():
+    assert call("run", "-").stdout == call("run", "-", "--seed", "0").stdout != call("run", "-", "--seed", "1").stdout
+
+
+def test_a_long_result_is_cut():
+    text = "ENTRY main {\n  ROOT x = s32[1000] iota(), iota_dimension=0\n}\n"
+    assert call("run", "-", text=text).stdout == (
+        "s32[1000] {0, 1, 2, 3, 4, 5, 6, 7, ...} (1000 elements: --output keeps them)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "type_", ["pred", "s4", "u2", "s64", "u8", "f16", "bf16", "f64", "f8e4m3fn", "f4e2m1fn", "c64", "c128"]
+)
+def test_inputs_are_drawn_for_every_type(type_):
+    text = f"ENTRY main {{\n  x = {type_}[5] parameter(0)\n  ROOT y = {type_}[5] reverse(x), dimensions={{0}}\n}}\n"
+    assert call("run", "-", text=text).exit_code == 0
+
+
+def test_inputs_that_numpy_files_cannot_name_are_read_as_bytes(tmp_path):
+    text = "ENTRY main {\n  x = bf16[2] parameter(0)\n  ROOT y = bf16[2] negate(x)\n}\n"
+    [x] = compiler.interpret(
+        compiler.parse(text), np.array([1, -2], compiler.parse(text).entry.root.array.element_type.dtype)
+    )
+    np.savez(tmp_path / "in.npz", x=x)
+    assert call("run", "-", "--inputs", tmp_path / "in.npz", text=text).stdout == "bf16[2] {1, -2}\n"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_emitted_or_refused_by_name(form, backend, tmp_path):
+    result = call("emit", form, "-", "--backend", backend, "-o", tmp_path / "out")
+    if result.exit_code:
+        assert result.exit_code == BAD_INPUT
+        assert f"back end '{backend}' makes no {form}; it makes: hlo, buffers, llvm, llvm-opt, " in result.stderr
+    else:
+        assert (tmp_path / "out").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "code", "message"),
+    [
+        (["print", "-"], "", BAD_INPUT, "<stdin>:1:1:"),
+        (["print", "-"], "ENTRY main {\n  x = f32[3] parameter(0)\n", BAD_INPUT, "<stdin>:"),
+        (["print", "-"], b"\xff\xfe\x00", BAD_INPUT, "is not text (byte 0"),
+        (["print", "nowhere.hlo"], "", BAD_INPUT, "nowhere.hlo: cannot be read: No such file"),
+        (["print", "."], "", BAD_INPUT, "cannot be read: Is a directory"),
+        (["print", "-", "-o", "no/such/folder"], ADD, BAD_INPUT, "cannot be written"),
+        (["run", "-", "-o", "no/such/folder"], ADD, BAD_INPUT, "cannot be written"),
+        (["opt", "-"], WRONG, BAD_INPUT, "invalid module, 2 violations"),
+        (
+            ["opt", "-", "--passes", "dce,nonsense"],
+            ADD,
+            BAD_INPUT,
+            "unknown pass 'nonsense'; passes and pipelines are: ",
+        ),
+        (["opt", "-", "--disable-passes", "x"], ADD, BAD_INPUT, "cannot disable unknown pass 'x'; passes are: "),
+        (["run", "-", "--inputs", "nowhere.npz"], ADD, BAD_INPUT, "nowhere.npz: cannot be read"),
+        (["run", "-", "--inputs", __file__], ADD, BAD_INPUT, "not a whole .npz file"),
+        (["run", "-"], INFEED, UNDECIDABLE, "opcode infeed"),
+        (["emit", "llvm", "-"], INFEED, UNDECIDABLE, "infeed"),
+    ],
+)
+def test_bad_input_is_a_message_and_an_exit_code(arguments, text, code, message):
+    result = call(*arguments, text=text)
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_inputs_that_do_not_fit_are_refused(tmp_path):
+    np.savez(tmp_path / "one.npz", x=np.float32([1, 2, 3]))
+    result = call("run", "-", "--inputs", tmp_path / "one.npz")
+    assert (result.exit_code, "has 1 arrays, module_main takes 2: x, y" in result.stderr) == (BAD_INPUT, True)
+    np.savez(tmp_path / "type.npz", x=np.float32([1, 2, 3]), y=np.float64([1, 2, 3]))
+    assert "float64 given" in call("run", "-", "--inputs", tmp_path / "type.npz").stderr
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "compiler", "verify", "-"], input=ADD, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "-: valid\n", "")
