@@ -10,6 +10,7 @@ from compiler.ops import (
     control,
     conversion,
     convolution,
+    custom_call,
     data_movement,
     gather_scatter,
     grouped_dot,
@@ -47,6 +48,7 @@ _FAMILIES = (
     asynchronous,
     collective,
     host,
+    custom_call,
 )
 
 OPS: dict[str, Op] = {opcode: op for family in _FAMILIES for opcode, op in family.OPS.items()}

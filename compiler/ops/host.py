@@ -1,21 +1,11 @@
-"""Ops that talk to the world outside: infeed, outfeed, send, recv and custom-call.
-
-A program run here has no one to talk to.  Custom calls have a meaning where they merely mark their operand, or are one
-of XLA's own names for an op.
-"""
+"""Ops that talk to the world outside: infeed, outfeed, send, recv; a program run here has no one to talk to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-
-from compiler.diagnostics import ShapeError, UnsupportedError
+from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
-from compiler.ir.numbers import Array, ranking
-from compiler.ir.opdef import Evaluator, Op, Value
-from compiler.ir.shape import TOKEN_SHAPE, ArrayShape, Shape, TupleShape, leaves
+from compiler.ir.opdef import Op
+from compiler.ir.shape import TOKEN_SHAPE, ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import agree, require, stated
 from compiler.ir.types import U32
 
@@ -69,46 +59,6 @@ def _infer_recv_done(instruction: Instruction) -> Shape:
     return TupleShape((shape.elements[0], shape.elements[2]))
 
 
-def _infer_custom_call(instruction: Instruction) -> Shape:
-    return stated(instruction)
-
-
-MARKS = frozenset(
-    {
-        "Sharding",
-        "SPMDFullToShardShape",
-        "SPMDShardToFullShape",
-        "LayoutConstraint",
-        "MoveToHost",
-        "MoveToDevice",
-        "annotate_device_placement",
-        "xla.sdy.FuncResultSharding",
-        "xla.sdy.GlobalToLocalShape",
-        "xla.sdy.LocalToGlobalShape",
-    }
-)
-"""Targets that only mark their operand; on one device they yield it."""
-
-
-def _top_k(instruction: Instruction, value: Array) -> Value:
-    """XLA's name for topk on the CPU: the greatest of each row with their indices, as many as the result holds."""
-    shape = instruction.shape
-    assert isinstance(shape, TupleShape)
-    count = next(leaves(shape)).dims[-1]
-    order = ranking(value, instruction.operands[0].array.element_type, descending=True)[..., :count]
-    return (np.take_along_axis(value, order, axis=-1), order.astype(np.int32))
-
-
-def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) -> Value:
-    target = instruction.attributes["custom_call_target"]
-    if target == "TopK" and len(values) == 1 and isinstance(instruction.shape, TupleShape):
-        return _top_k(instruction, values[0])
-    if target in MARKS and len(values) == 1 and agree(instruction.shape, instruction.operands[0].shape):
-        marked: Value = values[0]
-        return marked
-    raise UnsupportedError(f"custom-call to {target!r} ({instruction.name})", "the interpreter")
-
-
 _CHANNEL = ("channel_id", "is_host_transfer")
 
 OPS: dict[str, Op] = {
@@ -136,30 +86,5 @@ OPS: dict[str, Op] = {
         Op("send-done", (1, 1), _infer_send_done, None, "Wait until sent.", optional=_CHANNEL, side_effect=True),
         Op("recv", (1, 1), _infer_recv, None, "Begin to receive.", optional=_CHANNEL, side_effect=True),
         Op("recv-done", (1, 1), _infer_recv_done, None, "Wait until received.", optional=_CHANNEL, side_effect=True),
-        Op(
-            "custom-call",
-            (0, None),
-            _infer_custom_call,
-            _custom_call,
-            "Code from outside the program, by its name.",
-            required=("custom_call_target",),
-            optional=(
-                "window",
-                "dim_labels",
-                "feature_group_count",
-                "batch_group_count",
-                "operand_layout_constraints",
-                "custom_call_has_side_effect",
-                "to_apply",
-                "called_computations",
-                "output_to_operand_aliasing",
-                "padding_type",
-                "literal",
-                "operand_precision",
-                "schedule",
-                "api_version",
-            ),
-            side_effect=True,
-        ),
     )
 }

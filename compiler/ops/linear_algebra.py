@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.ir.factorizations import cholesky, solve_triangular
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
@@ -48,22 +49,13 @@ def _cholesky(instruction: Instruction, values: Sequence[Array], _: Evaluator) -
     element_type = instruction.array.element_type
     matrix = widen(values[0], element_type, precise=True)
     lower = instruction.attributes.get("lower", False)
-    if not lower:
-        matrix = np.conj(np.swapaxes(matrix, -1, -2))
-    factor = np.zeros_like(matrix)
-    for k in range(matrix.shape[-1]):
-        row = factor[..., k, :k]
-        rest = matrix[..., k:, k] - (factor[..., k:, :k] @ np.conj(row)[..., None])[..., 0]
-        pivot = np.sqrt(rest[..., 0].real)
-        factor[..., k, k] = pivot
-        factor[..., k + 1 :, k] = rest[..., 1:] / pivot[..., None]
+    factor, failed = cholesky(matrix if lower else np.conj(np.swapaxes(matrix, -1, -2)))
     # A matrix that is not positive definite has no factor: as XLA has it, the whole result is NaN.
-    failed = np.isnan(factor).any(axis=(-1, -2), keepdims=True)
-    factor = np.where(failed, np.nan, factor)
+    factor = np.where(failed[..., None, None] != 0, np.nan, factor)
     return narrow(factor if lower else np.conj(np.swapaxes(factor, -1, -2)), element_type)
 
 
-_TRANSPOSES = ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
+_TRANSPOSES = {"NO_TRANSPOSE": "N", "TRANSPOSE": "T", "ADJOINT": "C"}
 
 
 def _infer_triangular_solve(instruction: Instruction) -> Shape:
@@ -81,27 +73,15 @@ def _infer_triangular_solve(instruction: Instruction) -> Shape:
 def _triangular_solve(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     attributes, element_type = instruction.attributes, instruction.array.element_type
     matrix, right = (widen(value, element_type, precise=True) for value in values)
-    lower, transpose = attributes.get("lower", False), attributes.get("transpose_a", "NO_TRANSPOSE")
-    if transpose != "NO_TRANSPOSE":
-        matrix, lower = np.swapaxes(matrix, -1, -2), not lower
-        matrix = np.conj(matrix) if transpose == "ADJOINT" else matrix
-    left_side = attributes.get("left_side", False)
-    if not left_side:
-        # x a = b is a' x' = b'.
-        matrix, lower, right = np.swapaxes(matrix, -1, -2), not lower, np.swapaxes(right, -1, -2)
-    solution = _substitute(matrix, right, lower=lower, unit=attributes.get("unit_diagonal", False))
-    return narrow(solution if left_side else np.swapaxes(solution, -1, -2), element_type)
-
-
-def _substitute(matrix: Array, right: Array, *, lower: bool, unit: bool) -> Array:
-    """Solve row by row, from the row with one unknown on."""
-    solution = np.array(right)
-    size = matrix.shape[-1]
-    for k in range(size) if lower else reversed(range(size)):
-        known = slice(0, k) if lower else slice(k + 1, size)
-        rest = right[..., k, :] - (matrix[..., k, None, known] @ solution[..., known, :])[..., 0, :]
-        solution[..., k, :] = rest if unit else rest / matrix[..., k, k, None]
-    return solution
+    solution = solve_triangular(
+        matrix,
+        right,
+        left_side=attributes.get("left_side", False),
+        lower=attributes.get("lower", False),
+        unit=attributes.get("unit_diagonal", False),
+        transpose=_TRANSPOSES[attributes.get("transpose_a", "NO_TRANSPOSE")],
+    )
+    return narrow(solution, element_type)
 
 
 _FFT_TYPES = {"FFT": (C64, C128), "IFFT": (C64, C128), "RFFT": (F32, F64), "IRFFT": (C64, C128)}

@@ -1,0 +1,171 @@
+"""custom-call: code from outside the program.
+
+A meaning is given to targets that merely mark their operand, to XLA's own name for topk, and to the LAPACK routines
+that JAX emits for the CPU (typed FFI: integer attributes by name in `backend_config`; matrices are batched over leading
+dimensions).  Any other target is refused by its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.factorizations import cholesky, householder, householder_product, lu, solve_triangular
+from compiler.ir.module import Instruction
+from compiler.ir.numbers import Array, narrow, ranking, widen
+from compiler.ir.opdef import Evaluator, Op, Value
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
+from compiler.ir.shape_rules import agree, stated
+
+Routine = Callable[[Sequence[Array], dict[str, str]], tuple[Array, ...]]
+
+MARKS = frozenset(
+    {
+        "Sharding",
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "LayoutConstraint",
+        "MoveToHost",
+        "MoveToDevice",
+        "annotate_device_placement",
+        "xla.sdy.FuncResultSharding",
+        "xla.sdy.GlobalToLocalShape",
+        "xla.sdy.LocalToGlobalShape",
+    }
+)
+"""Targets that only mark their operand; on one device they yield it."""
+
+
+def _infer(instruction: Instruction) -> Shape:
+    return stated(instruction)
+
+
+def _top_k(instruction: Instruction, values: Sequence[Array]) -> Value:
+    """XLA's name for topk on the CPU: the greatest of each row with their indices, as many as the result holds."""
+    count = next(leaves(instruction.shape)).dims[-1]
+    order = ranking(values[0], instruction.operands[0].array.element_type, descending=True)[..., :count]
+    return (np.take_along_axis(values[0], order, axis=-1), order.astype(np.int32))
+
+
+def _potrf(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
+    (matrix,) = values
+    lower = options["uplo"] == "L"
+    factor, failed = cholesky(matrix if lower else np.conj(np.swapaxes(matrix, -1, -2)))
+    mask = np.tri(matrix.shape[-1], dtype=np.bool_)
+    if lower:
+        return np.where(mask, factor, matrix), failed
+    return np.where(mask.T, np.conj(np.swapaxes(factor, -1, -2)), matrix), failed
+
+
+def _trsm(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
+    return (
+        solve_triangular(
+            *values,
+            left_side=options["side"] == "L",
+            lower=options["uplo"] == "L",
+            unit=options["diag"] == "U",
+            transpose=options["trans_x"],
+        ),
+    )
+
+
+def _getrf(values: Sequence[Array], _: dict[str, str]) -> tuple[Array, ...]:
+    return lu(values[0])
+
+
+def _geqrf(values: Sequence[Array], _: dict[str, str]) -> tuple[Array, ...]:
+    return householder(values[0])
+
+
+def _orgqr(values: Sequence[Array], _: dict[str, str]) -> tuple[Array, ...]:
+    return (householder_product(*values),)
+
+
+def _gesdd(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
+    (matrix,) = values
+    # Mode N leaves the vectors open; they are given all the same, in the full shape that the result then has.
+    left, singular, right = np.linalg.svd(matrix, full_matrices=options["mode"] != "S")
+    return matrix, singular, left, right, np.zeros(matrix.shape[:-2], np.int32)
+
+
+def _syevd(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
+    (matrix,) = values
+    eigenvalues, vectors = np.linalg.eigh(matrix, UPLO="L" if options["uplo"] == "L" else "U")
+    return vectors, eigenvalues, np.zeros(matrix.shape[:-2], np.int32)
+
+
+LAPACK: dict[str, Routine] = {
+    "potrf": _potrf,
+    "trsm": _trsm,
+    "getrf": _getrf,
+    "geqrf": _geqrf,
+    "orgqr": _orgqr,
+    "ungqr": _orgqr,
+    "gesdd": _gesdd,
+    "syevd": _syevd,
+    "heevd": _syevd,
+}
+"""LAPACK's routines by their names without the letter of the type."""
+
+_TARGET = re.compile(r"lapack_[sdcz](\w+)_ffi")
+_OPTION = re.compile(r"(\w+) = (\d+) : ui8")
+
+
+def _lapack(instruction: Instruction, routine: Routine, values: Sequence[Array]) -> Value:
+    text = str(instruction.attributes.get("backend_config", ""))
+    options = {name: chr(int(code)) for name, code in _OPTION.findall(text)}
+    types = [operand.array.element_type for operand in instruction.operands]
+    results = routine([widen(v, kind, precise=True) for v, kind in zip(values, types, strict=True)], options)
+    shapes = list(leaves(instruction.shape))
+    rounded = tuple(_fitted(result, shape) for result, shape in zip(results, shapes, strict=True))
+    return rounded if isinstance(instruction.shape, TupleShape) else rounded[0]
+
+
+def _fitted(value: Array, shape: ArrayShape) -> Array:
+    return narrow(value.real if not shape.element_type.is_complex else value, shape.element_type)
+
+
+def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) -> Value:
+    target: str = instruction.attributes["custom_call_target"]
+    if target == "TopK" and len(values) == 1 and isinstance(instruction.shape, TupleShape):
+        return _top_k(instruction, values)
+    if target in MARKS and len(values) == 1 and agree(instruction.shape, instruction.operands[0].shape):
+        marked: Value = values[0]
+        return marked
+    found = _TARGET.fullmatch(target)
+    if found is not None and found[1] in LAPACK:
+        return _lapack(instruction, LAPACK[found[1]], values)
+    raise UnsupportedError(f"custom-call to {target!r} ({instruction.name})", "the interpreter")
+
+
+OPS: dict[str, Op] = {
+    "custom-call": Op(
+        "custom-call",
+        (0, None),
+        _infer,
+        _custom_call,
+        "Code from outside the program, by its name.",
+        required=("custom_call_target",),
+        optional=(
+            "window",
+            "dim_labels",
+            "feature_group_count",
+            "batch_group_count",
+            "operand_layout_constraints",
+            "custom_call_has_side_effect",
+            "to_apply",
+            "called_computations",
+            "output_to_operand_aliasing",
+            "padding_type",
+            "literal",
+            "operand_precision",
+            "schedule",
+            "api_version",
+        ),
+        side_effect=True,
+    )
+}
