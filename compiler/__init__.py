@@ -12,6 +12,7 @@ from compiler.codegen.llvm import version as llvm_version
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.dump import Dump
 from compiler.generate import PAIRS, Choices, RandomChoices, Space, generate
+from compiler.inputs import settle_elided
 from compiler.interpreter import interpret
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
@@ -78,6 +79,7 @@ def compile(  # noqa: A001  # the name that users of compilers expect
         module = module_or_text.clone()
     with phases.phase("verify"):
         verify(module)
+        settle_elided(module, options.fill_elided)
     dump = Dump.start(options.dump_to, module, options.dump_pass_re) if options.dump_to else None
     if dump:
         dump.write("before_optimizations.txt", to_text(module))

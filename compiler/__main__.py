@@ -86,7 +86,8 @@ def _backend_options(command: Callable[..., None]) -> Callable[..., None]:
         "--device", default="sim", show_default=True, help="nvptx: `sim`, `ptxas` (assemble only), or `gpu`."
     )
     arch = click.option("--arch", default="sm_90", show_default=True, help="nvptx: the architecture.")
-    return threads(opt(device(arch(_compile_options(command)))))
+    fill = click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants left out.")
+    return threads(opt(device(arch(fill(_compile_options(command))))))
 
 
 @cli.command("print")
@@ -165,6 +166,7 @@ def run_(file: Path, output: Path | None, **options: Any) -> None:
     compiler.verify(module)
     arrays = inputs.draw(module, seed) if given is None else inputs.read_npz(given, module)
     if backend == REFERENCE:
+        inputs.settle_elided(module, options["fill_elided"])
         results = compiler.interpret(module, *arrays)
     else:
         results = compiler.compile(module, backend=backend, options=_options(options))(*arrays)

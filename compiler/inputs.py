@@ -1,8 +1,9 @@
-"""Inputs for running a program by hand: drawn from a seed, or read from an `.npz` file.
+"""Values that a program needs from outside: inputs by hand, and what its text left out of constants.
 
-Each parameter leaf draws from a stream of its own, seeded with (seed, number), so the same seed gives the same bits
-whatever else the program takes.  Floats are standard normal, integers small and pred a coin: enough to look at a
-program.  Recipes, index ranges and bounds are the harness's business, not the compiler's.
+Inputs are read from an `.npz` file or drawn.  Each parameter leaf draws from a stream of its own, seeded with
+(seed, number), so the same seed gives the same bits whatever else the program takes.  Floats are standard normal,
+integers small and pred a coin: enough to look at a program.  Recipes, index ranges and bounds are the harness's
+business, not the compiler's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.diagnostics import InputError, UnsupportedError
+from compiler.ir.literal import Literal
 from compiler.ir.module import Module
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.types import PRED, Kind
@@ -27,6 +29,24 @@ def draw(module: Module, seed: int) -> list[Array]:
     """Inputs for every leaf of the entry's parameters, from a seed."""
     shapes = [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)]
     return [_draw(shape, np.random.default_rng((seed, number))) for number, shape in enumerate(shapes)]
+
+
+def settle_elided(module: Module, seed: int | None) -> None:
+    """Give every elided constant a value drawn from the seed, in place; without a seed refuse the module."""
+    elided = [i for i in module.instructions() if i.opcode == "constant" and i.literal.elided]
+    for number, constant in enumerate(elided):
+        if seed is None:
+            reason = "its value was left out of the text ({...}); print it in full, or fill it from a seed: fill_elided"
+            raise UnsupportedError(f"the constant {constant.name}", "this compiler", reason)
+        constant.attributes["literal"] = _fill(constant.literal, np.random.default_rng((seed, number)))
+
+
+def _fill(literal: Literal, generator: np.random.Generator) -> Literal:
+    if literal.elements is not None:
+        return Literal(literal.shape, elements=tuple(_fill(element, generator) for element in literal.elements))
+    if literal.array is not None or not isinstance(literal.shape, ArrayShape):
+        return literal
+    return Literal(literal.shape, _draw(literal.shape, generator))
 
 
 def _draw(shape: ArrayShape, generator: np.random.Generator) -> Array:

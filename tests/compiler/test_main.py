@@ -81,6 +81,17 @@ def test_run_draws_inputs_from_a_seed():
     assert call("run", "-").stdout == call("run", "-", "--seed", "0").stdout != call("run", "-", "--seed", "1").stdout
 
 
+@pytest.mark.parametrize("backend", ["reference", *BACKENDS])
+def test_constants_that_were_left_out_are_refused_or_made_up(backend):
+    text = "ENTRY main {\n  c = f32[4] constant({...})\n  d = f32[4] constant({...})\n  ROOT s = f32[4] add(c, d)\n}\n"
+    refused = call("run", "-", "--backend", backend, text=text)
+    assert (refused.exit_code, "print it in full" in refused.stderr) == (UNDECIDABLE, True)
+    made = [
+        call("run", "-", "--backend", name, "--fill-elided", "7", text=text).stdout for name in (backend, "reference")
+    ]
+    assert made[0] == made[1] != ""
+
+
 def test_a_long_result_is_cut():
     text = "ENTRY main {\n  ROOT x = s32[1000] iota(), iota_dimension=0\n}\n"
     assert call("run", "-", text=text).stdout == (
