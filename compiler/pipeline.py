@@ -25,6 +25,7 @@ from compiler.passes import (
     fusion,
     layout_normalization,
     schedule,
+    topk_expander,
     transpose_folding,
     tuple_simplification,
 )
@@ -36,6 +37,7 @@ Pass = Callable[[Module, Fuel], bool]
 PASSES: dict[str, Pass] = {
     "layout-normalization": layout_normalization.run,
     "flatten-calls": flatten_calls.run,
+    "topk-expander": topk_expander.run,
     "tuple-simplification": tuple_simplification.run,
     "algebraic-simplification": algebraic_simplification.run,
     "data-movement-simplification": data_movement_simplification.run,
@@ -49,10 +51,10 @@ PASSES: dict[str, Pass] = {
 }
 """Every pass by the name it has in options, dumps and records."""
 
-REQUIRED = frozenset({"layout-normalization", "flatten-calls", "copy-insertion", "schedule"})
+REQUIRED = frozenset({"layout-normalization", "flatten-calls", "topk-expander", "copy-insertion", "schedule"})
 """Passes that back ends rely on: they cannot be disabled."""
 
-_ENTER = ("layout-normalization", "flatten-calls", "tuple-simplification", "dce")
+_ENTER = ("layout-normalization", "flatten-calls", "topk-expander", "tuple-simplification", "dce")
 _SIMPLIFY = (
     "algebraic-simplification",
     "data-movement-simplification",

@@ -24,6 +24,11 @@ class KernelKind(enum.Enum):
     ROW = "row"
     DOT = "dot"
     SCATTER = "scatter"
+    SELECT_AND_SCATTER = "select-and-scatter"
+    SORT = "sort"
+    CHOLESKY = "cholesky"
+    TRIANGULAR_SOLVE = "triangular-solve"
+    FFT = "fft"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,19 @@ _FUSION_KINDS = {
     "kOutput": KernelKind.DOT,
     "kCustom": KernelKind.ROW,
 }
-_OPCODE_KINDS = {"reduce": KernelKind.REDUCE, "dot": KernelKind.DOT, "scatter": KernelKind.SCATTER}
+_OPCODE_KINDS = {
+    kind.value: kind
+    for kind in (
+        KernelKind.REDUCE,
+        KernelKind.DOT,
+        KernelKind.SCATTER,
+        KernelKind.SELECT_AND_SCATTER,
+        KernelKind.SORT,
+        KernelKind.CHOLESKY,
+        KernelKind.TRIANGULAR_SOLVE,
+        KernelKind.FFT,
+    )
+}
 
 NO_KERNEL = frozenset(
     {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "reshape", "after-all", "opt-barrier"}

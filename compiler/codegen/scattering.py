@@ -1,7 +1,7 @@
 """The pieces that a scatter kernel is emitted from on either back end.
 
-An update goes to the operand's element that its own indices and the scatter indices add up to; one that lies outside
-the operand is dropped.
+An update goes to the operand's element that its own indices and the scatter indices add up to.  A window of updates that
+does not lie inside the operand as a whole is dropped, as XLA does.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _target(
 ) -> tuple[tuple[Index, ...], Value]:
     """Where an element of the updates goes, and whether that lies inside the operand."""
     emission, builder = values.emission, values.builder
-    operands, indices, _ = _operands(scatter)
-    attributes, dims = scatter.attributes, operands[0].array.dims
+    operands, indices, sources = _operands(scatter)
+    attributes, dims, shape = scatter.attributes, operands[0].array.dims, sources[0].array.dims
     window_dims = attributes.get("update_window_dims", ())
     vector_dim = attributes["index_vector_dim"]
     batch = [index for d, index in enumerate(at) if d not in window_dims]
@@ -77,18 +77,19 @@ def _target(
         )
     )
     skipped = {*attributes.get("inserted_window_dims", ()), *batching}
-    window = iter(at[d] for d in window_dims)
-    target = [constant(0) if d in skipped else next(window) for d in range(len(dims))]
+    window = iter((at[d], shape[d]) for d in window_dims)
+    extents = [(constant(0), 1) if d in skipped else next(window) for d in range(len(dims))]
+    target = [index for index, _ in extents]
     inside = Value(I1, "true")
     for position, dimension in enumerate(attributes["scatter_dims_to_operand_dims"]):
         where = list(batch)
         if vector_dim < indices.array.rank:
             where.insert(vector_dim, constant(position))
         start = _wide(builder, indices, values.value(indices, tuple(where)))
-        moved = builder.add(start, emission.value(target[dimension]))
-        within = builder.compare("ult", moved, integer(dims[dimension]))
+        places = max(0, dims[dimension] - extents[dimension][1] + 1)
+        within = builder.compare("ult", start, integer(places))
         inside = builder.binary("and", inside, within)
-        target[dimension] = emission.opaque(moved, max(dims[dimension], 2))
+        target[dimension] = target[dimension] + emission.opaque(start, max(places, 2))
     for dimension, start_dimension in batching.items():
         target[dimension] = target[dimension] + batch[start_dimension - (start_dimension > vector_dim)]
     return tuple(target), inside

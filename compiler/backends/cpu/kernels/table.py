@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.backends.cpu.kernels import dot, loop, reduce, row, scatter
+from compiler.backends.cpu.kernels import dot, fft, loop, reduce, row, scatter, select_scatter, sort, triangular
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm import Target
@@ -19,5 +19,10 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.ROW: lambda module, kernel, _target, _threads: row.emit(module, kernel),
     KernelKind.DOT: dot.emit,
     KernelKind.SCATTER: lambda module, kernel, _target, _threads: scatter.emit(module, kernel),
+    KernelKind.SELECT_AND_SCATTER: lambda module, kernel, _target, _threads: select_scatter.emit(module, kernel),
+    KernelKind.SORT: lambda module, kernel, _target, threads: sort.emit(module, kernel, threads),
+    KernelKind.CHOLESKY: lambda module, kernel, _target, _threads: triangular.emit_cholesky(module, kernel),
+    KernelKind.TRIANGULAR_SOLVE: lambda module, kernel, _target, _threads: triangular.emit_solve(module, kernel),
+    KernelKind.FFT: lambda module, kernel, _target, threads: fft.emit(module, kernel, threads),
 }
 """How each kind of kernel is emitted."""
