@@ -29,7 +29,7 @@ def modules(*folder, but=()):
 
 
 def rules():
-    return [(name, rule) for name, table in RULES.items() for rule in {r for row in table.values() for r in row}]
+    return [(name, rule) for name, table in RULES.items() for rule in dict.fromkeys(r for row in table.values() for r in row)]
 
 
 def test_every_pass_is_a_file_of_the_same_name():
