@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "train": "xlabench.commands.train",
     "nightly": "xlabench.commands.nightly",
     "report": "xlabench.commands.report",
+    "fuzz": "xlabench.commands.fuzz",
 }
 """The file of each subcommand; it offers `command`."""
 
@@ -34,6 +35,7 @@ SUMMARIES: Mapping[str, str] = {
     "train": "Train a small model, step by step on one engine.",
     "nightly": "Run a suite on all engines, compare, time, record and report.",
     "report": "Write the report of a recorded run again.",
+    "fuzz": "Run generated programs on all engines and keep what goes wrong.",
 }
 
 

@@ -1,0 +1,57 @@
+"""The page of a fuzzing campaign: what was run, what was reached, what went wrong; from the summary alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+_PAGE = Path(__file__).with_name("fuzzing.html")
+_BAD = frozenset({"wrong", "flaky", "crash", "compile-error", "timeout"})
+
+
+def page(summary: Mapping[str, Any]) -> str:
+    """The page of a campaign's summary; links lead to the bundles beside it."""
+    config, coverage = summary["config"], summary["coverage"]
+    return Template(_PAGE.read_text(encoding="utf-8")).substitute(
+        title=escape(f"fuzzing, profile {config['profile']}, seed {config['seed']}"),
+        engines=escape(", ".join(config["engines"])),
+        cases=f"{summary['cases']:,}",
+        rate=f"{summary['cases_per_s']:.1f}",
+        instructions=f"{summary['instructions_per_case']:.0f}",
+        findings=f"{len(summary['findings']):,}",
+        tone="bad" if summary["findings"] else "good",
+        reached=f"{coverage['reached']:,} of {coverage['allowed']:,}",
+        finding_rows="".join(_finding(finding) for finding in summary["findings"]) or _row("none"),
+        verdict_rows="".join(_verdicts(summary)),
+        time_rows="".join(_row(who, f"{spent:,.1f}") for who, spent in summary["seconds"].items()),
+        rule_rows="".join(_row(rule, f"{count:,}") for rule, count in Counter(coverage["rules"]).most_common()),
+        missing=escape(", ".join(coverage["missing"]) or "nothing"),
+    )
+
+
+def _finding(finding: Mapping[str, Any]) -> str:
+    link = f'<a href="{escape(finding["bundle"])}/manifest.json">{escape(finding["name"])}</a>'
+    state = "verified" if finding["verified"] else f"not verified: {finding['doubt']}"
+    cells = [link, *map(escape, (finding["engine"], finding["verdict"], str(len(finding["cases"])), state))]
+    what = f"{escape(finding['message'])}<br><small>{escape(', '.join(finding['signature']))}</small>"
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in (*cells, what)) + "</tr>"
+
+
+def _verdicts(summary: Mapping[str, Any]) -> list[str]:
+    rows = []
+    for entry, count in sorted(summary["verdicts"].items()):
+        spec, _, verdict = entry.rpartition(" ")
+        tone = "bad" if verdict in _BAD else "good"
+        rows.append(
+            f'<tr><td>{escape(spec)}</td><td><span class="v {tone}">{escape(verdict)}</span></td>'
+            f'<td class="n">{count:,}</td></tr>'
+        )
+    return rows
+
+
+def _row(*cells: str) -> str:
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"

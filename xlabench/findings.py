@@ -1,0 +1,161 @@
+"""What a campaign found: told apart by kind, one verified bundle for each.
+
+Two cases are one finding when engine, verdict and *signature* agree: for an error the place where it was raised, for
+wrong results the opcodes and types that the wrong results depend on, of which only the smallest sets are kept: a case
+whose set contains that of a known finding says nothing new.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import compiler
+from xlabench import atomic, bundle
+from xlabench.bundle import Failure
+from xlabench.jobs import read_arrays
+from xlabench.tolerance import Array
+
+_NUMERIC = frozenset({"wrong", "flaky"})
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """One case that went wrong; `key` is where an error was raised, or the numbers of the wrong results."""
+
+    number: int
+    engine: str
+    verdict: str
+    message: str
+    key: str
+    module_text: str
+    inputs: Sequence[Array]
+    expected: Sequence[Array]
+    actual: Sequence[Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One distinct kind of failure, with the first case that showed it and the numbers of all."""
+
+    name: str
+    engine: str
+    verdict: str
+    signature: tuple[str, ...]
+    message: str
+    instructions: int
+    bundle: str
+    verified: bool
+    doubt: str
+    cases: tuple[int, ...]
+
+
+class Findings:
+    """The findings of a campaign, kept in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._list = folder / "findings.json"
+        self.all: list[Finding] = []
+        if self._list.exists():
+            self.all = [_from_json(entry) for entry in json.loads(self._list.read_text(encoding="utf-8"))]
+
+    def add(self, raw: Raw) -> None:
+        """Count a case to the finding that it shows, or bundle it as a new one."""
+        signature = signature_of(raw)
+        for index, known in enumerate(self.all):
+            if _covers(known, raw, signature):
+                if raw.number not in known.cases:
+                    self.all[index] = replace(known, cases=(*known.cases, raw.number))
+                return self._write()
+        name = f"{len(self.all):03d}-{raw.verdict}"
+        saved = bundle.save(
+            Failure(
+                raw.module_text,
+                raw.inputs,
+                raw.expected,
+                raw.actual,
+                raw.engine,
+                "reference",
+                None,
+                raw.verdict,
+                raw.message,
+            ),
+            self._folder / name,
+        )
+        module = compiler.parse(raw.module_text)
+        self.all.append(
+            Finding(
+                name,
+                raw.engine,
+                raw.verdict,
+                signature,
+                raw.message.partition("\n")[0],
+                sum(len(computation.instructions) for computation in module.computations),
+                f"findings/{name}",
+                saved.verified,
+                saved.message,
+                (raw.number,),
+            )
+        )
+        return self._write()
+
+    def _write(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        content = [asdict(finding) for finding in self.all]
+        atomic.write(self._list, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def signature_of(raw: Raw) -> tuple[str, ...]:
+    """What tells one kind of failure from another."""
+    if raw.verdict not in _NUMERIC:
+        return (raw.key,)
+    module = compiler.parse(raw.module_text)
+    root = module.entry.root
+    results = root.operands if root.opcode == "tuple" else (root,)
+    wrong = [results[int(number)] for number in raw.key.split(",") if number.isdigit()] or list(results)
+    slices = [_opcodes_behind(result) for result in wrong]
+    return tuple(sorted(min(slices, key=_length)))
+
+
+def left_in(folder: Path) -> Iterator[Raw]:
+    """What a batch left behind."""
+    for place in sorted(folder.glob("*/finding.json")):
+        entry: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        inputs, expected, actual = (read_arrays(place.parent / name) for name in ("inputs", "expected", "actual"))
+        text = (place.parent / "module.hlo").read_text(encoding="utf-8")
+        yield Raw(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
+
+
+def _covers(known: Finding, raw: Raw, signature: tuple[str, ...]) -> bool:
+    if (known.engine, known.verdict) != (raw.engine, raw.verdict):
+        return False
+    return set(known.signature) <= set(signature) if raw.verdict in _NUMERIC else known.signature == signature
+
+
+def _length(opcodes: set[str]) -> int:
+    return len(opcodes)
+
+
+def _opcodes_behind(result: Any) -> set[str]:
+    """The opcodes, with the types they work on, that a value is computed by."""
+    found: set[str] = set()
+    pending, seen = [result], set()
+    while pending:
+        instruction = pending.pop()
+        if instruction in seen:
+            continue
+        seen.add(instruction)
+        if instruction.opcode not in ("parameter", "constant"):
+            kind = getattr(getattr(instruction.shape, "element_type", None), "name", "")
+            found.add(f"{instruction.opcode} {kind}".strip())
+        pending.extend(instruction.operands)
+        pending.extend(computation.root for computation in instruction.called_computations())
+    return found
+
+
+def _from_json(entry: dict[str, Any]) -> Finding:
+    return Finding(**{**entry, "signature": tuple(entry["signature"]), "cases": tuple(entry["cases"])})
