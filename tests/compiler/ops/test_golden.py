@@ -1,10 +1,12 @@
-"""Programs of one op with the results of XLA:CPU, to hold the reference against.
+"""Programs with the results of XLA:CPU, to hold the reference against.
 
-The file is an xz stream: the length of a JSON list as eight bytes, the list, then the bytes of all arrays.  Each entry
-has the program's text, where inputs and results lie (type, dimensions, offset) and a tolerance in units of the type's
-epsilon: 0 where the reference and XLA agreed to the bit when the file was made, otherwise relative to the element, or
-to the largest element for sums.  Elements that are denormal, or come from denormals, are passed over: XLA:CPU flushes
-them to zero.  Cases in which XLA departs from the specification are not in the file: see `compiler/ops/README.md`.
+`xla_cpu` holds programs of one op, over element types and special values; `jax_cpu` what JAX makes of its functions,
+from sorting and random numbers to convolution gradients and LAPACK calls.  A file is an xz stream: the length of a JSON
+list as eight bytes, the list, then the bytes of all arrays.  Each entry has the program's text, where inputs and
+results lie (type, dimensions, offset) and a tolerance in units of the type's epsilon: 0 where the reference and XLA
+agreed to the bit when the file was made, otherwise relative to the element, or to the largest element for sums.
+Elements that are denormal, or come from denormals, are passed over: XLA:CPU flushes them to zero.  Cases in which XLA
+departs from the specification are not in the files: see `compiler/ops/README.md`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from compiler.text.parser import parse
 from compiler.verifier import findings
 
 Array = NDArray[Any]
-FILE = Path(__file__).parent / "xla_cpu.golden.xz"
+_FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def write(path: Path, cases: list[Case]) -> None:
     path.write_bytes(lzma.compress(len(head).to_bytes(8, "little") + head + bytes(blob), preset=9))
 
 
-def read(path: Path = FILE) -> Iterator[Case]:
+def read(path: Path) -> Iterator[Case]:
     """The cases of a file."""
     data = lzma.decompress(path.read_bytes())
     size = int.from_bytes(data[:8], "little")
@@ -130,7 +132,7 @@ def _denormal(value: Array) -> Array:
     return np.asarray((size != 0) & (size <= float(info.tiny)))
 
 
-_CASES = list(read())
+_CASES = [case for name in ("xla_cpu", "jax_cpu") for case in read(_FOLDER / f"{name}.golden.xz")]
 _FAMILIES = sorted({case.name.partition("/")[0] for case in _CASES})
 
 
