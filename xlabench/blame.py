@@ -20,6 +20,8 @@ from xlabench.case import Case, derive
 from xlabench.isolate import Row, examine
 from xlabench.probe import Judgement, Passes, PassStep, Prober, require_failure, with_options
 
+_BAD = ("wrong", "invalid")
+
 
 @dataclass(frozen=True, slots=True)
 class Vote:
@@ -93,9 +95,10 @@ class _Search:
         for step in self.passes.steps:
             verdict = self._verdict(step.text)
             self.votes.append(Vote(f"after {step.name} (pass run {step.number})", verdict))
-            if verdict != "right":
+            if verdict in _BAD:
                 return self._in_pass(before, step)
-            before = step.text
+            if verdict == "right":
+                before = step.text
         if self.passes.broken_pass:
             name, error = self.passes.broken_pass, self.passes.error
             return Blame("pass", name, self.judgement.verdict, error.partition(":")[0], diff=error)
@@ -105,10 +108,14 @@ class _Search:
         """What the reference says of a module between passes."""
         try:
             compiler.verify(compiler.parse(text))
-        except compiler.CompilerError:
+        except compiler.VerifyError:
             return "invalid"
+        except compiler.CompilerError:
+            return "unknown"
         actual = self.prober.expected_of(text, self.case.inputs)
-        return "right" if self.prober.agrees(self.judgement.expected, actual) else "wrong"
+        if actual is None:
+            return "unknown"
+        return "right" if self.prober.agrees(self.case, self.judgement.expected, actual) else "wrong"
 
     def _in_pass(self, before: str, step: PassStep) -> Blame:
         """Find the first rewrite of a pass after which its result is wrong."""
@@ -139,7 +146,7 @@ class _Search:
         return (passes and passes.after(step.number)) or self.case.text()
 
     def _wrong_with(self, fuel: int, step: PassStep) -> bool:
-        return self._verdict(self._text_with(fuel, step)) != "right"
+        return self._verdict(self._text_with(fuel, step)) in _BAD
 
     def _in_back_end(self, lowered: str) -> Blame:
         """All modules are right: LLVM, one kernel, or what joins the kernels."""

@@ -22,6 +22,11 @@ from xlabench.errors import exit_code_of
 COMMANDS: Mapping[str, str] = {
     "run": "xlabench.commands.run",
     "replay": "xlabench.commands.replay",
+    "reduce": "xlabench.commands.reduce",
+    "bisect": "xlabench.commands.bisect",
+    "isolate": "xlabench.commands.isolate",
+    "recheck": "xlabench.commands.recheck",
+    "bundle": "xlabench.commands.bundle",
     "train": "xlabench.commands.train",
     "nightly": "xlabench.commands.nightly",
     "report": "xlabench.commands.report",
@@ -32,6 +37,11 @@ COMMANDS: Mapping[str, str] = {
 SUMMARIES: Mapping[str, str] = {
     "run": "Run an HLO file on two engines and compare.",
     "replay": "Run a repro bundle again.",
+    "reduce": "Make a failing program as small as it can be.",
+    "bisect": "Find the pass, rewrite or kernel that is to blame for a failure.",
+    "isolate": "Run every instruction alone on the values it really gets.",
+    "recheck": "Replay every bundle of a folder.",
+    "bundle": "Show, verify or export a repro bundle.",
     "train": "Train a small model, step by step on one engine.",
     "nightly": "Run a suite on all engines, compare, time, record and report.",
     "report": "Write the report of a recorded run again.",

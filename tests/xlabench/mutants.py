@@ -21,8 +21,7 @@ from compiler.passes import (
     constant_folding,
     cse,
     data_movement_simplification,
-    fusion,
-    transpose_folding,
+    flatten_calls,
 )
 from xlabench.engines import engine as real_engine
 
@@ -234,8 +233,6 @@ def _transposed_dot(instruction, fuel):
 
 
 def _swapped_call():
-    from compiler.passes import flatten_calls
-
     real = flatten_calls.inline
     flatten_calls.inline = lambda body, arguments, add: real(body, arguments[::-1], add)
 
@@ -335,6 +332,8 @@ def _converts_by_rounding():
     element.convert = wrong
 
 
+_PLANTED = set()
+
 MUTANTS = {
     "negate_negate": Mutant(
         _rule(ALGEBRA, "negate", "_negate_negate", _negate_negate),
@@ -390,8 +389,7 @@ MUTANTS = {
     ),
     "transpose_is_reshape": Mutant(
         _rule(MOVEMENT, "transpose", "_transpose_of_units", _transpose_of_units),
-        "r = f32[3,4,10] reshape(x)\n t = f32[4,3,10] transpose(r), dimensions={1,0,2}\n"
-        " z = f32[12,10] reshape(t)",
+        "r = f32[3,4,10] reshape(x)\n t = f32[4,3,10] transpose(r), dimensions={1,0,2}\n z = f32[12,10] reshape(t)",
         "pass/data-movement-simplification/transpose_of_units",
     ),
     "broadcast_dimension": Mutant(
@@ -552,6 +550,3 @@ def __getattr__(name):
         return real_engine(spec)
 
     return engine
-
-
-_PLANTED = set()

@@ -1,0 +1,48 @@
+"""`xlabench bisect`: which pass and rewrite, which kernel, or LLVM."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from xlabench import blame
+from xlabench.blame import Blame
+from xlabench.commands.target import load, target_options
+from xlabench.probe import Prober
+
+
+@click.command(name="bisect", short_help="Find the pass, rewrite or kernel that is to blame for a failure.")
+@target_options
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Find who is to blame for the failure that FILE or BUNDLE shows: exit 0 when somebody was found.
+
+    Every module between passes is run on the reference, so that the first wrong one names the culprit; withholding the
+    rewrites of that pass one half after the other names the rewrite.  If all are right, each kernel is run alone.
+    """
+    target = load(options)
+    with Prober(target.setup) as prober:
+        found = blame.find(prober, target.case)
+    if options["as_json"]:
+        click.echo(json.dumps({**asdict(found), "signature": found.signature, "file": str(target.path)}))
+    else:
+        click.echo(describe(found, str(target.path)))
+    ctx.exit(0)
+
+
+def describe(found: Blame, path: str) -> str:
+    """A report for people."""
+    lines = [f"{path}: {found.verdict}: {found.signature}"]
+    lines += [f"  {vote.witness}: {vote.verdict}" for vote in found.votes]
+    if found.rewrite:
+        lines.append(f"rewrite {found.rewrite}: {found.rule} at {found.where}")
+    elif found.where:
+        lines.append(f"at {found.where}")
+    if found.last_good:
+        lines.append(f"last good: xlabench run {path} --engine {found.last_good}")
+    if found.first_bad:
+        lines.append(f"first bad: xlabench run {path} --engine {found.first_bad}")
+    return "\n".join([*lines, "", found.diff]).rstrip()

@@ -1,0 +1,78 @@
+"""`xlabench isolate`: every instruction alone, on right operands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from xlabench.commands.target import Target, load, target_options
+from xlabench.errors import ExitCode
+from xlabench.isolate import Row, examine
+from xlabench.probe import Prober
+
+_FILE_COLUMNS = 140
+
+
+@click.command(name="isolate", short_help="Run every instruction alone on the values it really gets.")
+@target_options
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Run every instruction of FILE or BUNDLE alone, on the values it gets in the reference; exit 1 if one is wrong."""
+    target = load(options)
+    with Prober(target.setup) as prober:
+        rows = list(examine(prober, target.case))
+    first = next((row for row in rows if row.judgement.is_failure), None)
+    if options["as_json"]:
+        click.echo(json.dumps(_to_json(target, rows, first)))
+    else:
+        _show(target, rows, first)
+    sys.stdout.flush()
+    ctx.exit(ExitCode.WRONG if first else ExitCode.FINE)
+
+
+def _to_json(target: Target, rows: list[Row], first: Row | None) -> dict[str, Any]:
+    return {
+        "file": str(target.path),
+        "engine": target.setup.engine,
+        "first": "/".join(first.place) if first else None,
+        "instructions": [
+            {
+                "place": "/".join(row.place),
+                "opcode": row.opcode,
+                "shape": row.shape,
+                "verdict": row.judgement.verdict,
+                "message": row.judgement.message,
+                "mismatches": row.judgement.mismatches,
+                "max_ulps": row.judgement.max_ulps,
+            }
+            for row in rows
+        ],
+    }
+
+
+def _show(target: Target, rows: list[Row], first: Row | None) -> None:
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_COLUMNS)
+    table = Table("instruction", "opcode", "shape", "verdict", "wrong", "max ULP", box=box.SIMPLE_HEAD)
+    for row in rows:
+        ulps = "-" if row.judgement.max_ulps is None else f"{row.judgement.max_ulps:,}"
+        cells = (
+            "/".join(row.place),
+            row.opcode,
+            row.shape,
+            row.judgement.verdict,
+            f"{row.judgement.mismatches:,}",
+            ulps,
+        )
+        table.add_row(*map(escape, cells))
+    console.print(table)
+    text = "no instruction diverges alone"
+    if first is not None:
+        text = f"the first that diverges: {'/'.join(first.place)}: {first.judgement.message}"
+    console.print(f"{target.setup.engine}: {text}", markup=False, soft_wrap=True)

@@ -1,0 +1,44 @@
+"""`xlabench recheck`: all bundles of a folder against today's version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from xlabench import bundle
+from xlabench.errors import BenchError, ExitCode
+
+_STATES = {ExitCode.FINE: "fixed", ExitCode.WRONG: "shows", ExitCode.UNDECIDABLE: "undecided"}
+
+
+@click.command(name="recheck", short_help="Replay every bundle of a folder.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--timeout", default=300.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.pass_context
+def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:
+    """Replay every bundle below DIR: which are fixed, and which still show.  Exit 1 if any shows or is broken."""
+    found = sorted(path.parent for path in folder.rglob("manifest.json"))
+    if not found:
+        raise BenchError(f"{folder}: there is no bundle in it; give a folder of bundles")
+    rows = [(str(path.relative_to(folder)), *_state(path, timeout)) for path in found]
+    if as_json:
+        click.echo(json.dumps({"bundles": [{"path": p, "state": s, "message": m} for p, s, m in rows]}))
+    else:
+        for path, state, message in rows:
+            click.echo(f"{state:9} {path}: {message}")
+        counts = {state: sum(row[1] == state for row in rows) for state in (*_STATES.values(), "broken")}
+        click.echo(", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    bad = any(state in ("shows", "broken") for _, state, _ in rows)
+    ctx.exit(ExitCode.WRONG if bad else ExitCode.FINE)
+
+
+def _state(path: Path, timeout: float) -> tuple[str, str]:
+    """What a bundle is today; one that cannot be read does not stop the others."""
+    try:
+        outcome = bundle.replay(path, timeout_s=timeout)
+    except BenchError as error:
+        return "broken", str(error)
+    return _STATES[outcome.exit_code], outcome.message.partition("\n")[0]

@@ -1,0 +1,149 @@
+"""`xlabench reduce`: the smallest program with the same failure."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from xlabench import atomic, blame, bundle
+from xlabench.blame import Blame
+from xlabench.case import Case
+from xlabench.commands.target import Target, load, new_folder, target_options
+from xlabench.errors import BenchError
+from xlabench.moves import instruction_count
+from xlabench.probe import Judgement, Prober, require_failure
+from xlabench.reduce import Progress, Reduction, reduce
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A reduction, and what it kept: the failure and who is to blame, or the exit status of a command."""
+
+    reduction: Reduction
+    kept: str
+    saved: bundle.Saved | None = None
+
+
+@click.command(name="reduce", short_help="Make a failing program as small as it can be.")
+@target_options
+@click.option("--script", metavar="CMD", help="What fails: a command that takes a file of HLO text as last argument.")
+@click.option("--any-cause", is_flag=True, help="Keep the verdict only, not who is to blame for it.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the result.  [default: TARGET.reduced]")
+@click.option("--max-probes", default=400, show_default=True, type=click.IntRange(1), help="How often to try.")
+def command(**options: Any) -> None:
+    """Find the smallest program that fails as FILE or BUNDLE does, with the same culprit.
+
+    With --script anything that takes HLO text can be reduced for: a program is kept if CMD ends with the same exit
+    status, not 0, as it does on FILE.
+    """
+    target = load(options)
+    out = options["out"] or target.path.with_name(f"{target.path.stem}.reduced")
+    report = (lambda _: None) if options["as_json"] else _report
+    with Prober(target.setup) as prober:
+        if options["script"]:
+            result = _by_script(target, prober, options, report)
+        else:
+            result = _by_engine(target, prober, options, report, out)
+    case = result.reduction.case
+    if result.saved is None:
+        atomic.write(new_folder(out) / "reduced.hlo", case.text().encode())
+    if options["as_json"]:
+        click.echo(json.dumps(_to_json(target, result, out)))
+        return
+    click.echo(case.text())
+    state = "" if result.saved is None else f" ({'verified' if result.saved.verified else result.saved.message})"
+    stopped = "; stopped for want of probes, see --max-probes" if result.reduction.exhausted else ""
+    count, probes = instruction_count(case.module), result.reduction.probes
+    click.echo(f"{count} instructions after {probes} probes{stopped}; keeps {result.kept}; written to {out}{state}")
+
+
+def _report(progress: Progress) -> None:
+    click.echo(f"{progress.probes:4} {progress.move}: {progress.instructions} instructions", err=True)
+
+
+def _by_engine(target: Target, prober: Prober, options: dict[str, Any], report: Any, out: Path) -> Result:
+    judgement = prober.judge(target.case)
+    require_failure(judgement)
+    found = None if options["any_cause"] else blame.find(prober, target.case, judgement)
+
+    def is_bad(case: Case) -> bool:
+        if found is None:
+            return prober.judge(case).verdict == judgement.verdict
+        return blame.same_cause(prober, case, found)
+
+    focus = [found.place] if found else []
+    done = reduce(target.case, is_bad, prober.record, max_probes=options["max_probes"], focus=focus, report=report)
+    final = prober.judge(done.case)
+    kept = found.signature if found else judgement.verdict
+    return Result(done, kept, _save(target, done.case, final, found, out))
+
+
+def _save(target: Target, case: Case, judgement: Judgement, found: Blame | None, out: Path) -> bundle.Saved:
+    cause = f"; {found.signature}" if found else ""
+    failure = bundle.Failure(
+        module_text=case.text(),
+        inputs=case.inputs,
+        expected=judgement.expected,
+        actual=judgement.actual,
+        engine=target.setup.engine,
+        reference=target.setup.reference,
+        seed=None,
+        verdict=judgement.verdict,
+        message=f"{judgement.message}{cause}",
+        policy=target.setup.policy,
+    )
+    return bundle.save(failure, out, timeout_s=target.setup.timeout_s)
+
+
+def _by_script(target: Target, prober: Prober, options: dict[str, Any], report: Any) -> Result:
+    arguments = shlex.split(options["script"])
+    with tempfile.TemporaryDirectory(prefix="xlabench-reduce-") as folder:
+        file = Path(folder) / "candidate.hlo"
+
+        def status(case: Case) -> int | None:
+            file.write_text(case.text(), encoding="utf-8")
+            try:
+                done = subprocess.run(
+                    [*arguments, str(file)], capture_output=True, timeout=options["timeout"], check=False
+                )
+            except subprocess.TimeoutExpired:
+                return None
+            except OSError as error:
+                raise BenchError(f"--script {options['script']!r}: cannot be run: {error.strerror}") from error
+            return done.returncode
+
+        wanted = status(target.case)
+        if wanted == 0:
+            raise BenchError(
+                f"--script: {options['script']!r} ends with 0 on {target.path}: there is no failure to keep"
+            )
+        done = reduce(
+            target.case,
+            lambda case: status(case) == wanted,
+            prober.record,
+            max_probes=options["max_probes"],
+            report=report,
+        )
+    return Result(done, "the time-out" if wanted is None else f"exit status {wanted}")
+
+
+def _to_json(target: Target, result: Result, out: Path) -> dict[str, Any]:
+    reduction = result.reduction
+    return {
+        "file": str(target.path),
+        "out": str(out),
+        "kept": result.kept,
+        "instructions": instruction_count(reduction.case.module),
+        "probes": reduction.probes,
+        "exhausted": reduction.exhausted,
+        "verified": result.saved.verified if result.saved else None,
+        "text": reduction.case.text(),
+        "history": [[step.move, step.probes, step.instructions] for step in reduction.history],
+    }

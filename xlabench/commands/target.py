@@ -1,0 +1,90 @@
+"""What the commands that look into a failure share: the program, its inputs, and who is asked about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import compiler
+from xlabench import bundle, inputs, jobs
+from xlabench.case import Case
+from xlabench.engines import engine
+from xlabench.errors import BenchError
+from xlabench.probe import Setup
+from xlabench.suite import read_program
+from xlabench.tolerance import TolerancePolicy
+
+_OPTIONS = (
+    click.option("--engine", metavar="SPEC", help="The engine under test.  [default: the bundle's, else cpu]"),
+    click.option(
+        "--reference", default="reference", show_default=True, metavar="SPEC", help="The engine that is right."
+    ),
+    click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]"),
+    click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file."),
+    click.option("--timeout", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S"),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
+)
+
+
+def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The argument and the options that say which failure is looked into."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return click.argument("target", metavar="FILE|BUNDLE", type=click.Path(path_type=Path))(function)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A case, and who is asked about it."""
+
+    path: Path
+    case: Case
+    setup: Setup
+    seed: int | None
+
+
+def load(options: dict[str, Any]) -> Target:
+    """Read what the options name: a folder is a bundle, a file is HLO text."""
+    path: Path = options["target"]
+    spec, timeout_s = options["engine"], options["timeout"]
+    if path.is_dir():
+        failure = bundle.load(path)
+        case = Case(_verified(failure.module_text), tuple(failure.inputs))
+        policy, seed, spec = failure.policy, failure.seed, spec or failure.engine
+    else:
+        case, policy, seed = _of_file(path, options["seed"], options["inputs"])
+    subject = engine(spec or "cpu").spec
+    reference = engine(options["reference"]).spec
+    return Target(path, case, Setup(subject, reference, policy, timeout_s, jobs.ENGINES), seed)
+
+
+def _verified(text: str) -> compiler.Module:
+    module = compiler.parse(text, filename="module.hlo")
+    compiler.verify(module)
+    return module
+
+
+def _of_file(path: Path, seed: int | None, given: Path | None) -> tuple[Case, TolerancePolicy, int | None]:
+    module = read_program(path)
+    recipe = inputs.recipe_beside(path)
+    policy = TolerancePolicy(recipe.rtol, recipe.atol) if recipe else TolerancePolicy()
+    if given is not None:
+        return Case(module, tuple(inputs.load_npz(given, module))), policy, None
+    if recipe is not None:
+        arrays = recipe.make(seed)
+        inputs.check(arrays, module, source=str(path.with_suffix(".json")))
+        return Case(module, tuple(arrays)), policy, recipe.seed if seed is None else seed
+    return Case(module, tuple(inputs.generate(module, seed or 0))), policy, seed or 0
+
+
+def new_folder(path: Path) -> Path:
+    """A folder to write into, made if it is not there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be made: {error.strerror}; give another folder") from error
+    return path
