@@ -169,7 +169,7 @@ def may_join(instruction: Instruction, group: Group) -> bool:
 
 
 def _depth(instruction: Instruction, group: Group) -> int:
-    """How deep emission is in calls when it gets to an instruction of the group; it takes elementwise chains in a loop."""
+    """How deep emission is in calls when it gets to an instruction; elementwise chains it takes in a loop."""
     above = max((group.depths.get(user, 0) for user in instruction.users), default=0)
     return above if _is_elementwise(instruction) else above + _FRAMES.get(instruction.opcode, 3)
 

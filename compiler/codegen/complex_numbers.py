@@ -2,8 +2,8 @@
 
 A complex value is LLVM's `{ float, float }` or `{ double, double }`, in memory two scalars.  The optimiser takes such
 pairs apart again, so loops over them vectorise like any other.  Sums, products and comparisons are computed in the
-parts' own type and never contracted, so that z times its conjugate has no imaginary part; everything else is computed in
-f64, where squares of f32 parts cannot overflow.
+parts' own type and never contracted, so that z times its conjugate has no imaginary part; everything else is computed
+in f64, where squares of f32 parts cannot overflow.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 pred is a byte in memory and an `i1` as a value.  bf16 and f16 are computed in `float` and rounded to their own
 precision after every operation, as the language demands; between operations the value is a `float` that the narrow type
-can represent exactly.  So are floats of 8 bits and less (`minifloat`).  Integers narrower than a byte take one in memory, of
-which the low bits count, and are wrapped to their width after every operation.  A complex number is a pair.
+can represent exactly.  So are floats of 8 bits and less (`minifloat`).  Integers narrower than a byte take one in
+memory, of which the low bits count, and are wrapped to their width after every operation.  A complex number is a pair.
 """
 
 from __future__ import annotations
@@ -175,15 +175,20 @@ def convert(builder: Builder, value: Value, source: ElementType, target: Element
     if target.is_complex:
         return _to_complex(builder, value, source, target)
     if source.is_complex:
-        if target.kind is Kind.PRED:
-            zeros = constant(source, 0)
-            return builder.binary("xor", complex_numbers.equal(builder, value, zeros), Value(I1, "true"))
-        return convert(builder, complex_numbers.part(builder, value, 0), parts(source), target)
+        return _from_complex(builder, value, source, target)
     if target.kind is Kind.PRED:
         return _to_pred(builder, value)
     if target.is_integer:
         return _to_integer(builder, value, source, target)
     return _to_float(builder, value, source, target)
+
+
+def _from_complex(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
+    """The real part; as a truth value, whether the number is not zero."""
+    if target.kind is Kind.PRED:
+        is_zero = complex_numbers.equal(builder, value, constant(source, 0))
+        return builder.binary("xor", is_zero, Value(I1, "true"))
+    return convert(builder, complex_numbers.part(builder, value, 0), parts(source), target)
 
 
 def _to_pred(builder: Builder, value: Value) -> Value:

@@ -15,6 +15,7 @@ from compiler.codegen import element, elemental, scalar
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Value, integer
+from compiler.codegen.movement import Leaf
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
 from compiler.diagnostics import UnsupportedError
@@ -200,7 +201,7 @@ class Reduction:
             element.store(emission.builder, type_, value, address)
 
 
-def _always(value: Value) -> elemental.Leaf:
+def _always(value: Value) -> Leaf:
     return lambda _: value
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from compiler.codegen import elemental
-from compiler.codegen.elemental import Elemental, Leaf
+from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.llvm_ir import Value
 from compiler.codegen.reduction import REASSOCIATE
 from compiler.codegen.rows import Phase, Rows
+from compiler.codegen.movement import Leaf
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
 

@@ -51,8 +51,7 @@ def emit(builder: Builder, instruction: Instruction, operands: Sequence[Value], 
     source = instruction.operands[-1 if opcode == "select" else 0].array.element_type
     result = instruction.array.element_type
     if source.is_complex and opcode not in _ANY_TYPE:
-        value = _COMPLEX_RULES.get(opcode, _complex)(Scalar(builder, instruction, source, flags), operands)
-        return value
+        return _COMPLEX_RULES.get(opcode, _complex)(Scalar(builder, instruction, source, flags), operands)
     rule = RULES.get(opcode)
     if rule is None:
         raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")

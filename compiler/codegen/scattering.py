@@ -1,7 +1,7 @@
 """The pieces that a scatter kernel is emitted from on either back end.
 
-An update goes to the operand's element that its own indices and the scatter indices add up to.  A window of updates that
-does not lie inside the operand as a whole is dropped, as XLA does.
+An update goes to the operand's element that its own indices and the scatter indices add up to.  A window of updates
+that does not lie inside the operand as a whole is dropped, as XLA does.
 """
 
 from __future__ import annotations

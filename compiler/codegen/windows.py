@@ -1,8 +1,8 @@
 """Opcodes that combine many elements into one, evaluated at one index of their result: a loop where it is asked for.
 
-This is their plain form: a reduction inside an expression, windows, convolutions, and products of types that the matrix
-kernels do not know.  What lies in a window's padding is not combined.  Sums and products of floats narrower than f32 are
-kept in f32 until the end.
+This is their plain form: a reduction inside an expression, windows, convolutions, and products of types that the
+matrix kernels do not know.  What lies in a window's padding is not combined.  Sums and products of floats narrower than
+f32 are kept in f32 until the end.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def window_of(instruction: Instruction, rank: int) -> Window:
 def covered(
     values: Values, window: Window, sizes: Sequence[int], place: Sequence[Index], point: Sequence[Index]
 ) -> tuple[list[Index], list[Value | None]]:
-    """The element of an array of `sizes` that a point of the window at a place covers, and the conditions that it is one."""
+    """The element of an array of `sizes` that a point of a window at a place covers, and under which conditions."""
     emission, builder = values.emission, values.builder
     source: list[Index] = []
     conditions: list[Value | None] = []

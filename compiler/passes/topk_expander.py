@@ -7,7 +7,7 @@ does the same.
 from __future__ import annotations
 
 from compiler.ir.attributes import SliceDimension
-from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.module import Attributes, Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import S32, ElementType
@@ -46,6 +46,8 @@ def _comparator(module: Module, element_type: ElementType, *, is_largest: bool) 
     computation = Computation("topk.order")
     types = (element_type, element_type, S32, S32)
     left, right, *_ = (parameter(computation, number, ArrayShape(type_, ())) for number, type_ in enumerate(types))
-    attributes = {"direction": "GT" if is_largest else "LT"} | ({"type": "TOTALORDER"} if element_type.is_float else {})
+    attributes: Attributes = {"direction": "GT" if is_largest else "LT"}
+    if element_type.is_float:
+        attributes["type"] = "TOTALORDER"
     computation.root = build(computation, "compare", [left, right], **attributes)
     return module.add_computation(computation)

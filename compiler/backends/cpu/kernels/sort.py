@@ -38,7 +38,7 @@ class _Sorter:
         self.sort = sort
         (dimension,) = sort.attributes["dimensions"]
         dims = sort.operands[0].array.dims
-        self.length = dims[dimension]
+        self.length: int = dims[dimension]
         self.inner = math.prod(dims[dimension + 1 :])
         self.lines = math.prod(dims[:dimension]) * self.inner
         self.types: list[ElementType] = [operand.array.element_type for operand in sort.operands]
@@ -71,7 +71,8 @@ class _Sorter:
         return builder.function.name
 
     def _halves(self, builder: Builder, base: Value) -> tuple[list[Value], list[Value]]:
-        offset, halves = 0, ([], [])
+        offset = 0
+        halves: tuple[list[Value], list[Value]] = [], []
         for half in halves:
             for size in self.sizes:
                 half.append(builder.gep("i8", base, integer(offset)))

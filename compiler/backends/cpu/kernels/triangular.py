@@ -118,9 +118,11 @@ def _rest(
 
 def _fill_with_nan(builder: Builder, element_type: ElementType, target: Address, size: int) -> None:
     """As XLA has it: a matrix that is not positive definite has no factor, so the whole result is NaN."""
-    with builder.loop(integer(0), integer(size), name="row") as row:
-        with builder.loop(integer(0), integer(size), name="column") as column:
-            _store(builder, element_type, floating(math.nan, "double"), target(row.index, column.index))
+    with (
+        builder.loop(integer(0), integer(size), name="row") as row,
+        builder.loop(integer(0), integer(size), name="column") as column,
+    ):
+        _store(builder, element_type, floating(math.nan, "double"), target(row.index, column.index))
 
 
 def emit_solve(module: Module, kernel: Kernel) -> EmittedKernel:
