@@ -117,8 +117,8 @@ def signature_of(raw: Raw) -> tuple[str, ...]:
     root = module.entry.root
     results = root.operands if root.opcode == "tuple" else (root,)
     wrong = [results[int(number)] for number in raw.key.split(",") if number.isdigit()] or list(results)
-    slices = [_opcodes_behind(result) for result in wrong]
-    return tuple(sorted(min(slices, key=_length)))
+    slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
+    return tuple(sorted(slices[0]))
 
 
 def left_in(folder: Path) -> Iterator[Raw]:
@@ -134,10 +134,6 @@ def _covers(known: Finding, raw: Raw, signature: tuple[str, ...]) -> bool:
     if (known.engine, known.verdict) != (raw.engine, raw.verdict):
         return False
     return set(known.signature) <= set(signature) if raw.verdict in _NUMERIC else known.signature == signature
-
-
-def _length(opcodes: set[str]) -> int:
-    return len(opcodes)
 
 
 def _opcodes_behind(result: Any) -> set[str]:

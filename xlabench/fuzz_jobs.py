@@ -137,6 +137,8 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], say: Say) ->
 
 def _key(error: BaseException) -> str:
     """What of an error stays the same from case to case: where it was raised."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     place, trace = "", error.__traceback__
     while trace is not None:
         place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"

@@ -10,6 +10,8 @@ import numpy as np
 from compiler.backends.nvptx.device import Array
 from compiler.backends.nvptx.simulator import Machine, PtxModule, parse_ptx
 
+_WORD_BYTES = 16  # the widest load of one thread
+
 
 class SimulatedModule:
     """A parsed PTX module."""
@@ -42,8 +44,15 @@ class SimulatedDevice:
         return SimulatedModule(self, parse_ptx(ptx))
 
     def allocate(self, size_bytes: int) -> int:
-        """Allocate memory that must be written before it is read."""
-        return self.machine.allocate(size_bytes)
+        """Allocate memory that must be written before it is read.
+
+        As on a GPU, memory comes in whole words: LLVM reads the rest of an aligned word along with what it needs.
+        """
+        padding = -size_bytes % _WORD_BYTES
+        address = self.machine.allocate(size_bytes + padding)
+        if padding:
+            self.machine.write(address + size_bytes, np.zeros(padding, np.uint8))
+        return address
 
     def free(self, address: int) -> None:
         """Give memory back."""
