@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.math import exp_log, hyperbolic, inverse_trig, power, special, trig
+from compiler.codegen.math.remainder import remainder
 from compiler.codegen.math.term import Term, format_of, suffix
 from compiler.diagnostics import UnsupportedError
 
-__all__ = ["FUNCTIONS", "MathFunction", "emit"]
+__all__ = ["FUNCTIONS", "MathFunction", "emit", "remainder"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,84 @@
+"""The floating-point remainder, exact for all operands.
+
+LLVM has `frem`, but on NVPTX that becomes `x - y * trunc(x / y)`, which is wrong as soon as the quotient is rounded,
+and on CPUs a call of the C library.  This is long division on the significands, as many bits of the quotient at a time
+as fit in 64.  Its results are C's `fmod`: the sign of x, NaN where x is infinite or y is 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+from compiler.codegen.llvm_ir import I1, I64, Builder, Value, floating, integer
+from compiler.codegen.math.term import Format, format_of, suffix
+
+
+def remainder(builder: Builder, left: Value, right: Value) -> Value:
+    """Call the function for floats or doubles, defining it first if need be."""
+    symbol = f"math.remainder.{suffix(left.type)}"
+    if not builder.module.has_function(symbol):
+        _define(builder, symbol, format_of(left.type))
+    return builder.call(f"@{symbol}", left.type, [left, right])
+
+
+def _define(builder: Builder, symbol: str, format_: Format) -> None:
+    parameters = [(format_.type, "x"), (format_.type, "y")]
+    function = builder.module.function(
+        symbol, format_.type, parameters, linkage="internal", attributes="nounwind willreturn"
+    )
+    body = Builder(function)
+    x, y = function.arguments
+    x_bits, y_bits = _magnitude(body, x, format_), _magnitude(body, y, format_)
+    infinity = integer((1 << (int(format_.integer[1:]) - 1)) - (1 << format_.mantissa))
+    finite, is_number = body.compare("slt", x_bits, infinity), body.compare("sle", y_bits, infinity)
+    nonzero = body.compare("ne", y_bits, integer(0))
+    defined = body.binary("and", body.binary("and", finite, is_number), nonzero)
+    divides = body.binary("and", defined, body.compare("sge", x_bits, y_bits))
+    # Where there is nothing to divide, divide by 1, in no steps.
+    x_exponent, x_significand = _parts(body, x_bits, format_)
+    y_exponent, y_significand = _parts(body, body.select(divides, y_bits, integer(1)), format_)
+    rest = _divide(body, (x_exponent, x_significand), (y_exponent, y_significand), divides, 63 - format_.mantissa)
+    bits = _assemble(body, rest, y_exponent, format_)
+    magnitude = body.cast("bitcast", body.cast("trunc", bits, format_.integer), format_.type)
+    name = f"copysign.{suffix(format_.type)}"
+    result = body.select(divides, body.intrinsic(name, [magnitude, x]), x)
+    body.ret(body.select(defined, result, floating(math.nan, format_.type)))
+
+
+def _magnitude(body: Builder, value: Value, format_: Format) -> Value:
+    """The bits of the absolute value as an i64."""
+    bits = body.cast("zext", body.cast("bitcast", value, format_.integer), I64)
+    return body.binary("and", bits, integer((1 << (int(format_.integer[1:]) - 1)) - 1))
+
+
+def _parts(body: Builder, bits: Value, format_: Format) -> tuple[Value, Value]:
+    """The biased exponent, at least 1, and the significand with its leading bit."""
+    exponent = body.binary("lshr", bits, integer(format_.mantissa))
+    stored = body.binary("and", bits, integer((1 << format_.mantissa) - 1))
+    is_normal = body.compare("ne", exponent, integer(0))
+    leading = body.binary("or", stored, integer(1 << format_.mantissa))
+    return body.select(is_normal, exponent, integer(1)), body.select(is_normal, leading, stored)
+
+
+def _divide(body: Builder, x: tuple[Value, Value], y: tuple[Value, Value], divides: Value, bits: int) -> Value:
+    """`x modulo y` in units of y's last place, by steps of that many bits of the quotient."""
+    (x_exponent, x_significand), (y_exponent, y_significand) = x, y
+    count = body.select(divides, body.sub(x_exponent, y_exponent), integer(0))
+    first = body.binary("urem", x_significand, y_significand)
+    with body.loop(integer(0), count, step=bits, carried=[first], name="step") as loop:
+        left = body.sub(count, loop.index)
+        shifted = body.binary("shl", loop.carried[0], body.intrinsic("umin.i64", [left, integer(bits)]))
+        loop.carry(body.binary("urem", shifted, y_significand))
+    return loop.results[0]
+
+
+def _assemble(body: Builder, significand: Value, exponent: Value, format_: Format) -> Value:
+    """The bits of a significand at an exponent: moved up as far as the exponent lets it."""
+    zeros = body.intrinsic("ctlz.i64", [significand, Value(I1, "false")], result=I64)
+    room = body.sub(exponent, integer(1))
+    shift = body.intrinsic("umin.i64", [body.sub(zeros, integer(63 - format_.mantissa)), room])
+    raised = body.sub(room, shift)
+    normal = body.binary(
+        "add", body.binary("shl", raised, integer(format_.mantissa)), body.binary("shl", significand, shift)
+    )
+    return body.select(body.compare("eq", significand, integer(0)), integer(0), normal)
