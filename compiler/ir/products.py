@@ -73,6 +73,14 @@ def dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, elemen
     return ArrayShape(element_type, dims, flags if any(flags) else ())
 
 
+def wider_type(lhs: ArrayShape, rhs: ArrayShape) -> ElementType:
+    """The wider of two factors' types, which a product has unless it states another; they must mix."""
+    kinds = {shape.element_type.kind for shape in (lhs, rhs)}
+    require(Kind.OPAQUE not in kinds, f"{lhs} and {rhs} are not both numbers")
+    require(Kind.COMPLEX not in kinds or len(kinds) == 1, f"complex and other numbers do not mix: {lhs} and {rhs}")
+    return lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
+
+
 def summable(value: Array, element_type: ElementType) -> Array:
     """A factor in the type that its products are summed in."""
     if element_type.kind is Kind.PRED:

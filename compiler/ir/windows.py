@@ -25,7 +25,7 @@ def pad(value: Array, filler: Any, padding: Sequence[PaddingDimension]) -> Array
     """Pad with a scalar; negative padding cuts off, after interior padding was done."""
     if all(p == PaddingDimension(0, 0) for p in padding):
         return value
-    result = np.empty([padded_size(n, p) for n, p in zip(value.shape, padding, strict=True)], value.dtype)
+    result = np.empty([max(padded_size(n, p), 0) for n, p in zip(value.shape, padding, strict=True)], value.dtype)
     result[...] = filler
     into, out_of = [], []
     for size, part in zip(value.shape, padding, strict=True):

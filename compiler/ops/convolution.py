@@ -15,7 +15,7 @@ from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimensio
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Op
-from compiler.ir.products import matrix_product, rounded, summable
+from compiler.ir.products import matrix_product, rounded, summable, wider_type
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import distinct_dimensions, operand, require, result_type
 from compiler.ir.windows import check_window, pad, window_padding
@@ -52,8 +52,7 @@ def _infer_convolution(instruction: Instruction) -> Shape:
     dims[labels.output_feature] = rhs.dims[labels.kernel_output_feature]
     for place, size in zip(labels.output_spatial, places, strict=True):
         dims[place] = size
-    wider = lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
-    return ArrayShape(result_type(instruction, wider), tuple(dims))
+    return ArrayShape(result_type(instruction, wider_type(lhs, rhs)), tuple(dims))
 
 
 def _check_groups(

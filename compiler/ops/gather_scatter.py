@@ -140,6 +140,10 @@ class Indexing:
             len(self.batching) == len(self.index_batching),
             f"{batching}={list(self.batching)} and {index_batching}={list(self.index_batching)} differ in length",
         )
+        require(self.vector not in self.index_batching, f"{index_batching} names index_vector_dim={self.vector}")
+        for ours, theirs in zip(self.batching, self.index_batching, strict=True):
+            fits = source.dims[ours] == indices.dims[theirs] or UNBOUNDED in (source.dims[ours], indices.dims[theirs])
+            require(fits, f"dimension {ours} of {source} does not go along with dimension {theirs} of {indices}")
         components = indices.dims[self.vector] if self.vector < indices.rank else 1
         fits = len(self.index_map) == components
         require(fits, f"{index_map}={list(self.index_map)} must name a dimension for each of {components} components")

@@ -10,7 +10,15 @@ from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Op
-from compiler.ir.products import ProductDimensions, contract, dot_shape, product_dimensions, rounded, summable
+from compiler.ir.products import (
+    ProductDimensions,
+    contract,
+    dot_shape,
+    product_dimensions,
+    rounded,
+    summable,
+    wider_type,
+)
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dimension, operand, require, result_type
 
@@ -30,7 +38,7 @@ def _infer_ragged_dot(instruction: Instruction) -> Shape:
     dimension(ragged, lhs.rank, "lhs_ragged_dims")
     require(sizes.element_type.is_integer and sizes.rank >= 1, f"group sizes must be integers, not {sizes}")
     groups = sizes.dims[-1]
-    element_type = result_type(instruction, lhs.element_type)
+    element_type = result_type(instruction, wider_type(lhs, rhs))
     if ragged in numbers.lhs_batch:
         return dot_shape(lhs, rhs, numbers, element_type)
     if ragged in numbers.lhs_contracting:
@@ -93,8 +101,7 @@ def _infer_scaled_dot(instruction: Instruction) -> Shape:
         fits = scale.rank == factor.rank or not scale.dims
         fits = fits and all(s and n % s == 0 for s, n in zip(scale.dims, factor.dims, strict=False))
         require(fits, f"the scale {scale} does not divide {factor} into blocks")
-    wider = lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
-    return dot_shape(lhs, rhs, product_dimensions(instruction), result_type(instruction, wider))
+    return dot_shape(lhs, rhs, product_dimensions(instruction), result_type(instruction, wider_type(lhs, rhs)))
 
 
 def _scaled_dot(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:

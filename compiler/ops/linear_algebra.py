@@ -11,7 +11,7 @@ from compiler.ir.factorizations import cholesky, solve_triangular
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
-from compiler.ir.products import contract, dot_shape, product_dimensions, rounded, summable
+from compiler.ir.products import contract, dot_shape, product_dimensions, rounded, summable, wider_type
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import operand, require, result_type
 from compiler.ir.types import C64, C128, F32, F64, Kind
@@ -19,10 +19,7 @@ from compiler.ir.types import C64, C128, F32, F64, Kind
 
 def _infer_dot(instruction: Instruction) -> Shape:
     lhs, rhs = operand(instruction, 0), operand(instruction, 1)
-    for shape in (lhs, rhs):
-        require(shape.element_type.kind is not Kind.OPAQUE, f"dot takes numbers, not {shape}")
-    wider = lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
-    return dot_shape(lhs, rhs, product_dimensions(instruction), result_type(instruction, wider))
+    return dot_shape(lhs, rhs, product_dimensions(instruction), result_type(instruction, wider_type(lhs, rhs)))
 
 
 def _dot(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:

@@ -40,6 +40,7 @@ _REFUSED = [
     ("f32[2] sort(f32[2] %v), dimensions={0}, to_apply=add", r"yields f32\[\] but pred\[\] is needed"),
     ("f32[2] map(f32[2] %v), dimensions={0}, to_apply=add", "has 2 parameters but is given 1"),
     ("f32[2,3] dot(f32[2] %v, f32[3] %w), lhs_contracting_dims={0}, rhs_contracting_dims={0}", "does not fit dim 0"),
+    ("c64[] dot(f32[2] %v, c64[2] %c), lhs_contracting_dims={0}, rhs_contracting_dims={0}", "do not mix"),
     ("f32[2,3] cholesky(f32[2,3] %m)", "cholesky takes square matrices"),
     ("c64[2] fft(f32[2] %v), fft_type=FFT, fft_length={2}", "FFT does not take f32"),
     ("f32[] get-tuple-element((f32[2], f32[3]) %t), index=2", "index=2 is not an element"),
@@ -51,7 +52,7 @@ _REFUSED = [
 
 
 def _module(line: str) -> str:
-    parameters = ("v = f32[2]", "w = f32[3]", "m = f32[2,3]", "s = f32[]", "i = s32[]")
+    parameters = ("v = f32[2]", "w = f32[3]", "m = f32[2,3]", "s = f32[]", "i = s32[]", "c = c64[2]")
     declared = "\n".join(f"{text} parameter({number})" for number, text in enumerate(parameters))
     return (
         f"HloModule m\n{_COMPUTATIONS}\nENTRY e {{\n{declared}\nt = (f32[2], f32[3]) tuple(v, w)\nROOT r = {line}\n}}\n"
