@@ -119,9 +119,14 @@ def _lapack(instruction: Instruction, routine: Routine, values: Sequence[Array])
     text = str(instruction.attributes.get("backend_config", ""))
     options = {name: chr(int(code)) for name, code in _OPTION.findall(text)}
     types = [operand.array.element_type for operand in instruction.operands]
-    results = routine([widen(v, kind, precise=True) for v, kind in zip(values, types, strict=True)], options)
-    shapes = list(leaves(instruction.shape))
-    rounded = tuple(_fitted(result, shape) for result, shape in zip(results, shapes, strict=True))
+    wide = [widen(v, kind, precise=True) for v, kind in zip(values, types, strict=True)]
+    try:
+        results = routine(wide, options)
+        rounded = tuple(_fitted(r, shape) for r, shape in zip(results, leaves(instruction.shape), strict=True))
+    except (LookupError, TypeError, ValueError, np.linalg.LinAlgError) as error:
+        # No rule says what operands and options a target takes: it is the routine that finds out.
+        reason = f"its operands, options or result are not what the routine has ({error})"
+        raise UnsupportedError(f"custom-call {instruction.name}", "the interpreter", reason) from error
     return rounded if isinstance(instruction.shape, TupleShape) else rounded[0]
 
 
