@@ -16,7 +16,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
-from compiler.ir.shape_rules import dims_agree, merge_dynamic, operands, require
+from compiler.ir.shape_rules import dims_agree, merge_dynamic, operands
 from compiler.ir.types import ElementType, Kind
 
 Function = Callable[..., Any]
@@ -88,10 +88,10 @@ def same_shapes(instruction: Instruction, shapes: Sequence[ArrayShape]) -> tuple
     """The dimensions that all operands have; a ShapeError when they differ."""
     first = shapes[0]
     for index, shape in enumerate(shapes[1:], 1):
-        require(
-            dims_agree(first, shape),
-            f"operands 0 and {index} of {instruction.opcode} differ in dimensions: {first} and {shape}",
-        )
+        if not dims_agree(first, shape):
+            raise ShapeError(
+                f"operands 0 and {index} of {instruction.opcode} differ in dimensions: {first} and {shape}"
+            )
     return first.dims
 
 
@@ -99,10 +99,9 @@ def same_types(instruction: Instruction, shapes: Sequence[ArrayShape]) -> Elemen
     """The element type that all operands have; a ShapeError when they differ."""
     first = shapes[0].element_type
     for index, shape in enumerate(shapes[1:], 1):
-        require(
-            shape.element_type is first,
-            f"operands 0 and {index} of {instruction.opcode} differ in element type: {shapes[0]} and {shape}",
-        )
+        if shape.element_type is not first:
+            given = f"{shapes[0]} and {shape}"
+            raise ShapeError(f"operands 0 and {index} of {instruction.opcode} differ in element type: {given}")
     return first
 
 

@@ -113,13 +113,11 @@ def signature(
         len(parameters) == len(arguments), f"{where} has {len(parameters)} parameters but is given {len(arguments)}"
     )
     for parameter, given in zip(parameters, arguments, strict=True):
-        require(
-            agree(parameter.shape, given),
-            f"{where} takes {parameter.shape} as {parameter.name} but is given {given}",
-        )
+        if not agree(parameter.shape, given):
+            raise ShapeError(f"{where} takes {parameter.shape} as {parameter.name} but is given {given}")
     root = computation.root.shape
-    if result is not None:
-        require(agree(root, result), f"{where} yields {root} but {result} is needed")
+    if result is not None and not agree(root, result):
+        raise ShapeError(f"{where} yields {root} but {result} is needed")
     return root
 
 

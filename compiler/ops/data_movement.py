@@ -49,15 +49,15 @@ def _mappable(evaluate: Evaluate) -> Evaluate:
 def _infer_broadcast(instruction: Instruction) -> Shape:
     source, target = operand(instruction, 0), stated_array(instruction)
     mapping = instruction.attributes.get("dimensions", ())
-    require(
-        source.element_type is target.element_type,
-        f"broadcast keeps the element type: {source} cannot become {target}",
-    )
-    require(len(mapping) == source.rank, f"dimensions={list(mapping)} must name one dimension for each of {source}")
+    if source.element_type is not target.element_type:
+        raise ShapeError(f"broadcast keeps the element type: {source} cannot become {target}")
+    if len(mapping) != source.rank:
+        raise ShapeError(f"dimensions={list(mapping)} must name one dimension for each of {source}")
     distinct_dimensions(mapping, target.rank, "dimensions")
     for index, place in enumerate(mapping):
         fits = source.dims[index] == target.dims[place] or UNBOUNDED in (source.dims[index], target.dims[place])
-        require(fits, f"dimension {index} of {source} does not fit dimension {place} of {target}")
+        if not fits:
+            raise ShapeError(f"dimension {index} of {source} does not fit dimension {place} of {target}")
     return target
 
 
@@ -76,10 +76,11 @@ def _broadcast(instruction: Instruction, values: Sequence[Array], _: Evaluator) 
 
 def _infer_reshape(instruction: Instruction) -> Shape:
     source, target = operand(instruction, 0), stated_array(instruction)
-    same = source.element_type is target.element_type
-    require(same, f"reshape keeps the element type: {source} cannot become {target}")
+    if source.element_type is not target.element_type:
+        raise ShapeError(f"reshape keeps the element type: {source} cannot become {target}")
     known = UNBOUNDED not in source.dims and UNBOUNDED not in target.dims
-    require(not known or source.size == target.size, f"reshape keeps the number of elements: {source} to {target}")
+    if known and source.size != target.size:
+        raise ShapeError(f"reshape keeps the number of elements: {source} to {target}")
     return target
 
 
