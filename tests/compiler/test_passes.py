@@ -12,7 +12,7 @@ from compiler.ir.rewrite import Fuel
 from compiler.pipeline import PASSES, PIPELINES, REQUIRED
 from xlabench.differ import compare
 from xlabench.inputs import recipe_beside
-from xlabench.suite import load_suite, read_program
+from xlabench.suite import load_suite
 
 FILETESTS = Path(__file__).parents[1] / "filetests" / "passes"
 FILES = sorted(FILETESTS.rglob("*.hlo"))
@@ -34,7 +34,7 @@ SMALL = small_programs()
 def case(name):
     """A program with inputs and what it computes."""
     path = SMALL[name]
-    module = read_program(path)
+    module = compiler.parse(path.read_text(encoding="utf-8"))
     arrays = recipe_beside(path).make()
     return module, arrays, compiler.interpret(module, *arrays)
 
@@ -135,7 +135,8 @@ def test_fuel_stops_after_any_number_of_rewrites():
     assert len(everything) > 20
     for limit in range(len(everything) + 1):
         copy = module.clone()
-        done = pipeline.run(copy, PIPELINES["compile"], replace(OPTIONS, fuel=limit)).rewrites
+        done = pipeline.run(copy, PIPELINES["compile"], compiler.CompileOptions(fuel=limit)).rewrites
+        compiler.verify(copy)
         assert done[:limit] == everything[:limit]
         assert {rewrite.pass_name for rewrite in done[limit:]} <= REQUIRED
         same(copy, arrays, expected)

@@ -285,6 +285,7 @@ def test_calls_leak_nothing(library: llvm.Library) -> None:
     leaves = [Leaf(F32, ())] * 16
     copy = made(library, "copy16x4", leaves, leaves)
     values = [scalar(value) for value in range(16)]
+    gc.collect()
     references = sys.getrefcount(F32), sys.getrefcount(values[0])
 
     def growth() -> int:
@@ -303,7 +304,7 @@ def test_calls_leak_nothing(library: llvm.Library) -> None:
     finally:
         tracemalloc.stop()
     after = sys.getrefcount(F32), sys.getrefcount(values[0])
-    assert after == references
+    assert all(now <= before for now, before in zip(after, references, strict=True))
 
 
 def test_the_callable_keeps_the_code_and_lets_it_go(library: llvm.Library) -> None:
