@@ -248,15 +248,15 @@ def _tan(z: Complex) -> Complex:
 
 def _sine(z: Complex) -> Complex:
     return Complex(
-        _call("sine", z.re) * _call("cosh", z.im),
-        _real_keeps(z.im, _call("cosine", z.re) * _call("sinh", z.im)),
+        _product_with_zero(_call("sine", z.re), _call("cosh", z.im)),
+        _product_with_zero(_call("cosine", z.re), _call("sinh", z.im)),
     )
 
 
 def _cosine(z: Complex) -> Complex:
     return Complex(
-        _call("cosine", z.re) * _call("cosh", z.im),
-        -_real_keeps(z.im, _call("sine", z.re) * _call("sinh", z.im)),
+        _product_with_zero(_call("cosine", z.re), _call("cosh", z.im)),
+        -_product_with_zero(_call("sine", z.re), _call("sinh", z.im)),
     )
 
 
@@ -268,9 +268,12 @@ def _cosh(z: Complex) -> Complex:
     return _cosine(z.turned())
 
 
-def _real_keeps(imaginary: Term, value: Term) -> Term:
-    """The value, but of a number without imaginary part a zero, where a product with NaN would lose that."""
-    return (imaginary.equals(0.0) & _is_nan(value)).where(imaginary, value)
+def _product_with_zero(left: Term, right: Term) -> Term:
+    """The product, in which an exact zero stays one beside an infinity: on the axes these functions are real."""
+    product = left * right
+    signs = left.literal(1.0).copysign(left) * left.literal(1.0).copysign(right)
+    zero = (left.equals(0.0) & _is_infinite(right)) | (right.equals(0.0) & _is_infinite(left))
+    return zero.where(left.literal(0.0).copysign(signs), product)
 
 
 def _logistic(z: Complex) -> Complex:

@@ -18,7 +18,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir.literal import Literal
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import ElementType
+from compiler.ir.types import S64, ElementType
 
 Indices = tuple[Index, ...]
 Leaf = Callable[[Indices], Value]
@@ -169,8 +169,8 @@ def from_index(builder: Builder, index: Value, target: ElementType) -> Value:
     type_ = element.value_type(target)
     if target.is_integer:
         return index if type_ == "i64" else builder.cast("trunc", index, type_)
-    if not target.is_float:
-        raise UnsupportedError(f"iota of {target}", "code generation")
+    if target.is_complex:
+        return element.convert(builder, index, S64, target)
     return element.round_to(builder, target, builder.cast("sitofp", index, type_))
 
 
@@ -250,11 +250,11 @@ def _concatenate(values: Values, instruction: Instruction, indices: Indices) -> 
 def _dynamic_slice(values: Values, instruction: Instruction, indices: Indices) -> Value:
     operand, *starts = instruction.operands
     limits = [size - taken for size, taken in zip(operand.array.dims, instruction.array.dims, strict=True)]
-    offsets = _starts(values, starts, limits)
+    offsets = start_indices(values, starts, limits)
     return values.value(operand, tuple(i + o for i, o in zip(indices, offsets, strict=True)))
 
 
-def _starts(values: Values, starts: Sequence[Instruction], limits: Sequence[int]) -> list[Index]:
+def start_indices(values: Values, starts: Sequence[Instruction], limits: Sequence[int]) -> list[Index]:
     """Start indices given as one scalar per dimension, or all in one vector."""
     if len(starts) == 1 and starts[0].array.rank == 1:
         return [clamped(values, starts[0], (constant(d),), limit) for d, limit in enumerate(limits)]
@@ -264,7 +264,7 @@ def _starts(values: Values, starts: Sequence[Instruction], limits: Sequence[int]
 def _dynamic_update_slice(values: Values, instruction: Instruction, indices: Indices) -> Value:
     operand, update, *starts = instruction.operands
     limits = [size - taken for size, taken in zip(operand.array.dims, update.array.dims, strict=True)]
-    offsets = _starts(values, starts, limits)
+    offsets = start_indices(values, starts, limits)
     moved = [index + offset.times(-1) for index, offset in zip(indices, offsets, strict=True)]
     inside = [
         in_range(values, index, 0, size) if limit else None

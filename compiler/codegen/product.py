@@ -39,7 +39,7 @@ def factor(dot: Instruction, number: int) -> Factor:
 
 
 def accumulation_type(dot: Instruction) -> ElementType:
-    """The type that a dot's or convolution's products are summed in: 32 bits or more, so that only results are rounded."""
+    """The type that products of a dot or convolution are summed in: 32 bits or more, so only results are rounded."""
     result = dot.array.element_type
     types = [result, *(operand.array.element_type for operand in dot.operands[:2])]
     if any(type_.is_complex for type_ in types):

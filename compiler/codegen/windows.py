@@ -243,11 +243,17 @@ def _groups(values: Values, instruction: Instruction, indices: Indices, inputs: 
     return group.times(instruction.array.dims[labels.output_batch]) + batch, constant(0)
 
 
+def _map(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
+    elements = [values.value(operand, indices) for operand in instruction.operands]
+    return values.apply(instruction.attributes["to_apply"], elements)
+
+
 Rule = Callable[[Values, Instruction, Indices], list[Value]]
 
 RULES: dict[str, Rule] = {
     "convolution": _convolution,
     "dot": _dot,
+    "map": _map,
     "reduce": _reduce,
     "reduce-window": _reduce_window,
 }

@@ -1,7 +1,7 @@
 """Fourier transform kernels: one pass per dimension, each line in f64 in the thread's own workspace.
 
 A line whose length is a power of two is transformed by radix-2 steps on bit-reversed elements, any other by the sum
-that defines the transform.  Real transforms are complex ones of which one half is not stored, or is filled in by symmetry.
+that defines the transform.  Of a real transform one half is not stored, or is filled in by symmetry.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class _Sorter:
         self.inner = math.prod(dims[dimension + 1 :])
         self.lines = math.prod(dims[:dimension]) * self.inner
         self.types: list[ElementType] = [operand.array.element_type for operand in sort.operands]
-        self.sizes = [-(-type_.size_bytes * self.length // 64) * 64 for type_ in self.types]
+        self.sizes: list[int] = [-(-type_.size_bytes * self.length // 64) * 64 for type_ in self.types]
 
     @property
     def workspace_bytes(self) -> int:
