@@ -23,6 +23,7 @@ from compiler.passes import (
     dce,
     flatten_calls,
     fusion,
+    in_place_updates,
     layout_normalization,
     schedule,
     topk_expander,
@@ -46,6 +47,7 @@ PASSES: dict[str, Pass] = {
     "dce": dce.run,
     "transpose-folding": transpose_folding.run,
     "fusion": fusion.run,
+    "in-place-updates": in_place_updates.run,
     "copy-insertion": copy_insertion.run,
     "schedule": schedule.run,
 }
@@ -85,7 +87,7 @@ _OPTIMISE = (
 PIPELINES: dict[str, tuple[Stage, ...]] = {
     "simplify": _OPTIMISE[:2],
     "optimize": _OPTIMISE,
-    "compile": (*_OPTIMISE, Stage("lower", ("copy-insertion", "dce", "schedule"))),
+    "compile": (*_OPTIMISE, Stage("lower", ("in-place-updates", "copy-insertion", "dce", "schedule"))),
 }
 """Named pipelines; `compile` is what back ends run, `optimize` stops short of what only they need."""
 
@@ -150,7 +152,8 @@ def run(
     result = Run(Fuel(options.fuel) if fuel is None else fuel)
     skipped = {name for name in options.disable_passes if name not in REQUIRED}
     if not options.fusion:
-        skipped.add("fusion")
+        # Every instruction has a kernel and a buffer of its own.
+        skipped |= {"fusion", "in-place-updates"}
     number = 0
     for stage in stages:
         names = [name for name in stage.passes if name not in skipped]

@@ -15,6 +15,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from compiler.analysis.aliasing import overwritten
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import Shape, TupleShape, leaves
@@ -67,12 +68,15 @@ class Assignment:
     Attributes:
         of: the buffers of an instruction's leaves.
         workspaces: scratch memory of instructions that asked for some.
+        exchanged: for a loop, leaves of its state that have two buffers, the present and the next value's, which
+            may change roles from turn to turn.
         arena_bytes: size of the arena.
         lower_bound_bytes: the most that is alive at one moment: no assignment can do with less.
     """
 
     of: dict[Instruction, Buffers] = field(default_factory=dict)
     workspaces: dict[Instruction, Buffer] = field(default_factory=dict)
+    exchanged: dict[Instruction, tuple[tuple[Buffer, Buffer], ...]] = field(default_factory=dict)
     arena_bytes: int = 0
     lower_bound_bytes: int = 0
 
@@ -166,6 +170,9 @@ class _Walk:
         return made
 
     def _computed(self, instruction: Instruction) -> Buffers:
+        changed = overwritten(instruction)
+        if changed is not None:
+            return self.assignment.of[changed]
         return self._new(instruction, (leaf.size_bytes for leaf in leaves(instruction.shape)))
 
     def _constant(self, instruction: Instruction) -> Buffers:
@@ -187,12 +194,31 @@ class _Walk:
 
     def _while(self, instruction: Instruction) -> Buffers:
         state = self._computed(instruction)
+        start = self.clock
         predicate = self.visit(instruction.attributes["condition"], [state])
-        self.visit(instruction.attributes["body"], [state])
+        following = self.visit(instruction.attributes["body"], [state])
         self.clock += 1
         # A slow thread may still be reading the predicate while a fast one is well into the body.
         self._touch((*state, *predicate))
+        pairs = self._exchanged(state, following, instruction.attributes["body"])
+        self.assignment.exchanged[instruction] = pairs
+        for _, other in pairs:
+            other.first = start
+            self._touch([other])
         return state
+
+    @staticmethod
+    def _exchanged(state: Buffers, following: Buffers, body: Computation) -> tuple[tuple[Buffer, Buffer], ...]:
+        """The leaves of a loop's state whose next value is computed beside the present one, in memory of its own."""
+        return tuple(
+            (present, other)
+            for present, other in zip(state, following, strict=True)
+            if other is not present
+            and other.place is Place.ARENA
+            and other.owner.parent is body
+            and following.count(other) == 1
+            and present.size_bytes > 0
+        )
 
     def _conditional(self, instruction: Instruction) -> Buffers:
         result = self._computed(instruction)

@@ -12,6 +12,7 @@ import enum
 import math
 from dataclasses import dataclass, field
 
+from compiler.analysis.aliasing import origin
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
@@ -117,8 +118,18 @@ def is_fusible(instruction: Instruction) -> bool:
         return len(instruction.operands) <= _WIDEST_CONCATENATE
     if instruction.opcode == "constant":
         return instruction.array.size == 1
+    if is_update_in_place(instruction):
+        return False
     op = OPS.get(instruction.opcode)
     return instruction.opcode in _MOVES | _SELECTS or (op is not None and op.elementwise)
+
+
+def is_update_in_place(instruction: Instruction) -> bool:
+    """Whether an instruction is an update that may write into memory of the program's own instead of a new array."""
+    if instruction.opcode != "dynamic-update-slice":
+        return False
+    source, path = origin(instruction.operands[0])
+    return bool(path) or source.opcode not in ("parameter", "constant", "broadcast", "iota")
 
 
 def kind_of(instruction: Instruction) -> GroupKind | None:
@@ -127,7 +138,8 @@ def kind_of(instruction: Instruction) -> GroupKind | None:
         return GroupKind.REDUCE
     if instruction.opcode == "dot":
         return None if instruction.array.element_type.is_complex else GroupKind.DOT
-    return GroupKind.LOOP if is_fusible(instruction) and instruction.opcode != "constant" else None
+    fusible = is_fusible(instruction) or is_update_in_place(instruction)
+    return GroupKind.LOOP if fusible and instruction.opcode != "constant" else None
 
 
 def adopt(group: Group, instruction: Instruction) -> None:
@@ -155,7 +167,8 @@ def _is_splat(instruction: Instruction) -> bool:
 
 def may_join(instruction: Instruction, group: Group) -> bool:
     """Whether an instruction whose users are all in a group, or copied, may join it."""
-    if len(group.members) >= _LARGEST_GROUP or _depth(instruction, group) > _DEEPEST_GROUP:
+    too_large = len(group.members) >= _LARGEST_GROUP or _depth(instruction, group) > _DEEPEST_GROUP
+    if too_large or _reads_updated(instruction, group):
         return False
     if instruction.opcode == "reduce":
         return _may_end_in(instruction, group) or _may_be_row(instruction, group)
@@ -172,6 +185,14 @@ def _depth(instruction: Instruction, group: Group) -> int:
     """How deep emission is in calls when it gets to an instruction; elementwise chains it takes in a loop."""
     above = max((group.depths.get(user, 0) for user in instruction.users), default=0)
     return above if _is_elementwise(instruction) else above + _FRAMES.get(instruction.opcode, 3)
+
+
+def _reads_updated(instruction: Instruction, group: Group) -> bool:
+    """Whether an instruction reads, or is, what the group's root updates in place: it must be done before."""
+    if not is_update_in_place(group.root):
+        return False
+    updated = origin(group.root.operands[0])
+    return any(origin(value) == updated for value in (instruction, *instruction.operands))
 
 
 def _may_end_in(instruction: Instruction, group: Group) -> bool:

@@ -52,8 +52,30 @@ def element_weight(opcode: str) -> float:
 def nanoseconds(kernel: Kernel) -> float:
     """The expected time of a kernel on one thread."""
     compute = sum(_instruction_ns(instruction) for instruction in kernel.body())
-    traffic = sum(i.shape.size_bytes for i in kernel.inputs) + kernel.instruction.shape.size_bytes
+    traffic = sum(_read_bytes(kernel, number) for number in range(len(kernel.inputs)))
+    traffic += kernel.instruction.shape.size_bytes
     return compute + traffic / _BYTES_PER_NS
+
+
+_PARTIAL = frozenset({"slice", "dynamic-slice", "gather"})
+"""Opcodes that read no more of their first operand than they yield."""
+
+
+def _read_bytes(kernel: Kernel, number: int) -> int:
+    """Bytes of an input that a kernel reads: all of it, or as much as slices of it take."""
+    size = kernel.inputs[number].shape.size_bytes
+    inner = {leaf for leaf, at in kernel.leaves if at == number}
+    body = set(kernel.body())
+    readers = [user for leaf in inner for user in leaf.users if user in body]
+    if not readers or any(r.opcode not in _PARTIAL or r.operands[0] not in inner for r in readers):
+        return size
+    return min(size, sum(reader.shape.size_bytes for reader in readers))
+
+
+def per_element(kernel: Kernel) -> float:
+    """The expected time per element of a loop over values of the kernel's body, its memory traffic included."""
+    weights = sum(element_weight(instruction.opcode) for instruction in kernel.body())
+    return weights + 4.0 * (1 + len(kernel.inputs)) / _BYTES_PER_NS
 
 
 def _instruction_ns(instruction: Instruction) -> float:

@@ -10,6 +10,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from compiler.analysis.aliasing import overwritten
 from compiler.codegen import elemental
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
@@ -24,6 +25,7 @@ class KernelKind(enum.Enum):
     ROW = "row"
     DOT = "dot"
     SCATTER = "scatter"
+    UPDATE = "update"
     SELECT_AND_SCATTER = "select-and-scatter"
     SORT = "sort"
     CHOLESKY = "cholesky"
@@ -138,6 +140,8 @@ def _roots(root: Instruction) -> tuple[Instruction, ...]:
 
 def _of_fusion(fusion: Instruction) -> Kernel:
     kind = _FUSION_KINDS.get(fusion.attributes["kind"])
+    if overwritten(fusion) is not None:
+        kind = KernelKind.UPDATE
     if kind is None:
         raise UnsupportedError(f"fusion of kind {fusion.attributes['kind']}", "code generation", f"at {fusion.name}")
     body = fusion.attributes["calls"]

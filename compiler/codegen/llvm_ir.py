@@ -221,13 +221,14 @@ class Loop:
 class Builder:
     """Appends instructions to the current block of a function."""
 
-    __slots__ = ("_block", "_lines", "function", "module")
+    __slots__ = ("_block", "_lines", "_placeholders", "function", "module")
 
     def __init__(self, function: Function, entry: str = "entry") -> None:
         self.function = function
         self.module = function.module
         self._lines = function.lines
         self._block = entry
+        self._placeholders: dict[str, int] = {}
         self.begin(entry)
 
     # -- blocks -------------------------------------------------------------------------------------------------
@@ -443,6 +444,18 @@ class Builder:
             self.branch(labels[2])
         self.begin(labels[2])
         return self.phi(incoming[0][0].type, incoming)
+
+    def placeholders(self, type_: str, count: int) -> list[Value]:
+        """Phis to be filled in later by `fill`; they must come first in their block."""
+        first = len(self._lines)
+        values = [self._reserve(type_) for _ in range(count)]
+        self._placeholders |= {value.name: first + number for number, value in enumerate(values)}
+        return values
+
+    def fill(self, phi: Value, incoming: Sequence[tuple[Value, str]]) -> None:
+        """Say where a placeholder's values come from, as (value, label)."""
+        pairs = ", ".join(f"[ {value.name}, %{label} ]" for value, label in incoming)
+        self._lines[self._placeholders.pop(phi.name)] = f"  {phi.name} = phi {phi.type} {pairs}"
 
     def phi(self, type_: str, incoming: Sequence[tuple[Value, str]]) -> Value:
         """A phi over (value, label) pairs; must come first in its block."""

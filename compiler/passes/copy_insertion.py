@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.analysis.aliasing import origin
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import TupleShape
 from compiler.ops.build import build
 
-_VIEWS = frozenset({"bitcast", "reshape", "opt-barrier"})
 _NO_MEMORY = frozenset({"parameter", "constant"})
 
 
@@ -36,11 +36,14 @@ def _unchanged(body: Computation) -> set[Instruction]:
     return {
         operand
         for number, operand in enumerate(root.operands)
-        if operand.opcode == "get-tuple-element"
-        and operand.operands[0].opcode == "parameter"
-        and operand.attributes["index"] == number
-        and root.operands.count(operand) == 1
+        if _is_piece(operand, number) and sum(_is_piece(other, number) for other in root.operands) == 1
     }
+
+
+def _is_piece(value: Instruction, number: int) -> bool:
+    """Whether a value lies where element `number` of the loop's state does, unchanged or updated in place."""
+    source, path = origin(value)
+    return source.opcode == "parameter" and path == (number,)
 
 
 def _own_leaves(computation: Computation, fuel: Fuel, unchanged: set[Instruction]) -> bool:
@@ -69,24 +72,17 @@ def _with_copies(
             return instruction
         return build(computation, "tuple", parts, name=instruction.name)
     if isinstance(instruction.shape, TupleShape):
-        if _origin(instruction).opcode not in _NO_MEMORY and _take(instruction, seen):
+        if origin(instruction)[0].opcode not in _NO_MEMORY and _take(instruction, seen):
             return instruction
         parts = [
             _with_copies(computation, build(computation, "get-tuple-element", [instruction], index=n), seen, fuel)
             for n in range(len(instruction.shape.elements))
         ]
         return build(computation, "tuple", parts, name=instruction.name)
-    if _origin(instruction).opcode not in _NO_MEMORY and _take(instruction, seen):
+    if origin(instruction)[0].opcode not in _NO_MEMORY and _take(instruction, seen):
         return instruction
     fuel.spend("copy to own memory", instruction, required=True)
     return build(computation, "copy", [instruction], name="copy")
-
-
-def _origin(instruction: Instruction) -> Instruction:
-    """The instruction whose memory this one's value lies in."""
-    while instruction.opcode in _VIEWS or instruction.opcode == "get-tuple-element":
-        instruction = instruction.operands[0]
-    return instruction
 
 
 def _take(instruction: Instruction, seen: set[tuple[Instruction, int]]) -> bool:
@@ -99,13 +95,9 @@ def _take(instruction: Instruction, seen: set[tuple[Instruction, int]]) -> bool:
 
 
 def _places(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
-    path: list[int] = []
-    while instruction.opcode in _VIEWS or instruction.opcode == "get-tuple-element":
-        if instruction.opcode == "get-tuple-element":
-            path.append(instruction.attributes["index"])
-        instruction = instruction.operands[0]
-    if isinstance(instruction.shape, TupleShape) and not path:
-        for number in range(len(instruction.shape.elements)):
-            yield instruction, number
+    source, path = origin(instruction)
+    if isinstance(source.shape, TupleShape) and not path:
+        for number in range(len(source.shape.elements)):
+            yield source, number
     else:
-        yield instruction, path[-1] if path else 0
+        yield source, path[-1] if path else 0

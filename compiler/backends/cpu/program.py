@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from compiler.analysis.buffers import Assignment, Buffer, Place, assign, branches, check_unique_callers
 from compiler.backends.cpu import threads as runtime
-from compiler.backends.cpu.kernels.emitted import EmittedKernel
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
 from compiler.backends.cpu.kernels.table import EMITTERS
+from compiler.codegen import nest
 from compiler.codegen.kernel import CONTROL, NO_KERNEL, kernel_of
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
@@ -31,6 +32,9 @@ _PARAMETERS = [
     ("i64", "thread"),
     ("i64", "threads"),
 ]
+
+_COPY_ALIGN = 64
+"""Bytes at whose multiples a copy is shared between threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,8 @@ class _Driver:
     # -- memory -------------------------------------------------------------------------------------------------
     def _pointer(self, buffer: Buffer) -> Value:
         builder = self.builder
+        if buffer in self.pointers:
+            return self.pointers[buffer]
         if buffer.place is Place.CONSTANT:
             return self._constant(buffer.owner)
         if buffer.place is Place.ARENA:
@@ -247,35 +253,46 @@ class _Driver:
             self.builder.call(self.barrier, "void", [Value("ptr", "%sync"), Value("i64", "%threads")])
 
     def _copy(self, pairs: Iterable[tuple[Buffer, Buffer]]) -> None:
-        """Copy whole buffers (from, to), each by thread 0."""
+        """Copy whole buffers (from, to), every thread its share."""
         copies = [(source, target) for source, target in pairs if source is not target and target.size_bytes]
         if not copies:
             return
-        self._wait_for([s for s, _ in copies], [t for _, t in copies], shared=False)
-        builder = self.builder
-        arguments = [(self._pointer(t), self._pointer(s), integer(t.size_bytes)) for s, t in copies]
-        callee = self.ir.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-
-        def copy() -> None:
-            for target, source, size in arguments:
-                builder.call(callee, "void", [target, source, size, Value("i1", "false")])
-
-        if self.threads == 1:
-            copy()
-        else:
-            with builder.when(builder.compare("eq", Value("i64", "%thread"), integer(0)), "alone"):
-                copy()
-        self.hazards.note([s for s, _ in copies], [t for _, t in copies], shared=False)
+        sources, targets = [source for source, _ in copies], [target for _, target in copies]
+        self._wait_for(sources, targets, shared=self.threads > 1)
+        for source, target in copies:
+            self._copy_bytes(self._pointer(source), self._pointer(target), target.size_bytes)
+        self.hazards.note(sources, targets, shared=self.threads > 1)
 
     # -- control ------------------------------------------------------------------------------------------------
     def _while(self, instruction: Instruction) -> None:
+        if self.threads == 1 or any(self._shares(callee) for callee in instruction.called_computations()):
+            self._loop(instruction)
+            return
+        # A loop of small kernels is one thread's work from the first turn to the last.
+        self._barrier()
+        threads, self.threads = self.threads, 1
+        with self.builder.when(self.builder.compare("eq", Value("i64", "%thread"), integer(0)), "alone"):
+            self._loop(instruction)
+        self.threads = threads
+        self._barrier()
+
+    def _shares(self, computation: Computation) -> bool:
+        """Whether any kernel of a computation is worth several threads."""
+        return any(self.emitted[i].parallel for i in _scheduled(computation))
+
+    def _loop(self, instruction: Instruction) -> None:
         builder, of = self.builder, self.assignment.of
-        state = of[instruction]
+        state, exchanged = of[instruction], self.assignment.exchanged[instruction]
         self._copy(zip(of[instruction.operands[0]], state, strict=True))
         self._barrier()
+        before = [(self._pointer(present), self._pointer(other)) for present, other in exchanged]
         header, body, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
+        entry = builder.block
         builder.branch(header)
         builder.begin(header)
+        roles = builder.placeholders("ptr", 2 * len(exchanged))
+        outside = dict(self.pointers)
+        self.pointers |= dict(zip([b for pair in exchanged for b in pair], roles, strict=True))
         condition: Computation = instruction.attributes["condition"]
         self._computation(condition)
         self._barrier()
@@ -283,12 +300,45 @@ class _Driver:
         builder.begin(body)
         step: Computation = instruction.attributes["body"]
         self._computation(step)
-        self._copy(zip(of[step.root], state, strict=True))
+        swapped = {present for present, _ in exchanged}
+        self._copy((a, b) for a, b in zip(of[step.root], state, strict=True) if b not in swapped)
         self._barrier()
+        for number, (present, other) in enumerate(before):
+            now, then = roles[2 * number], roles[2 * number + 1]
+            builder.fill(now, [(present, entry), (then, builder.block)])
+            builder.fill(then, [(other, entry), (now, builder.block)])
         builder.branch(header)
         builder.begin(done)
         # Nobody may write over the predicate before everybody has seen the loop end.
         self._barrier()
+        self.pointers = outside
+        self._settle(exchanged, before, roles)
+
+    def _settle(
+        self,
+        exchanged: Sequence[tuple[Buffer, Buffer]],
+        before: Sequence[tuple[Value, Value]],
+        roles: Sequence[Value],
+    ) -> None:
+        """Bring what ended up in the other buffer to where the rest of the program looks for it."""
+        builder = self.builder
+        for number, ((present, _), (home, _)) in enumerate(zip(exchanged, before, strict=True)):
+            moved = builder.compare("ne", roles[2 * number], home)
+            with builder.when(moved, "settle"):
+                self._copy_bytes(roles[2 * number], home, present.size_bytes)
+        if exchanged:
+            self._barrier()
+
+    def _copy_bytes(self, source: Value, target: Value, size: int) -> None:
+        """Copy memory, every thread its share."""
+        builder = self.builder
+        offset, length = integer(0), integer(size)
+        if self.threads > 1:
+            part = nest.share(builder, size, THREAD, THREADS, align=_COPY_ALIGN)
+            offset, length = part.start, builder.sub(part.stop, part.start)
+        callee = self.ir.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+        ends = [builder.gep("i8", pointer, offset) for pointer in (target, source)]
+        builder.call(callee, "void", [*ends, length, Value("i1", "false")])
 
     def _predicate(self, instruction: Instruction) -> Value:
         (buffer,) = self.assignment.of[instruction]

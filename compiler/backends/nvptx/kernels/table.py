@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.backends.nvptx.kernels import dot, loop, reduce, row, scatter
+from compiler.backends.nvptx.kernels import dot, loop, reduce, row, scatter, sort, triangular, update
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm_ir import Module
@@ -17,5 +17,9 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.ROW: row.emit,
     KernelKind.DOT: dot.emit,
     KernelKind.SCATTER: scatter.emit,
+    KernelKind.SORT: sort.emit,
+    KernelKind.CHOLESKY: triangular.emit_cholesky,
+    KernelKind.TRIANGULAR_SOLVE: triangular.emit_solve,
+    KernelKind.UPDATE: update.emit,
 }
 """How each kind of kernel is emitted; a kind that is not here is unsupported."""

@@ -1,0 +1,136 @@
+"""A dynamic-update-slice writes into its operand's memory, where nobody needs the old contents any more.
+
+A loop that fills an array one row per turn would otherwise copy the whole array every turn.  The update becomes a
+fusion with `output_to_operand_aliasing`.  It is sound when the operand's memory is the program's own (not a parameter
+or a constant, nor a branch's operand) and every other reader has read before the update writes: readers that do not
+depend on the update are put before it by a control dependency; if one does, the update gets a copy of the operand.
+"""
+
+from __future__ import annotations
+
+from compiler.analysis.aliasing import VIEWS, origin, overwritten
+from compiler.ir.attributes import OutputAlias
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.rewrite import Fuel
+from compiler.ops.build import build
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    bodies = {i.attributes["body"] for i in module.instructions() if i.opcode == "while"}
+    changed = False
+    for computation in [module.entry, *bodies]:
+        for instruction in list(computation.instructions):
+            operand = _target(instruction)
+            if operand is None or not _owns(operand, computation, bodies):
+                continue
+            if fuel.spend("update in place", instruction):
+                _update(module, instruction, operand)
+                changed = True
+        computation.sort()
+    if changed:
+        module.sort_computations()
+    return changed
+
+
+def _target(instruction: Instruction) -> Instruction | None:
+    """The operand that an instruction is an update of."""
+    if instruction.opcode == "dynamic-update-slice":
+        return instruction.operands[0]
+    if instruction.opcode != "fusion" or instruction.attributes.get("output_to_operand_aliasing"):
+        return None
+    root = instruction.attributes["calls"].root
+    if root.opcode != "dynamic-update-slice" or root.operands[0].opcode != "parameter":
+        return None
+    source = root.operands[0]
+    operand = instruction.operands[source.parameter_number]
+    only_use = len(source.users) == 1 and root.operands.count(source) == 1
+    return operand if only_use and instruction.operands.count(operand) == 1 else None
+
+
+def _owns(operand: Instruction, computation: Computation, bodies: set[Computation]) -> bool:
+    """Whether the operand's memory may be written: the state of a loop, or something computed here."""
+    source, path = origin(operand)
+    if source.opcode == "parameter":
+        return computation in bodies and bool(path)
+    return source.opcode not in ("constant", "call")
+
+
+def _update(module: Module, instruction: Instruction, operand: Instruction) -> None:
+    if instruction.opcode != "fusion":
+        instruction = _wrapped(module, instruction)
+        operand = instruction.operands[0]
+    number = instruction.operands.index(operand)
+    instruction.attributes["output_to_operand_aliasing"] = (OutputAlias((), number, ()),)
+    readers = [reader for reader in _readers(operand) if reader is not instruction]
+    if operand.is_root or any(_conflicts(reader, instruction, operand) for reader in readers):
+        copy = build(instruction.computation, "copy", [operand])
+        instruction.set_operands([copy if o is operand else o for o in instruction.operands])
+        return
+    if readers:
+        before = instruction.attributes.get("control-predecessors", ())
+        instruction.attributes["control-predecessors"] = tuple(dict.fromkeys((*before, *readers)))
+
+
+def _wrapped(module: Module, update: Instruction) -> Instruction:
+    """The update as a fusion of its own."""
+    body = Computation(f"fused_computation.{update.name}")
+    parameters = [
+        body.add(Instruction("parameter", operand.shape, (), {"parameter_number": n}, name=f"param_{n}"))
+        for n, operand in enumerate(update.operands)
+    ]
+    body.root = body.add(update.clone(parameters))
+    module.add_computation(body)
+    attributes = {"kind": "kLoop", "calls": body}
+    fusion = Instruction("fusion", update.shape, update.operands, attributes, name=f"{update.name}_fusion")
+    computation = update.computation
+    update.replace_uses_with(computation.add(fusion))
+    for other in computation.instructions:
+        before = other.attributes.get("control-predecessors", ())
+        if update in before:
+            other.attributes["control-predecessors"] = tuple(fusion if i is update else i for i in before)
+    computation.remove([update])
+    return fusion
+
+
+def _readers(operand: Instruction) -> list[Instruction]:
+    """Everything that reads the operand's memory: users of it, of views of it, and of the same piece of a tuple."""
+    source = operand
+    while source.opcode in VIEWS:
+        (source,) = source.operands
+    pending, found = [source], []
+    if source.opcode == "get-tuple-element":
+        for user in source.operands[0].users:
+            if user.opcode != "get-tuple-element":
+                found.append(user)
+            elif user is not source and user.attributes["index"] == source.attributes["index"]:
+                pending.append(user)
+    while pending:
+        for user in pending.pop().users:
+            (pending if user.opcode in VIEWS else found).append(user)
+    return found
+
+
+def _conflicts(reader: Instruction, update: Instruction, operand: Instruction) -> bool:
+    """Whether a reader cannot simply be put before the update.
+
+    It needs the update's result, or hands the memory on to be read later, or writes there itself.
+    """
+    hands_on = reader.is_root or reader.opcode in ("tuple", "while", "conditional", "call")
+    target = _target(reader) or overwritten(reader)
+    writes = target is not None and origin(target) == origin(operand)
+    return hands_on or writes or _depends(reader, update)
+
+
+def _depends(reader: Instruction, update: Instruction) -> bool:
+    """Whether a reader needs the update's result."""
+    seen: set[Instruction] = set()
+    pending = [reader]
+    while pending:
+        instruction = pending.pop()
+        if instruction is update:
+            return True
+        if instruction not in seen:
+            seen.add(instruction)
+            pending += instruction.operands
+    return False
