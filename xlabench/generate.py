@@ -23,7 +23,7 @@ from xlabench.tolerance import Array, DType, finfo, is_inexact, real_dtype
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
 
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
-_TYPES = frozenset(element_type for _, element_type in PAIRS)
+_TYPES = frozenset(element_type for _, element_type in PAIRS) & frozenset(DTYPES)
 _COMMON_TYPES = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64"})
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})

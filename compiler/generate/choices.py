@@ -8,7 +8,7 @@ count, so that a source can delete an element without disturbing the others.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -22,6 +22,9 @@ class Choices(Protocol):
 
     def more(self, drawn: int, most: int) -> bool:
         """Whether to draw another element of a collection that has `drawn` and may have `most`."""
+
+    def group(self, draw: Callable[[], None]) -> None:
+        """Call a function whose choices belong together, so that they can be dropped together."""
 
 
 class RandomChoices:
@@ -40,8 +43,12 @@ class RandomChoices:
         return low + value
 
     def more(self, drawn: int, most: int) -> bool:
-        """Whether to go on, so that collections are of any length up to `most`, long ones more often than short ones."""
+        """Whether to go on, so that collections may have any length up to `most`, long ones more often."""
         return drawn < most and self.integer(0, 4 * (most - drawn)) > 0
+
+    def group(self, draw: Callable[[], None]) -> None:
+        """Nothing shrinks here."""
+        draw()
 
 
 def pick(choices: Choices, items: Sequence[T]) -> T:

@@ -81,6 +81,10 @@ def generate(choices: Choices, space: Space, *, name: str = "generated") -> Modu
 
 def step(scope: Scope) -> None:
     """Draw one instruction; some of what is drawn cannot be, then another is."""
+    scope.choices.group(lambda: _step(scope))
+
+
+def _step(scope: Scope) -> None:
     space = scope.program.space
     opcodes = [opcode for opcode in RECIPES if opcode in space.opcodes]
     for _ in range(_TRIES):

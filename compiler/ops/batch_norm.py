@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -53,6 +54,12 @@ def _axes(instruction: Instruction, rank: int) -> tuple[tuple[int, ...], list[in
     return tuple(d for d in range(rank) if d != feature), [-1 if d == feature else 1 for d in range(rank)]
 
 
+def _mean(array: Array, axes: tuple[int, ...]) -> Array:
+    """The mean along axes; NaN where there is nothing to average, without NumPy's warning."""
+    count = math.prod(array.shape[axis] for axis in axes)
+    return np.asarray(array.sum(axis=axes) / np.float64(count))
+
+
 def _epsilon(instruction: Instruction) -> float:
     """The attribute as HLO holds it, a single-precision number."""
     return float(np.float32(instruction.attributes["epsilon"]))
@@ -61,7 +68,8 @@ def _epsilon(instruction: Instruction) -> float:
 def _training(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     array, scale, offset = _wide(instruction, values)
     axes, spread = _axes(instruction, array.ndim)
-    mean, variance = array.mean(axis=axes), array.var(axis=axes)
+    mean = _mean(array, axes)
+    variance = _mean((array - mean.reshape(spread)) ** 2, axes)
     inverse = 1 / np.sqrt(variance + _epsilon(instruction))
     normal = (array - mean.reshape(spread)) * (inverse * scale).reshape(spread) + offset.reshape(spread)
     types = [o.array.element_type for o in instruction.operands]
@@ -82,8 +90,8 @@ def _grad(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Va
     shifted = variance + _epsilon(instruction)
     inverse = 1 / np.sqrt(shifted)
     centred = array - mean.reshape(spread)
-    product = (gradient * centred).mean(axis=axes) / shifted
-    rest = gradient - gradient.mean(axis=axes).reshape(spread) - centred * product.reshape(spread)
+    product = _mean(gradient * centred, axes) / shifted
+    rest = gradient - _mean(gradient, axes).reshape(spread) - centred * product.reshape(spread)
     grad_scale = (gradient * centred).sum(axis=axes) * inverse
     types = [o.array.element_type for o in instruction.operands]
     return (

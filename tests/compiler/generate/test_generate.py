@@ -1,0 +1,100 @@
+"""Generated programs: valid, repeatable, varied."""
+
+from __future__ import annotations
+
+import pytest
+
+import compiler
+from compiler.generate.choices import RandomChoices, permutation
+from compiler.generate.elementwise import DOMAINS, takes
+from compiler.generate.scope import Space
+from compiler.generate.table import NOT_DRAWN, PAIRS, RECIPES, evaluated, generate
+from compiler.inputs import draw
+
+EVERYTHING = Space(frozenset(RECIPES), frozenset(kind for _, kind in PAIRS), empty_percent=1)
+
+
+def module(seed: int, space: Space = EVERYTHING):
+    return generate(RandomChoices(seed), space)
+
+
+def test_every_opcode_that_can_be_evaluated_is_drawn_or_says_why_not():
+    assert evaluated() == set(RECIPES) | set(NOT_DRAWN)
+    assert not set(RECIPES) & set(NOT_DRAWN)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_generated_program_is_valid_and_survives_its_text(seed):
+    made = module(seed)
+    compiler.verify(made)
+    assert compiler.parse(compiler.to_text(made)) == made
+
+
+@pytest.mark.parametrize("seed", range(0, 600, 20))
+def test_the_reference_evaluates_what_is_generated(seed):
+    for number in range(seed, seed + 20):
+        made = module(number)
+        assert compiler.interpret(made, *draw(made, number))
+
+
+def test_equal_choices_give_equal_programs():
+    assert module(7) == module(7)
+    assert module(7) != module(8)
+
+
+def test_a_space_bounds_what_is_drawn():
+    space = Space(frozenset({"add", "reduce"}), frozenset({"f32"}), most_elements=64)
+    opcodes = {i.opcode for seed in range(40) for i in module(seed, space).instructions()}
+    assert opcodes <= {"add", "reduce", "parameter", "constant", "broadcast", "iota", "tuple", "get-tuple-element"} | {
+        "maximum",
+        "minimum",
+        "multiply",
+        "compare",
+        "select",
+        "and",
+        "or",
+        "not",
+    }
+    sizes = {i.array.size for seed in range(40) for i in module(seed, space).entry.parameters}
+    assert max(sizes) <= 64
+
+
+def test_banned_pairs_are_not_drawn():
+    space = Space(frozenset({"add", "negate"}), frozenset({"f32", "s32"}), banned=frozenset({("add", "f32")}))
+    for seed in range(60):
+        sums = [i for i in module(seed, space).instructions() if i.opcode == "add"]
+        assert all(str(i.array.element_type) == "s32" for i in sums)
+
+
+def test_every_pair_of_opcode_and_type_is_reached():
+    missing = set(PAIRS)
+    for opcode, kind in PAIRS:
+        space = Space(frozenset({opcode}), frozenset({kind, "pred", "s32"}), most_instructions=1, most_elements=16)
+        others = frozenset((opcode, other) for other in ("pred", "s32") if other != kind)
+        banned = Space(space.opcodes, space.element_types, others, 1, 16)
+        if any(opcode in {i.opcode for i in module(seed, banned).instructions()} for seed in range(12)):
+            missing.discard((opcode, kind))
+    assert not missing
+
+
+def test_one_space_reaches_nearly_all_pairs_in_a_few_thousand_programs():
+    common = frozenset({"pred", "s32", "f32"})
+    wanted = {pair for pair in PAIRS if pair[1] in common}
+    space = Space(frozenset(RECIPES), common, most_elements=64)
+    reached = set()
+    for seed in range(700):
+        for i in module(seed, space).instructions():
+            shapes = [o.shape for o in i.operands] or [i.shape]
+            reached |= {(i.opcode, s.element_type.name) for s in shapes if hasattr(s, "element_type")}
+    assert len(wanted - reached) <= len(wanted) // 10
+
+
+@pytest.mark.parametrize("opcode", DOMAINS)
+def test_functions_with_a_domain_take_floats(opcode):
+    assert {"f32", "f64", "bf16"} <= {str(kind) for kind in takes(opcode)}
+
+
+def test_a_permutation_holds_every_number_once():
+    orders = {tuple(permutation(RandomChoices(seed), 4)) for seed in range(200)}
+    assert all(sorted(order) == [0, 1, 2, 3] for order in orders)
+    assert len(orders) == 24
