@@ -184,8 +184,8 @@ class _Call:
                     self.run(step.branches[self._branch(step)], times)
 
     def _launch(self, step: LaunchStep, times: dict[str, KernelTime] | None) -> None:
-        arguments = [self.address(buffer) for buffer in step.buffers]
         launch = step.launch
+        arguments = [*(self.address(buffer) for buffer in step.buffers), *launch.numbers]
 
         def action() -> None:
             self.loaded.launch(launch.function, launch.blocks, launch.threads, arguments)

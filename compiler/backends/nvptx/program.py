@@ -23,7 +23,8 @@ class LaunchStep:
     buffers: tuple[Buffer | None, ...]
 
     def __str__(self) -> str:
-        given = "; ".join(str(buffer) if buffer else "null" for buffer in self.buffers)
+        pointers = [str(buffer) if buffer else "null" for buffer in self.buffers]
+        given = "; ".join([*pointers, *map(str, self.launch.numbers)])
         return f"launch {self.launch.function}<<<{self.launch.blocks}, {self.launch.threads}>>>({given})"
 
 

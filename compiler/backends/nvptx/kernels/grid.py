@@ -1,11 +1,13 @@
 """What a GPU kernel is launched with, and the intrinsics by which a thread learns who it is and talks to others.
 
-A kernel function is `void NAME(inputs..., outputs..., workspace)` on a one-dimensional grid.  Functions of one kernel
-are launched one after the other, which is the only order between blocks that there is.
+A kernel function is `void NAME(inputs..., outputs..., workspace, numbers...)` on a one-dimensional grid.  Functions of
+one kernel are launched one after the other, which is the only order between blocks that there is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from compiler.codegen import signature
@@ -18,11 +20,12 @@ WARP = 32
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One function with its launch dimensions: blocks of threads."""
+    """One function with its launch dimensions, blocks of threads, and the numbers it is given behind the pointers."""
 
     function: str
     blocks: int
     threads: int
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,56 @@ class EmittedKernel:
     workspace_bytes: int = 0
 
 
-def begin(module: Module, kernel: Kernel, threads: int, suffix: str = "") -> Builder:
-    """Start one of a kernel's functions, for blocks of that many threads."""
-    name = f"{kernel.name}{suffix}"
-    attributes = f'nounwind "nvvm.maxntid"="{threads}"'
-    function = module.function(name, "void", signature.parameters(kernel), linkage="ptx_kernel", attributes=attributes)
+def begin(
+    module: Module, kernel: Kernel, threads: int, suffix: str = "", *, numbers: Sequence[str] = (), talks: bool = False
+) -> Builder:
+    """Start one of a kernel's functions, for blocks of that many threads.
+
+    Args:
+        module: where the function goes.
+        kernel: what it belongs to.
+        threads: the threads of a block.
+        suffix: sets the functions of one kernel apart.
+        numbers: names of i64 arguments behind the pointers.
+        talks: whether a thread reads what others wrote to the outputs or the workspace.  LLVM takes it that nobody
+            but the thread itself writes where a `noalias` pointer points, barrier or not.
+    """
+    parameters = [*signature.parameters(kernel), *((I64, name) for name in numbers)]
+    if talks:
+        parameters = [
+            (type_ if "readonly" in type_ else type_.replace("noalias ", ""), name) for type_, name in parameters
+        ]
+    attributes = f'nounwind "nvvm.maxntid"="{threads}" "nvvm.minctasm"="1"'
+    function = module.function(
+        f"{kernel.name}{suffix}", "void", parameters, linkage="ptx_kernel", attributes=attributes
+    )
     return Builder(function)
+
+
+def for_each(
+    module: Module,
+    kernel: Kernel,
+    count: int,
+    body: Callable[[Builder, Value], None],
+    suffix: str = "",
+    *,
+    numbers: Sequence[tuple[str, int]] = (),
+) -> Launch:
+    """Emit a function that does `body` for every number below `count`, which is not 0, a thread for each."""
+    threads = min(BLOCK, count)
+    builder = begin(module, kernel, threads, suffix, numbers=[name for name, _ in numbers])
+    number = linear_thread(builder, threads)
+    with builder.when(builder.compare("slt", number, integer(count)), "inside"):
+        body(builder, number)
+    builder.ret()
+    return Launch(builder.function.name, blocks_for(count, threads), threads, tuple(value for _, value in numbers))
+
+
+@contextmanager
+def strided(builder: Builder, start: Value, stop: Value, threads: int, name: str = "stride") -> Iterator[Value]:
+    """A loop in which the threads of a block share the numbers from `start` to `stop`, a block's width apart."""
+    with builder.loop(builder.add(start, thread(builder)), stop, step=threads, name=name) as loop:
+        yield loop.index
 
 
 def thread(builder: Builder) -> Value:

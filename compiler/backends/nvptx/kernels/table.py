@@ -16,6 +16,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.REDUCE: reduce.emit,
     KernelKind.ROW: row.emit,
     KernelKind.DOT: dot.emit,
+    KernelKind.CONVOLUTION: loop.emit,
     KernelKind.SCATTER: scatter.emit,
     KernelKind.SORT: sort.emit,
     KernelKind.CHOLESKY: triangular.emit_cholesky,

@@ -1,0 +1,178 @@
+"""Sort kernels: every line along the sorted dimension by a stable merge sort in which each element finds its own place.
+
+In a merge of two sorted runs a thread makes one element of the result: a binary search on its diagonal tells how many of
+the elements before it come from either run, so all threads work at once and every place is written once, whatever the
+comparator says.  Lines lie one behind the other in two halves of the workspace, merged back and forth.  Short lines are a
+block's, all in one launch; for long ones every width is a launch over everything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.codegen import element, elemental, nest
+from compiler.codegen.index import Emission
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I1, I64, Builder, Module, Value, integer
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.ir.types import ElementType
+
+_SHORT = 2048
+"""Lines up to this length are sorted by one block."""
+
+Run = tuple[Value, Value]
+"""Where a run starts in its line, and how many elements it has."""
+
+
+def emit(module: Module, kernel: Kernel) -> EmittedKernel:
+    """Emit a sort kernel."""
+    if kernel.outputs[0].size == 0:
+        return EmittedKernel(kernel, ())
+    sorter = _Sorter(module, kernel)
+    launches = [sorter.whole_lines()] if sorter.length <= _SHORT else sorter.width_by_width()
+    return EmittedKernel(kernel, tuple(launches), 2 * sum(sorter.sizes))
+
+
+class _Sorter:
+    def __init__(self, module: Module, kernel: Kernel) -> None:
+        self.module = module
+        self.kernel = kernel
+        (self.sort,) = kernel.roots
+        (dimension,) = self.sort.attributes["dimensions"]
+        self.dims = self.sort.operands[0].array.dims
+        self.length = self.dims[dimension]
+        self.inner = math.prod(self.dims[dimension + 1 :])
+        self.count = math.prod(self.dims)
+        self.levels = (self.length - 1).bit_length()
+        self.types: list[ElementType] = [operand.array.element_type for operand in self.sort.operands]
+        self.sizes: list[int] = [-(-type_.size_bytes * self.count // 64) * 64 for type_ in self.types]
+
+    def whole_lines(self) -> Launch:
+        """Each block sorts one line."""
+        threads = min(grid.BLOCK, max(grid.WARP, 1 << (self.length - 1).bit_length()))
+        builder = grid.begin(self.module, self.kernel, threads, talks=True)
+        start, length = builder.mul(grid.block(builder), integer(self.length)), integer(self.length)
+        with grid.strided(builder, integer(0), length, threads) as number:
+            self._load(builder, builder.add(start, number))
+        with builder.loop(integer(0), integer(self.levels), name="level") as level:
+            grid.barrier(builder)
+            with grid.strided(builder, integer(0), length, threads) as number:
+                self._merge(builder, level.index, start, number)
+        grid.barrier(builder)
+        with grid.strided(builder, integer(0), length, threads) as number:
+            self._store(builder, builder.add(start, number))
+        builder.ret()
+        return Launch(builder.function.name, self.count // self.length, threads)
+
+    def width_by_width(self) -> list[Launch]:
+        """Each launch merges runs of one width in all lines."""
+
+        def merge_at(builder: Builder, number: Value) -> None:
+            position = builder.binary("urem", number, integer(self.length))
+            self._merge(builder, Value(I64, "%level"), builder.sub(number, position), position)
+
+        load = grid.for_each(self.module, self.kernel, self.count, self._load, "_load")
+        store_ = grid.for_each(self.module, self.kernel, self.count, self._store, "_store")
+        merge = grid.for_each(self.module, self.kernel, self.count, merge_at, "_merge", numbers=[("level", 0)])
+        merges = [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in range(self.levels)]
+        return [load, *merges, store_]
+
+    def _arrays(self, builder: Builder, half: Value) -> list[Value]:
+        """The operands' arrays in one half of the workspace."""
+        base = builder.gep("i8", arguments(self.kernel).workspace, builder.mul(half, integer(sum(self.sizes))))
+        return [builder.gep("i8", base, integer(sum(self.sizes[:n]))) for n in range(len(self.sizes))]
+
+    def _elements(self, builder: Builder, arrays: Sequence[Value], number: Value) -> list[Value]:
+        return [
+            element.load(builder, type_, builder.gep(element.storage_type(type_), array, number))
+            for type_, array in zip(self.types, arrays, strict=True)
+        ]
+
+    def _place(self, builder: Builder, number: Value) -> Value:
+        """Where an element lies in the operands, by its number in the workspace, where lines are whole."""
+        if self.inner == 1:
+            return number
+        line, position = (builder.binary(op, number, integer(self.length)) for op in ("udiv", "urem"))
+        outer, rest = (builder.binary(op, line, integer(self.inner)) for op in ("udiv", "urem"))
+        row = builder.add(builder.mul(outer, integer(self.length)), position)
+        return builder.add(builder.mul(row, integer(self.inner)), rest)
+
+    def _load(self, builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        at = nest.coordinates(emission, emission.opaque(self._place(builder, number), self.count), self.dims)
+        values = elemental_of(self.kernel, emission)
+        arrays = self._arrays(builder, integer(0))
+        for operand, type_, array in zip(self.sort.operands, self.types, arrays, strict=True):
+            address = builder.gep(element.storage_type(type_), array, number)
+            element.store(builder, type_, values.value(operand, at), address)
+
+    def _store(self, builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        at = emission.opaque(self._place(builder, number), self.count)
+        found = self._elements(builder, self._arrays(builder, integer(self.levels % 2)), number)
+        outputs = arguments(self.kernel).outputs
+        for shape, value, output in zip(self.kernel.outputs, found, outputs, strict=True):
+            store(emission, shape, value, output, at)
+
+    def _merge(self, builder: Builder, level: Value, line: Value, position: Value) -> None:
+        """Find the element that comes to a position of a line when runs of 2^level elements are merged in pairs."""
+        turn = builder.binary("and", level, integer(1))
+        source = self._arrays(builder, turn)
+        target = self._arrays(builder, builder.sub(integer(1), turn))
+        width = builder.binary("shl", integer(1), level)
+        double = builder.binary("shl", width, integer(1))
+        start = builder.binary("and", position, builder.sub(integer(0), double))
+        left = builder.add(line, start), self._size(builder, width, start)
+        right = builder.add(left[0], width), self._size(builder, width, builder.add(start, width))
+        before = builder.sub(position, start)
+        from_left = self._search(builder, source, (left, right), before, level)
+        from_right = builder.sub(before, from_left)
+        right_is_left = builder.compare("slt", from_right, right[1])
+        left_is_over = builder.compare("sge", from_left, left[1])
+        takes_right = builder.choose(
+            builder.binary("or", left_is_over, builder.binary("xor", right_is_left, Value(I1, "true"))),
+            lambda: left_is_over,
+            lambda: self._goes_first(builder, source, builder.add(right[0], from_right), builder.add(left[0], from_left)),
+        )
+        taken = builder.select(takes_right, builder.add(right[0], from_right), builder.add(left[0], from_left))
+        values = self._elements(builder, source, taken)
+        place = builder.add(line, position)
+        for type_, value, array in zip(self.types, values, target, strict=True):
+            element.store(builder, type_, value, builder.gep(element.storage_type(type_), array, place))
+
+    def _size(self, builder: Builder, width: Value, start: Value) -> Value:
+        """The size of the run of that width at `start`, cut off where the line ends."""
+        rest = builder.intrinsic("smax.i64", [builder.sub(integer(self.length), start), integer(0)])
+        return builder.intrinsic("smin.i64", [width, rest])
+
+    def _search(self, builder: Builder, source: Sequence[Value], runs: tuple[Run, Run], before: Value, level: Value) -> Value:
+        """How many of the first `before` elements of the merged runs come from the left one."""
+        (left, left_size), (right, right_size) = runs
+        low = builder.intrinsic("smax.i64", [builder.sub(before, right_size), integer(0)])
+        high = builder.intrinsic("smin.i64", [before, left_size])
+        steps = builder.add(level, integer(1))
+        with builder.loop(integer(0), steps, carried=[low, high], name="search", nonempty=True) as loop:
+            low, high = loop.carried
+            middle = builder.binary("lshr", builder.add(low, high), integer(1))
+            opposite = builder.sub(builder.sub(before, integer(1)), middle)
+            is_open = builder.compare("slt", low, high)
+
+            def is_behind(opposite: Value = opposite, middle: Value = middle) -> Value:
+                return self._goes_first(builder, source, builder.add(right, opposite), builder.add(left, middle))
+
+            behind = builder.choose(is_open, is_behind, lambda: Value(I1, "true"))
+            loop.carry(
+                builder.select(behind, low, builder.add(middle, integer(1))),
+                builder.select(builder.binary("and", is_open, behind), middle, high),
+            )
+        return loop.results[0]
+
+    def _goes_first(self, builder: Builder, source: Sequence[Value], right: Value, left: Value) -> Value:
+        """Whether the comparator puts the right run's element strictly before the left one's."""
+        pairs = zip(self._elements(builder, source, right), self._elements(builder, source, left), strict=True)
+        values = [value for pair in pairs for value in pair]
+        (before,) = elemental.apply(Emission(builder), self.sort.attributes["to_apply"], values)
+        return before
