@@ -6,6 +6,7 @@ result *is* that operand, changed in place.
 
 from __future__ import annotations
 
+from compiler.ir.attributes import OutputAlias
 from compiler.ir.module import Instruction
 
 VIEWS = frozenset({"bitcast", "reshape", "opt-barrier"})
@@ -14,7 +15,7 @@ VIEWS = frozenset({"bitcast", "reshape", "opt-barrier"})
 
 def overwritten(instruction: Instruction) -> Instruction | None:
     """The operand whose memory an instruction changes in place, None for one that writes memory of its own."""
-    aliases = instruction.attributes.get("output_to_operand_aliasing")
+    aliases: tuple[OutputAlias, ...] = instruction.attributes.get("output_to_operand_aliasing", ())
     if instruction.opcode != "fusion" or not aliases:
         return None
     (alias,) = aliases

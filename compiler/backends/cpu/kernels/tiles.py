@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, parameters
 from compiler.backends.cpu.kernels.gemm_pack import transpose
 from compiler.codegen import element, nest
-from compiler.codegen.elemental import Elemental, Indices, Leaf
+from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, Variable, constant, linear, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, integer, keep_rolled, vector_type
+from compiler.codegen.movement import Indices, Leaf
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
@@ -131,12 +132,12 @@ class _Tiled:
             if rows % _SIDE == 0:
                 self._strip(counters, first, columns)
             else:
-                number = emission.value(first)
-                is_whole = builder.compare("sle", number, integer((whole_strip - 1) * _SIDE))
+                row = emission.value(first)
+                is_whole = builder.compare("sle", row, integer((whole_strip - 1) * _SIDE))
                 if whole_strip:
                     with builder.when(is_whole, "whole"):
                         self._strip(counters, first, columns)
-                is_last = builder.compare("sgt", number, integer((whole_strip - 1) * _SIDE))
+                is_last = builder.compare("sgt", row, integer((whole_strip - 1) * _SIDE))
                 with builder.when(is_last, "last"):
                     self._plain(counters, first, (rows % _SIDE, constant(0), columns))
 
