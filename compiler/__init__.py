@@ -18,7 +18,7 @@ from compiler.ir.module import Module
 from compiler.options import CompileOptions
 from compiler.pipeline import PIPELINES, ignore, run
 from compiler.snapshots import Trace, trace
-from compiler.text.parser import parse
+from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
 from compiler.verifier import verify
 
@@ -45,6 +45,8 @@ __all__ = [
     "llvm_version",
     "optimize",
     "parse",
+    "parse_many",
+    "settle_elided",
     "to_text",
     "trace",
     "verify",

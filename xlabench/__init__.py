@@ -9,12 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from compiler import Module
     from xlabench.engines import Engine
 
-__all__ = ["engine"]
+__all__ = ["engine", "from_jax"]
 
 
 def engine(spec: str) -> Engine:
     """The engine that a spec such as `cpu`, `cpu:fusion=off` or `nvptx:sim` names."""
     made: Engine = import_module("xlabench.engines").engine(spec)
+    return made
+
+
+def from_jax(function: Callable[..., Any], *arguments: Any) -> Module:
+    """The module that a JAX function lowers to for these arguments; needs the extra `peers`."""
+    made: Module = import_module("xlabench.programs").from_jax(function, *arguments)
     return made

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xlabench import inputs, measure
+from xlabench import inputs, measure, programs
 from xlabench.worker import Say
 
 Array = NDArray[Any]
@@ -95,7 +95,7 @@ def read_arrays(path: Path) -> list[Array]:
 
 
 def _load(arguments: dict[str, Any]) -> tuple[str, list[Array]]:
-    text = Path(arguments["program"]).read_text(encoding="utf-8")
+    text = programs.read_text(Path(arguments["program"]))
     return text, [inputs.aligned(array) for array in read_arrays(Path(arguments["inputs"]))]
 
 

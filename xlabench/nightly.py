@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import compiler
-from xlabench import bundle, differ, environment, inputs, jobs
+from xlabench import bundle, differ, environment, inputs, jobs, programs
 from xlabench.differ import Agreement, Comparison
 from xlabench.errors import BenchError, verdict_of
 from xlabench.measure import Plan
 from xlabench.results import RIGHT, Bundle, Case, Records, Run, Timing, Verdict
-from xlabench.suite import Suite, SuiteProgram, Variant, read_program
+from xlabench.suite import Suite, SuiteProgram, Variant
 from xlabench.tolerance import TolerancePolicy
 from xlabench.worker import Outcome, Worker
 
@@ -264,14 +264,12 @@ class _Subject:
     @classmethod
     def load(cls, variant: Variant, seed: int | None) -> _Subject:
         """Read the program and make its inputs: by its recipe, or else from what its parameters look like."""
-        try:
-            text = variant.path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BenchError(f"{variant.path.name}: cannot be read: {error}; give a file of HLO text") from error
+        text = programs.read_text(variant.path)
+        module = programs.read(variant.path)
         recipe = inputs.recipe_beside(variant.path)
         if recipe is None:
-            return cls(variant, text, inputs.generate(read_program(variant.path), seed or 0), TolerancePolicy())
-        return cls(variant, text, recipe.make(seed), recipe.policy(read_program(variant.path)))
+            return cls(variant, text, inputs.generate(module, seed or 0), TolerancePolicy())
+        return cls(variant, text, recipe.make(seed), recipe.policy(module))
 
 
 def _by_variant(program: SuiteProgram, engines: Sequence[str]) -> list[tuple[Variant, list[str]]]:

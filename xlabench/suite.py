@@ -21,7 +21,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import compiler
 from xlabench.errors import BenchError
 
 _MANIFEST = "suite.toml"
@@ -124,18 +123,3 @@ def _check_keys(manifest: Path, table: Mapping[str, Any], known: set[str]) -> No
     unknown = sorted(set(table) - known)
     if unknown:
         raise BenchError(f"{manifest}: unknown key {unknown[0]!r}; known are: {', '.join(sorted(known))}")
-
-
-def read_program(path: Path) -> compiler.Module:
-    """Parse and verify a program file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be read: {error.strerror}; give a file of HLO text") from error
-    except UnicodeDecodeError as error:
-        raise BenchError(
-            f"{path}: byte {error.start} is not UTF-8; give a file of HLO text, not a binary one"
-        ) from error
-    module = compiler.parse(text, filename=str(path))
-    compiler.verify(module)
-    return module

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench import inputs
-from xlabench.suite import load_suite, read_program
+from xlabench import inputs, programs
+from xlabench.suite import load_suite
 
 PROGRAMS = {program.name: program for program in load_suite("smoke").programs}
 REDUCED = {name: variant.path for name, program in PROGRAMS.items() for variant in program.reduced.values()}
@@ -23,14 +23,14 @@ def elements(module):
 def test_the_recipe_makes_what_the_program_takes(path):
     recipe = inputs.recipe_beside(path)
     assert recipe is not None
-    module = read_program(path)
+    module = programs.read(path)
     shapes = [(parameter.shape, parameter.dtype) for parameter in recipe.parameters]
     assert shapes == [(p.shape.dims, inputs.DTYPES[p.shape.element_type.name]) for p in module.entry.parameters]
 
 
 @pytest.mark.parametrize("name", REDUCED)
 def test_a_reduced_program_has_the_same_structure_and_less_work(name):
-    full, reduced = read_program(PROGRAMS[name].path), read_program(REDUCED[name])
+    full, reduced = programs.read(PROGRAMS[name].path), programs.read(REDUCED[name])
     assert opcodes(reduced) == opcodes(full)
     assert elements(reduced) < elements(full)
     assert elements(reduced) <= 50_000
@@ -40,7 +40,7 @@ def test_a_reduced_program_has_the_same_structure_and_less_work(name):
 def test_a_reduced_program_computes_finite_results(name):
     recipe = inputs.recipe_beside(REDUCED[name])
     assert recipe is not None
-    results = compiler.interpret(read_program(REDUCED[name]), *recipe.make())
+    results = compiler.interpret(programs.read(REDUCED[name]), *recipe.make())
     assert all(np.isfinite(result).all() for result in results)
 
 

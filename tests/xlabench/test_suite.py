@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from xlabench import suite
@@ -70,23 +68,3 @@ def test_an_unknown_suite_names_the_known_ones():
 def test_a_folder_without_programs_is_no_suite(tmp_path):
     with pytest.raises(BenchError, match=r"no \.hlo file|no suite\.toml"):
         suite.load_suite(str(tmp_path))
-
-
-def test_a_program_file_is_read_and_verified(tmp_path):
-    path = tmp_path / "a.hlo"
-    path.write_text(PROGRAM)
-    assert suite.read_program(path).name == "m"
-
-
-@pytest.mark.parametrize(("data", "message"), [(b"\xff\xfe\x00", "not UTF-8"), (None, "cannot be read")])
-def test_a_file_that_is_no_text_is_refused(tmp_path, data, message):
-    path = tmp_path / "a.hlo"
-    if data is not None:
-        path.write_bytes(data)
-    with pytest.raises(BenchError, match=message):
-        suite.read_program(path)
-
-
-def test_a_folder_is_no_program(tmp_path):
-    with pytest.raises(BenchError, match="cannot be read"):
-        suite.read_program(Path(tmp_path))

@@ -16,11 +16,10 @@ from rich.markup import escape
 from rich.table import Table
 
 import compiler
-from xlabench import bundle, inputs
+from xlabench import bundle, inputs, programs
 from xlabench.differ import Comparison, ResultDiff, compare
 from xlabench.engines import Array, Engine, build, engine, execute
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
-from xlabench.suite import read_program
 from xlabench.tolerance import TolerancePolicy
 
 _DEFAULT_SEED = 0
@@ -125,7 +124,7 @@ def _writable(folder: Path | None) -> str:
 
 def _prepare(request: Request) -> Case:
     """Read the program and make its inputs."""
-    module = read_program(request.file)
+    module = programs.read(request.file)
     recipe = inputs.recipe_beside(request.file)
     policy = TolerancePolicy(request.rtol, request.atol)
     if recipe is not None and policy == TolerancePolicy():

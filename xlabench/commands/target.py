@@ -10,12 +10,11 @@ from typing import Any
 import click
 
 import compiler
-from xlabench import bundle, inputs, jobs
+from xlabench import bundle, inputs, jobs, programs
 from xlabench.case import Case
 from xlabench.engines import engine
 from xlabench.errors import BenchError
 from xlabench.probe import Setup
-from xlabench.suite import read_program
 from xlabench.tolerance import TolerancePolicy
 
 _OPTIONS = (
@@ -69,7 +68,7 @@ def _verified(text: str) -> compiler.Module:
 
 
 def _of_file(path: Path, seed: int | None, given: Path | None) -> tuple[Case, TolerancePolicy, int | None]:
-    module = read_program(path)
+    module = programs.read(path)
     recipe = inputs.recipe_beside(path)
     policy = TolerancePolicy(recipe.rtol, recipe.atol) if recipe else TolerancePolicy()
     if given is not None:
