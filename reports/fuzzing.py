@@ -36,7 +36,7 @@ def page(summary: Mapping[str, Any]) -> str:
 def _finding(finding: Mapping[str, Any]) -> str:
     link = f'<a href="{escape(finding["bundle"])}/manifest.json">{escape(finding["name"])}</a>'
     state = "verified" if finding["verified"] else f"not verified: {finding['doubt']}"
-    cells = [link, *map(escape, (finding["engine"], finding["verdict"], str(len(finding["cases"])), state))]
+    cells = [link, *map(escape, (", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), state))]
     what = f"{escape(finding['message'])}<br><small>{escape(', '.join(finding['signature']))}</small>"
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in (*cells, what)) + "</tr>"
 

@@ -1,6 +1,6 @@
 """What a campaign found: told apart by kind, one verified bundle for each.
 
-Two cases are one finding when engine, verdict and *signature* agree: for an error the place where it was raised, for
+Two cases are one finding when kind of engine, verdict and *signature* agree: for an error where it was raised, for
 wrong results the opcodes and types that the wrong results depend on, of which only the smallest sets are kept: a case
 whose set contains that of a known finding says nothing new.
 """
@@ -42,7 +42,7 @@ class Finding:
     """One distinct kind of failure, with the first case that showed it and the numbers of all."""
 
     name: str
-    engine: str
+    engines: tuple[str, ...]
     verdict: str
     signature: tuple[str, ...]
     message: str
@@ -68,8 +68,11 @@ class Findings:
         signature = signature_of(raw)
         for index, known in enumerate(self.all):
             if _covers(known, raw, signature):
-                if raw.number not in known.cases:
-                    self.all[index] = replace(known, cases=(*known.cases, raw.number))
+                self.all[index] = replace(
+                    known,
+                    engines=tuple(dict.fromkeys((*known.engines, raw.engine))),
+                    cases=tuple(dict.fromkeys((*known.cases, raw.number))),
+                )
                 return self._write()
         name = f"{len(self.all):03d}-{raw.verdict}"
         saved = bundle.save(
@@ -90,7 +93,7 @@ class Findings:
         self.all.append(
             Finding(
                 name,
-                raw.engine,
+                (raw.engine,),
                 raw.verdict,
                 signature,
                 raw.message.partition("\n")[0],
@@ -131,7 +134,8 @@ def left_in(folder: Path) -> Iterator[Raw]:
 
 
 def _covers(known: Finding, raw: Raw, signature: tuple[str, ...]) -> bool:
-    if (known.engine, known.verdict) != (raw.engine, raw.verdict):
+    families = {spec.partition(":")[0] for spec in known.engines}
+    if raw.engine.partition(":")[0] not in families or known.verdict != raw.verdict:
         return False
     return set(known.signature) <= set(signature) if raw.verdict in _NUMERIC else known.signature == signature
 
@@ -154,4 +158,4 @@ def _opcodes_behind(result: Any) -> set[str]:
 
 
 def _from_json(entry: dict[str, Any]) -> Finding:
-    return Finding(**{**entry, "signature": tuple(entry["signature"]), "cases": tuple(entry["cases"])})
+    return Finding(**{**entry, **{key: tuple(entry[key]) for key in ("engines", "signature", "cases")}})

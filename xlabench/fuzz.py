@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ from xlabench.worker import Outcome, Worker
 _BATCH = 20
 _MOST_PAIRS = 400
 _PROBE_TIMEOUT_S = 300.0
+# What a compiler makes itself after some pass, and refuses before it.
+_INTERNAL: Mapping[str, frozenset[str]] = {"xla": frozenset({"bitcast", "copy-start", "copy-done"})}
 _COUNTERS = ("verdicts", "seconds", "pairs", "rules")
 
 
@@ -202,6 +204,8 @@ def _support(config: Config, folder: Path) -> list[list[str]]:
     found: set[tuple[str, str]] = set()
     with Worker(memory_bytes=config.memory_bytes) as worker:
         for spec in config.engines:
+            internal = _INTERNAL.get(spec.partition(":")[0], frozenset())
+            found |= {(opcode, kind) for opcode, kind in compiler.PAIRS if opcode in internal}
             for start in range(0, len(pairs), _MOST_PAIRS):
                 some = pairs[start : start + _MOST_PAIRS]
                 found |= _probe(worker, spec, some)

@@ -6,7 +6,10 @@ is conditioned.  Run a few times, this gives each element of the results a sprea
 discontinuity: a comparison, a floor, a sort that rounding decides (Parker, "Monte Carlo arithmetic", 1997).
 
 What only moves data, counts or compares is left alone, so programs of integers, and those parts of others that are
-exact, keep being judged to the bit.  A NaN gets a random sign, since the language gives its bits no meaning.
+exact, keep being judged to the bit.
+
+What the language leaves open is drawn too: the sign of a NaN (and of the zero that stands for one in types without);
+whether infinities among complex numbers, or anywhere in a transform or a factorisation, come out as NaN.
 """
 
 from __future__ import annotations
@@ -70,9 +73,13 @@ _SUMS = frozenset(
         "fft",
     }
 )
+# Algorithms for these differ in which terms meet, so one infinity may spoil more or fewer of the results.
+_SPREADING = frozenset({"fft", "cholesky", "triangular-solve"})
+_WITHOUT_NAN = frozenset({"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"})
 _ULPS_OF_ROUNDING = 1
 _ULPS_OF_FUNCTION = 4
 _ULPS_OF_SUM = 2
+_HALF = 0.5
 
 
 def perturbed(module: Any, inputs: Sequence[Array], *, runs: int, seed: int) -> list[list[Array]]:
@@ -90,6 +97,17 @@ class _Perturb:
 
     def __call__(self, instruction: Instruction, operands: Sequence[Value], evaluate: Evaluate) -> Value:
         opcode = instruction.opcode
+        if opcode in _SPREADING and not all(np.isfinite(operand).all() for operand in operands):
+            return self._spoilt(evaluate(operands), np.True_)
+        value = self._rounded(instruction, operands, evaluate)
+        if opcode in _FUNCTIONS | _ROUNDING and _is_complex(value, operands):
+            arrays = [np.asarray(array) for array in (value, *operands)]
+            special = [~np.isfinite(array) for array in arrays if array.shape in ((), arrays[0].shape)]
+            return self._spoilt(value, np.logical_or.reduce(np.broadcast_arrays(*special)))
+        return value
+
+    def _rounded(self, instruction: Instruction, operands: Sequence[Value], evaluate: Evaluate) -> Value:
+        opcode = instruction.opcode
         if opcode in _FUNCTIONS:
             return self._moved(evaluate(operands), _ULPS_OF_FUNCTION)
         if opcode in _SUMS and _rounds(instruction):
@@ -97,6 +115,13 @@ class _Perturb:
         if opcode in _ROUNDING:
             return self._moved(evaluate(operands), _ULPS_OF_ROUNDING)
         return evaluate(operands)
+
+    def _spoilt(self, value: Value, where: Any) -> Value:
+        """The value with NaN at some of the places where that may be."""
+        array = np.asarray(value)
+        chosen = where & (self.rng.random(array.shape) < _HALF)
+        nan = complex(np.nan, np.nan) if array.dtype.kind == "c" else np.nan
+        return np.where(chosen, np.asarray(nan, array.dtype), array)
 
     def _moved(self, value: Value, ulps: int) -> Value:
         if isinstance(value, tuple):
@@ -109,6 +134,10 @@ class _Perturb:
             moved = move(parts, self.rng, ulps)
             return np.ascontiguousarray(moved).view(array.dtype).reshape(array.shape)
         return move(array, self.rng, ulps)
+
+
+def _is_complex(value: Value, operands: Sequence[Value]) -> bool:
+    return any(np.asarray(array).dtype.kind == "c" for array in (value, *operands))
 
 
 def _rounds(instruction: Instruction) -> bool:
@@ -128,5 +157,6 @@ def move(array: Array, rng: np.random.Generator, ulps: int) -> Array:
     steps = rng.integers(-ulps, ulps, array.shape, endpoint=True)
     moving = (magnitude > 0) & (magnitude <= largest)
     moved = np.where(moving, np.clip(magnitude + steps, 0, overflow), magnitude).astype(bits.dtype)
-    signs = np.where(np.isnan(array), rng.integers(0, 2, array.shape).astype(bits.dtype) * sign, bits & sign)
+    is_open = magnitude == 0 if array.dtype.name in _WITHOUT_NAN else np.isnan(array)
+    signs = np.where(is_open, rng.integers(0, 2, array.shape).astype(bits.dtype) * sign, bits & sign)
     return np.asarray((moved | signs).astype(bits.dtype)).view(array.dtype).reshape(array.shape)

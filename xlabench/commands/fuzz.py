@@ -119,7 +119,9 @@ def _show(summary: dict[str, Any], folder: Path) -> None:
     table = Table("finding", "engine", "verdict", "cases", "what", box=None)
     for finding in summary["findings"]:
         what = finding["message"] if finding["verified"] else f"not verified: {finding['doubt']}"
-        table.add_row(finding["name"], finding["engine"], finding["verdict"], str(len(finding["cases"])), what[:100])
+        table.add_row(
+            finding["name"], ", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), what[:100]
+        )
     if summary["findings"]:
         console.print(table)
     else:
