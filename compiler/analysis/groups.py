@@ -3,7 +3,8 @@
 A *group* is grown from its root towards operands.  Three questions decide whether an instruction joins: can its value
 be computed at any index, would that repeat much work, and does the kernel have a form for the result.  The forms are a
 *loop* over the root's elements; a *reduce*, whose root is a reduction or an elementwise epilogue of one; a *row*, in
-which reductions over the last dimensions are broadcast back over them; a *dot* with its elementwise epilogue.
+which reductions over the last dimensions are broadcast back over them; a *dot*, or a
+convolution, with its elementwise epilogue.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ _EXPENSIVE = frozenset(
         *_SELECTS,
     }
 )
+_PRODUCTS = frozenset({"dot", "convolution"})
 _WIDEST_CONCATENATE = 8
 _MOST_COPIES = 4
 _LARGEST_GROUP = 512
@@ -136,7 +138,7 @@ def kind_of(instruction: Instruction) -> GroupKind | None:
     """The kind of a new group with this root; None for what is not fused."""
     if instruction.opcode == "reduce":
         return GroupKind.REDUCE
-    if instruction.opcode == "dot":
+    if instruction.opcode in _PRODUCTS:
         return None if instruction.array.element_type.is_complex else GroupKind.DOT
     fusible = is_fusible(instruction) or is_update_in_place(instruction)
     return GroupKind.LOOP if fusible and instruction.opcode != "constant" else None
@@ -149,7 +151,7 @@ def adopt(group: Group, instruction: Instruction) -> None:
     kind = kind_of(instruction)
     if kind is None or kind is GroupKind.LOOP or group.kind is GroupKind.ROW:
         return
-    plain = instruction.opcode == "dot" or _is_epilogue_of(instruction, group)
+    plain = instruction.opcode in _PRODUCTS or _is_epilogue_of(instruction, group)
     group.kind = kind if plain else GroupKind.ROW
 
 
@@ -172,7 +174,7 @@ def may_join(instruction: Instruction, group: Group) -> bool:
         return False
     if instruction.opcode == "reduce":
         return _may_end_in(instruction, group) or _may_be_row(instruction, group)
-    if instruction.opcode == "dot":
+    if instruction.opcode in _PRODUCTS:
         return kind_of(instruction) is not None and _may_end_in(instruction, group)
     if not is_fusible(instruction):
         return False
@@ -276,14 +278,14 @@ def _is_elementwise(instruction: Instruction) -> bool:
 
 def _beside_dot(instruction: Instruction, group: Group) -> bool:
     """Into a dot's group only what its epilogue needs, and conversions of operands, which packing does in passing."""
-    feeds_dot = any(user.opcode == "dot" for user in instruction.users)
+    feeds_dot = any(user.opcode in _PRODUCTS for user in instruction.users)
     if feeds_dot:
         return instruction.opcode == "convert" or instruction.opcode == "constant"
     return all(user in group.members for user in instruction.users) and not _feeds_operand(instruction, group)
 
 
 def _feeds_operand(instruction: Instruction, group: Group) -> bool:
-    return any(member.opcode == "dot" for member in _between(instruction, group))
+    return any(member.opcode in _PRODUCTS for member in _between(instruction, group))
 
 
 def _repeats_work(instruction: Instruction, group: Group) -> bool:

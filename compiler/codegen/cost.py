@@ -87,6 +87,8 @@ def _instruction_ns(instruction: Instruction) -> float:
         size = instruction.operands[0].array.size
     if instruction.opcode == "dot":
         return dot_flops(instruction) / 50.0
+    if instruction.opcode == "convolution":
+        return convolution_flops(instruction) / 50.0
     wide = 2.0 if not isinstance(instruction.shape, TupleShape) and instruction.array.element_type.bits == 64 else 1.0
     return size * element_weight(instruction.opcode) * wide
 
@@ -96,3 +98,10 @@ def dot_flops(dot: Instruction) -> int:
     lhs = dot.operands[0].array
     depth: int = math.prod(lhs.dims[d] for d in dot.attributes.get("lhs_contracting_dims", ()))
     return 2 * dot.array.size * depth
+
+
+def convolution_flops(convolution: Instruction) -> int:
+    """Floating-point operations of a convolution, with those on padding."""
+    kernel = convolution.operands[1].array
+    outputs = kernel.dims[convolution.attributes["dim_labels"].kernel_output_feature]
+    return 2 * convolution.array.size * (kernel.size // max(outputs, 1))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.analysis.aliasing import overwritten
 from compiler.codegen import elemental
+from compiler.codegen.product import is_sum_of_products
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, leaves
@@ -24,6 +25,7 @@ class KernelKind(enum.Enum):
     REDUCE = "reduce"
     ROW = "row"
     DOT = "dot"
+    CONVOLUTION = "convolution"
     SCATTER = "scatter"
     UPDATE = "update"
     SELECT_AND_SCATTER = "select-and-scatter"
@@ -95,6 +97,7 @@ _OPCODE_KINDS = {
     for kind in (
         KernelKind.REDUCE,
         KernelKind.DOT,
+        KernelKind.CONVOLUTION,
         KernelKind.SCATTER,
         KernelKind.SELECT_AND_SCATTER,
         KernelKind.SORT,
@@ -124,6 +127,8 @@ def kernel_of(instruction: Instruction) -> Kernel:
         kind = KernelKind.LOOP
     if instruction.opcode == "dot" and instruction.array.element_type.is_complex:
         kind = KernelKind.LOOP
+    if instruction.opcode == "convolution" and not is_sum_of_products(instruction):
+        kind = KernelKind.LOOP
     inputs = tuple(dict.fromkeys(o for o in instruction.operands if not _inlined(o)))
     given = tuple((operand, number) for number, operand in enumerate(inputs))
     return Kernel(instruction, kind, inputs, given, (instruction,))
@@ -148,6 +153,10 @@ def _of_fusion(fusion: Instruction) -> Kernel:
     inputs = tuple(dict.fromkeys(fusion.operands))
     given = tuple((p, inputs.index(fusion.operands[p.parameter_number])) for p in body.parameters)
     kernel = Kernel(fusion, kind, inputs, given, _roots(body.root))
+    convolutions = kernel.of_opcode("convolution") if kind is KernelKind.DOT else []
+    if convolutions:
+        product = KernelKind.CONVOLUTION if all(map(is_sum_of_products, convolutions)) else KernelKind.LOOP
+        kernel = replace(kernel, kind=product)
     # An input program may bring fusions of its own making: they are lowered by what they hold.
     if kind is KernelKind.LOOP and kernel.of_opcode("dot"):
         raise UnsupportedError("a loop fusion with a dot inside", "code generation", f"at {fusion.name}")

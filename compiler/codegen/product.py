@@ -1,4 +1,4 @@
-"""The dimensions of an HLO dot by role: batch, free and depth, of either operand."""
+"""What products of matrices are made of: the dimensions of a dot by role, and convolutions that amount to a dot."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.types import C64, C128, F32, F64, S32, ElementType
 
@@ -47,3 +48,33 @@ def accumulation_type(dot: Instruction) -> ElementType:
     if any(type_.is_float for type_ in types):
         return F64 if F64 in types else F32
     return S32 if result.bits < 32 else result
+
+
+def is_sum_of_products(convolution: Instruction) -> bool:
+    """Whether a convolution has elements, each of which sums some products of real numbers, along some dimension."""
+    labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
+    sizes = [instruction.array.size for instruction in (convolution, *convolution.operands[:2])]
+    walked = bool(labels.input_spatial) or pointwise(convolution) is not None
+    return 0 not in sizes and walked and not accumulation_type(convolution).is_complex
+
+
+def pointwise(convolution: Instruction) -> tuple[Factor, Factor] | None:
+    """The factors of a convolution with a window of one element, where its result lies as that of their dot."""
+    labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
+    window = convolution.attributes.get("window", ())
+    groups = [convolution.attributes.get(f"{kind}_group_count", 1) for kind in ("feature", "batch")]
+    if groups != [1, 1] or any(part != WindowDimension(reversal=part.reversal) for part in window):
+        return None
+    lhs, rhs = convolution.operands[:2]
+    spatial = dict(zip(labels.input_spatial, labels.output_spatial, strict=True))
+    to = {**spatial, labels.input_batch: labels.output_batch, labels.input_feature: labels.output_feature}
+    outputs = (*labels.kernel_spatial, labels.kernel_output_feature)
+    weights = Factor(rhs, (), outputs, (labels.kernel_input_feature,))
+    free = tuple(d for d in range(lhs.array.rank) if d != labels.input_feature)
+    if [to[d] for d in free] == list(range(len(free))):
+        return Factor(lhs, (), free, (labels.input_feature,)), weights
+    batch, *places = free
+    straight = [to[d] for d in free] == [0, *range(2, len(free) + 1)]
+    if straight and batch == labels.input_batch:
+        return weights, Factor(lhs, (batch,), tuple(places), (labels.input_feature,))
+    return None

@@ -32,7 +32,12 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:
         raise UnsupportedError("a fusion of this form around dot", "the CPU back end", kernel.name)
-    product = _Product(kernel, dots[0])
+    product = Product(kernel, dots[0], factor(dots[0], 0), factor(dots[0], 1))
+    return emit_product(module, kernel, product, target, threads)
+
+
+def emit_product(module: Module, kernel: Kernel, product: Product, target: Target, threads: int) -> EmittedKernel:
+    """Emit a kernel that computes a product."""
     own = parameters(kernel)[:-3]
     name = module.free_name(kernel.name)
     per_thread = gemm.emit(module, name, product.gemm(), target, own)
@@ -44,20 +49,26 @@ _NARROW = {("bf16", "f32"): "bfloat", ("s8", "s32"): "i8", ("u8", "s32"): "i8", 
 """Pairs of operand and accumulation type that matrix instructions exist for, and the LLVM type of such an operand."""
 
 
-class _Product:
-    """The mapping from an HLO dot in a kernel to a `Gemm`."""
+class Product:
+    """The mapping from an HLO dot in a kernel, or what amounts to one, to a `Gemm`.
 
-    def __init__(self, kernel: Kernel, dot: Instruction) -> None:
+    The result's dimensions are those of the batch, the rows and the columns; a factor without a batch serves all of it.
+    """
+
+    def __init__(self, kernel: Kernel, dot: Instruction, lhs: Factor, rhs: Factor) -> None:
         self.kernel = kernel
         self.dot = dot
         self.type = accumulation_type(dot)
-        self.lhs, self.rhs = factor(dot, 0), factor(dot, 1)
+        self.lhs, self.rhs = lhs, rhs
+        self.batch = max(lhs.count(lhs.batch), rhs.count(rhs.batch))
+        if 0 in (lhs.count(lhs.batch), rhs.count(rhs.batch)):
+            self.batch = 0
 
     def gemm(self) -> Gemm:
         """The matrix product."""
         plain_result = self.kernel.roots == (self.dot,) and self.dot.array.element_type is self.type
         return Gemm(
-            batch=self.lhs.count(self.lhs.batch),
+            batch=self.batch,
             m=self.lhs.count(self.lhs.free),
             n=self.rhs.count(self.rhs.free),
             k=self.lhs.count(self.lhs.depth),
@@ -127,6 +138,7 @@ class _Product:
         row, column, batch = (_joint_stride(group, dims, strides) for group in (rows, columns, factor.batch))
         if row is None or column is None or batch is None:
             return None
+        batch = batch if factor.batch else 0
         base = _base(arguments(self.kernel).inputs[number], element.storage_type(element_type), batch)
         return Array(base, row, column)
 
@@ -139,20 +151,14 @@ class _Product:
     def _store(self, builder: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
         kernel, (root,) = self.kernel, self.kernel.roots
         emission = Emission(builder)
-        at: list[Index] = []
-        for side, group, index in (
-            (self.lhs, self.lhs.batch, batch),
-            (self.lhs, self.lhs.free, row),
-            (self.rhs, self.rhs.free, column),
-        ):
-            sizes = side.sizes(group)
-            size = math.prod(sizes)
-            at += reshape(emission, (emission.opaque(index, size),), (size,), sizes)
+        m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
+        sizes = self.batch, m, n
+        places = [emission.opaque(index, size) for index, size in zip((batch, row, column), sizes, strict=True)]
+        at = reshape(emission, places, sizes, self.dot.array.dims)
         result = element.convert(builder, value, self.type, self.dot.array.element_type)
         inner = elemental_of(kernel, emission)
         values = Elemental(emission, {**inner.leaves, self.dot: lambda _: result})
         stored = values.value(root, tuple(at)) if root is not self.dot else result
-        m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
         rows = builder.add(builder.mul(batch, integer(m)), row)
         offset = builder.add(builder.mul(rows, integer(n)), column)
         root_type = root.array.element_type

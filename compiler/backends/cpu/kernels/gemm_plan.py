@@ -178,7 +178,8 @@ def vector_bits(target: Target) -> int:
     return 256 if target.has("avx2") else 128
 
 
-def _registers(target: Target) -> int:
+def registers(target: Target) -> int:
+    """How many vector registers the target has."""
     return 32 if target.has("avx512f") or not target.triple.startswith("x86_64") else 16
 
 
@@ -189,7 +190,7 @@ def plan(gemm: Gemm, target: Target) -> Plan:
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
     lanes = vector_bits(target) // 8 // ELEMENT_BYTES[gemm.type]
     gemm, form = _form(gemm, lanes)
-    rows, vectors = _register_tile(max(gemm.m, 1), max(gemm.n, 1), lanes, _registers(target))
+    rows, vectors = _register_tile(max(gemm.m, 1), max(gemm.n, 1), lanes, registers(target))
     first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
     return _blocked(first) if form == "tile" else first
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.backends.cpu.kernels import dot, fft, loop, reduce, row, scatter, select_scatter, sort, triangular, update
+from compiler.backends.cpu.kernels import convolution, dot, fft, loop, reduce, row, scatter, select_scatter, sort, triangular, update
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm import Target
@@ -18,6 +18,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.REDUCE: lambda module, kernel, _target, _threads: reduce.emit(module, kernel),
     KernelKind.ROW: lambda module, kernel, _target, _threads: row.emit(module, kernel),
     KernelKind.DOT: dot.emit,
+    KernelKind.CONVOLUTION: convolution.emit,
     KernelKind.SCATTER: lambda module, kernel, _target, _threads: scatter.emit(module, kernel),
     KernelKind.UPDATE: lambda module, kernel, _target, _threads: update.emit(module, kernel),
     KernelKind.SELECT_AND_SCATTER: lambda module, kernel, _target, _threads: select_scatter.emit(module, kernel),

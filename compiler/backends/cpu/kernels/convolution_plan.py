@@ -1,0 +1,269 @@
+"""How a convolution is walked: which index fills vectors, what a register tile covers, what is copied; no code here.
+
+Every convolution is a sum over *steps* (input features of a group x points of the window) for every *place* (batch x
+spatial) and output feature.  The input is read through a padded copy of a band of it, small enough for L2, in which
+place and step are plain strides; so padding, dilation and negative edges cost one pass over the input and the inner
+loops know nothing of them.  Where nothing is padded the input itself serves.  Three forms differ in what vectors hold:
+output *features* (the weights are vectors, the input is scalars), *places* along the minor dimension (the other way
+round), and *lanes*, for groups of a single feature each, where both are vectors.
+
+The order in which one result is summed depends on shapes and target only, so any number of threads gives equal bits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from compiler.backends.cpu.kernels.gemm_plan import ELEMENT_BYTES
+from compiler.codegen import element
+from compiler.codegen.product import accumulation_type
+from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
+from compiler.ir.module import Instruction
+
+Form: TypeAlias = Literal["features", "places", "lanes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A dimension of places inside a kernel: its dimension of the result, size, and strides in the copy and the result.
+
+    `box` is how many of it a register tile covers.
+    """
+
+    dim: int
+    count: int
+    patch: int
+    out: int
+    box: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A dimension of the sum: its size, strides in the copy and in the weights, and its dimension of the kernel."""
+
+    count: int
+    patch: int
+    weight: int
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A dimension of the copy.
+
+    Its element `p` is element `(first + p - low) / dilate` of the input's dimension of `size`, zero where that is none;
+    `role` says what `first` is, and `repeat` how often an input element comes.
+    """
+
+    extent: int
+    size: int
+    role: Literal["batch", "feature", "space"]
+    low: int = 0
+    dilate: int = 1
+    stride: int = 1
+    banded: bool = False
+    repeat: int = 1
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether elements of it may lie outside the input."""
+        return self.role == "space"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the input's dimension as it is."""
+        plain = self.low == 0 and self.dilate == 1 and self.repeat == 1 and not self.banded
+        return plain and self.extent == self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a convolution computes, in numbers.
+
+    `groups` are walked one by one; in form `lanes` there are none.  Per group there are `inputs` features to sum over
+    and `outputs` to compute, for `batch` elements of the batch.
+    """
+
+    instruction: Instruction
+    labels: ConvolutionDimensions
+    window: Window
+    type: str
+    form: Form
+    groups: int
+    inputs: int
+    outputs: int
+    batch: int
+    lane_dim: int | None
+
+    @property
+    def lhs(self) -> Instruction:
+        """The input."""
+        return self.instruction.operands[0]
+
+    @property
+    def rhs(self) -> Instruction:
+        """The weights."""
+        return self.instruction.operands[1]
+
+    @property
+    def size(self) -> int:
+        """Bytes of a number as it is summed."""
+        return ELEMENT_BYTES[self.type]
+
+    @property
+    def taps(self) -> int:
+        """Points of the window."""
+        return math.prod(part.size for part in self.window)
+
+    @property
+    def batch_is_outer(self) -> bool:
+        """Whether elements of the batch lie one behind the other, so that each is worked on alone."""
+        return self.labels.input_batch == 0 and self.lane_dim != 0
+
+    @property
+    def batch_groups(self) -> int:
+        """Groups that the batch is cut into."""
+        return int(self.instruction.attributes.get("batch_group_count", 1))
+
+
+def strides(dims: tuple[int, ...] | list[int]) -> list[int]:
+    """Row-major strides."""
+    return [math.prod(dims[d + 1 :]) for d in range(len(dims))]
+
+
+def shape_of(convolution: Instruction) -> Shape:
+    """The numbers of a convolution and the form that suits it."""
+    labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
+    lhs, rhs = (operand.array.dims for operand in convolution.operands[:2])
+    window = convolution.attributes.get("window", ()) or (WindowDimension(),) * len(labels.input_spatial)
+    batch_groups = int(convolution.attributes.get("batch_group_count", 1))
+    groups = int(convolution.attributes.get("feature_group_count", 1)) * batch_groups
+    inputs = rhs[labels.kernel_input_feature]
+    outputs = convolution.array.dims[labels.output_feature] // groups
+    batch = convolution.array.dims[labels.output_batch]
+    type_ = element.value_type(accumulation_type(convolution))
+    lane = _lane_dim(convolution, labels, (groups, inputs, outputs, batch), batch_groups)
+    if lane is not None:
+        lanes = convolution.array.dims[labels.output_feature]
+        return Shape(convolution, labels, window, type_, "lanes", 1, inputs, lanes, batch, lane)
+    form: Form = "places" if _suits_places(labels, window, lhs) else "features"
+    return Shape(convolution, labels, window, type_, form, groups, inputs, outputs, batch, None)
+
+
+def _lane_dim(
+    convolution: Instruction, labels: ConvolutionDimensions, counts: tuple[int, int, int, int], batch_groups: int
+) -> int | None:
+    """The minor dimension of the input that numbers groups of one feature or batch element, which then fill vectors."""
+    groups, inputs, outputs, batch = counts
+    last = convolution.operands[0].array.rank - 1
+    if groups == 1 or convolution.array.dims[labels.output_feature] == 1:
+        return None
+    if batch_groups == 1 and inputs == 1 and labels.input_feature == last:
+        return last
+    single = batch_groups > 1 and batch == 1 and outputs == 1
+    return last if single and labels.input_batch == last else None
+
+
+def _suits_places(labels: ConvolutionDimensions, window: Window, lhs: tuple[int, ...]) -> bool:
+    """Whether places adjacent in the result are adjacent in the input."""
+    last = len(lhs) - 1
+    if last not in labels.input_spatial:
+        return False
+    number = labels.input_spatial.index(last)
+    return labels.output_spatial[number] == last and window[number].stride == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Every decision about one convolution.
+
+    Vectors have `lanes`; a tile is `vectors` wide.  `walks` are the places within one item of work in the order of the
+    copy's strides, the one numbered `banded` being cut into bands of `band`; `sources` are the copy's dimensions.
+    `block` input features are summed at a time.  `flat` is the number of places in one run of form `places`.
+    """
+
+    shape: Shape
+    lanes: int
+    vectors: int
+    rows: int
+    walks: tuple[Walk, ...]
+    banded: int
+    band: int
+    block: int
+    sources: tuple[Source, ...]
+    steps: tuple[Step, ...]
+    patch_direct: bool
+    weights_direct: bool
+    out_direct: bool
+    flattened: int = 1
+    flat: int = 0
+
+    @property
+    def columns(self) -> int:
+        """Numbers along a tile's vectors."""
+        return self.vectors * self.lanes
+
+    @property
+    def panel(self) -> int:
+        """Output features of one panel of weights."""
+        return self.rows if self.shape.form == "places" else self.columns
+
+    @property
+    def panels(self) -> int:
+        """Panels of output features in a group."""
+        return -(-self.shape.outputs // self.panel)
+
+    @property
+    def last_panel(self) -> int:
+        """Output features of the last panel."""
+        return self.shape.outputs - (self.panels - 1) * self.panel
+
+    @property
+    def bands(self) -> int:
+        """Bands of the banded dimension."""
+        return -(-self.walks[self.banded].count // self.band)
+
+    @property
+    def outer_batch(self) -> int:
+        """Elements of the batch that are worked on one by one."""
+        return self.shape.batch if self.shape.batch_is_outer else 1
+
+    @property
+    def items(self) -> int:
+        """Pieces of work that threads share."""
+        return self.shape.groups * self.outer_batch * self.bands
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of input features."""
+        return self.shape.inputs // self.block if self.block else 1
+
+    @property
+    def patch_elements(self) -> int:
+        """The copy's size, with what tiles may read behind it."""
+        return math.prod(source.extent for source in self.sources) + 2 * self.columns
+
+    @property
+    def panel_elements(self) -> int:
+        """The size of a panel of packed weights for one block of features."""
+        return math.prod(step.count for step in self.steps) * self.panel
+
+    @property
+    def weight_elements(self) -> int:
+        """The size of all packed weights."""
+        total = self.shape.groups * self.panels * self.blocks * self.panel_elements
+        return 0 if self.weights_direct else total + self.columns
+
+    def partial_strides(self) -> tuple[list[int], int, int]:
+        """Of the buffer of sums: the strides of the walks, that of features, and its size."""
+        counts = [self.band if n == self.banded else w.count for n, w in enumerate(self.walks)]
+        if self.shape.form != "places":
+            width = self.panels * self.columns
+            return [s * width for s in strides(counts)], 1, math.prod(counts) * width
+        run = -(-self.flat // self.columns) * self.columns
+        outer = counts[: -self.flattened]
+        inner = [walk.patch for walk in self.walks[-self.flattened :]]
+        total = math.prod(outer) * run
+        return [s * run for s in strides(outer)] + inner, total, self.panels * self.panel * total
