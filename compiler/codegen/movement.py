@@ -168,7 +168,7 @@ def from_index(builder: Builder, index: Value, target: ElementType) -> Value:
     """A non-negative i64 converted to an element type."""
     type_ = element.value_type(target)
     if target.is_integer:
-        return index if type_ == "i64" else builder.cast("trunc", index, type_)
+        return index if type_ == "i64" else element.round_to(builder, target, builder.cast("trunc", index, type_))
     if target.is_complex:
         return element.convert(builder, index, S64, target)
     return element.round_to(builder, target, builder.cast("sitofp", index, type_))
