@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import llvmlite
 import llvmlite.binding as llvm
 
 NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
@@ -62,11 +61,6 @@ def target_machine(target: Target, opt: int) -> llvm.TargetMachine:
 def version() -> str:
     """LLVM's version, for records and cache keys."""
     return ".".join(map(str, llvm.llvm_version_info))
-
-
-def binding_version() -> str:
-    """The version of llvmlite."""
-    return str(llvmlite.__version__)
 
 
 def parse(text: str, target: Target, opt: int) -> llvm.ModuleRef:

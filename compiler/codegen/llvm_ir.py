@@ -69,11 +69,6 @@ def floating(value: float, type_: str) -> Value:
     return Value(type_, f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}")
 
 
-def splat(value: Value, lanes: int) -> Value:
-    """A vector literal with the same literal in every lane."""
-    return Value(vector_type(value.type, lanes), "<" + ", ".join([str(value)] * lanes) + ">")
-
-
 def zero(type_: str) -> Value:
     """All bits zero, of any type."""
     return Value(type_, "zeroinitializer" if type_[0] in "<[{" else _ZERO.get(type_, "0"))
@@ -106,7 +101,6 @@ class Module:
     _globals: dict[str, str] = field(default_factory=dict)
     _declarations: dict[str, str] = field(default_factory=dict)
     _metadata: list[str] = field(default_factory=list)
-    _named_metadata: dict[str, list[str]] = field(default_factory=dict)
 
     def function(
         self,
@@ -161,17 +155,12 @@ class Module:
         self._metadata.append(f"{reference} = {text.replace('{self}', reference)}")
         return reference
 
-    def named_metadata(self, name: str, reference: str) -> None:
-        """Append a node to a named list such as `nvvm.annotations`."""
-        self._named_metadata.setdefault(name, []).append(reference)
-
     def __str__(self) -> str:
-        named = [f"!{name} = !{{{', '.join(nodes)}}}" for name, nodes in self._named_metadata.items()]
         parts = [
             "\n".join(f"@{name} = {definition}" for name, definition in self._globals.items()),
             "\n".join(self._declarations.values()),
             "\n\n".join(map(str, self.functions)),
-            "\n".join(named + self._metadata),
+            "\n".join(self._metadata),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 

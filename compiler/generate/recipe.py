@@ -16,7 +16,6 @@ NUMBERS = tuple(t for t in TYPES.values() if t.kind is not Kind.OPAQUE)
 INTEGERS = tuple(t for t in NUMBERS if t.is_integer)
 FLOATS = tuple(t for t in NUMBERS if t.is_float)
 COMPLEX = tuple(t for t in NUMBERS if t.is_complex)
-INEXACT = (*FLOATS, *COMPLEX)
 REAL = tuple(t for t in NUMBERS if not t.is_complex)
 
 

@@ -157,7 +157,6 @@ Shape = ArrayShape | TupleShape | BufferShape
 
 _SCALAR = Layout(())
 TOKEN_SHAPE = ArrayShape(TYPES["token"], ())
-OPAQUE_SHAPE = ArrayShape(TYPES["opaque"], ())
 
 
 def leaves(shape: Shape) -> Iterator[ArrayShape]:

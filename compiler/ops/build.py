@@ -22,11 +22,6 @@ def op_of(opcode: str) -> Op:
     return op
 
 
-def infer_shape(instruction: Instruction) -> Shape:
-    """The shape of an instruction's result by its op's rule."""
-    return op_of(instruction.opcode).infer(instruction)
-
-
 def build(
     computation: Computation,
     opcode: str,

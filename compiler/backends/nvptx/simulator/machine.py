@@ -95,23 +95,10 @@ class Machine:
         start = self._range(address, size_bytes)
         return self._arena.data[start : start + size_bytes].tobytes()
 
-    def is_initialised(self, address: int, size_bytes: int) -> bool:
-        """Whether every byte of a range was written."""
-        start = self._range(address, size_bytes)
-        return bool(self._arena.valid[start : start + size_bytes].all())
-
     def load(self, module: PtxModule) -> None:
         """Place a module's global and constant variables; a second time does nothing."""
         if id(module) not in self._images:
             self._images[id(module)] = Image.place(module, self._arena)
-
-    def address_of(self, module: PtxModule, variable: str) -> int:
-        """The address of a global or constant variable of a loaded module."""
-        self.load(module)
-        addresses = self._images[id(module)].addresses
-        if variable not in addresses:
-            raise InputError(f"no global variable {variable!r}; there are {sorted(addresses)}")
-        return addresses[variable]
 
     def launch(  # noqa: PLR0913 - the shape of every launch interface there is
         self,
