@@ -1,232 +1,54 @@
-"""Fourier transform kernels: one pass per dimension, each line in f64 in the thread's own workspace.
-
-A line whose length is a power of two is transformed by radix-2 steps on bit-reversed elements, any other by the sum
-that defines the transform.  Of a real transform one half is not stored, or is filled in by symmetry.
-"""
+"""Fourier transform kernels: one pass per dimension, each line in the thread's own workspace."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
-from compiler.codegen import complex_numbers, element, nest
-from compiler.codegen.complex_numbers import Complex
+from compiler.codegen import fourier, nest
+from compiler.codegen.fourier import Pass, Transform
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I64, Builder, Module, Value, floating, integer
-from compiler.codegen.math.term import Term
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
-from compiler.diagnostics import UnsupportedError
-from compiler.ir.shape import ArrayShape
-from compiler.ir.types import C128, F64, ElementType
 
 _STEP_NS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """A transform along one dimension: from where to where, and how long its lines are.
-
-    `source` and `target` name arguments of the kernel; what is None lies in the workspace, behind the lines.
-    """
-
-    source: Value | None
-    source_shape: ArrayShape
-    target: Value | None
-    target_shape: ArrayShape
-    dimension: int
-    length: int
-
-    @property
-    def inner(self) -> int:
-        """Elements between neighbours of a line."""
-        return math.prod(self.target_shape.dims[self.dimension + 1 :])
-
-    @property
-    def lines(self) -> int:
-        """The number of lines."""
-        return math.prod(self.target_shape.dims[: self.dimension]) * self.inner
-
-
 def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     """Emit an FFT kernel for calls with up to that many threads."""
-    (fft,) = kernel.roots
-    if not kernel.inputs:
-        raise UnsupportedError("fft of a constant of one element", "code generation", kernel.name)
-    length = tuple(fft.attributes["fft_length"])
-    per_thread = 2 * 16 * max(length)
+    lines_bytes = fourier.line_bytes(kernel) * threads
     names, work = [], 0.0
-    if fft.array.size and fft.operands[0].array.size:
-        for number, part in enumerate(_passes(kernel)):
-            names.append(_Transform(module, kernel, part, (per_thread, threads)).emit(f".{number}"))
-            work += _STEP_NS * part.lines * part.length * _steps(part.length)
-    else:
+    for number, part in enumerate(fourier.passes(kernel)):
+        names.append(_emit_pass(module, kernel, part, f".{number}", lines_bytes))
+        work += _STEP_NS * part.lines * part.length * _steps(part.length)
+    if not names:
         builder = Builder(begin(module, kernel))
         builder.ret()
         names.append(builder.function.name)
-    between = fft.operands[0].array.size_bytes if fft.attributes["fft_type"] == "IRFFT" and len(length) > 1 else 0
-    return EmittedKernel(kernel, tuple(names), per_thread * threads + between, work > 4000.0, work)
+    workspace_bytes = lines_bytes + fourier.between_bytes(kernel)
+    return EmittedKernel(kernel, tuple(names), workspace_bytes, work > 4000.0, work)
 
 
 def _steps(length: int) -> int:
-    return max(1, length.bit_length() - 1) if length & (length - 1) == 0 else length
+    return max(1, length.bit_length() - 1) if fourier.is_power_of_two(length) else length
 
 
-def _passes(kernel: Kernel) -> list[_Pass]:
-    """The last dimension first; for an inverse real transform last, after the others in the workspace."""
-    (fft,) = kernel.roots
-    given, length = arguments(kernel), tuple(fft.attributes["fft_length"])
-    source, target = fft.operands[0].array, fft.array
-    rank = target.rank
-    last = _Pass(given.inputs[0], source, given.outputs[0], target, rank - 1, length[-1])
-    others = [(rank - len(length) + number, size) for number, size in enumerate(length[:-1])]
-    if fft.attributes["fft_type"] != "IRFFT" or not others:
-        out = given.outputs[0]
-        return [last, *(_Pass(out, target, out, target, dimension, size) for dimension, size in reversed(others))]
-    passes = [
-        _Pass(None if number else given.inputs[0], source, None, source, dimension, size)
-        for number, (dimension, size) in enumerate(others)
-    ]
-    return [*passes, _Pass(None, source, given.outputs[0], target, rank - 1, length[-1])]
+def _emit_pass(module: Module, kernel: Kernel, part: Pass, suffix: str, lines_bytes: int) -> str:
+    builder = Builder(begin(module, kernel, suffix))
+    workspace = arguments(kernel).workspace
+    between = builder.gep("i8", workspace, integer(lines_bytes))
+    transform = Transform(kernel, part, between, _each, lambda _: None)
+    here = builder.gep("i8", workspace, builder.mul(THREAD, integer(fourier.line_bytes(kernel))))
+    there = builder.gep("i8", here, integer(16 * part.length))
+    shared = nest.share(builder, part.lines, THREAD, THREADS)
+    with builder.loop(shared.start, shared.stop, name="line") as loop:
+        transform.line(builder, loop.index, here, there)
+    builder.ret()
+    return builder.function.name
 
 
-class _Transform:
-    """Emits one pass."""
-
-    def __init__(self, module: Module, kernel: Kernel, part: _Pass, workspace: tuple[int, int]) -> None:
-        self.module = module
-        self.kernel = kernel
-        self.part = part
-        self.per_thread, self.threads = workspace
-        self.inverse = kernel.roots[0].attributes["fft_type"] in ("IFFT", "IRFFT")
-
-    def emit(self, suffix: str) -> str:
-        """Emit the function."""
-        part, length = self.part, self.part.length
-        builder = Builder(begin(self.module, self.kernel, suffix))
-        workspace = arguments(self.kernel).workspace
-        line = builder.gep("i8", workspace, builder.mul(THREAD, integer(self.per_thread)))
-        other = builder.gep("i8", line, integer(16 * length))
-        fast = length & (length - 1) == 0
-        shared = nest.share(builder, part.lines, THREAD, THREADS)
-        with builder.loop(shared.start, shared.stop, name="line") as loop:
-            self._load(builder, loop.index, line, reversed_bits=fast)
-            if fast:
-                self._radix_2(builder, line)
-            else:
-                self._by_definition(builder, line, other)
-            self._store(builder, loop.index, line if fast else other)
-        builder.ret()
-        return builder.function.name
-
-    def _address(self, builder: Builder, shape: ArrayShape, pointer: Value | None, at: tuple[Value, Value]) -> Value:
-        """The address of an element of a line of an array."""
-        line, number = at
-        inner = integer(self.part.inner)
-        outer, rest = builder.binary("udiv", line, inner), builder.binary("urem", line, inner)
-        row = builder.add(builder.mul(outer, integer(shape.dims[self.part.dimension])), number)
-        offset = builder.add(builder.mul(row, inner), rest)
-        if pointer is None:
-            lines = integer(self.per_thread * self.threads)
-            pointer = builder.gep("i8", arguments(self.kernel).workspace, lines)
-        return builder.gep(element.storage_type(shape.element_type), pointer, offset)
-
-    def _load(self, builder: Builder, line: Value, target: Value, *, reversed_bits: bool) -> None:
-        part, length = self.part, self.part.length
-        bits = length.bit_length() - 1
-        stored = part.source_shape.dims[part.dimension]
-        with builder.loop(integer(0), integer(length), nonempty=True) as loop:
-            number, mirrored = loop.index, None
-            if stored < length:
-                # The half that is not stored is the conjugate of the other.
-                mirrored = builder.compare("sge", number, integer(stored))
-                number = builder.select(mirrored, builder.sub(integer(length), number), number)
-            value = self._read(builder, part.source_shape, (line, number))
-            if mirrored is not None:
-                number_im = builder.select(mirrored, builder.unary("fneg", value.im.value), value.im.value)
-                value = Complex(value.re, Term(builder, number_im))
-            place = loop.index
-            if reversed_bits and bits:
-                place = builder.intrinsic("bitreverse.i64", [place])
-                place = builder.binary("lshr", place, integer(64 - bits))
-            self._put(builder, target, place, value)
-
-    def _read(self, builder: Builder, shape: ArrayShape, at: tuple[Value, Value]) -> Complex:
-        address = self._address(builder, shape, self.part.source, at)
-        value = element.load(builder, shape.element_type, address)
-        wide = element.convert(builder, value, shape.element_type, C128)
-        return Complex.of(builder, wide)
-
-    def _store(self, builder: Builder, line: Value, source: Value) -> None:
-        part, shape = self.part, self.part.target_shape
-        scale = 1 / part.length if self.inverse else 1.0
-        with builder.loop(integer(0), integer(shape.dims[part.dimension]), nonempty=True) as loop:
-            value = self._get(builder, source, loop.index).scaled(scale)
-            address = self._address(builder, shape, part.target, (line, loop.index))
-            element.store(builder, shape.element_type, _narrow(builder, value, shape.element_type), address)
-
-    def _get(self, builder: Builder, line: Value, number: Value) -> Complex:
-        return Complex.of(builder, element.load(builder, C128, builder.gep(element.storage_type(C128), line, number)))
-
-    def _put(self, builder: Builder, line: Value, number: Value, value: Complex) -> None:
-        element.store(builder, C128, value.value, builder.gep(element.storage_type(C128), line, number))
-
-    def _roots(self, builder: Builder) -> Value:
-        """A table of the powers of the primitive root of unity."""
-        length, sign = self.part.length, 1 if self.inverse else -1
-        numbers = []
-        for power in range(length):
-            angle = sign * 2 * math.pi * power / length
-            numbers += [_exact(math.cos(angle)), _exact(math.sin(angle))]
-        literals = ", ".join(str(floating(number, "double")) for number in numbers)
-        definition = f"internal constant [{2 * length} x double] [{literals}], align 64"
-        return builder.module.define_global(f"roots.{length}.{'inverse' if self.inverse else 'forward'}", definition)
-
-    def _radix_2(self, builder: Builder, line: Value) -> None:
-        """Butterflies of halves of 1, 2, 4, ... elements."""
-        length, roots = self.part.length, self._roots(builder)
-        if length == 1:
-            return
-        with builder.loop(integer(0), integer(length.bit_length() - 1), name="stage", nonempty=True) as stage:
-            half = builder.binary("shl", integer(1), stage.index)
-            stride = builder.binary("lshr", integer(length // 2), stage.index)
-            with builder.loop(integer(0), integer(length // 2), name="butterfly", nonempty=True) as loop:
-                block = builder.binary("lshr", loop.index, stage.index)
-                within = builder.binary("and", loop.index, builder.sub(half, integer(1)))
-                low = builder.add(builder.mul(block, builder.binary("shl", half, integer(1))), within)
-                high = builder.add(low, half)
-                root = self._get(builder, roots, builder.mul(within, stride))
-                first, second = self._get(builder, line, low), self._get(builder, line, high) * root
-                self._put(builder, line, low, first + second)
-                self._put(builder, line, high, first - second)
-
-    def _by_definition(self, builder: Builder, line: Value, target: Value) -> None:
-        """Every element as the sum of all, each times its power of the root."""
-        length, roots = self.part.length, self._roots(builder)
-        zero = floating(0.0, "double")
-        with builder.loop(integer(0), integer(length), name="element", nonempty=True) as loop:
-            with builder.loop(
-                integer(0), integer(length), carried=[zero, zero, Value(I64, "0")], nonempty=True
-            ) as term:
-                real, imaginary, power = term.carried
-                product = self._get(builder, line, term.index) * self._get(builder, roots, power)
-                total = Complex(Term(builder, real), Term(builder, imaginary)) + product
-                following = builder.add(power, loop.index)
-                wraps = builder.compare("sge", following, integer(length))
-                following = builder.select(wraps, builder.sub(following, integer(length)), following)
-                term.carry(total.re.value, total.im.value, following)
-            real, imaginary, _ = term.results
-            self._put(builder, target, loop.index, Complex(Term(builder, real), Term(builder, imaginary)))
-
-
-def _exact(number: float) -> float:
-    """Quarter turns have no rounding error."""
-    return float(round(number)) if abs(number - round(number)) < 1e-15 else number
-
-
-def _narrow(builder: Builder, value: Complex, element_type: ElementType) -> Value:
-    if element_type.is_complex:
-        return element.convert(
-            builder, complex_numbers.pair(builder, value.re.value, value.im.value), C128, element_type
-        )
-    return element.convert(builder, value.re.value, F64, element_type)
+@contextmanager
+def _each(builder: Builder, count: int) -> Iterator[Value]:
+    with builder.loop(integer(0), integer(count), nonempty=True) as loop:
+        yield loop.index

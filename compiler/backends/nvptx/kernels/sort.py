@@ -1,9 +1,9 @@
-"""Sort kernels: every line along the sorted dimension by a stable merge sort in which each element finds its own place.
+"""Sort kernels: every line along the sorted dimension by a stable merge sort in which each element finds its place.
 
-In a merge of two sorted runs a thread makes one element of the result: a binary search on its diagonal tells how many of
-the elements before it come from either run, so all threads work at once and every place is written once, whatever the
-comparator says.  Lines lie one behind the other in two halves of the workspace, merged back and forth.  Short lines are a
-block's, all in one launch; for long ones every width is a launch over everything.
+In a merge of two sorted runs a thread makes one element of the result: a binary search on its diagonal tells how many
+of the elements before it come from either run, so all threads work at once and every place is written once, whatever
+the comparator says.  Lines lie one behind the other in two halves of the workspace, merged back and forth.  Short lines
+are a block's, all in one launch; for long ones every width is a launch over everything.
 """
 
 from __future__ import annotations
@@ -135,7 +135,9 @@ class _Sorter:
         takes_right = builder.choose(
             builder.binary("or", left_is_over, builder.binary("xor", right_is_left, Value(I1, "true"))),
             lambda: left_is_over,
-            lambda: self._goes_first(builder, source, builder.add(right[0], from_right), builder.add(left[0], from_left)),
+            lambda: self._goes_first(
+                builder, source, builder.add(right[0], from_right), builder.add(left[0], from_left)
+            ),
         )
         taken = builder.select(takes_right, builder.add(right[0], from_right), builder.add(left[0], from_left))
         values = self._elements(builder, source, taken)
@@ -148,7 +150,9 @@ class _Sorter:
         rest = builder.intrinsic("smax.i64", [builder.sub(integer(self.length), start), integer(0)])
         return builder.intrinsic("smin.i64", [width, rest])
 
-    def _search(self, builder: Builder, source: Sequence[Value], runs: tuple[Run, Run], before: Value, level: Value) -> Value:
+    def _search(
+        self, builder: Builder, source: Sequence[Value], runs: tuple[Run, Run], before: Value, level: Value
+    ) -> Value:
         """How many of the first `before` elements of the merged runs come from the left one."""
         (left, left_size), (right, right_size) = runs
         low = builder.intrinsic("smax.i64", [builder.sub(before, right_size), integer(0)])

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.backends.nvptx.kernels import dot, loop, reduce, row, scatter, sort, triangular, update
+from compiler.backends.nvptx.kernels import (
+    dot,
+    fft,
+    loop,
+    reduce,
+    row,
+    scatter,
+    select_scatter,
+    sort,
+    triangular,
+    update,
+)
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm_ir import Module
@@ -21,6 +32,8 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.SORT: sort.emit,
     KernelKind.CHOLESKY: triangular.emit_cholesky,
     KernelKind.TRIANGULAR_SOLVE: triangular.emit_solve,
+    KernelKind.FFT: fft.emit,
+    KernelKind.SELECT_AND_SCATTER: select_scatter.emit,
     KernelKind.UPDATE: update.emit,
 }
 """How each kind of kernel is emitted; a kind that is not here is unsupported."""

@@ -1,7 +1,7 @@
-"""Kernels for triangular matrices: a block for each matrix to be factored, a thread for each right-hand side to be solved.
+"""Kernels for triangular matrices: a block for each matrix to be factored, a thread for each right-hand side.
 
-The factor is made column by column, each by all threads: first what is left of the column, in f64 in the workspace, then,
-behind a barrier that makes the pivot known to all, its quotients.
+The factor is made column by column, each by all threads: first what is left of the column, in f64 in the workspace,
+then, behind a barrier that makes the pivot known to all, its quotients.
 """
 
 from __future__ import annotations

@@ -1,0 +1,109 @@
+"""select-and-scatter kernels: one thread for each element of the result, which asks every window over it.
+
+A window that picked this element gives its own element of the source to be combined; the windows are asked in order, so
+the result is that of a sequential program, without atomics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.codegen import elemental, nest
+from compiler.codegen.index import Emission, Index, reshape
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
+from compiler.codegen.movement import Indices
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.window_choice import pick
+from compiler.codegen.windows import window_of
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.attributes import WindowDimension
+from compiler.ir.module import Instruction
+
+
+def emit(module: Module, kernel: Kernel) -> EmittedKernel:
+    """Emit a select-and-scatter kernel."""
+    (instruction,) = kernel.roots
+    shape = instruction.array
+    window = window_of(instruction, shape.rank)
+    if any(part.lhs_dilate != 1 or part.reversal for part in window):
+        raise UnsupportedError("select-and-scatter with such a window", "the NVPTX back end", f"at {kernel.name}")
+    if shape.size == 0:
+        return EmittedKernel(kernel, ())
+
+    def gather(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        linear = emission.opaque(number, shape.size)
+        value = _combined(kernel, instruction, emission, number)
+        store(emission, shape, value, arguments(kernel).outputs[0], linear)
+
+    return EmittedKernel(kernel, (grid.for_each(module, kernel, shape.size, gather),))
+
+
+def _combined(kernel: Kernel, instruction: Instruction, emission: Emission, number: Value) -> Value:
+    """The initial value, combined with what the windows that picked this element give."""
+    builder = emission.builder
+    array, source, initial = instruction.operands
+    window = window_of(instruction, array.array.rank)
+    sizes = [part.size for part in window]
+    count = math.prod(sizes)
+    at = nest.coordinates(emission, emission.opaque(number, array.array.size), array.array.dims)
+    start = elemental_of(kernel, emission).value(initial, ())
+    with builder.loop(integer(0), integer(count), carried=[start], name="window", nonempty=True) as loop:
+        emission.enter()
+        # The last point of the window first: the windows that have this element there come first.
+        point = reshape(emission, (emission.opaque(loop.index, count).times(-1).plus(count - 1),), (count,), sizes)
+        place, covers = _window_at(emission, window, source.array.dims, (at, point))
+
+        def inside(place: Indices = place, total: Value = loop.carried[0]) -> Value:
+            return _given(kernel, instruction, emission, place, (number, total))
+
+        loop.carry(builder.choose(covers, inside, lambda: loop.carried[0]))
+        emission.leave()
+    return loop.results[0]
+
+
+def _window_at(
+    emission: Emission,
+    window: Sequence[WindowDimension],
+    places: Sequence[int],
+    which: tuple[Sequence[Index], Sequence[Index]],
+) -> tuple[Indices, Value]:
+    """Which window has the element at `which[0]` at its point `which[1]`, and whether there is one."""
+    builder = emission.builder
+    place: list[Index] = []
+    covers = Value(I1, "true")
+    for part, count, index, offset in zip(window, places, *which, strict=True):
+        first = emission.value(index.plus(part.pad_low) + offset.times(-part.rhs_dilate))
+        number, stride = first, integer(part.stride)
+        if part.stride > 1:
+            number = builder.binary("sdiv", first, stride)
+            exact = builder.compare("eq", builder.mul(number, stride), first)
+            covers = builder.binary("and", covers, exact)
+        covers = builder.binary("and", covers, builder.compare("ult", number, integer(count)))
+        place.append(emission.opaque(number, count))
+    return tuple(place), covers
+
+
+def _given(
+    kernel: Kernel, instruction: Instruction, emission: Emission, place: Indices, mine: tuple[Value, Value]
+) -> Value:
+    """What has been combined so far, with the element of the window at `place` if it picked this one."""
+    builder, (number, total) = emission.builder, mine
+    emission.enter()
+    found, offset = pick(kernel, instruction, emission, place)
+    picked = builder.binary("and", found, builder.compare("eq", offset, number))
+
+    def with_source() -> Value:
+        emission.enter()
+        value = elemental_of(kernel, emission).value(instruction.operands[1], place)
+        (new,) = elemental.apply(emission, instruction.attributes["scatter"], [total, value])
+        emission.leave()
+        return new
+
+    result = builder.choose(picked, with_source, lambda: total)
+    emission.leave()
+    return result
