@@ -1,0 +1,387 @@
+"""Reductions, products, gathers, scatters, windows, sorts and matrix kernels in all their forms, against the interpreter."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import CompileOptions
+from compiler.ir.types import TYPES
+from xlabench.differ import Agreement, compare
+
+Array = np.ndarray[Any, np.dtype[Any]]
+RNG_SEED = 3
+
+
+def values(element_type: str, dims: Sequence[int], seed: int = RNG_SEED) -> Array:
+    """Random numbers of a type, small where they are integers."""
+    rng, dtype = np.random.default_rng(seed), TYPES[element_type].dtype
+    if element_type == "pred":
+        return rng.random(dims) < 0.7
+    if element_type[0] in "su":
+        return rng.integers(0 if element_type[0] == "u" else -9, 9, dims).astype(dtype)
+    if element_type[0] == "c":
+        return (rng.standard_normal(dims) + 1j * rng.standard_normal(dims)).astype(dtype)
+    return rng.standard_normal(dims).astype(dtype)
+
+
+def check(text: str, inputs: Sequence[Array], *, threads: Sequence[int] = (2,)) -> None:
+    """Compiled results with and without fusion, on one and two threads, are those of the interpreter."""
+    module = compiler.parse("HloModule m\n" + text)
+    expected = compiler.interpret(module, *inputs)
+    bits = set()
+    for fusion, count in itertools.product((True, False), threads):
+        options = CompileOptions(fusion=fusion, threads=count, opt=1, verify_each=True)
+        actual = compiler.compile(module, "cpu", options)(*inputs)
+        comparison = compare(expected, actual)
+        assert comparison.agreement is not Agreement.WRONG, comparison
+        bits.add((fusion, tuple(result.tobytes() for result in actual)))
+    assert len(bits) == 2, "results depend on the number of threads"
+
+
+def shape(element_type: str, dims: Sequence[int]) -> str:
+    return f"{element_type}[{','.join(map(str, dims))}]"
+
+
+def listed(numbers: Sequence[int]) -> str:
+    return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def kept(dims: Sequence[int], reduced: Sequence[int]) -> list[int]:
+    return [size for d, size in enumerate(dims) if d not in reduced]
+
+
+def reducer(opcode: str, element_type: str) -> str:
+    scalar = f"{element_type}[]"
+    return f"f {{ a = {scalar} parameter(0)  b = {scalar} parameter(1)  ROOT r = {scalar} {opcode}(a, b) }}\n"
+
+
+COMBINERS = [
+    *itertools.product(("add", "multiply", "maximum", "minimum"), ("f32", "bf16", "f16", "f64", "s32", "u8", "s64", "pred")),
+    *itertools.product(("and", "or", "xor"), ("pred", "s8", "u32", "u64")),
+    *itertools.product(("add", "multiply"), ("c64", "c128")),
+    ("add", "f8e4m3fn"),
+    ("maximum", "s4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("opcode", "element_type"), COMBINERS)
+def test_reductions_by_every_combiner(opcode: str, element_type: str) -> None:
+    text = reducer(opcode, element_type)
+    results = []
+    text += f"ENTRY e {{ x = {shape(element_type, (5, 17, 6))} parameter(0)  i = {element_type}[] parameter(1)\n"
+    for number, reduced in enumerate(([2], [0], [1], [0, 2], [0, 1, 2], [])):
+        dims = kept((5, 17, 6), reduced)
+        text += f"r{number} = {shape(element_type, dims)} reduce(x, i), dimensions={listed(reduced)}, to_apply=f\n"
+        results.append(f"r{number}")
+    text += f"ROOT t = ({', '.join(shape(element_type, kept((5, 17, 6), r)) for r in ([2], [0], [1], [0, 2], [0, 1, 2], []))}) "
+    text += f"tuple({', '.join(results)}) }}"
+    array = values(element_type, (5, 17, 6))
+    if opcode == "multiply" and element_type[0] in "bfc":
+        # Near 1, so that products of all elements neither vanish nor overflow.
+        array = (1 + array.astype(np.complex128 if element_type[0] == "c" else np.float64) * 0.01).astype(array.dtype)
+    check(text, [array, values(element_type, (), 7)])
+
+
+SIZES = [
+    ((0,), [0]), ((3, 0), [1]), ((3, 0), [0]), ((2, 3, 0), [1]), ((1,), [0]), ((16,), [0]), ((17,), [0]), ((63, 65), [1]),
+    ((65, 63), [0]), ((513, 5), [0]), ((5, 513), [1]), ((3, 1030), [0]), ((70000,), [0]), ((2, 40000), [1]), ((300, 400), [0]),
+    ((300, 400), [0, 1]), ((7, 130, 9, 11), [1, 3]), ((40, 3, 1000), [0, 2]), ((4, 600, 33), [1]), ((70, 1, 64), [0, 1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dims", "reduced"), SIZES)
+def test_reductions_of_every_form_with_producer_and_epilogue(dims: tuple[int, ...], reduced: list[int]) -> None:
+    result = shape("f32", kept(dims, reduced))
+    text = f"""{reducer("add", "f32")}
+        ENTRY e {{ x = {shape("f32", dims)} parameter(0)  i = f32[] constant(2.5)  y = {shape("f32", dims)} multiply(x, x)
+          r = {result} reduce(y, i), dimensions={listed(reduced)}, to_apply=f
+          n = {result} negate(r)  s = {result} sine(n)
+          m = {result} reduce(x, i), dimensions={listed(reduced)}, to_apply=f
+          ROOT t = ({result}, {result}) tuple(s, m) }}"""
+    # Whole numbers, whose sums are exact in any order.
+    check(text, [np.round(values("f32", dims))], threads=(1, 2))
+
+
+ARGMAX = """f { v = f32[] parameter(0)  i = s32[] parameter(1)  w = f32[] parameter(2)  j = s32[] parameter(3)
+      g = pred[] compare(v, w), direction=GT  e = pred[] compare(v, w), direction=EQ  l = pred[] compare(i, j), direction=LT
+      el = pred[] and(e, l)  k = pred[] or(g, el)
+      x = f32[] select(k, v, w)  y = s32[] select(k, i, j)  ROOT r = (f32[], s32[]) tuple(x, y) }\n"""
+
+
+@pytest.mark.parametrize(
+    ("dims", "reduced"), [((7, 33), [1]), ((33, 7), [0]), ((50000,), [0]), ((3, 4, 5), [0, 2]), ((0, 3), [0])]
+)
+def test_a_reduction_of_two_values_finds_the_first_maximum(dims: tuple[int, ...], reduced: list[int]) -> None:
+    outs = [shape(t, kept(dims, reduced)) for t in ("f32", "s32")]
+    text = f"""{ARGMAX}
+        ENTRY e {{ x = {shape("f32", dims)} parameter(0)  n = {shape("s32", dims)} iota(), iota_dimension={reduced[0]}
+          a = f32[] constant(-inf)  b = s32[] constant(2147483647)
+          ROOT r = ({outs[0]}, {outs[1]}) reduce(x, n, a, b), dimensions={listed(reduced)}, to_apply=f }}"""
+    check(text, [np.round(values("f32", dims))], threads=(1, 2))
+
+
+DOT_TYPES = [
+    ("f32", "f32", "f32"), ("f64", "f64", "f64"), ("bf16", "bf16", "bf16"), ("bf16", "bf16", "f32"), ("f16", "f16", "f16"),
+    ("f32", "f32", "bf16"), ("s8", "s8", "s32"), ("u8", "u8", "s32"), ("u8", "u8", "u32"), ("s8", "u8", "s32"), ("s32", "s32", "s32"),
+    ("s64", "s64", "s64"), ("s8", "s8", "s8"), ("pred", "pred", "pred"), ("f8e5m2", "f8e5m2", "f32"), ("c64", "c64", "c64"),
+    ("c128", "c128", "c128"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right", "result"), DOT_TYPES)
+@pytest.mark.parametrize(("m", "n", "k"), [(33, 17, 64), (1, 9, 8), (2, 3, 0)])
+def test_products_of_every_type(left: str, right: str, result: str, m: int, n: int, k: int) -> None:
+    text = f"""ENTRY e {{ x = {shape(left, (m, k))} parameter(0)  y = {shape(right, (k, n))} parameter(1)
+        ROOT r = {shape(result, (m, n))} dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"""
+    check(text, [values(left, (m, k)), values(right, (k, n), 5)])
+
+
+LAYOUTS = [
+    ((5, 6), (6, 7), (1,), (0,), (), ()), ((6, 5), (6, 7), (0,), (0,), (), ()), ((5, 6), (7, 6), (1,), (1,), (), ()),
+    ((3, 5, 6), (3, 6, 7), (2,), (1,), (0,), (0,)), ((5, 3, 6), (6, 7, 3), (2,), (0,), (1,), (2,)), ((4, 6, 5), (4, 6, 7), (1,), (1,), (0,), (0,)),
+    ((2, 3, 4, 5), (5, 4, 7), (2, 3), (1, 0), (), ()), ((6,), (6,), (0,), (0,), (), ()), ((6,), (6, 4), (0,), (0,), (), ()),
+    ((2, 3), (4, 5), (), (), (), ()), ((2, 3, 4), (3, 2, 5), (), (), (0, 1), (1, 0)), ((2, 9, 3, 8), (2, 3, 8, 10), (3,), (2,), (0, 2), (0, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_products_of_every_layout_with_converts_and_epilogue(layout: tuple[tuple[int, ...], ...]) -> None:
+    lhs, rhs, lc, rc, lb, rb = layout
+    free = [[s for d, s in enumerate(dims) if d not in (*b, *c)] for dims, b, c in ((lhs, lb, lc), (rhs, rb, rc))]
+    out = [*(lhs[d] for d in lb), *free[0], *free[1]]
+    text = f"""ENTRY e {{ x = {shape("bf16", lhs)} parameter(0)  y = {shape("s8", rhs)} parameter(1)
+        xc = {shape("f32", lhs)} convert(x)  yc = {shape("f32", rhs)} convert(y)
+        d = {shape("f32", out)} dot(xc, yc), lhs_batch_dims={listed(lb)}, lhs_contracting_dims={listed(lc)},
+          rhs_batch_dims={listed(rb)}, rhs_contracting_dims={listed(rc)}
+        z = {shape("f32", out)} parameter(2)  s = {shape("f32", out)} add(d, z)  h = f32[] constant(0)
+        hs = {shape("f32", out)} broadcast(h), dimensions={{}}  ROOT r = {shape("f32", out)} maximum(s, hs) }}"""
+    check(text, [values("bf16", lhs), values("s8", rhs), values("f32", out, 9)])
+
+
+GATHERS = [
+    # operand, indices, result, attributes
+    ((5, 4), (3, 1), (3, 4), "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}"),
+    ((5, 4), (3,), (3, 4), "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}"),
+    ((5, 4), (2, 6), (6,), "offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, index_vector_dim=0, slice_sizes={1,1}"),
+    ((9, 8), (2, 3, 2), (2, 3, 4, 3), "offset_dims={2,3}, collapsed_slice_dims={}, start_index_map={0,1}, index_vector_dim=2, slice_sizes={4,3}"),
+    ((9, 8), (3, 2), (4, 3, 5), "offset_dims={0,2}, collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={4,5}"),
+    ((3, 7, 4), (3, 5, 1), (3, 5, 4),
+     "offset_dims={2}, collapsed_slice_dims={1}, start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=2, slice_sizes={1,1,4}"),
+    ((6, 3, 7), (5, 3, 6), (5, 3, 6), "offset_dims={}, collapsed_slice_dims={2}, start_index_map={2}, operand_batching_dims={1,0}, start_indices_batching_dims={1,2}, index_vector_dim=3, slice_sizes={1,1,1}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index_type", ["s32", "u8", "s64", "u64"])
+@pytest.mark.parametrize("gather", GATHERS, ids=lambda g: f"{g[0]} {g[1]} {g[3]}")
+def test_gathers_clamp_their_starts(gather: tuple[Any, ...], index_type: str) -> None:
+    operand, indices, result, attributes = gather
+    text = f"""ENTRY e {{ x = {shape("f32", operand)} parameter(0)  i = {shape(index_type, indices)} parameter(1)
+        ROOT r = {shape("f32", result)} gather(x, i), {attributes} }}"""
+    run_once(text, [values("f32", operand), wild(index_type, indices)])
+
+
+def wild(index_type: str, dims: Sequence[int]) -> Array:
+    """Indices, some of them far outside."""
+    dtype = TYPES[index_type].dtype
+    numbers = np.random.default_rng(1).integers(-2, 10, dims).astype(dtype)
+    info = np.iinfo(dtype)
+    flat = numbers.reshape(-1)
+    if flat.size > 3:
+        flat[1], flat[2] = info.max, info.min
+    return flat.reshape(dims)
+
+
+SCATTERS = [
+    # operand, indices, updates, attributes
+    ((5, 4), (3, 1), (3, 4), "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"),
+    ((5, 4), (6,), (6, 4), "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"),
+    ((5, 4), (2, 9), (9,), "update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=0"),
+    ((9, 8), (2, 3, 2), (2, 3, 4, 3), "update_window_dims={2,3}, inserted_window_dims={}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=2"),
+    ((3, 7, 4), (3, 5, 1), (3, 5, 4),
+     "update_window_dims={2}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={0}, index_vector_dim=2"),
+    ((0, 4), (3, 1), (3, 4), "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"),
+    ((5, 4), (0, 1), (0, 4), "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index_type", ["s32", "u64"])
+@pytest.mark.parametrize("body", ["add(a, b)", "copy(b)", "subtract(a, b)"])
+@pytest.mark.parametrize("scatter", SCATTERS, ids=lambda s: f"{s[0]} {s[1]} {s[3]}")
+def test_scatters_drop_what_lies_outside(scatter: tuple[Any, ...], body: str, index_type: str) -> None:
+    operand, indices, updates, attributes = scatter
+    text = f"""f {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] {body} }}
+        ENTRY e {{ x = {shape("f32", operand)} parameter(0)  i = {shape(index_type, indices)} parameter(1)
+          u = {shape("f32", updates)} parameter(2)
+          ROOT r = {shape("f32", operand)} scatter(x, i, u), {attributes}, to_apply=f }}"""
+    run_once(text, [values("f32", operand), wild(index_type, indices), values("f32", updates, 8)])
+
+
+@pytest.mark.parametrize("index_type", ["s32", "u32", "s8", "u64", "s64"])
+def test_dynamic_slices_and_updates_clamp_their_starts(index_type: str) -> None:
+    text = f"""ENTRY e {{ x = f32[5,7] parameter(0)  u = f32[2,7] parameter(1)  i = {index_type}[] parameter(2)
+        j = {index_type}[] parameter(3)
+        s = f32[2,3] dynamic-slice(x, i, j), dynamic_slice_sizes={{2,3}}
+        d = f32[5,7] dynamic-update-slice(x, u, i, j)  n = f32[5,7] negate(d)
+        ROOT t = (f32[2,3], f32[5,7]) tuple(s, n) }}"""
+    info = np.iinfo(TYPES[index_type].dtype)
+    for i, j in itertools.product((info.min, 0, 2, 4, info.max), (1, 5, info.max)):
+        starts = [np.array(number, info.dtype) for number in (i, j)]
+        run_once(text, [values("f32", (5, 7)), values("f32", (2, 7), 4), *starts])
+
+
+def run_once(text: str, inputs: Sequence[Array]) -> None:
+    module = compiler.parse("HloModule m\n" + text)
+    actual = compiler.compile(module, "cpu", CompileOptions(threads=1, opt=1, fusion=False))(*inputs)
+    for left, right in zip(compiler.interpret(module, *inputs), actual, strict=True):
+        np.testing.assert_array_almost_equal_nulp(left, right, 2)
+
+
+WINDOWS = [
+    ((9,), "size=3"), ((9,), "size=9 pad=8_0"), ((9,), "size=9 pad=0_8"), ((9,), "size=2 stride=3 pad=1_2"),
+    ((6, 7), "size=2x3 stride=2x1 pad=1_0x1_1"), ((6, 7), "size=3x2 rhs_dilate=2x1"), ((6, 7), "size=3x2 lhs_dilate=2x3 pad=1_1x-1_0"),
+    ((2, 5), "size=1x9"), ((0, 5), "size=1x2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("opcode", "element_type"), [("add", "bf16"), ("maximum", "s32")])
+@pytest.mark.parametrize(("dims", "window"), WINDOWS)
+def test_windows_are_reduced(dims: tuple[int, ...], window: str, opcode: str, element_type: str) -> None:
+    text = f"""{reducer(opcode, element_type)}
+        ENTRY e {{ x = {shape(element_type, dims)} parameter(0)  i = {element_type}[] parameter(1)
+          ROOT r = RESULT reduce-window(x, i), window={{{window}}}, to_apply=f }}"""
+    check(with_shape(text, element_type, dims, window), [values(element_type, dims), values(element_type, (), 2)])
+
+
+def with_shape(text: str, element_type: str, dims: Sequence[int], window: str) -> str:
+    """The text with the shape of the window's places filled in."""
+    parts = dict(part.split("=") for part in window.split())
+
+    def column(name: str, default: str) -> list[str]:
+        return parts.get(name, "x".join([default] * len(dims))).split("x")
+
+    places = []
+    for size, width, stride, pad, low, high in zip(
+        dims,
+        column("size", "1"),
+        column("stride", "1"),
+        column("pad", "0_0"),
+        column("lhs_dilate", "1"),
+        column("rhs_dilate", "1"),
+        strict=True,
+    ):
+        before, after = map(int, pad.split("_"))
+        padded = before + after + size + max(size - 1, 0) * (int(low) - 1)
+        covered = (int(width) - 1) * int(high) + 1
+        places.append(0 if padded < covered or (size == 0 and padded == 0) else (padded - covered) // int(stride) + 1)
+    return text.replace("RESULT", shape(element_type, places))
+
+
+CONVOLUTIONS = [
+    ((2, 8, 3), (3, 3, 4), (2, 6, 4), "window={size=3}, dim_labels=b0f_0io->b0f"),
+    ((2, 3, 8), (4, 3, 3), (2, 4, 4), "window={size=3 stride=2 pad=1_0}, dim_labels=bf0_oi0->bf0"),
+    ((1, 6, 7, 4), (3, 2, 2, 6), (1, 4, 6, 6), "window={size=3x2}, dim_labels=b01f_01io->b01f, feature_group_count=2"),
+    ((1, 6, 7, 4), (3, 3, 1, 4), (1, 6, 7, 4), "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=4"),
+    ((4, 5, 3), (3, 3, 4), (2, 3, 4), "window={size=3}, dim_labels=b0f_0io->b0f, batch_group_count=2"),
+    ((2, 5, 3), (3, 3, 4), (2, 11, 4), "window={size=3 pad=2_2 lhs_dilate=2 rhs_reversal=1}, dim_labels=b0f_0io->b0f"),
+    ((2, 9, 3), (3, 3, 4), (2, 5, 4), "window={size=3 rhs_dilate=2}, dim_labels=b0f_0io->b0f"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("element_type", ["f32", "bf16", "s32"])
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda c: c[3])
+def test_convolutions(case: tuple[Any, ...], element_type: str) -> None:
+    lhs, rhs, result, attributes = case
+    text = f"""ENTRY e {{ x = {shape(element_type, lhs)} parameter(0)  k = {shape(element_type, rhs)} parameter(1)
+        ROOT r = {shape(element_type, result)} convolution(x, k), {attributes} }}"""
+    check(text, [values(element_type, lhs), values(element_type, rhs, 6)])
+
+
+@pytest.mark.parametrize("window", ["size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_1x1_1x0_0", "size=1x2x2x2 stride=1x2x2x1"])
+def test_select_and_scatter_goes_where_the_window_points(window: str) -> None:
+    places = (1, 5, 5, 2) if "pad" in window else (1, 4, 4, 1)
+    text = f"""{reducer("add", "f32")}
+        ge {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=GE }}
+        ENTRY e {{ x = f32[1,9,9,2] parameter(0)  s = {shape("f32", places)} parameter(1)  i = f32[] constant(0.5)
+          ROOT r = f32[1,9,9,2] select-and-scatter(x, s, i), window={{{window}}}, select=ge, scatter=f }}"""
+    check(text, [np.round(values("f32", (1, 9, 9, 2))), values("f32", places, 4)])
+
+
+@pytest.mark.parametrize(
+    ("dims", "along"), [((17,), 0), ((3, 20), 1), ((20, 3), 0), ((2, 33, 3), 1), ((1,), 0), ((0,), 0), ((3, 0), 1)]
+)
+def test_sorts_are_stable_along_any_dimension(dims: tuple[int, ...], along: int) -> None:
+    outs = [shape(element_type, dims) for element_type in ("s8", "bf16")]
+    text = f"""lt {{ a = s8[] parameter(0)  b = s8[] parameter(1)  x = bf16[] parameter(2)  y = bf16[] parameter(3)
+          ROOT r = pred[] compare(a, b), direction=LT }}
+        ENTRY e {{ x = {outs[0]} parameter(0)  y = {outs[1]} parameter(1)
+          ROOT r = ({outs[0]}, {outs[1]}) sort(x, y), dimensions={{{along}}}, to_apply=lt, is_stable=true }}"""
+    check(text, [values("s8", dims), values("bf16", dims)])
+
+
+@pytest.mark.parametrize("largest", ["true", "false"])
+@pytest.mark.parametrize(("element_type", "k"), [("f32", 5), ("s32", 17), ("u8", 1), ("bf16", 3), ("f32", 0)])
+def test_top_k_keeps_the_first_of_equals(element_type: str, k: int, largest: str) -> None:
+    text = f"""ENTRY e {{ x = {element_type}[3,17] parameter(0)
+        ROOT r = ({element_type}[3,{k}], s32[3,{k}]) topk(x), k={k}, largest={largest} }}"""
+    array = values(element_type, (3, 17))
+    if element_type == "f32":
+        array[0, :4] = [np.nan, np.inf, -0.0, 0.0]
+    check(text, [array])
+
+
+@pytest.mark.parametrize("lower", ["true", "false"])
+@pytest.mark.parametrize("dims", [(1, 1), (5, 5), (3, 17, 17)])
+def test_cholesky_of_good_matrices_and_nan_of_bad_ones(dims: tuple[int, ...], lower: str) -> None:
+    factor = values("f64", dims)
+    matrix = factor @ np.swapaxes(factor, -1, -2) + dims[-1] * np.eye(dims[-1])
+    text = (
+        f"ENTRY e {{ x = {shape('f32', dims)} parameter(0)  ROOT r = {shape('f32', dims)} cholesky(x), lower={lower} }}"
+    )
+    for sign in (1, -1):
+        check(text, [(sign * matrix).astype(np.float32)])
+
+
+@pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
+@pytest.mark.parametrize(("left", "lower", "unit"), list(itertools.product(("true", "false"), repeat=3)))
+def test_triangular_systems_from_either_side(left: str, lower: str, unit: str, transpose: str) -> None:
+    matrix = values("f32", (2, 6, 6)) * np.float32(0.2) + 2 * np.eye(6, dtype=np.float32)
+    right = values("f32", (2, 6, 4) if left == "true" else (2, 4, 6), 5)
+    text = f"""ENTRY e {{ a = f32[2,6,6] parameter(0)  b = {shape("f32", right.shape)} parameter(1)
+        ROOT r = {shape("f32", right.shape)} triangular-solve(a, b), left_side={left}, lower={lower},
+          unit_diagonal={unit}, transpose_a={transpose} }}"""
+    run_near(text, [matrix, right])
+
+
+FFTS = [
+    ("FFT", "c64", "c64"),
+    ("IFFT", "c64", "c64"),
+    ("RFFT", "f32", "c64"),
+    ("IRFFT", "c64", "f32"),
+    ("RFFT", "f64", "c128"),
+]
+
+
+@pytest.mark.parametrize("length", [(8,), (1,), (12,), (7,), (4, 6), (5, 2, 7)])
+@pytest.mark.parametrize(("kind", "source", "result"), FFTS)
+def test_fourier_transforms_of_any_length(kind: str, source: str, result: str, length: tuple[int, ...]) -> None:
+    half = (*length[:-1], length[-1] // 2 + 1)
+    given, got = half if kind == "IRFFT" else length, half if kind == "RFFT" else length
+    text = f"""ENTRY e {{ x = {shape(source, (3, *given))} parameter(0)
+        ROOT r = {shape(result, (3, *got))} fft(x), fft_type={kind}, fft_length={listed(length)} }}"""
+    run_near(text, [values(source, (3, *given))])
+
+
+def run_near(text: str, inputs: Sequence[Array]) -> None:
+    """As near as the element type is exact, beside the largest of the results."""
+    module = compiler.parse("HloModule m\n" + text)
+    (expected,) = compiler.interpret(module, *inputs)
+    (actual,) = compiler.compile(module, "cpu", CompileOptions(threads=2, opt=1))(*inputs)
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    bound = 50 * np.finfo(expected.dtype).eps * np.abs(expected).max(initial=0)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=bound)
