@@ -12,9 +12,9 @@ from compiler.codegen import elemental
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.llvm_ir import Value
+from compiler.codegen.movement import Leaf
 from compiler.codegen.reduction import REASSOCIATE
 from compiler.codegen.rows import Phase, Rows
-from compiler.codegen.movement import Leaf
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
 
