@@ -5,6 +5,8 @@ This is the front door; nothing outside the package needs more than these names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from compiler import edit
 from compiler.backends import BACKENDS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
@@ -15,8 +17,8 @@ from compiler.generate import PAIRS, Choices, RandomChoices, Space, generate
 from compiler.inputs import settle_elided
 from compiler.interpreter import interpret
 from compiler.ir.module import Module
-from compiler.options import CompileOptions
-from compiler.pipeline import PIPELINES, ignore, run
+from compiler.options import CompileOptions, Environment, from_environment
+from compiler.pipeline import PASSES, PIPELINES, ignore, run
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
@@ -27,6 +29,7 @@ __all__ = [
     "Choices",
     "CompileOptions",
     "CompilerError",
+    "Environment",
     "Executable",
     "InputError",
     "KernelTime",
@@ -40,6 +43,7 @@ __all__ = [
     "VerifyError",
     "compile",
     "edit",
+    "environment_options",
     "generate",
     "interpret",
     "llvm_version",
@@ -61,6 +65,11 @@ def optimize(module: Module, options: CompileOptions = DEFAULT_OPTIONS) -> Modul
     result = module.clone()
     run(result, PIPELINES["optimize"], options)
     return result
+
+
+def environment_options(environment: Mapping[str, str]) -> Environment:
+    """The options that the variable XLA_FLAGS of an environment asks for, with notes on what is passed over."""
+    return from_environment(environment, passes=PASSES)
 
 
 def compile(  # noqa: A001  # the name that users of compilers expect

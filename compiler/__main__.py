@@ -6,13 +6,16 @@ cannot handle a valid program; any other exception is a bug of ours and shows as
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 from numpy.typing import NDArray
 
 import compiler
@@ -165,8 +168,10 @@ def run_(file: Path, output: Path | None, **options: Any) -> None:
     module = _parse(file)
     compiler.verify(module)
     arrays = inputs.draw(module, seed) if given is None else inputs.read_npz(given, module)
+    filled = inputs.settle_elided(module, options["fill_elided"])
+    if filled:
+        click.echo(f"compiler: {filled} elided constants filled from seed {options['fill_elided']}", err=True)
     if backend == REFERENCE:
-        inputs.settle_elided(module, options["fill_elided"])
         results = compiler.interpret(module, *arrays)
     else:
         results = compiler.compile(module, backend=backend, options=_options(options))(*arrays)
@@ -197,11 +202,18 @@ def emit(form: str, file: Path, output: Path | None, **options: Any) -> None:
 
 
 def _options(options: dict[str, Any], **more: Any) -> CompileOptions:
-    """What the command line says as `CompileOptions`; there, no device means a GPU."""
-    disabled = tuple(_names(options.pop("disable_passes")))
+    """What the command line says, else XLA_FLAGS, else the default; in `CompileOptions` no device means a GPU."""
+    asked = compiler.environment_options(os.environ)
+    for note in asked.notes:
+        click.echo(f"compiler: {note}", err=True)
+    disabled = (*asked.options.disable_passes, *_names(options.pop("disable_passes")))
     if "device" in options and options["device"] == "gpu":
         options["device"] = ""
-    return CompileOptions(**options, **more, disable_passes=disabled)
+    source = click.get_current_context().get_parameter_source
+    for name in ("opt", "threads"):
+        if name in options and source(name) is ParameterSource.DEFAULT:
+            options[name] = getattr(asked.options, name)
+    return replace(asked.options, **options, **more, disable_passes=tuple(dict.fromkeys(disabled)))
 
 
 def _names(text: str) -> list[str]:

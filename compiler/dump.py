@@ -14,6 +14,7 @@ from pathlib import Path
 
 from compiler.diagnostics import InputError
 from compiler.ir.module import Module
+from compiler.options import names_of
 from compiler.pipeline import Step
 from compiler.text.printer import to_text
 
@@ -52,7 +53,7 @@ class Dump:
 
     def observe(self, step: Step) -> None:
         """Dump around the passes that were asked for; with `.*` only those that changed something."""
-        if not self.pass_re or not re.search(self.pass_re, step.after):
+        if not self.pass_re or not any(re.search(self.pass_re, name) for name in names_of(step.after)):
             return
         if not step.changed and self.pass_re == ".*":
             return

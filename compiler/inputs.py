@@ -31,14 +31,17 @@ def draw(module: Module, seed: int) -> list[Array]:
     return [_draw(shape, np.random.default_rng((seed, number))) for number, shape in enumerate(shapes)]
 
 
-def settle_elided(module: Module, seed: int | None) -> None:
-    """Give every elided constant a value drawn from the seed, in place; without a seed refuse the module."""
+def settle_elided(module: Module, seed: int | None) -> int:
+    """Give every elided constant a value drawn from the seed, in place, and count them; without a seed refuse any."""
     elided = [i for i in module.instructions() if i.opcode == "constant" and i.literal.elided]
     for number, constant in enumerate(elided):
         if seed is None:
-            reason = "its value was left out of the text ({...}); print it in full, or fill it from a seed: fill_elided"
+            reason = (
+                "its value was left out of the text ({...}); print it in full, or give --fill-elided SEED"
+            )
             raise UnsupportedError(f"the constant {constant.name}", "this compiler", reason)
         constant.attributes["literal"] = _fill(constant.literal, np.random.default_rng((seed, number)))
+    return len(elided)
 
 
 def _fill(literal: Literal, generator: np.random.Generator) -> Literal:

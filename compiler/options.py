@@ -1,8 +1,40 @@
-"""Everything that can be asked of a compilation, in one frozen record."""
+"""Everything that can be asked of a compilation, in one frozen record; and the same spelled as XLA spells it.
+
+`XLA_FLAGS` is what XLA reads: flags `--name=value` separated by white space, quoted where a value holds some, or the
+name of a file with such flags.  A bare flag is true.  Flags of XLA's that mean nothing here are passed over with a
+note, since the variable is usually set for other programs too; a value that cannot be read is an error.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import shlex
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from compiler.diagnostics import InputError
+
+VARIABLE = "XLA_FLAGS"
+"""The environment variable that holds options in XLA's spelling."""
+
+XLA_PASSES: Mapping[str, str] = {
+    "algsimp": "algebraic-simplification",
+    "bitcast-mover": "data-movement-simplification",
+    "constant_folding": "constant-folding",
+    "cpu_multi_output_fusion": "fusion",
+    "flatten-call-graph": "flatten-calls",
+    "fusion_merger": "fusion",
+    "layout-assignment": "layout-normalization",
+    "multi_output_fusion": "fusion",
+    "priority-fusion": "fusion",
+    "reshape-mover": "data-movement-simplification",
+    "simplify-tuple": "tuple-simplification",
+    "topk-decomposer": "topk-expander",
+    "tuple-simplifier": "tuple-simplification",
+}
+"""Our name of each pass that XLA knows by another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +51,7 @@ class CompileOptions:
         disable_passes: names of passes to skip.
         verify_each: verify the module after every pass that changed it.
         dump_to: folder for dumps under XLA's names; "" for none.
-        dump_pass_re: dump around passes whose name matches this regular expression.
+        dump_pass_re: dump around passes whose name, ours or XLA's, matches this regular expression.
         fill_elided: seed for the values of elided constants; None refuses to compile them.
     """
 
@@ -34,3 +66,116 @@ class CompileOptions:
     dump_to: str = ""
     dump_pass_re: str = ""
     fill_elided: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What an environment asks for: options, and what it says that is passed over."""
+
+    options: CompileOptions = CompileOptions()
+    notes: tuple[str, ...] = ()
+
+
+def names_of(pass_name: str) -> tuple[str, ...]:
+    """A pass's name and XLA's names for it."""
+    return (pass_name, *(name for name, ours in XLA_PASSES.items() if ours == pass_name))
+
+
+def from_environment(environment: Mapping[str, str], *, passes: Collection[str]) -> Environment:
+    """The options that `XLA_FLAGS` asks for; `passes` are the names of those that exist.
+
+    Raises:
+        InputError: a value cannot be read, or a file of flags.
+    """
+    options, notes = CompileOptions(), []
+    for flag in _flags(environment.get(VARIABLE, "")):
+        name, has_value, value = flag.partition("=")
+        read = _FLAGS.get(name)
+        if read is None:
+            notes.append(f"{VARIABLE}: {name} means nothing here and is passed over")
+            continue
+        try:
+            changes, note = read(value if has_value else "true", passes)
+        except ValueError as error:
+            raise InputError(f"{VARIABLE}: {name} cannot be {value!r}: {error}") from error
+        if "disable_passes" in changes:
+            changes["disable_passes"] = tuple(dict.fromkeys((*options.disable_passes, *changes["disable_passes"])))
+        options = replace(options, **changes)
+        notes += [f"{VARIABLE}: {note}"] if note else []
+    return Environment(options, tuple(notes))
+
+
+def _flags(text: str) -> list[str]:
+    """The flags of the variable, or of the file that it names."""
+    if text.strip() and not text.lstrip().startswith("-"):
+        try:
+            text = Path(text.strip()).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{VARIABLE}: {text.strip()!r} is neither a flag, which starts with --, nor a file to read: {error}"
+            ) from error
+    try:
+        flags = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"{VARIABLE}: {text!r}: {error}; close the quotation") from error
+    for flag in flags:
+        if not flag.startswith("--"):
+            raise InputError(f"{VARIABLE}: {flag!r} is no flag: write --name=value")
+    return flags
+
+
+_Read = tuple[dict[str, Any], str]
+"""What a flag changes, and a note."""
+
+
+def _truth(text: str) -> bool:
+    try:
+        return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+    except KeyError as error:
+        raise ValueError("give true or false") from error
+
+
+def _read_dump_to(text: str, _: Collection[str]) -> _Read:
+    if text in ("", "-", "true"):
+        raise ValueError("give the name of a folder")
+    return {"dump_to": text}, ""
+
+
+def _read_pass_re(text: str, _: Collection[str]) -> _Read:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from error
+    return {"dump_pass_re": text}, ""
+
+
+def _read_disabled(text: str, passes: Collection[str]) -> _Read:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in XLA_PASSES and name not in passes]
+    ours = (XLA_PASSES.get(name, name) for name in names if name not in unknown)
+    note = f"there is no pass {', '.join(unknown)} here to disable" if unknown else ""
+    return {"disable_passes": tuple(dict.fromkeys(ours))}, note
+
+
+def _read_level(text: str, _: Collection[str]) -> _Read:
+    if text not in ("0", "1", "2", "3"):
+        raise ValueError("give a level from 0 to 3")
+    return {"opt": int(text)}, ""
+
+
+def _read_threaded(text: str, _: Collection[str]) -> _Read:
+    return {"threads": 0 if _truth(text) else 1}, ""
+
+
+def _read_as_text(text: str, _: Collection[str]) -> _Read:
+    return {}, "" if _truth(text) else "dumps are text here, whatever --xla_dump_hlo_as_text says"
+
+
+_FLAGS: Mapping[str, Callable[[str, Collection[str]], _Read]] = {
+    "--xla_backend_optimization_level": _read_level,
+    "--xla_cpu_multi_thread_eigen": _read_threaded,
+    "--xla_disable_hlo_passes": _read_disabled,
+    "--xla_dump_hlo_as_text": _read_as_text,
+    "--xla_dump_hlo_pass_re": _read_pass_re,
+    "--xla_dump_to": _read_dump_to,
+}

@@ -1,0 +1,106 @@
+"""Options as XLA spells them, in the variable XLA_FLAGS."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import compiler
+from compiler.__main__ import cli
+from compiler.options import XLA_PASSES, CompileOptions
+from compiler.pipeline import PASSES
+
+ADD = "ENTRY main {\n  x = f32[3] parameter(0)\n  z = f32[3] add(x, x)\n  ROOT s = f32[3] add(z, x)\n}\n"
+
+
+def read(flags):
+    return compiler.environment_options({"XLA_FLAGS": flags})
+
+
+def call(flags, *arguments):
+    return CliRunner(catch_exceptions=False, env={"XLA_FLAGS": flags}).invoke(cli, list(arguments), input=ADD)
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ("", {}),
+        ("--xla_dump_to=/tmp/x --xla_dump_hlo_as_text", {"dump_to": "/tmp/x"}),
+        ("--xla_dump_to='two words'", {"dump_to": "two words"}),
+        ("  --xla_dump_hlo_pass_re=.*\n", {"dump_pass_re": ".*"}),
+        (
+            "--xla_disable_hlo_passes=algsimp,cse,fusion",
+            {"disable_passes": ("algebraic-simplification", "cse", "fusion")},
+        ),
+        ("--xla_disable_hlo_passes=dce --xla_disable_hlo_passes=cse,dce", {"disable_passes": ("dce", "cse")}),
+        ("--xla_backend_optimization_level=0", {"opt": 0}),
+        ("--xla_cpu_multi_thread_eigen=false", {"threads": 1}),
+        ("--xla_dump_hlo_as_text=true", {}),
+    ],
+)
+def test_flags_become_options(flags, options):
+    assert read(flags) == compiler.Environment(CompileOptions(**options))
+
+
+def test_every_name_of_xlas_leads_to_a_pass():
+    assert set(XLA_PASSES.values()) <= set(PASSES)
+    assert not set(XLA_PASSES) & set(PASSES)
+
+
+@pytest.mark.parametrize(
+    ("flags", "note"),
+    [
+        ("--xla_gpu_autotune_level=4", "--xla_gpu_autotune_level means nothing here"),
+        ("--xla_disable_hlo_passes=rng-expander", "there is no pass rng-expander here"),
+        ("--xla_dump_hlo_as_text=false", "dumps are text"),
+    ],
+)
+def test_what_means_nothing_here_is_passed_over_with_a_note(flags, note):
+    asked = read(flags)
+    assert asked.options == CompileOptions()
+    assert note in " ".join(asked.notes)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--xla_dump_to", "name of a folder"),
+        ("--xla_dump_to=", "name of a folder"),
+        ("--xla_backend_optimization_level=9", "a level from 0 to 3"),
+        ("--xla_backend_optimization_level", "a level from 0 to 3"),
+        ("--xla_cpu_multi_thread_eigen=perhaps", "true or false"),
+        ("--xla_dump_hlo_pass_re=(", "no regular expression"),
+        ("--xla_dump_to='x", "close the quotation"),
+        ("--xla_dump_to=x y", "'y' is no flag"),
+        ("/no/such/file", "nor a file to read"),
+    ],
+)
+def test_a_malformed_value_is_an_error(flags, message):
+    with pytest.raises(compiler.InputError, match="XLA_FLAGS") as raised:
+        read(flags)
+    assert message in str(raised.value)
+
+
+def test_flags_may_stand_in_a_file(tmp_path):
+    (tmp_path / "flags").write_text("--xla_dump_to=here\n--xla_backend_optimization_level=1\n")
+    assert read(str(tmp_path / "flags")).options == CompileOptions(dump_to="here", opt=1)
+
+
+def test_the_command_line_dumps_where_the_variable_says_and_shows_passes_by_xlas_names(tmp_path):
+    flags = f"--xla_dump_to={tmp_path / 'd'} --xla_dump_hlo_pass_re=algsimp --xla_unknown=1"
+    done = call(flags, "run", "-", "--backend", "cpu")
+    assert done.exit_code == 0
+    assert "--xla_unknown means nothing here" in done.stderr
+    [module] = json.loads((tmp_path / "d" / "index.json").read_text())
+    assert [f["what"] for f in module["files"] if ".after_algebraic-simplification." in f["what"]]
+
+
+def test_a_required_pass_cannot_be_disabled_and_a_bad_flag_ends_with_2():
+    done = call("--xla_disable_hlo_passes=flatten-call-graph", "opt", "-")
+    assert (done.exit_code, "cannot be disabled" in done.stderr) == (2, True)
+    assert call("--xla_dump_to=", "opt", "-").exit_code == 2
+
+
+def test_the_command_line_goes_before_the_variable():
+    done = call("--xla_backend_optimization_level=0", "emit", "llvm-opt", "-", "--opt", "3")
+    assert done.stdout == call("", "emit", "llvm-opt", "-").stdout
