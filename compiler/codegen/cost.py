@@ -103,5 +103,5 @@ def dot_flops(dot: Instruction) -> int:
 def convolution_flops(convolution: Instruction) -> int:
     """Floating-point operations of a convolution, with those on padding."""
     kernel = convolution.operands[1].array
-    outputs = kernel.dims[convolution.attributes["dim_labels"].kernel_output_feature]
+    outputs: int = kernel.dims[convolution.attributes["dim_labels"].kernel_output_feature]
     return 2 * convolution.array.size * (kernel.size // max(outputs, 1))

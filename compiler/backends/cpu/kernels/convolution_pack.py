@@ -30,7 +30,7 @@ def number(kernel: Kernel, b: Builder, operand: Instruction, at: Sequence[Index]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The input elements `start` to `stop` of a dimension, and the elements of the copy `low` to `high` that they span."""
+    """Input elements `start` to `stop` of a dimension, and elements of the copy `low` to `high` that they span."""
 
     start: Value
     stop: Value
