@@ -37,7 +37,8 @@ def _finding(finding: Mapping[str, Any]) -> str:
     link = f'<a href="{escape(finding["bundle"])}/manifest.json">{escape(finding["name"])}</a>'
     state = "verified" if finding["verified"] else f"not verified: {finding['doubt']}"
     cells = [link, *map(escape, (", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), state))]
-    what = f"{escape(finding['message'])}<br><small>{escape(', '.join(finding['signature']))}</small>"
+    behind = ", ".join(filter(None, [finding["cause"], *finding["signature"]]))
+    what = f"{escape(finding['message'])}<br><small>{escape(behind)}</small>"
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in (*cells, what)) + "</tr>"
 
 

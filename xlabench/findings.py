@@ -1,8 +1,9 @@
-"""What a campaign found: told apart by kind, one verified bundle for each.
+"""What a campaign found: reduced, blamed, told apart, one verified bundle for each.
 
-Two cases are one finding when kind of engine, verdict and *signature* agree: for an error where it was raised, for
-wrong results the opcodes and types that the wrong results depend on, of which only the smallest sets are kept: a case
-whose set contains that of a known finding says nothing new.
+A case is first looked up by its *signature*: for an error where it was raised, for wrong results the opcodes and types
+that they depend on.  One whose set contains that of a known finding of the same kind of engine and verdict says nothing
+new, and costs nothing more.  Any other is reduced, and is a new finding unless the reduced program has a known
+signature, or a known rewrite is to blame for it.  `max_probes` 0 keeps cases as they are.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from xlabench import atomic, bundle
 from xlabench.bundle import Failure
 from xlabench.jobs import read_arrays
 from xlabench.tolerance import Array
+from xlabench.triage import triage
 
 _NUMERIC = frozenset({"wrong", "flaky"})
+_LINE = "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Finding:
     engines: tuple[str, ...]
     verdict: str
     signature: tuple[str, ...]
+    cause: str
     message: str
     instructions: int
     bundle: str
@@ -56,9 +60,10 @@ class Finding:
 class Findings:
     """The findings of a campaign, kept in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, max_probes: int = 0, timeout_s: float = 60.0) -> None:
         self._folder = folder
         self._list = folder / "findings.json"
+        self._max_probes, self._timeout_s = max_probes, timeout_s
         self.all: list[Finding] = []
         if self._list.exists():
             self.all = [_from_json(entry) for entry in json.loads(self._list.read_text(encoding="utf-8"))]
@@ -66,45 +71,70 @@ class Findings:
     def add(self, raw: Raw) -> None:
         """Count a case to the finding that it shows, or bundle it as a new one."""
         signature = signature_of(raw)
+        if self._count(raw, signature, ""):
+            return
+        cause = ""
+        if self._max_probes:
+            raw, cause = self._triaged(raw)
+            signature = signature_of(raw)
+            if self._count(raw, signature, cause):
+                return
+        name = f"{len(self.all):03d}-{raw.verdict}"
+        saved = bundle.save(_failure(raw, cause), self._folder / name)
+        count = sum(len(computation.instructions) for computation in compiler.parse(raw.module_text).computations)
+        place, message = f"findings/{name}", raw.message.partition("\n")[0]
+        self.all.append(
+            Finding(
+                name=name,
+                engines=(raw.engine,),
+                verdict=raw.verdict,
+                signature=signature,
+                cause=cause,
+                message=message,
+                instructions=count,
+                bundle=place,
+                verified=saved.verified,
+                doubt=saved.message,
+                cases=(raw.number,),
+            )
+        )
+        self._write()
+
+    def _count(self, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
+        """Count a case to a known finding, if it shows one."""
         for index, known in enumerate(self.all):
-            if _covers(known, raw, signature):
+            if _covers(known, raw, signature, cause):
                 self.all[index] = replace(
                     known,
                     engines=tuple(dict.fromkeys((*known.engines, raw.engine))),
                     cases=tuple(dict.fromkeys((*known.cases, raw.number))),
                 )
-                return self._write()
-        name = f"{len(self.all):03d}-{raw.verdict}"
-        saved = bundle.save(
-            Failure(
-                raw.module_text,
-                raw.inputs,
-                raw.expected,
-                raw.actual,
-                raw.engine,
-                "reference",
-                None,
-                raw.verdict,
-                raw.message,
-            ),
-            self._folder / name,
+                self._write()
+                return True
+        return False
+
+    def _triaged(self, raw: Raw) -> tuple[Raw, str]:
+        """The case reduced, and who is to blame; the case itself where it does not fail a second time."""
+        small = triage(
+            raw.engine,
+            raw.verdict,
+            raw.module_text,
+            raw.inputs,
+            timeout_s=self._timeout_s,
+            max_probes=self._max_probes,
         )
-        module = compiler.parse(raw.module_text)
-        self.all.append(
-            Finding(
-                name,
-                (raw.engine,),
-                raw.verdict,
-                signature,
-                raw.message.partition("\n")[0],
-                sum(len(computation.instructions) for computation in module.computations),
-                f"findings/{name}",
-                saved.verified,
-                saved.message,
-                (raw.number,),
-            )
+        if small is None:
+            return raw, ""
+        reduced = replace(
+            raw,
+            module_text=small.module_text,
+            inputs=small.inputs,
+            expected=small.expected,
+            actual=small.actual,
+            message=small.message,
+            key="" if raw.verdict in _NUMERIC else raw.key,
         )
-        return self._write()
+        return reduced, small.cause
 
     def _write(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -133,10 +163,19 @@ def left_in(folder: Path) -> Iterator[Raw]:
         yield Raw(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
 
 
-def _covers(known: Finding, raw: Raw, signature: tuple[str, ...]) -> bool:
+def _failure(raw: Raw, cause: str) -> Failure:
+    message = f"{raw.message.partition(_LINE)[0]}; {cause}" if cause else raw.message
+    return Failure(
+        raw.module_text, raw.inputs, raw.expected, raw.actual, raw.engine, "reference", None, raw.verdict, message
+    )
+
+
+def _covers(known: Finding, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
     families = {spec.partition(":")[0] for spec in known.engines}
     if raw.engine.partition(":")[0] not in families or known.verdict != raw.verdict:
         return False
+    if cause.startswith("pass/") and cause == known.cause:
+        return True
     return set(known.signature) <= set(signature) if raw.verdict in _NUMERIC else known.signature == signature
 
 

@@ -53,6 +53,7 @@ class Config:
         workers: processes at work at once.
         timeout_s: for one batch of programs.
         memory_bytes: for one worker.
+        max_probes: how often a finding may be tried while it is reduced; 0 reduces nothing.
     """
 
     engines: tuple[str, ...]
@@ -63,6 +64,7 @@ class Config:
     workers: int = 1
     timeout_s: float = 120.0
     memory_bytes: int | None = 8 << 30
+    max_probes: int = 200
 
 
 @dataclass(slots=True)
@@ -118,7 +120,7 @@ class _Done:
 def run(config: Config, folder: Path, *, observe: Observe) -> dict[str, Any]:
     """Run or resume a campaign; returns the summary."""
     progress = _open(config, folder)
-    found = Findings(folder / "findings")
+    found = Findings(folder / "findings", max_probes=config.max_probes)
     banned = _support(config, folder)
     begin, before = time.monotonic(), progress.elapsed_s
     observe(progress, found.all)

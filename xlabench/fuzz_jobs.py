@@ -8,6 +8,7 @@ a folder of its own with everything that a bundle needs.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from xlabench.tolerance import Array
 from xlabench.worker import Say
 
 FINE = frozenset({"bitwise", "within", "undecided", "unsupported"})
+_LONGEST_KEY = 80
 _TRACED_EVERY = 8  # the passes run once more for their rewrites only
 
 
@@ -136,14 +138,15 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], say: Say) ->
 
 
 def _key(error: BaseException) -> str:
-    """What of an error stays the same from case to case: where it was raised."""
+    """What of an error stays the same from case to case: where it was raised, and what it says but for names."""
     while error.__cause__ is not None:
         error = error.__cause__
     place, trace = "", error.__traceback__
     while trace is not None:
         place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
         trace = trace.tb_next
-    return f"{type(error).__name__} in {place}"
+    words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
+    return f"{type(error).__name__} in {place}: {words[:_LONGEST_KEY]}"
 
 
 def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, folder: Path) -> None:

@@ -41,6 +41,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
     help="Seconds for 20 programs.",
 )
 @click.option("--memory-limit", type=click.IntRange(64), default=8192, show_default=True, metavar="MIB")
+@click.option("--max-probes", type=click.IntRange(0), default=200, show_default=True, help="To reduce one finding.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -81,6 +82,7 @@ def _config(options: dict[str, Any]) -> Config:
         workers=options["workers"],
         timeout_s=options["timeout"],
         memory_bytes=options["memory_limit"] << 20,
+        max_probes=options["max_probes"],
     )
 
 
