@@ -99,12 +99,17 @@ class GroupKind(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Instructions that become one kernel; `members` holds the root too."""
+    """Instructions that become one kernel; `members` holds the roots, its results, too."""
 
-    root: Instruction
+    roots: list[Instruction]
     kind: GroupKind
     members: set[Instruction] = field(default_factory=set)
     depths: dict[Instruction, int] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Instruction:
+        """The instruction that the group was grown from."""
+        return self.roots[0]
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -186,7 +191,7 @@ def may_join(instruction: Instruction, group: Group) -> bool:
 def _depth(instruction: Instruction, group: Group) -> int:
     """How deep emission is in calls when it gets to an instruction; elementwise chains it takes in a loop."""
     above = max((group.depths.get(user, 0) for user in instruction.users), default=0)
-    return above if _is_elementwise(instruction) else above + _FRAMES.get(instruction.opcode, 3)
+    return above if is_elementwise(instruction) else above + _FRAMES.get(instruction.opcode, 3)
 
 
 def _reads_updated(instruction: Instruction, group: Group) -> bool:
@@ -208,7 +213,7 @@ def _is_epilogue_of(instruction: Instruction, group: Group) -> bool:
     """Whether the group computes from an instruction's value elementwise, at equal indices."""
     shapes = instruction.shape, group.root.shape
     same_dims = all(isinstance(shape, ArrayShape) for shape in shapes) and group.dims == instruction.array.dims
-    return same_dims and all(_is_elementwise(member) for member in _between(instruction, group))
+    return same_dims and all(is_elementwise(member) for member in _between(instruction, group))
 
 
 def _may_be_row(reduce: Instruction, group: Group) -> bool:
@@ -242,7 +247,7 @@ def is_along_rows(member: Instruction, dims: tuple[int, ...], outer: int) -> boo
     if member.opcode == "broadcast":
         straight = member.attributes.get("dimensions") == tuple(range(outer))
         return straight and member.array.dims == dims and member.operands[0].array.dims == rows
-    return _is_elementwise(member) and member.array.dims in (dims, rows)
+    return is_elementwise(member) and member.array.dims in (dims, rows)
 
 
 def _accepts(group: Group, instruction: Instruction) -> bool:
@@ -271,7 +276,8 @@ def _between(start: Instruction, group: Group) -> set[Instruction]:
     return found
 
 
-def _is_elementwise(instruction: Instruction) -> bool:
+def is_elementwise(instruction: Instruction) -> bool:
+    """Whether an instruction computes each element from the operands' elements at the same place."""
     op = OPS.get(instruction.opcode)
     return op is not None and op.elementwise and instruction.opcode != "constant"
 

@@ -9,13 +9,15 @@ entered only through its users, no cycle can arise.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from compiler.analysis.effects import has_effect, held_by_control
 from compiler.analysis.groups import Group, adopt, kind_of, may_copy, may_join, worth_a_fusion
+from compiler.analysis.merging import merge
 from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
+from compiler.ops.build import build
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -59,10 +61,10 @@ def _groups(computation: Computation, fuel: Fuel) -> list[Group]:
             continue
         kind = kind_of(instruction)
         if kind is not None:
-            group = Group(instruction, kind, {instruction})
+            group = Group([instruction], kind, {instruction})
             of[instruction] = [group]
             groups.append(group)
-    return groups
+    return merge(groups, of, lambda root: fuel.spend("fuse with several results", root))
 
 
 def _homes(instruction: Instruction, of: dict[Instruction, list[Group]]) -> list[Group]:
@@ -78,36 +80,14 @@ def _homes(instruction: Instruction, of: dict[Instruction, list[Group]]) -> list
 
 
 def _outline(module: Module, computation: Computation, group: Group) -> None:
-    """Move a group into a computation of its own, called by a fusion in the root's place."""
-    body = Computation(f"fused_computation.{group.root.name}")
-    copies: dict[Instruction, Instruction] = {}
-    operands: list[Instruction] = []
-    for instruction in computation.instructions:
-        if instruction not in group.members:
-            continue
-        for operand in instruction.operands:
-            if operand in copies:
-                continue
-            if _is_scalar_constant(operand):
-                copies[operand] = body.add(operand.clone([]))
-                continue
-            number = {"parameter_number": len(operands)}
-            copies[operand] = body.add(
-                Instruction("parameter", operand.shape, (), number, name=f"param_{len(operands)}")
-            )
-            operands.append(operand)
-        if instruction not in copies:
-            copies[instruction] = body.add(instruction.clone([copies[o] for o in instruction.operands]))
-    body.root = copies[group.root]
-    body.sort()
-    module.add_computation(body)
-    attributes = {"kind": group.kind.value, "calls": body}
-    fusion = Instruction("fusion", group.root.shape, operands, attributes, name=f"{group.root.name}_fusion")
-    group.root.replace_uses_with(computation.add(fusion))
-
-
-def _is_scalar_constant(instruction: Instruction) -> bool:
-    return instruction.opcode == "constant" and math.prod(instruction.array.dims) == 1
+    """Move a group into a computation of its own, called by a fusion in its roots' place."""
+    members = [instruction for instruction in computation.instructions if instruction in group.members]
+    fusion = outline(module, members, group.roots, group.kind.value)
+    if len(group.roots) == 1:
+        group.root.replace_uses_with(fusion)
+        return
+    for number, root in enumerate(group.roots):
+        root.replace_uses_with(build(computation, "get-tuple-element", [fusion], name=root.name, index=number))
 
 
 def _remove_unused(computation: Computation, fused: set[Instruction]) -> None:

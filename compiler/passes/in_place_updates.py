@@ -11,6 +11,7 @@ from __future__ import annotations
 from compiler.analysis.aliasing import VIEWS, origin, overwritten
 from compiler.ir.attributes import OutputAlias
 from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
 from compiler.ops.build import build
 
@@ -74,17 +75,9 @@ def _update(module: Module, instruction: Instruction, operand: Instruction) -> N
 
 def _wrapped(module: Module, update: Instruction) -> Instruction:
     """The update as a fusion of its own."""
-    body = Computation(f"fused_computation.{update.name}")
-    parameters = [
-        body.add(Instruction("parameter", operand.shape, (), {"parameter_number": n}, name=f"param_{n}"))
-        for n, operand in enumerate(update.operands)
-    ]
-    body.root = body.add(update.clone(parameters))
-    module.add_computation(body)
-    attributes = {"kind": "kLoop", "calls": body}
-    fusion = Instruction("fusion", update.shape, update.operands, attributes, name=f"{update.name}_fusion")
+    fusion = outline(module, [update], [update], "kLoop")
     computation = update.computation
-    update.replace_uses_with(computation.add(fusion))
+    update.replace_uses_with(fusion)
     for other in computation.instructions:
         before = other.attributes.get("control-predecessors", ())
         if update in before:

@@ -1,0 +1,114 @@
+"""Groups that walk over the same elements, joined into one kernel with several results.
+
+A value that two kernels need, or that is a result besides, has to go to memory; but who computes it can go on computing
+with it, and who reads the same array can read it once for both.  Two loop groups of equal dimensions are joined when
+one uses the other's result element by element, or when both read the same array of that size.  Nothing outside may
+depend on one of them and be needed by the other: that would be a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from compiler.analysis.groups import Group, GroupKind, is_elementwise, is_update_in_place
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
+
+_MOST_RESULTS = 8
+_LARGEST = 256
+Homes = dict[Instruction, list[Group]]
+
+
+def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) -> list[Group]:
+    """Join what can be joined; `allow` is asked before each. Groups come with users' groups first."""
+    merged = list(groups)
+    for producer in reversed(groups):
+        if producer not in merged or not _is_loop(producer):
+            continue
+        for other in _candidates(producer, merged, of):
+            if _fits(producer, other, of) and allow(producer.root):
+                _join(producer, other, of)
+                merged.remove(other)
+    return merged
+
+
+def _is_loop(group: Group) -> bool:
+    plain = group.kind is GroupKind.LOOP and not is_update_in_place(group.root)
+    return plain and isinstance(group.root.shape, ArrayShape) and group.root.opcode not in ("reshape", "bitcast")
+
+
+def _candidates(group: Group, merged: Sequence[Group], of: Homes) -> list[Group]:
+    """Groups that use the group's results, then those that read what it reads."""
+    users = (user for root in group.roots for user in root.users)
+    siblings = (user for operand in _inputs(group) for user in operand.users)
+    found = dict.fromkeys(home for user in (*users, *siblings) for home in of.get(user, ()))
+    return [other for other in found if other is not group and other in merged and _is_loop(other)]
+
+
+def _inputs(group: Group) -> Iterator[Instruction]:
+    """The arrays of the group's own size that it reads from memory."""
+    for member in group.members:
+        for operand in member.operands:
+            outside = operand not in group.members and operand.opcode != "constant"
+            if outside and isinstance(operand.shape, ArrayShape) and operand.array.size == group.root.array.size:
+                yield operand
+
+
+def _fits(first: Group, second: Group, of: Homes) -> bool:
+    if first.dims != second.dims or len(first.roots) + len(second.roots) > _MOST_RESULTS:
+        return False
+    if len(first.members | second.members) > _LARGEST:
+        return False
+    straight = all(_used_in_place(root, second) for root in first.roots)
+    straight = straight and all(_used_in_place(root, first) for root in second.roots)
+    return straight and not _detour(first, second, of) and not _detour(second, first, of)
+
+
+def _used_in_place(root: Instruction, group: Group) -> bool:
+    """Whether the group uses a value, if at all, at the very elements that it is walking over."""
+    pending = [user for user in root.users if user in group.members]
+    seen: set[Instruction] = set()
+    while pending:
+        member = pending.pop()
+        if member in seen:
+            continue
+        seen.add(member)
+        if not is_elementwise(member) or member.array.dims != root.array.dims:
+            return False
+        pending += [user for user in member.users if user in group.members]
+    return True
+
+
+def _detour(start: Group, end: Group, of: Homes) -> bool:
+    """Whether a third party depends on `start` and is needed by `end`."""
+    reached: set[Group] = {start}
+    seen: set[Instruction] = set()
+    pending = [user for root in start.roots for user in root.users]
+    direct = True
+    while pending:
+        following: list[Instruction] = []
+        for instruction in pending:
+            homes = of.get(instruction, [])
+            if end in homes:
+                if not direct:
+                    return True
+                continue
+            if instruction in seen:
+                continue
+            seen.add(instruction)
+            if not homes:
+                following += instruction.users
+            for home in homes:
+                if home is not end and home not in reached:
+                    reached.add(home)
+                    following += [user for root in home.roots for user in root.users]
+        pending, direct = following, False
+    return False
+
+
+def _join(group: Group, other: Group, of: Homes) -> None:
+    group.roots += other.roots
+    group.members |= other.members
+    for member in other.members:
+        homes = [group if home is other else home for home in of[member]]
+        of[member] = list(dict.fromkeys(homes))
