@@ -35,8 +35,12 @@ from xlabench.worker import Outcome, Worker
 _BATCH = 20
 _MOST_PAIRS = 400
 _PROBE_TIMEOUT_S = 300.0
-# What a compiler makes itself after some pass, and refuses before it.
-_INTERNAL: Mapping[str, frozenset[str]] = {"xla": frozenset({"bitcast", "copy-start", "copy-done"})}
+# What an engine's compiler makes itself after some pass and refuses before it, or cannot be told on the way in.
+_INTERNAL: Mapping[str, frozenset[str]] = {
+    "xla": frozenset(
+        {"bitcast", "copy-start", "copy-done", "async-start", "async-update", "async-done", "mulhi", "scaled-dot"}
+    )
+}
 _COUNTERS = ("verdicts", "seconds", "pairs", "rules")
 
 

@@ -18,6 +18,7 @@ from compiler.generate.movement import part
 from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import Window, WindowDimension
+from compiler.ir.devices import ReplicaGroups
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import integer_bounds
@@ -230,7 +231,9 @@ def _collective(combine: str = "") -> Callable[[Scope, str, ElementType], Instru
         attributes: dict[str, Any] = {}
         if combine:
             attributes["to_apply"] = combiner(scope, combine, element_type)
-        if opcode in ("all-gather", "reduce-scatter"):
+        if opcode == "all-to-all":
+            attributes["replica_groups"] = ReplicaGroups(((0,),))
+        if opcode in ("all-gather", "reduce-scatter", "all-to-all"):
             attributes["dimensions"] = (scope.choices.integer(0, value.array.rank - 1),)
         if opcode == "collective-permute":
             attributes["source_target_pairs"] = ((0, 0),) if chance(scope.choices, 70) else ()
