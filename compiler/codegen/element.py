@@ -201,9 +201,15 @@ def _to_integer(builder: Builder, value: Value, source: ElementType, target: Ele
     type_ = value_type(target)
     if source.is_float:
         intrinsic = "fptosi" if is_signed(target) else "fptoui"
-        exact = f"i{target.bits}"
+        # Not one bit: LLVM's NVPTX back end (22) gets a conversion to i1 the wrong way round.
+        exact = f"i{max(2, target.bits)}"
         name = f"{intrinsic}.sat.{exact}.{'f32' if value.type == 'float' else 'f64'}"
         whole = builder.intrinsic(name, [value], result=exact)
+        if target.bits == 1:
+            clamp, bound = ("smin", 0) if is_signed(target) else ("umin", 1)
+            whole = builder.intrinsic(f"{clamp}.i2", [whole, integer(bound, "i2")])
+            if is_signed(target):
+                whole = builder.intrinsic("smax.i2", [whole, integer(-1, "i2")])
         return builder.cast("sext" if is_signed(target) else "zext", whole, type_)
     from_bits = 1 if source.kind is Kind.PRED else max(8, source.bits)
     to_bits = max(8, target.bits)

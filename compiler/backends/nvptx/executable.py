@@ -15,6 +15,7 @@ from compiler.backends.nvptx.cuda import CudaDevice
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
 from compiler.backends.nvptx.program import ConditionalStep, CopyStep, LaunchStep, Program, Step, WhileStep, build
 from compiler.backends.nvptx.simulated import SimulatedDevice
+from compiler.backends.nvptx.target import target_of
 from compiler.codegen import llvm
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import check_inputs, flatten
@@ -22,8 +23,6 @@ from compiler.ir.module import Module
 from compiler.ir.shape import leaves
 from compiler.options import CompileOptions
 
-_PTX_VERSIONS = {"sm_70": "+ptx64", "sm_75": "+ptx64", "sm_80": "+ptx71", "sm_86": "+ptx71", "sm_89": "+ptx78"}
-_NEWEST_PTX = "+ptx80"
 DEVICES = ("", "sim", "ptxas")
 
 
@@ -38,7 +37,7 @@ class NvptxExecutable:
             )
         self.module = module
         self.options = options
-        target = llvm.Target.nvptx(options.arch, _PTX_VERSIONS.get(options.arch, _NEWEST_PTX))
+        target = target_of(options.arch)
         with phases.phase("emit"):
             self._program: Program = build(module)
             text = str(self._program.ir)

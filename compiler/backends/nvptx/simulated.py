@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from compiler.backends.nvptx.device import Array
-from compiler.backends.nvptx.simulator import Machine, PtxModule, parse_ptx
+from compiler.backends.nvptx.simulator import LaunchOptions, Machine, PtxModule, parse_ptx
 
 _WORD_BYTES = 16  # the widest load of one thread
 
@@ -22,19 +22,21 @@ class SimulatedModule:
 
     def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int]) -> None:
         """Run a function to its end."""
+        grid, block = (blocks, 1, 1), (threads, 1, 1)
         statistics = self._device.machine.launch(
-            self._module, function, (blocks, 1, 1), (threads, 1, 1), list(arguments)
+            self._module, function, grid, block, list(arguments), options=self._device.options
         )
         self._device.lane_instructions += statistics.lane_instructions
         self._device.simulated_s += statistics.duration_s
 
 
 class SimulatedDevice:
-    """A GPU in NumPy that finds what hardware hides; counts what it executed."""
+    """A GPU in NumPy that finds what hardware hides; counts what it executed; `options` hold for every launch."""
 
     separate_buffers = True
 
     def __init__(self) -> None:
+        self.options = LaunchOptions()
         self.machine = Machine()
         self.lane_instructions = 0
         self.simulated_s = 0.0

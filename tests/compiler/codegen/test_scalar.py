@@ -262,3 +262,40 @@ def test_complex_opcodes_agree_with_the_interpreter(opcode: str, name: str) -> N
     same |= ~np.isfinite(expected) & ~np.isfinite(actual)
     wrong = np.flatnonzero(~same)[:5]
     assert not wrong.size, [([str(i[w]) for i in inputs], str(expected[w]), str(actual[w])) for w in wrong]
+
+
+@pytest.mark.parametrize("name", OPERAND_TYPES)
+def test_a_gpu_means_the_same_by_every_opcode(gpu: Any, name: str) -> None:
+    element_type = TYPES[name]
+    opcodes = {case.values[0]: case.values[2] for case in cases() if case.values[1] is element_type}
+    inputs = [operands(element_type, arity) for arity in (1, 2, 3)]
+    first = {arity: sum(len(values) for values in inputs[: arity - 1]) for arity in (1, 2, 3)}
+    module = module_of(
+        lambda c, made: build(
+            c, "tuple", [build(c, opcode, made[first[n] : first[n] + n]) for opcode, n in opcodes.items()]
+        ),
+        [value for values in inputs for value in values],
+        [element_type] * 6,
+    )
+    arrays = [value for values in inputs for value in values]
+    results = zip(opcodes.items(), compiler.interpret(module, *arrays), gpu(module, *arrays), strict=True)
+    for (opcode, arity), expected, actual in results:
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape), opcode
+        approximate = opcode in scalar.APPROXIMATE and element_type.is_float
+        check = functools.partial(assert_near, ulps=MOST_ULPS) if approximate else assert_same
+        check(expected, actual, inputs[arity - 1])
+
+
+@pytest.mark.parametrize("source", CONVERTED, ids=str)
+def test_a_gpu_converts_the_same(gpu: Any, source: ElementType) -> None:
+    value = specials(source)
+    module = module_of(
+        lambda c, made: build(
+            c, "tuple", [build(c, "convert", made, shape=ArrayShape(t, value.shape)) for t in CONVERTED]
+        ),
+        [value],
+        [source],
+    )
+    for expected, actual in zip(compiler.interpret(module, value), gpu(module, value), strict=True):
+        assert expected.dtype == actual.dtype
+        assert_same(expected, actual, [value])

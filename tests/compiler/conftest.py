@@ -1,0 +1,57 @@
+"""A GPU for tests: the simulator, with every PTX text assembled for real where `ptxas` is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler.backends.nvptx import ptxas
+from compiler.backends.nvptx.executable import NvptxExecutable
+from compiler.backends.nvptx.simulated import SimulatedDevice
+from compiler.backends.nvptx.simulator import LaunchOptions
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ASSEMBLED_FOR = ("sm_80", "sm_90")
+
+
+@dataclass
+class Gpu:
+    """Compiles for sm_80, assembles for sm_80 and sm_90, runs on the simulator with all its checks."""
+
+    options: compiler.CompileOptions = field(
+        default_factory=lambda: compiler.CompileOptions(device="sim", arch="sm_80", verify_each=True)
+    )
+    resources: list[ptxas.KernelResources] = field(default_factory=list)
+
+    def compile(self, module: compiler.Module | str, options: compiler.CompileOptions | None = None) -> NvptxExecutable:
+        """Compile and assemble; no kernel may spill registers or need a stack."""
+        executable = compiler.compile(module, "nvptx", options or self.options)
+        assert isinstance(executable, NvptxExecutable)
+        if ptxas.available() and (options or self.options).arch in ASSEMBLED_FOR:
+            self._assemble(executable.ptx)
+        return executable
+
+    def _assemble(self, ptx: str) -> None:
+        for arch in ASSEMBLED_FOR:
+            kernels = ptxas.assemble(ptx, arch).kernels
+            spilled = [kernel for kernel in kernels if kernel.spill_bytes or kernel.stack_bytes]
+            assert not spilled
+            self.resources += kernels
+
+    def __call__(self, module: compiler.Module | str, *inputs: Array, global_races: bool = False) -> list[Array]:
+        """The results of a module."""
+        executable = self.compile(module)
+        assert isinstance(executable.device, SimulatedDevice)
+        executable.device.options = LaunchOptions(check_global_races=global_races)
+        return executable(*inputs)
+
+
+@pytest.fixture
+def gpu() -> Callable[..., list[Array]]:
+    """The simulated GPU."""
+    return Gpu()
