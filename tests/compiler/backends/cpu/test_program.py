@@ -98,7 +98,7 @@ def assert_equal(expected: Sequence[Array], actual: Sequence[Array]) -> None:
 
 @pytest.mark.parametrize("fusion", [True, False])
 @pytest.mark.parametrize("name", CONTROL)
-def test_control_flow_and_results(name: str, fusion: bool) -> None:
+def test_control_flow_and_results(name: str, *, fusion: bool) -> None:
     module = compiler.parse("HloModule m\n" + CONTROL[name])
     for seed in range(3):
         inputs = draw(module, seed)
@@ -119,14 +119,16 @@ def test_a_branch_index_out_of_range_takes_the_last_branch() -> None:
 
 def test_fusions_stay_within_the_stack() -> None:
     lines = ["r0 = f32[7] parameter(0)", "z = f32[] constant(1)"]
-    for number in range(600):
-        lines.append(f"r{number + 1} = f32[7] pad(r{number}, z), padding={'1_-1' if number % 2 else '-1_1'}")
+    pads = ("-1_1", "1_-1")
+    lines += [f"r{number + 1} = f32[7] pad(r{number}, z), padding={pads[number % 2]}" for number in range(600)]
     module = compiler.parse("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\nROOT r = f32[7] negate(r600) }")
     inputs = draw(module, 0)
     assert_equal(compiler.interpret(module, *inputs), run(module, inputs))
 
 
-SUPPORTED = frozenset(elemental.RULES) | frozenset(scalar.RULES) | {"dot", "scatter", "sort", "while", "conditional", "call"}
+SUPPORTED = (
+    frozenset(elemental.RULES) | frozenset(scalar.RULES) | {"dot", "scatter", "sort", "while", "conditional", "call"}
+)
 SPACE = Space(
     SUPPORTED, frozenset({"f32", "f64", "bf16", "s32", "u8", "pred", "c64"}), most_instructions=12, empty_percent=2
 )
@@ -153,21 +155,22 @@ def test_a_random_program_agrees_with_the_interpreter(seed: int, poisoned: None)
         assert comparison.agreement is not Agreement.WRONG, comparison
 
 
-LONG = ADD + """ENTRY e { x = f32[40000] parameter(0)  y = f32[40000] exponential(x)
+LONG = (
+    ADD
+    + """ENTRY e { x = f32[40000] parameter(0)  y = f32[40000] exponential(x)
     w = f32[40000] tanh(y)  z = f32[] constant(0)  s = f32[] reduce(y, z), dimensions={0}, to_apply=add
     v = f32[200,200] reshape(w)  c = f32[200] reduce(v, z), dimensions={0}, to_apply=add
     m = f32[200,200] dot(v, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     b = f32[200,200] broadcast(c), dimensions={1}  n = f32[200,200] add(m, b)
     ROOT t = (f32[], f32[200], f32[200,200], f32[40000]) tuple(s, c, n, w) }"""
+)
 
 
 @pytest.mark.parametrize("fusion", [True, False])
-def test_results_do_not_depend_on_threads_memory_or_company(fusion: bool) -> None:
+def test_results_do_not_depend_on_threads_memory_or_company(*, fusion: bool) -> None:
     module = compiler.parse("HloModule m\n" + LONG)
     inputs = draw(module, 0)
-    one, two = (
-        compiler.compile(module, "cpu", CompileOptions(fusion=fusion, threads=threads)) for threads in (1, 2)
-    )
+    one, two = (compiler.compile(module, "cpu", CompileOptions(fusion=fusion, threads=threads)) for threads in (1, 2))
     expected = [result.tobytes() for result in one(*inputs)]
     for byte in (0, 0xFF):
         memory.set_poison(byte)

@@ -1,4 +1,4 @@
-"""Reductions, products, gathers, scatters, windows, sorts and matrix kernels in all their forms, against the interpreter."""
+"""Reductions, products, gathers, scatters, windows, sorts, matrices: every form against the interpreter."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from compiler.ir.types import TYPES
 from xlabench.differ import Agreement, compare
 
 Array = np.ndarray[Any, np.dtype[Any]]
-RNG_SEED = 3
 
 
-def values(element_type: str, dims: Sequence[int], seed: int = RNG_SEED) -> Array:
+def values(element_type: str, dims: Sequence[int], seed: int = 3) -> Array:
     """Random numbers of a type, small where they are integers."""
     rng, dtype = np.random.default_rng(seed), TYPES[element_type].dtype
     if element_type == "pred":
@@ -62,26 +61,32 @@ def reducer(opcode: str, element_type: str) -> str:
 
 
 COMBINERS = [
-    *itertools.product(("add", "multiply", "maximum", "minimum"), ("f32", "bf16", "f16", "f64", "s32", "u8", "s64", "pred")),
+    *itertools.product(
+        ("add", "multiply", "maximum", "minimum"), ("f32", "bf16", "f16", "f64", "s32", "u8", "s64", "pred")
+    ),
     *itertools.product(("and", "or", "xor"), ("pred", "s8", "u32", "u64")),
     *itertools.product(("add", "multiply"), ("c64", "c128")),
     ("add", "f8e4m3fn"),
     ("maximum", "s4"),
-]  # fmt: skip
+]
+
+
+DIMS = (5, 17, 6)
+REDUCED = ([2], [0], [1], [0, 2], [0, 1, 2], [])
 
 
 @pytest.mark.parametrize(("opcode", "element_type"), COMBINERS)
 def test_reductions_by_every_combiner(opcode: str, element_type: str) -> None:
     text = reducer(opcode, element_type)
     results = []
-    text += f"ENTRY e {{ x = {shape(element_type, (5, 17, 6))} parameter(0)  i = {element_type}[] parameter(1)\n"
-    for number, reduced in enumerate(([2], [0], [1], [0, 2], [0, 1, 2], [])):
-        dims = kept((5, 17, 6), reduced)
+    text += f"ENTRY e {{ x = {shape(element_type, DIMS)} parameter(0)  i = {element_type}[] parameter(1)\n"
+    for number, reduced in enumerate(REDUCED):
+        dims = kept(DIMS, reduced)
         text += f"r{number} = {shape(element_type, dims)} reduce(x, i), dimensions={listed(reduced)}, to_apply=f\n"
         results.append(f"r{number}")
-    text += f"ROOT t = ({', '.join(shape(element_type, kept((5, 17, 6), r)) for r in ([2], [0], [1], [0, 2], [0, 1, 2], []))}) "
-    text += f"tuple({', '.join(results)}) }}"
-    array = values(element_type, (5, 17, 6))
+    shapes = [shape(element_type, kept(DIMS, reduced)) for reduced in REDUCED]
+    text += f"ROOT t = ({', '.join(shapes)}) tuple({', '.join(results)}) }}"
+    array = values(element_type, DIMS)
     if opcode == "multiply" and element_type[0] in "bfc":
         # Near 1, so that products of all elements neither vanish nor overflow.
         array = (1 + array.astype(np.complex128 if element_type[0] == "c" else np.float64) * 0.01).astype(array.dtype)
@@ -89,17 +94,35 @@ def test_reductions_by_every_combiner(opcode: str, element_type: str) -> None:
 
 
 SIZES = [
-    ((0,), [0]), ((3, 0), [1]), ((3, 0), [0]), ((2, 3, 0), [1]), ((1,), [0]), ((16,), [0]), ((17,), [0]), ((63, 65), [1]),
-    ((65, 63), [0]), ((513, 5), [0]), ((5, 513), [1]), ((3, 1030), [0]), ((70000,), [0]), ((2, 40000), [1]), ((300, 400), [0]),
-    ((300, 400), [0, 1]), ((7, 130, 9, 11), [1, 3]), ((40, 3, 1000), [0, 2]), ((4, 600, 33), [1]), ((70, 1, 64), [0, 1]),
-]  # fmt: skip
+    ((0,), [0]),
+    ((3, 0), [1]),
+    ((3, 0), [0]),
+    ((2, 3, 0), [1]),
+    ((1,), [0]),
+    ((16,), [0]),
+    ((17,), [0]),
+    ((63, 65), [1]),
+    ((65, 63), [0]),
+    ((513, 5), [0]),
+    ((5, 513), [1]),
+    ((3, 1030), [0]),
+    ((70000,), [0]),
+    ((2, 40000), [1]),
+    ((300, 400), [0]),
+    ((300, 400), [0, 1]),
+    ((7, 130, 9, 11), [1, 3]),
+    ((40, 3, 1000), [0, 2]),
+    ((4, 600, 33), [1]),
+    ((70, 1, 64), [0, 1]),
+]
 
 
 @pytest.mark.parametrize(("dims", "reduced"), SIZES)
 def test_reductions_of_every_form_with_producer_and_epilogue(dims: tuple[int, ...], reduced: list[int]) -> None:
     result = shape("f32", kept(dims, reduced))
     text = f"""{reducer("add", "f32")}
-        ENTRY e {{ x = {shape("f32", dims)} parameter(0)  i = f32[] constant(2.5)  y = {shape("f32", dims)} multiply(x, x)
+        ENTRY e {{ x = {shape("f32", dims)} parameter(0)  i = f32[] constant(2.5)
+          y = {shape("f32", dims)} multiply(x, x)
           r = {result} reduce(y, i), dimensions={listed(reduced)}, to_apply=f
           n = {result} negate(r)  s = {result} sine(n)
           m = {result} reduce(x, i), dimensions={listed(reduced)}, to_apply=f
@@ -109,7 +132,8 @@ def test_reductions_of_every_form_with_producer_and_epilogue(dims: tuple[int, ..
 
 
 ARGMAX = """f { v = f32[] parameter(0)  i = s32[] parameter(1)  w = f32[] parameter(2)  j = s32[] parameter(3)
-      g = pred[] compare(v, w), direction=GT  e = pred[] compare(v, w), direction=EQ  l = pred[] compare(i, j), direction=LT
+      g = pred[] compare(v, w), direction=GT  e = pred[] compare(v, w), direction=EQ
+      l = pred[] compare(i, j), direction=LT
       el = pred[] and(e, l)  k = pred[] or(g, el)
       x = f32[] select(k, v, w)  y = s32[] select(k, i, j)  ROOT r = (f32[], s32[]) tuple(x, y) }\n"""
 
@@ -127,11 +151,24 @@ def test_a_reduction_of_two_values_finds_the_first_maximum(dims: tuple[int, ...]
 
 
 DOT_TYPES = [
-    ("f32", "f32", "f32"), ("f64", "f64", "f64"), ("bf16", "bf16", "bf16"), ("bf16", "bf16", "f32"), ("f16", "f16", "f16"),
-    ("f32", "f32", "bf16"), ("s8", "s8", "s32"), ("u8", "u8", "s32"), ("u8", "u8", "u32"), ("s8", "u8", "s32"), ("s32", "s32", "s32"),
-    ("s64", "s64", "s64"), ("s8", "s8", "s8"), ("pred", "pred", "pred"), ("f8e5m2", "f8e5m2", "f32"), ("c64", "c64", "c64"),
+    ("f32", "f32", "f32"),
+    ("f64", "f64", "f64"),
+    ("bf16", "bf16", "bf16"),
+    ("bf16", "bf16", "f32"),
+    ("f16", "f16", "f16"),
+    ("f32", "f32", "bf16"),
+    ("s8", "s8", "s32"),
+    ("u8", "u8", "s32"),
+    ("u8", "u8", "u32"),
+    ("s8", "u8", "s32"),
+    ("s32", "s32", "s32"),
+    ("s64", "s64", "s64"),
+    ("s8", "s8", "s8"),
+    ("pred", "pred", "pred"),
+    ("f8e5m2", "f8e5m2", "f32"),
+    ("c64", "c64", "c64"),
     ("c128", "c128", "c128"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("left", "right", "result"), DOT_TYPES)
@@ -143,11 +180,19 @@ def test_products_of_every_type(left: str, right: str, result: str, m: int, n: i
 
 
 LAYOUTS = [
-    ((5, 6), (6, 7), (1,), (0,), (), ()), ((6, 5), (6, 7), (0,), (0,), (), ()), ((5, 6), (7, 6), (1,), (1,), (), ()),
-    ((3, 5, 6), (3, 6, 7), (2,), (1,), (0,), (0,)), ((5, 3, 6), (6, 7, 3), (2,), (0,), (1,), (2,)), ((4, 6, 5), (4, 6, 7), (1,), (1,), (0,), (0,)),
-    ((2, 3, 4, 5), (5, 4, 7), (2, 3), (1, 0), (), ()), ((6,), (6,), (0,), (0,), (), ()), ((6,), (6, 4), (0,), (0,), (), ()),
-    ((2, 3), (4, 5), (), (), (), ()), ((2, 3, 4), (3, 2, 5), (), (), (0, 1), (1, 0)), ((2, 9, 3, 8), (2, 3, 8, 10), (3,), (2,), (0, 2), (0, 1)),
-]  # fmt: skip
+    ((5, 6), (6, 7), (1,), (0,), (), ()),
+    ((6, 5), (6, 7), (0,), (0,), (), ()),
+    ((5, 6), (7, 6), (1,), (1,), (), ()),
+    ((3, 5, 6), (3, 6, 7), (2,), (1,), (0,), (0,)),
+    ((5, 3, 6), (6, 7, 3), (2,), (0,), (1,), (2,)),
+    ((4, 6, 5), (4, 6, 7), (1,), (1,), (0,), (0,)),
+    ((2, 3, 4, 5), (5, 4, 7), (2, 3), (1, 0), (), ()),
+    ((6,), (6,), (0,), (0,), (), ()),
+    ((6,), (6, 4), (0,), (0,), (), ()),
+    ((2, 3), (4, 5), (), (), (), ()),
+    ((2, 3, 4), (3, 2, 5), (), (), (0, 1), (1, 0)),
+    ((2, 9, 3, 8), (2, 3, 8, 10), (3,), (2,), (0, 2), (0, 1)),
+]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
@@ -165,24 +210,32 @@ def test_products_of_every_layout_with_converts_and_epilogue(layout: tuple[tuple
 
 
 GATHERS = [
-    # operand, indices, result, attributes
-    ((5, 4), (3, 1), (3, 4), "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}"),
-    ((5, 4), (3,), (3, 4), "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}"),
-    ((5, 4), (2, 6), (6,), "offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, index_vector_dim=0, slice_sizes={1,1}"),
-    ((9, 8), (2, 3, 2), (2, 3, 4, 3), "offset_dims={2,3}, collapsed_slice_dims={}, start_index_map={0,1}, index_vector_dim=2, slice_sizes={4,3}"),
-    ((9, 8), (3, 2), (4, 3, 5), "offset_dims={0,2}, collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={4,5}"),
-    ((3, 7, 4), (3, 5, 1), (3, 5, 4),
-     "offset_dims={2}, collapsed_slice_dims={1}, start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=2, slice_sizes={1,1,4}"),
-    ((6, 3, 7), (5, 3, 6), (5, 3, 6), "offset_dims={}, collapsed_slice_dims={2}, start_index_map={2}, operand_batching_dims={1,0}, start_indices_batching_dims={1,2}, index_vector_dim=3, slice_sizes={1,1,1}"),
-]  # fmt: skip
+    # operand, indices, result; offset dims, collapsed dims, index map, vector dim, slice sizes, batching dims of both
+    ((5, 4), (3, 1), (3, 4), (1,), (0,), (0,), 1, (1, 4), (), ()),
+    ((5, 4), (3,), (3, 4), (1,), (0,), (0,), 1, (1, 4), (), ()),
+    ((5, 4), (2, 6), (6,), (), (0, 1), (1, 0), 0, (1, 1), (), ()),
+    ((9, 8), (2, 3, 2), (2, 3, 4, 3), (2, 3), (), (0, 1), 2, (4, 3), (), ()),
+    ((9, 8), (3, 2), (4, 3, 5), (0, 2), (), (1, 0), 1, (4, 5), (), ()),
+    ((3, 7, 4), (3, 5, 1), (3, 5, 4), (2,), (1,), (1,), 2, (1, 1, 4), (0,), (0,)),
+    ((6, 3, 7), (5, 3, 6), (5, 3, 6), (), (2,), (2,), 3, (1, 1, 1), (1, 0), (1, 2)),
+]
+
+
+def gather_attributes(case: tuple[Any, ...]) -> str:
+    offset, collapsed, index_map, vector, sizes, batching, along = case[3:]
+    batched = f", operand_batching_dims={listed(batching)}, start_indices_batching_dims={listed(along)}"
+    return (
+        f"offset_dims={listed(offset)}, collapsed_slice_dims={listed(collapsed)}, start_index_map={listed(index_map)}, "
+        f"index_vector_dim={vector}, slice_sizes={listed(sizes)}{batched if batching else ''}"
+    )
 
 
 @pytest.mark.parametrize("index_type", ["s32", "u8", "s64", "u64"])
-@pytest.mark.parametrize("gather", GATHERS, ids=lambda g: f"{g[0]} {g[1]} {g[3]}")
+@pytest.mark.parametrize("gather", GATHERS, ids=str)
 def test_gathers_clamp_their_starts(gather: tuple[Any, ...], index_type: str) -> None:
-    operand, indices, result, attributes = gather
+    operand, indices, result = gather[:3]
     text = f"""ENTRY e {{ x = {shape("f32", operand)} parameter(0)  i = {shape(index_type, indices)} parameter(1)
-        ROOT r = {shape("f32", result)} gather(x, i), {attributes} }}"""
+        ROOT r = {shape("f32", result)} gather(x, i), {gather_attributes(gather)} }}"""
     run_once(text, [values("f32", operand), wild(index_type, indices)])
 
 
@@ -198,27 +251,35 @@ def wild(index_type: str, dims: Sequence[int]) -> Array:
 
 
 SCATTERS = [
-    # operand, indices, updates, attributes
-    ((5, 4), (3, 1), (3, 4), "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"),
-    ((5, 4), (6,), (6, 4), "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"),
-    ((5, 4), (2, 9), (9,), "update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=0"),
-    ((9, 8), (2, 3, 2), (2, 3, 4, 3), "update_window_dims={2,3}, inserted_window_dims={}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=2"),
-    ((3, 7, 4), (3, 5, 1), (3, 5, 4),
-     "update_window_dims={2}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={0}, index_vector_dim=2"),
-    ((0, 4), (3, 1), (3, 4), "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"),
-    ((5, 4), (0, 1), (0, 4), "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"),
-]  # fmt: skip
+    # operand, indices, updates; window dims, inserted dims, index map, vector dim, batching dims of both
+    ((5, 4), (3, 1), (3, 4), (1,), (0,), (0,), 1, (), ()),
+    ((5, 4), (6,), (6, 4), (1,), (0,), (0,), 1, (), ()),
+    ((5, 4), (2, 9), (9,), (), (0, 1), (1, 0), 0, (), ()),
+    ((9, 8), (2, 3, 2), (2, 3, 4, 3), (2, 3), (), (0, 1), 2, (), ()),
+    ((3, 7, 4), (3, 5, 1), (3, 5, 4), (2,), (1,), (1,), 2, (0,), (0,)),
+    ((0, 4), (3, 1), (3, 4), (1,), (0,), (0,), 1, (), ()),
+    ((5, 4), (0, 1), (0, 4), (1,), (0,), (0,), 1, (), ()),
+]
+
+
+def scatter_attributes(case: tuple[Any, ...]) -> str:
+    window, inserted, index_map, vector, batching, along = case[3:]
+    batched = f", input_batching_dims={listed(batching)}, scatter_indices_batching_dims={listed(along)}"
+    return (
+        f"update_window_dims={listed(window)}, inserted_window_dims={listed(inserted)}, "
+        f"scatter_dims_to_operand_dims={listed(index_map)}, index_vector_dim={vector}{batched if batching else ''}"
+    )
 
 
 @pytest.mark.parametrize("index_type", ["s32", "u64"])
 @pytest.mark.parametrize("body", ["add(a, b)", "copy(b)", "subtract(a, b)"])
-@pytest.mark.parametrize("scatter", SCATTERS, ids=lambda s: f"{s[0]} {s[1]} {s[3]}")
+@pytest.mark.parametrize("scatter", SCATTERS, ids=str)
 def test_scatters_drop_what_lies_outside(scatter: tuple[Any, ...], body: str, index_type: str) -> None:
-    operand, indices, updates, attributes = scatter
+    operand, indices, updates = scatter[:3]
     text = f"""f {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] {body} }}
         ENTRY e {{ x = {shape("f32", operand)} parameter(0)  i = {shape(index_type, indices)} parameter(1)
           u = {shape("f32", updates)} parameter(2)
-          ROOT r = {shape("f32", operand)} scatter(x, i, u), {attributes}, to_apply=f }}"""
+          ROOT r = {shape("f32", operand)} scatter(x, i, u), {scatter_attributes(scatter)}, to_apply=f }}"""
     run_once(text, [values("f32", operand), wild(index_type, indices), values("f32", updates, 8)])
 
 
@@ -243,10 +304,16 @@ def run_once(text: str, inputs: Sequence[Array]) -> None:
 
 
 WINDOWS = [
-    ((9,), "size=3"), ((9,), "size=9 pad=8_0"), ((9,), "size=9 pad=0_8"), ((9,), "size=2 stride=3 pad=1_2"),
-    ((6, 7), "size=2x3 stride=2x1 pad=1_0x1_1"), ((6, 7), "size=3x2 rhs_dilate=2x1"), ((6, 7), "size=3x2 lhs_dilate=2x3 pad=1_1x-1_0"),
-    ((2, 5), "size=1x9"), ((0, 5), "size=1x2"),
-]  # fmt: skip
+    ((9,), "size=3"),
+    ((9,), "size=9 pad=8_0"),
+    ((9,), "size=9 pad=0_8"),
+    ((9,), "size=2 stride=3 pad=1_2"),
+    ((6, 7), "size=2x3 stride=2x1 pad=1_0x1_1"),
+    ((6, 7), "size=3x2 rhs_dilate=2x1"),
+    ((6, 7), "size=3x2 lhs_dilate=2x3 pad=1_1x-1_0"),
+    ((2, 5), "size=1x9"),
+    ((0, 5), "size=1x2"),
+]
 
 
 @pytest.mark.parametrize(("opcode", "element_type"), [("add", "bf16"), ("maximum", "s32")])
@@ -286,11 +353,16 @@ CONVOLUTIONS = [
     ((2, 8, 3), (3, 3, 4), (2, 6, 4), "window={size=3}, dim_labels=b0f_0io->b0f"),
     ((2, 3, 8), (4, 3, 3), (2, 4, 4), "window={size=3 stride=2 pad=1_0}, dim_labels=bf0_oi0->bf0"),
     ((1, 6, 7, 4), (3, 2, 2, 6), (1, 4, 6, 6), "window={size=3x2}, dim_labels=b01f_01io->b01f, feature_group_count=2"),
-    ((1, 6, 7, 4), (3, 3, 1, 4), (1, 6, 7, 4), "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=4"),
+    (
+        (1, 6, 7, 4),
+        (3, 3, 1, 4),
+        (1, 6, 7, 4),
+        "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=4",
+    ),
     ((4, 5, 3), (3, 3, 4), (2, 3, 4), "window={size=3}, dim_labels=b0f_0io->b0f, batch_group_count=2"),
     ((2, 5, 3), (3, 3, 4), (2, 11, 4), "window={size=3 pad=2_2 lhs_dilate=2 rhs_reversal=1}, dim_labels=b0f_0io->b0f"),
     ((2, 9, 3), (3, 3, 4), (2, 5, 4), "window={size=3 rhs_dilate=2}, dim_labels=b0f_0io->b0f"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("element_type", ["f32", "bf16", "s32"])
@@ -333,55 +405,3 @@ def test_top_k_keeps_the_first_of_equals(element_type: str, k: int, largest: str
     if element_type == "f32":
         array[0, :4] = [np.nan, np.inf, -0.0, 0.0]
     check(text, [array])
-
-
-@pytest.mark.parametrize("lower", ["true", "false"])
-@pytest.mark.parametrize("dims", [(1, 1), (5, 5), (3, 17, 17)])
-def test_cholesky_of_good_matrices_and_nan_of_bad_ones(dims: tuple[int, ...], lower: str) -> None:
-    factor = values("f64", dims)
-    matrix = factor @ np.swapaxes(factor, -1, -2) + dims[-1] * np.eye(dims[-1])
-    text = (
-        f"ENTRY e {{ x = {shape('f32', dims)} parameter(0)  ROOT r = {shape('f32', dims)} cholesky(x), lower={lower} }}"
-    )
-    for sign in (1, -1):
-        check(text, [(sign * matrix).astype(np.float32)])
-
-
-@pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
-@pytest.mark.parametrize(("left", "lower", "unit"), list(itertools.product(("true", "false"), repeat=3)))
-def test_triangular_systems_from_either_side(left: str, lower: str, unit: str, transpose: str) -> None:
-    matrix = values("f32", (2, 6, 6)) * np.float32(0.2) + 2 * np.eye(6, dtype=np.float32)
-    right = values("f32", (2, 6, 4) if left == "true" else (2, 4, 6), 5)
-    text = f"""ENTRY e {{ a = f32[2,6,6] parameter(0)  b = {shape("f32", right.shape)} parameter(1)
-        ROOT r = {shape("f32", right.shape)} triangular-solve(a, b), left_side={left}, lower={lower},
-          unit_diagonal={unit}, transpose_a={transpose} }}"""
-    run_near(text, [matrix, right])
-
-
-FFTS = [
-    ("FFT", "c64", "c64"),
-    ("IFFT", "c64", "c64"),
-    ("RFFT", "f32", "c64"),
-    ("IRFFT", "c64", "f32"),
-    ("RFFT", "f64", "c128"),
-]
-
-
-@pytest.mark.parametrize("length", [(8,), (1,), (12,), (7,), (4, 6), (5, 2, 7)])
-@pytest.mark.parametrize(("kind", "source", "result"), FFTS)
-def test_fourier_transforms_of_any_length(kind: str, source: str, result: str, length: tuple[int, ...]) -> None:
-    half = (*length[:-1], length[-1] // 2 + 1)
-    given, got = half if kind == "IRFFT" else length, half if kind == "RFFT" else length
-    text = f"""ENTRY e {{ x = {shape(source, (3, *given))} parameter(0)
-        ROOT r = {shape(result, (3, *got))} fft(x), fft_type={kind}, fft_length={listed(length)} }}"""
-    run_near(text, [values(source, (3, *given))])
-
-
-def run_near(text: str, inputs: Sequence[Array]) -> None:
-    """As near as the element type is exact, beside the largest of the results."""
-    module = compiler.parse("HloModule m\n" + text)
-    (expected,) = compiler.interpret(module, *inputs)
-    (actual,) = compiler.compile(module, "cpu", CompileOptions(threads=2, opt=1))(*inputs)
-    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
-    bound = 50 * np.finfo(expected.dtype).eps * np.abs(expected).max(initial=0)
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=bound)
