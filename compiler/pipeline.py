@@ -146,8 +146,13 @@ def run(
     *,
     observe: Observer = ignore,
     fuel: Fuel | None = None,
+    entering: Callable[[str], None] = lambda _: None,
 ) -> Run:
-    """Run stages on a module, in place; a caller that gives the fuel can read it even after a pass has raised."""
+    """Run stages on a module, in place.
+
+    `entering` hears the name of each pass before it runs; a caller that gives the fuel can read it even after a pass
+    has raised.
+    """
     check_options(options)
     result = Run(Fuel(options.fuel) if fuel is None else fuel)
     skipped = {name for name in options.disable_passes if name not in REQUIRED}
@@ -160,6 +165,7 @@ def run(
         for _ in range(_MOST_ROUNDS if stage.until_stable else 1):
             stable = True
             for position, name in enumerate(names):
+                entering(name)
                 changed = _run_pass(module, name, result, options)
                 stable &= not changed
                 following = names[position + 1] if position + 1 < len(names) else ""

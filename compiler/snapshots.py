@@ -6,6 +6,7 @@ whether the symptom goes away without a pass, is what tells the guilty pass from
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.ir.module import Module
@@ -41,8 +42,11 @@ class Trace:
     error: str = ""
 
 
-def trace(module: Module, options: CompileOptions) -> Trace:
-    """Run the passes of a compilation on a copy of the module and keep what each made of it."""
+def trace(module: Module, options: CompileOptions, *, entering: Callable[[str], None] = lambda _: None) -> Trace:
+    """Run the passes of a compilation on a copy of the module and keep what each made of it.
+
+    `entering` hears the name of each pass before it runs, so that one that never ends is known too.
+    """
     current, last = module.clone(), module
     fuel = Fuel(options.fuel)
     snapshots: list[Snapshot] = []
@@ -55,7 +59,7 @@ def trace(module: Module, options: CompileOptions) -> Trace:
 
     broken, message = "", ""
     try:
-        run(current, PIPELINES["compile"], options, observe=observe, fuel=fuel)
+        run(current, PIPELINES["compile"], options, observe=observe, fuel=fuel, entering=entering)
     except Exception as error:  # noqa: BLE001 - whatever a pass raises, the question here is which pass it was
         broken, message = fuel.pass_name, f"{type(error).__name__}: {error}"
     return Trace(tuple(snapshots), tuple(fuel.rewrites), broken, message)

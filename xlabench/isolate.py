@@ -57,8 +57,8 @@ def _parts(case: Case, computation: Any, values: Values) -> Iterator[Part]:
             yield Part(place, instruction.opcode, alone)
 
 
-def examine(prober: Prober, case: Case, *, engine: str = "") -> Iterator[Row]:
-    """Judge every instruction alone, on an engine or on the same with other options."""
+def examine(prober: Prober, case: Case) -> Iterator[Row]:
+    """Judge every instruction alone."""
     for part in parts(case, prober.record(case)):
         shape = str(part.case.module.entry.root.shape)
-        yield Row(part.place, part.opcode, shape, prober.judge(part.case, engine=engine), part.case)
+        yield Row(part.place, part.opcode, shape, prober.judge(part.case), part.case)

@@ -165,6 +165,9 @@ class Prober:
     def passes(self, case: Case, *, engine: str = "") -> Passes | None:
         """What the engine's passes make of the program; None where the engine does not show them."""
         outcome = self._ask("xlabench.probe:show_passes", self._arguments(case.text(), ()), engine)
+        running = outcome.stage.removeprefix("pass ")
+        if outcome.ending in _ENDINGS and running != outcome.stage:
+            return Passes((), (), running, _ENDINGS[outcome.ending])
         if outcome.ending != "answered" or not outcome.value:
             return None
         steps = tuple(PassStep(*step) for step in outcome.value["steps"])
@@ -220,7 +223,8 @@ def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     subject = jobs.engine_of(arguments["factory"], arguments["engine"])
     if not hasattr(subject, "trace"):
         return {}
-    trace = subject.trace(Path(arguments["program"]).read_text(encoding="utf-8"))
+    text = Path(arguments["program"]).read_text(encoding="utf-8")
+    trace = subject.trace(text, lambda name: say(f"pass {name}"))
     return {
         "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],
         "rewrites": [[r.number, r.pass_name, r.rule, r.where] for r in trace.rewrites],

@@ -3,6 +3,7 @@
 A mutant is asked for as an engine factory, `mutants:NAME`; making the engine damages the process that it is made in.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,13 +13,15 @@ from mutant_host import program
 from compiler import pipeline
 from compiler.analysis import buffers
 from compiler.backends.cpu.kernels import loop
-from compiler.codegen import element, reduction, scalar
+from compiler.backends.nvptx.kernels import grid
+from compiler.codegen import element, elemental, scalar
 from compiler.codegen.llvm_ir import floating, integer
 from compiler.ir.module import Instruction
 from compiler.ops.build import build
 from compiler.passes import (
     algebraic_simplification,
     constant_folding,
+    copy_insertion,
     cse,
     data_movement_simplification,
     flatten_calls,
@@ -33,6 +36,7 @@ class Mutant:
     plant: Callable[[], None]
     snippet: str
     blamed: str
+    engine: str = "cpu:threads=1"
 
     @property
     def text(self):
@@ -237,6 +241,40 @@ def _swapped_call():
     flatten_calls.inline = lambda body, arguments, add: real(body, arguments[::-1], add)
 
 
+def _keeps_loop_state():
+    """A loop body may overwrite what it still reads: nothing is copied."""
+    copy_insertion._unchanged = lambda body: set(body.root.operands) if body.root.opcode == "tuple" else {body.root}
+
+
+def _breaks_on(name, opcode):
+    """A pass that cannot stand an opcode."""
+
+    def damage(instruction, fuel):
+        if instruction.opcode == opcode:
+            raise KeyError(opcode)
+
+    return _after(name, damage)
+
+
+def _loops_on(name, opcode):
+    """A pass that never ends when it sees an opcode."""
+
+    def damage(instruction, fuel):
+        while instruction.opcode == opcode:
+            pass
+
+    return _after(name, damage)
+
+
+def _wrong_shape(instruction, fuel):
+    """The verifier is not asked; the back end has to live with it."""
+    if instruction.opcode != "concatenate" or "narrow" in instruction.name or not fuel.spend("narrow", instruction):
+        return False
+    instruction.name += ".narrow"
+    instruction.attributes["dimensions"] = (1 - instruction.attributes["dimensions"][0],)
+    return True
+
+
 # --- buffers, and how values are emitted
 
 
@@ -299,11 +337,38 @@ def _negates_bits(real, s, operands):
     return real(s, operands) if s.is_float else s.builder.binary("xor", operands[0], integer(-1, operands[0].type))
 
 
-def _identity(opcode, value):
+def _aborts(real, s, operands):
+    os.abort()
+
+
+def _cannot(real, s, operands):
+    raise RuntimeError("cannot select")
+
+
+def _element(opcode, rule):
+    """Damage how the element of an opcode that moves data is found."""
+
     def plant():
-        reduction.IDENTITIES[opcode] = lambda element_type: value
+        real = elemental.RULES[opcode]
+        elemental.RULES[opcode] = lambda values, instruction, at: rule(real, values, instruction, at)
 
     return plant
+
+
+def _pads_late(real, values, instruction, at):
+    *before, last = at
+    moved = last.plus(1) if instruction.attributes["padding"][-1].low else last
+    return real(values, instruction, (*before, moved))
+
+
+def _reverses_all_but_one(real, values, instruction, at):
+    if 0 not in instruction.attributes["dimensions"] or len(at) < 2:
+        return real(values, instruction, at)
+    return values.value(instruction.operands[0], at)
+
+
+def _no_barrier():
+    grid.barrier = lambda builder: None
 
 
 def _lost_tail():
@@ -472,11 +537,12 @@ MUTANTS = {
     ),
     "short_lives": Mutant(
         _short_lives,
-        "a = f32[12] reduce(x, zero), dimensions={1}, to_apply=sum\n"
-        " b = f32[12] reduce(p1, zero), dimensions={1}, to_apply=sum\n"
-        " c = f32[12] reduce(p0, zero), dimensions={1}, to_apply=sum\n"
-        " d = f32[12] divide(a, b)\n e = f32[12] divide(d, c)\n f = f32[12] multiply(e, a)\n"
-        " z = f32[12,10] broadcast(f), dimensions={0}",
+        "d1 = f32[10,10] dot(flipped, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        " d2 = f32[10,10] dot(flipped, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        " d3 = f32[10,10] dot(d1, d2), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        " d4 = f32[10,10] dot(d3, d1), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        " d5 = f32[10,10] dot(d4, d2), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        " z = f32[12,10] pad(d5, zero), padding=0_2x0_0",
         "program",
     ),
     "nan_maximum": Mutant(
@@ -511,18 +577,38 @@ MUTANTS = {
         "h = s32[12,10] negate(n)\n z = f32[12,10] convert(h)",
         "kernel",
     ),
-    "maximum_identity": Mutant(
-        _identity("maximum", 0.0),
-        "a = f32[12] reduce(s2, bottom), dimensions={1}, to_apply=largest\n"
-        " m = f32[10] reduce(s2, bottom), dimensions={0}, to_apply=largest\n"
-        " z = f32[12,10] broadcast(m), dimensions={1}",
-        "kernel",
-    ),
-    "sum_identity": Mutant(
-        _identity("add", 1.0),
+    "lost_barrier": Mutant(
+        _no_barrier,
         "a = f32[12] reduce(s2, one), dimensions={1}, to_apply=sum\n z = f32[12,10] broadcast(a), dimensions={0}",
         "kernel",
+        engine="nvptx:sim",
     ),
+    "pad": Mutant(
+        _element("pad", _pads_late),
+        "a = f32[12,8] slice(x), slice={[0:12], [1:9]}\n z = f32[12,10] pad(a, zero), padding=0_0x1_1",
+        "kernel",
+    ),
+    "reverse_rows": Mutant(
+        _element("reverse", _reverses_all_but_one), "z = f32[12,10] reverse(x), dimensions={0,1}", "kernel"
+    ),
+    "loop_state": Mutant(
+        _keeps_loop_state,
+        "i0 = s32[] constant(0)\n s = (s32[], f32[12,10], f32[12,10]) tuple(i0, x, y)\n"
+        " l = (s32[], f32[12,10], f32[12,10]) while(s), condition=going, body=turn\n"
+        " lx = f32[12,10] get-tuple-element(l), index=1\n ly = f32[12,10] get-tuple-element(l), index=2\n"
+        " z = f32[12,10] divide(lx, ly)",
+        "program",
+    ),
+    "pass_raises": Mutant(_breaks_on("cse", "clamp"), "z = f32[12,10] clamp(s2, p0, s1)", "pass/cse"),
+    "pass_hangs": Mutant(_loops_on("dce", "floor"), "z = f32[12,10] floor(p0)", "pass/dce"),
+    "invalid_module": Mutant(
+        _after("cse", _wrong_shape),
+        "a = f32[6,10] slice(x), slice={[0:6], [0:10]}\n b = f32[6,10] slice(x), slice={[6:12], [0:10]}\n"
+        " z = f32[12,10] concatenate(b, a), dimensions={0}",
+        "pass/cse/narrow",
+    ),
+    "emitter_aborts": Mutant(_emit("ceil", _aborts), "z = f32[12,10] ceil(p0)", "kernel"),
+    "emitter_raises": Mutant(_emit("floor", _cannot), "z = f32[12,10] floor(p0)", "kernel"),
     "lost_tail": Mutant(
         _lost_tail,
         "a = f32[11,10] slice(x), slice={[0:11], [0:10]}\n b = f32[11,10] tanh(a)\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +25,9 @@ class CompiledEngine:
         """Compile to an executable, which also offers its artifacts."""
         return compiler.compile(module_or_text, backend=self.backend, options=self.options)
 
-    def trace(self, text: str) -> compiler.Trace:
-        """What the passes make of a program before the back end sees it."""
-        return compiler.trace(compiler.parse(text), self.options)
+    def trace(self, text: str, entering: Callable[[str], None]) -> compiler.Trace:
+        """What the passes make of a program before the back end sees it; `entering` hears each one's name first."""
+        return compiler.trace(compiler.parse(text), self.options, entering=entering)
 
 
 def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to: str) -> CompiledEngine:

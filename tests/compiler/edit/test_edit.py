@@ -1,0 +1,115 @@
+"""Edits give valid programs, leave the original alone, and say where each parameter comes from."""
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import edit
+
+TEXT = """
+HloModule m, entry_computation_layout={(f32[6,4]{1,0}, f32[6,4]{1,0})->(f32[6,4]{1,0}, f32[6]{0}, f32[3,2]{1,0})}
+
+sum { sum.a = f32[] parameter(0)
+  sum.b = f32[] parameter(1)
+  ROOT sum.r = f32[] add(sum.a, sum.b) }
+
+twice { twice.x = f32[6,4] parameter(0)
+  ROOT twice.r = f32[6,4] add(twice.x, twice.x) }
+
+going { going.s = (s32[], f32[6,4], f32[6]) parameter(0)
+  going.i = s32[] get-tuple-element(going.s), index=0
+  going.n = s32[] constant(3)
+  ROOT going.r = pred[] compare(going.i, going.n), direction=LT }
+
+turn { turn.s = (s32[], f32[6,4], f32[6]) parameter(0)
+  turn.i = s32[] get-tuple-element(turn.s), index=0
+  turn.x = f32[6,4] get-tuple-element(turn.s), index=1
+  turn.v = f32[6] get-tuple-element(turn.s), index=2
+  turn.one = s32[] constant(1)
+  turn.next = s32[] add(turn.i, turn.one)
+  turn.y = f32[6,4] add(turn.x, turn.x)
+  ROOT turn.r = (s32[], f32[6,4], f32[6]) tuple(turn.next, turn.y, turn.v) }
+
+ENTRY main {
+  x = f32[6,4] parameter(0)
+  y = f32[6,4] parameter(1)
+  a = f32[6,4] add(x, y), metadata={op_name="a"}
+  b = f32[6,4] call(a), to_apply=twice
+  zero = f32[] constant(0)
+  v = f32[6] reduce(b, zero), dimensions={1}, to_apply=sum
+  i = s32[] constant(0)
+  s = (s32[], f32[6,4], f32[6]) tuple(i, b, v)
+  l = (s32[], f32[6,4], f32[6]) while(s), condition=going, body=turn
+  c = f32[6,4] get-tuple-element(l), index=1
+  cut = f32[3,2] slice(c), slice={[1:6:2], [2:4]}
+  ROOT out = (f32[6,4], f32[6], f32[3,2]) tuple(c, v, cut)
+}
+"""
+MAIN = {name: ("main", name) for name in ("x", "y", "a", "b", "v", "l", "c", "cut")}
+
+EDITS = {
+    "keep results": (lambda m: edit.keep_results(m, [MAIN["v"]]), ["f32[6]"], (0, 1)),
+    "keep two results": (lambda m: edit.keep_results(m, [MAIN["v"], MAIN["a"]]), ["f32[6]", "f32[6,4]"], (0, 1)),
+    "to parameters": (lambda m: edit.to_parameters(m, [MAIN["b"]]), None, (MAIN["b"],)),
+    "to constants": (
+        lambda m: edit.to_constants(m, {MAIN["x"]: np.float32(2), MAIN["a"]: np.ones((6, 4), np.float32)}),
+        None,
+        (),
+    ),
+    "substitute": (lambda m: edit.substitute(m, {MAIN["a"]: MAIN["y"]}), None, (1,)),
+    "expand call": (lambda m: edit.expand(m, {MAIN["b"]: 0}), None, (0, 1)),
+    "expand loop": (lambda m: edit.expand(m, {MAIN["l"]: 0}), None, (0, 1)),
+    "drop state": (lambda m: edit.drop_state(m, MAIN["l"], 2), None, (0, 1)),
+    "isolate": (lambda m: edit.isolate(m, MAIN["v"]), ["f32[6]"], (MAIN["b"],)),
+    "isolate in a body": (lambda m: edit.isolate(m, ("turn", "turn.y")), ["f32[6,4]"], (("turn", "turn.x"),)),
+    "isolate a tuple's user": (lambda m: edit.isolate(m, MAIN["l"]), None, (MAIN["b"], MAIN["v"])),
+    "plain": (edit.plain, None, (0, 1)),
+    "resize": (lambda m: edit.resize(edit.keep_results(m, [MAIN["v"]]).module, {6: 2}), ["f32[2]"], (0, 1)),
+    "retype": (lambda m: edit.retype(m, "f32", "f64"), ["f64[6,4]", "f64[6]", "f64[3,2]"], (0, 1)),
+    "attributes": (
+        lambda m: edit.simplify_attributes(m, [MAIN["cut"]]),
+        ["f32[6,4]", "f32[6]", "f32[3,2]"],
+        (0, 1),
+    ),
+    "what is gone is passed over": (lambda m: edit.to_parameters(m, [("main", "nothing")]), None, (0, 1)),
+}
+
+
+@pytest.fixture
+def module():
+    module = compiler.parse(TEXT)
+    compiler.verify(module)
+    return module
+
+
+@pytest.mark.parametrize(("change", "results", "sources"), EDITS.values(), ids=EDITS)
+def test_an_edit_gives_another_valid_program(module, change, results, sources):
+    before = compiler.to_text(module)
+    edited = change(module)
+    compiler.verify(edited.module)
+    assert compiler.to_text(module) == before
+    assert edited.sources == sources
+    if results is not None:
+        root = edited.module.entry.root
+        shapes = root.shape.elements if root.opcode == "tuple" else (root.shape,)
+        assert [str(shape) for shape in shapes] == results
+
+
+def test_given_values_stand_where_they_were_computed(module):
+    x, y = np.arange(24, dtype=np.float32).reshape(6, 4), np.ones((6, 4), np.float32)
+    values = {}
+    expected = compiler.interpret(module, x, y, trace=lambda i, v: values.setdefault(edit.place_of(i), v))
+    edited = edit.to_parameters(module, [MAIN["b"]])
+    actual = compiler.interpret(edited.module, *(values[source] for source in edited.sources))
+    assert [a.tolist() for a in actual] == [e.tolist() for e in expected]
+
+
+def test_a_loop_keeps_state_that_its_condition_needs(module):
+    assert edit.drop_state(module, MAIN["l"], 0) is None
+
+
+def test_programs_that_differ_in_names_and_notes_have_one_text(module):
+    other = compiler.parse(TEXT.replace("twice", "double").replace(', metadata={op_name="a"}', ""))
+    assert edit.canonical_text(other) == edit.canonical_text(module)
+    other = compiler.parse(TEXT.replace("index=1", "index=1").replace("constant(3)", "constant(4)"))
+    assert edit.canonical_text(other) != edit.canonical_text(module)

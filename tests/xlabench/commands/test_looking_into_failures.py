@@ -1,0 +1,145 @@
+"""reduce, bisect, isolate, recheck and bundle on the command line."""
+
+import json
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import compiler
+from xlabench import bundle, jobs
+from xlabench.cli import cli
+
+PROGRAM = """HloModule m
+
+ENTRY e {
+  x = f32[8] parameter(0)
+  a = f32[8] tanh(x)
+  b = f32[8] negate(a)
+  ROOT c = f32[8] add(b, x)
+}
+"""
+X = np.arange(8, dtype=np.float32)
+
+
+def _run(*arguments):
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.fixture
+def sliced(tmp_path, monkeypatch, mutants):
+    """A program that a planted bug of CSE breaks."""
+    monkeypatch.setattr(jobs, "ENGINES", "mutants:cse_slice")
+    path = tmp_path / "sliced.hlo"
+    path.write_text(mutants["cse_slice"].text)
+    return path
+
+
+def _bundle(folder, expected):
+    folder.mkdir()
+    failure = bundle.Failure(
+        PROGRAM, [X], [expected], [X], "reference", "reference", 1, "wrong", "8 elements are wrong"
+    )
+    for name, data in bundle._contents(failure).items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def _right():
+    return compiler.interpret(compiler.parse(PROGRAM), X)[0]
+
+
+@pytest.mark.slow
+def test_a_script_is_asked_by_its_exit_status(file, tmp_path):
+    program = "import sys; sys.exit(3 if 'negate' in open(sys.argv[1]).read() else 0)"
+    done = _run("reduce", file, "--script", shlex.join([sys.executable, "-c", program]), "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "out" / "reduced.hlo").read_text()
+    module = compiler.parse(text)
+    assert [i.opcode for i in module.instructions()] == ["parameter", "negate"]
+    assert "keeps exit status 3" in done.output
+
+
+def test_a_script_that_is_content_shows_no_failure(file, tmp_path):
+    done = _run("reduce", file, "--script", "true", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "there is no failure to keep" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_program_that_does_not_fail_is_bad_input(file):
+    done = _run("bisect", file)
+    assert done.exit_code == 2, done.output
+    assert "there is no failure to look into: " in done.stderr
+
+
+@pytest.mark.slow
+def test_a_wrong_program_is_reduced_into_a_bundle(sliced, tmp_path):
+    done = _run("reduce", sliced, "--out", tmp_path / "out", "--json")
+    report = json.loads(done.stdout)
+    assert (report["kept"], report["exhausted"]) == ("pass/cse/merge with equal", False)
+    assert report["instructions"] <= 5
+    saved = bundle.load(tmp_path / "out")
+    assert (saved.module_text, saved.verdict) == (report["text"], "wrong")
+
+
+@pytest.mark.slow
+def test_bisect_prints_the_last_good_and_the_first_bad_command(sliced):
+    done = _run("bisect", sliced)
+    assert done.exit_code == 0, done.output
+    assert "rewrite 2: merge with equal at main/b" in done.stdout
+    assert f"last good: xlabench run {sliced} --engine cpu:fuel=1\n" in done.stdout
+    assert f"first bad: xlabench run {sliced} --engine cpu:fuel=2\n" in done.stdout
+
+
+@pytest.mark.slow
+def test_isolate_lists_every_instruction(file):
+    done = _run("isolate", file, "--json")
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["first"]) == (0, None)
+    assert [row["opcode"] for row in report["instructions"]] == ["tanh", "negate", "add"]
+
+
+def test_recheck_tells_what_is_fixed_from_what_shows_and_what_is_broken(tmp_path):
+    _bundle(tmp_path / "fixed", _right())
+    _bundle(tmp_path / "shows", X)
+    (_bundle(tmp_path / "torn", X) / "module.hlo").write_text("?")
+    done = _run("recheck", tmp_path, "--json")
+    states = {row["path"]: row["state"] for row in json.loads(done.stdout)["bundles"]}
+    assert states == {"fixed": "fixed", "shows": "shows", "torn": "broken"}
+    assert done.exit_code == 1
+
+
+def test_recheck_of_no_bundles_is_bad_input(tmp_path):
+    assert _run("recheck", tmp_path).exit_code == 2
+
+
+def test_show_says_what_a_bundle_holds(tmp_path):
+    done = _run("bundle", "show", _bundle(tmp_path / "b", X), "--json")
+    report = json.loads(done.stdout)
+    assert (report["verdict"], report["inputs"], report["module"]) == ("wrong", ["float32[8]"], PROGRAM)
+
+
+@pytest.mark.parametrize(("expected", "code"), [(X, 0), (_right(), 1)], ids=["shows", "gone"])
+def test_verify_replays_a_bundle(tmp_path, expected, code):
+    assert _run("bundle", "verify", _bundle(tmp_path / "b", expected)).exit_code == code
+
+
+def test_export_needs_nothing_of_ours(tmp_path):
+    done = _run("bundle", "export", _bundle(tmp_path / "b", X), "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"module.hlo", "literals.textproto", "inputs.npz", "expected.npz", "run_in_jax.py"}
+    script = (tmp_path / "out" / "run_in_jax.py").read_text()
+    assert "xlabench" not in script
+    subprocess.run([sys.executable, "-m", "py_compile", str(tmp_path / "out" / "run_in_jax.py")], check=True)

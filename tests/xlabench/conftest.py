@@ -1,0 +1,16 @@
+"""Planted bugs for tests that look into failures."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def mutants(monkeypatch):
+    """The catalogue of planted bugs; worker processes find it as well, as the engine factories `mutants:NAME`."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.syspath_prepend(HERE)
+    return import_module("mutants").MUTANTS
