@@ -23,7 +23,7 @@ from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Instruction
 from compiler.ir.types import ElementType, Kind
 
-REASSOCIATE = f"reassoc nsz {scalar.CONTRACT}"
+REASSOCIATE = f"reassoc {scalar.CONTRACT}"
 """Fast-math flags inside a reducer: the order of its applications is free."""
 
 

@@ -69,7 +69,9 @@ def test_division_of_what_straddles_is_done_at_run_time() -> None:
     assert remainder + quotient.times(4) == whole(variable(10)).plus(1) or remainder.terms
 
 
-@pytest.mark.parametrize(("size", "cuts"), [(24, {6}), (24, {2, 6, 12}), (24, {5}), (1, set()), (7, {7, 1}), (12, {4, 6})])
+@pytest.mark.parametrize(
+    ("size", "cuts"), [(24, {6}), (24, {2, 6, 12}), (24, {5}), (1, set()), (7, {7, 1}), (12, {4, 6})]
+)
 def test_loops_cover_the_group(size: int, cuts: set[int]) -> None:
     loops = _loops(size, cuts)
     assert int(np.prod(loops)) == size

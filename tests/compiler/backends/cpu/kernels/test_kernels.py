@@ -150,6 +150,19 @@ def test_a_reduction_of_two_values_finds_the_first_maximum(dims: tuple[int, ...]
     check(text, [np.round(values("f32", dims))], threads=(1, 2))
 
 
+@pytest.mark.parametrize(
+    ("opcode", "initial", "sign"), [("add", "-0", -1), ("maximum", "-inf", 1), ("minimum", "inf", -1)]
+)
+def test_a_reduction_of_zeros_keeps_their_sign(opcode: str, initial: str, sign: int) -> None:
+    text = f"""HloModule m
+        {reducer(opcode, "f32")}
+        ENTRY e {{ x = f32[200] parameter(0)  i = f32[] constant({initial})
+          ROOT r = f32[] reduce(x, i), dimensions={{0}}, to_apply=f }}"""
+    zeros = np.where((np.arange(200) % 3 == 0) & (opcode != "add"), 0.0, -0.0).astype(np.float32)
+    (result,) = compiler.compile(text)(zeros)
+    assert np.copysign(1, result) == sign
+
+
 DOT_TYPES = [
     ("f32", "f32", "f32"),
     ("f64", "f64", "f64"),
