@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
+from compiler.backends.cpu.kernels.lanes import Lanes, pays
 from compiler.codegen import cost, element, nest
 from compiler.codegen.index import Emission, Index, Variable, linear, whole
 from compiler.codegen.kernel import Kernel
@@ -155,6 +156,7 @@ class _Emitter:
     ) -> None:
         """Each result on its own, its accumulators in registers."""
         builder, counts = emission.builder, self._counts(reduced=False)
+        lanes = self._lanes(builder)
         part = nest.share(builder, self.form.kept, *share)
         with builder.loop(part.start, part.stop, name="row") as row:
             emission.enter()
@@ -164,9 +166,23 @@ class _Emitter:
                 at = self._group_indices(kept, self._as_counters(counters))
                 return self.form.combine(emission, carried, self.form.elements(emission, at))
 
-            result = nest.nested(emission, ranges, start(emission), step)
+            def element_at(position: Index) -> list[Value]:
+                return self.form.elements(emission, self._group_indices(kept, [position]))
+
+            if lanes:
+                count = self._counts(reduced=True)[0]
+                result = lanes.reduce(emission, count, element_at, self.form.combine, start(emission))
+            else:
+                result = nest.nested(emission, ranges, start(emission), step)
             finish(emission, whole(Variable(row.index, self.form.kept)), result)
             emission.leave()
+
+    def _lanes(self, builder: Builder) -> Lanes | None:
+        """Lanes for a long row in one loop, whose reducer is none that LLVM knows how to vectorise."""
+        counts = self._counts(reduced=True)
+        if self.form.identities() is not None or len(counts) != 1 or not pays(counts[0]):
+            return None
+        return Lanes.allocate(builder, self.form.types)
 
     def _columns(
         self,
