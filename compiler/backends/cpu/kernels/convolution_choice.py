@@ -42,13 +42,20 @@ def plan(kernel: Kernel, convolution: Instruction, target: Target, threads: int)
     if shape.form == "features":
         lanes = min(lanes, max(4, 1 << (shape.outputs - 1).bit_length()))
     flattened = _flattened(shape, places)
-    boxes, rows, vectors = _tile(shape, [place.count for place in places], (lanes, registers(target)), flattened)
     banded = _banded(places, shape)
+    counts = [place.count for place in places]
+    # Few pieces of work: no tile may be higher than one thread's part.
+    counts[banded] = -(-counts[banded] // -(-threads // outer_items(shape)))
+    boxes, rows, vectors = _tile(shape, counts, (lanes, registers(target)), flattened)
     draft = _Draft(kernel, shape, places, boxes, banded, flattened)
-    panel = rows if shape.form == "places" else vectors * lanes
-    block = draft.block(panel)
-    band = draft.band(block, panel, threads)
+    block = draft.block(lanes)
+    band = draft.band(block, threads)
     return draft.plan((lanes, vectors, rows), block, band)
+
+
+def outer_items(shape: Shape) -> int:
+    """Pieces of work that there are before places are cut into bands."""
+    return shape.groups * (shape.batch if shape.batch_is_outer else 1)
 
 
 def _places(shape: Shape) -> list[_Place]:
@@ -59,7 +66,8 @@ def _places(shape: Shape) -> list[_Place]:
     ]
     if not shape.batch_is_outer and shape.lane_dim != labels.input_batch:
         found.append(_Place(labels.output_batch, labels.input_batch, shape.batch, 1))
-    return sorted(found, key=lambda place: place.lhs)
+    found.sort(key=lambda place: place.lhs)
+    return [place for place in found if place.count > 1] or found[-1:]
 
 
 def _flattened(shape: Shape, places: list[_Place]) -> int:
@@ -90,7 +98,8 @@ def _tile(
     """How much of each dimension of places a tile covers, its rows and vectors."""
     lanes, available = machine
     best: tuple[float, tuple[int, ...], int, int] | None = None
-    for vectors in range(1, _MOST_VECTORS + 1):
+    widest = _MOST_VECTORS if shape.form == "places" else min(_MOST_VECTORS, -(-shape.outputs // lanes))
+    for vectors in range(1, widest + 1):
         most = (available - vectors - 1) // vectors
         if shape.form == "places":
             rows = _even(shape.outputs, most)
@@ -184,13 +193,9 @@ class _Draft:
 
     def band(self, block: int, panel: int, threads: int) -> int:
         """The places in a band: few enough for L2, and for every thread to get some."""
-        shape, unit, count = self.shape, self._unit(), self.places[self.banded].count
+        shape, unit, count = self.shape, self.boxes[self.banded], self.places[self.banded].count
         others = math.prod(place.count for place in self.places) // count
-        outer = shape.groups * (shape.batch if shape.batch_is_outer else 1)
-        wanted = -(-_BANDS_PER_THREAD * threads // outer) if outer < _BANDS_PER_THREAD * threads else 1
-        if shape.type and count * others * outer < threads:
-            wanted = 1
-        band = max(1, -(-count // wanted))
+        band = -(-count // -(-_BANDS_PER_THREAD * threads // outer_items(shape)))
         while band > unit:
             copied = 0 if self.patch_direct else math.prod(source.extent for source in self.sources(block, band))
             sums = 0 if self.out_direct else band * others * shape.outputs
