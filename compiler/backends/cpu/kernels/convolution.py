@@ -325,7 +325,7 @@ class _Nest:
         convolution: Instruction = self.shape.instruction
         dims = convolution.array.dims
         emission = Emission(self.b)
-        indices: list[Index] = [emission.opaque(at[dim], size) for dim, size in enumerate(dims)]
+        indices: list[Index] = [emission.opaque(at.get(dim, integer(0)), size) for dim, size in enumerate(dims)]
         result = element.convert(self.b, value, accumulation_type(convolution), convolution.array.element_type)
         inner = elemental_of(self.kernel, emission)
         values = Elemental(emission, {**inner.leaves, convolution: lambda _: result})

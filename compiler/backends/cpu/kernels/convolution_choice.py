@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -21,6 +20,7 @@ _COLLISION = 2048
 _BANDS_PER_THREAD = 2
 _FEWEST_STEPS = 64
 _FMA_LATENCY = 4.0
+_LOAD_CYCLES = 0.05
 _MOST_VECTORS = 4
 
 
@@ -89,7 +89,7 @@ def _banded(places: list[_Place], shape: Shape) -> int:
 def _cycles(form: Form, rows: int, vectors: int) -> float:
     """Of one step of a tile: by multiply-adds, by loads (those that are not aligned count twice), by latency."""
     loads = {"features": rows + vectors, "places": rows + 2 * vectors, "lanes": rows * vectors + vectors}[form]
-    return max(rows * vectors / 2, loads / 2, _FMA_LATENCY)
+    return max(rows * vectors / 2, loads / 2, _FMA_LATENCY) + loads * _LOAD_CYCLES
 
 
 def _tile(
@@ -102,25 +102,20 @@ def _tile(
     for vectors in range(1, widest + 1):
         most = (available - vectors - 1) // vectors
         if shape.form == "places":
-            rows = _even(shape.outputs, most)
             boxes = (1,) * len(counts)
-            tiles = _rounded(shape.outputs, rows) * -(-math.prod(counts[-flattened:]) // (vectors * lanes))
+            rows = _even(shape.outputs, most)
+            across = -(-math.prod(counts[-flattened:]) // (vectors * lanes))
+            cost = across * _rounded(shape.outputs, rows) * _cycles(shape.form, rows, vectors)
         else:
             boxes = _boxes(counts, most)
             rows = math.prod(boxes)
-            tiles = math.prod(map(_rounded, counts, boxes)) * -(-shape.outputs // (vectors * lanes))
-            tiles *= _filled(shape.outputs, vectors, lanes)
-        cost = tiles * _cycles(shape.form, rows, vectors)
+            full, rest = divmod(-(-shape.outputs // lanes), vectors)
+            width = full * _cycles(shape.form, rows, vectors) + (_cycles(shape.form, rows, rest) if rest else 0.0)
+            cost = math.prod(map(_rounded, counts, boxes)) * width
         if best is None or cost < best[0]:
             best = cost, boxes, rows, vectors
     assert best is not None
     return best[1:]
-
-
-def _filled(outputs: int, vectors: int, lanes: int) -> float:
-    """The part of all tiles' vectors that is not skipped at the edge."""
-    needed = -(-outputs // lanes)
-    return needed / (-(-needed // vectors) * vectors)
 
 
 def _rounded(count: int, part: int) -> float:
@@ -175,23 +170,22 @@ class _Draft:
                 result.append(Source(extent, size, "space", part.pad_low, part.lhs_dilate, part.stride, banded))
         return result
 
-    def _unit(self) -> int:
-        return self.boxes[self.banded]
+    def block(self, lanes: int) -> int:
+        """The input features summed at a time: as many as keep weights and copy near.
 
-    def block(self, panel: int) -> int:
-        """The input features summed at a time: as many as keep weights and copy near."""
+        It decides the order of sums, so it depends on nothing that the number of threads has a say in.
+        """
         shape = self.shape
+        wide = min(shape.outputs, _MOST_VECTORS * lanes) * shape.size
         divisors = [n for n in range(shape.inputs, 0, -1) if shape.inputs % n == 0]
-        for block in divisors:
-            copied = 0 if self.patch_direct else math.prod(s.extent for s in self.sources(block, self._unit()))
-            near = shape.taps * block * panel * shape.size <= _PANEL_BYTES and copied * shape.size <= _BAND_BYTES
-            if near:
+        enough = [n for n in divisors if shape.taps * n >= min(_FEWEST_STEPS, shape.taps * shape.inputs)]
+        for block in enough:
+            copied = 0 if self.patch_direct else math.prod(source.extent for source in self.sources(block, 1))
+            if shape.taps * block * wide <= _PANEL_BYTES and copied * shape.size <= _BAND_BYTES:
                 return block
-            if shape.taps * block <= _FEWEST_STEPS:
-                break
-        return next(block for block in reversed(divisors) if shape.taps * block >= min(_FEWEST_STEPS, shape.taps * shape.inputs))
+        return enough[-1]
 
-    def band(self, block: int, panel: int, threads: int) -> int:
+    def band(self, block: int, threads: int) -> int:
         """The places in a band: few enough for L2, and for every thread to get some."""
         shape, unit, count = self.shape, self.boxes[self.banded], self.places[self.banded].count
         others = math.prod(place.count for place in self.places) // count

@@ -155,7 +155,7 @@ def pack_weights(b: Builder, kernel: Kernel, plan: Plan, target: Value, part: tu
         first = b.mul(b.binary("urem", panel.index, integer(plan.panels)), integer(plan.panel))
         width = minimum(b, b.sub(integer(shape.outputs), first), plan.panel)
         output = b.add(b.mul(group, integer(shape.outputs)), first)
-        with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True) as block:
+        with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True, metadata=keep_rolled(b.module)) as block:
             place = b.add(b.mul(panel.index, integer(plan.blocks)), block.index)
             base = b.mul(place, integer(plan.panel_elements))
             start = b.mul(block.index, integer(plan.block))
@@ -175,14 +175,17 @@ def _pack_steps(
         if depth < len(plan.steps):
             step = plan.steps[depth]
             size = rhs.array.dims[step.dim]
-            with b.loop(integer(0), integer(step.count), name="pack", nonempty=True) as loop:
+            with b.loop(
+                integer(0), integer(step.count), name="pack", nonempty=True, metadata=keep_rolled(b.module)
+            ) as loop:
                 index = Emission(b).opaque(loop.index, step.count)
                 if step.dim == labels.kernel_input_feature:
                     index = Emission(b).opaque(b.add(start, loop.index), size)
                 at[step.dim] = index.times(-1).plus(size - 1) if step.dim in backwards else index
                 nest(depth + 1, b.add(offset, b.mul(loop.index, integer(step.weight))))
             return
-        with b.loop(integer(0), width, name="feature") as loop:
+        metadata = "" if labels.kernel_output_feature == rhs.array.rank - 1 else keep_rolled(b.module, scalar=True)
+        with b.loop(integer(0), width, name="feature", metadata=metadata) as loop:
             feature = Emission(b).opaque(b.add(output, loop.index), rhs.array.dims[labels.kernel_output_feature])
             indices = [{**at, labels.kernel_output_feature: feature}[d] for d in range(rhs.array.rank)]
             value = number(kernel, b, rhs, indices, shape.instruction)
