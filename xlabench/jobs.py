@@ -41,7 +41,9 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     text, made = _load(arguments)
     say("compile")
     begin = time.perf_counter()
-    call = engine_of(arguments["factory"], arguments["engine"]).compile(text)
+    dump_to = arguments.get("dump_to", "")
+    options = {"dump_to": dump_to} if dump_to else {}
+    call = engine_of(arguments["factory"], arguments["engine"], **options).compile(text)
     compiled = time.perf_counter()
     say("run")
     before = [array.tobytes() for array in made]
@@ -99,10 +101,10 @@ def _load(arguments: dict[str, Any]) -> tuple[str, list[Array]]:
     return text, [inputs.aligned(array) for array in read_arrays(Path(arguments["inputs"]))]
 
 
-def engine_of(factory: str, spec: str) -> Any:
+def engine_of(factory: str, spec: str, **options: str) -> Any:
     """The engine that a factory, named `module:function`, makes of a spec."""
     module, _, function = factory.partition(":")
-    return getattr(importlib.import_module(module), function)(spec)
+    return getattr(importlib.import_module(module), function)(spec, **options)
 
 
 def _bind(call: Compiled, made: Sequence[Array]) -> measure.Subject:

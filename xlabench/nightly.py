@@ -24,7 +24,7 @@ from xlabench.measure import Plan
 from xlabench.results import RIGHT, Bundle, Case, Records, Run, Timing, Verdict
 from xlabench.suite import Suite, SuiteProgram, Variant
 from xlabench.tolerance import TolerancePolicy
-from xlabench.worker import Outcome, Worker
+from xlabench.worker import ENGINES, Outcome, Worker
 
 Array = jobs.Array
 Progress = Callable[[str, str], None]
@@ -107,7 +107,8 @@ def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Pa
     """Do what is left of a run; `progress` hears the program and each step of it, `DONE` at its end."""
     finished = records.finished_cases(run_id)
     memory_bytes = config.memory_bytes or environment.capture().memory_bytes
-    with tempfile.TemporaryDirectory(prefix="xlabench-") as scratch, Worker(memory_bytes=memory_bytes) as worker:
+    workers = Worker(memory_bytes=memory_bytes, preload=ENGINES)
+    with tempfile.TemporaryDirectory(prefix="xlabench-") as scratch, workers as worker:
         for program in suite.programs:
             case = Case(program.name, _digest(program, config.engines))
             if program.name in finished:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import compiler
 from xlabench.errors import BenchError, Undecidable
@@ -30,6 +30,7 @@ from xlabench.worker import Worker
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTECODE_MAGIC = b"ML\xefR"
 _LARGEST = 1 << 30
+_CHUNK = 1 << 20
 _CONVERSION_S = 300.0
 _HEAD = 4096
 _COMMENTS = re.compile(rb"(?:\s|//[^\n]*\n)*+")
@@ -88,7 +89,7 @@ def _read(path: Path) -> bytes:
     """The bytes of a file, decompressed; more than a gibibyte is refused before it is held."""
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+            data = _read_most(file)
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror}; give a file with a program") from error
     if data.startswith(_GZIP_MAGIC):
@@ -98,10 +99,18 @@ def _read(path: Path) -> bytes:
     return data
 
 
+def _read_most(file: BinaryIO | gzip.GzipFile) -> bytes:
+    """The bytes of a file up to a little over the limit, without asking for the memory beforehand."""
+    data = bytearray()
+    while len(data) <= _LARGEST and (chunk := file.read(_CHUNK)):
+        data += chunk
+    return bytes(data)
+
+
 def _decompressed(path: Path, data: bytes) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            return file.read(_LARGEST + 1)
+            return _read_most(file)
     except (OSError, EOFError, zlib.error) as error:
         raise BenchError(f"{path}: cannot be decompressed: {error}; get it again") from error
 

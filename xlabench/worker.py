@@ -6,7 +6,11 @@ answers from a pipe of their own, so that nothing a compiler prints can be taken
 error go to a file, whose end is kept when the worker dies; `faulthandler` puts the Python stacks of a crash
 or a hang there.
 
-The worker dies with its parent, however that ends, and a killed worker takes its whole session along.
+A job's time runs from the moment that the worker is ready for it: how long Python and the modules to be loaded
+beforehand take to start says nothing about the job.
+
+The worker dies with its parent, however that ends, and a killed worker takes its whole session along.  Where memory
+runs out for all, the kernel ends the worker first.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -34,8 +38,13 @@ from typing import IO, Any, Self
 Say = Callable[[str], None]
 Job = Callable[[dict[str, Any], Say], dict[str, Any]]
 
+ENGINES = ("xlabench.jobs", "xlabench.engines")
+"""What a worker that runs engines loads before a job's time begins."""
+
 _LAST_OUTPUT = 4000
 _LAST_WORDS_S = 2.0
+_START_S = 60.0
+_OOM_SCORE = Path("/proc/self/oom_score_adj")
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -55,12 +64,14 @@ class Outcome:
 class Worker:
     """A reusable worker; started when first needed and again after it died.  A context manager."""
 
-    def __init__(self, *, memory_bytes: int | None = None) -> None:
+    def __init__(self, *, memory_bytes: int | None = None, preload: Sequence[str] = ()) -> None:
         self._memory_bytes = memory_bytes
+        self._preload = preload
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
         self._answers = -1
         self._pending = b""
+        self._is_ready = False
 
     def __enter__(self) -> Self:
         return self
@@ -72,11 +83,14 @@ class Worker:
 
     def run(self, job: str, arguments: Mapping[str, Any], *, timeout_s: float) -> Outcome:
         """Run one job to its end, whatever that is; a worker that died or hung is replaced for the next."""
-        process = self._started()
+        process = self.start()
         assert process.stdin is not None
-        stage = ""
-        deadline = time.monotonic() + timeout_s
+        stage = "start"
         try:
+            if not self._await_ready():
+                return self._lost(Outcome("timeout", stage, message=f"the process was not ready after {_START_S:g} s"))
+            stage = ""
+            deadline = time.monotonic() + timeout_s
             process.stdin.write(json.dumps({"job": job, "arguments": arguments}).encode() + b"\n")
             process.stdin.flush()
             while True:
@@ -100,14 +114,17 @@ class Worker:
         self._output.close()
         self._process = None
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the process, unless it runs already, and do not wait for it."""
         if self._process is None:
+            self._is_ready = False
             self._answers, theirs = os.pipe()
             self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
             self._pending = b""
             path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+            numbers = map(str, (theirs, self._memory_bytes or 0, os.getpid()))
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "xlabench.worker", str(theirs), str(self._memory_bytes or 0), str(os.getpid())],
+                [sys.executable, "-m", "xlabench.worker", *numbers, *self._preload],
                 stdin=subprocess.PIPE,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
@@ -117,6 +134,12 @@ class Worker:
             )
             os.close(theirs)
         return self._process
+
+    def _await_ready(self) -> bool:
+        """Wait for the worker's first line, once."""
+        if not self._is_ready:
+            self._is_ready = self._read_line(time.monotonic() + _START_S) is not None
+        return self._is_ready
 
     def _read_line(self, deadline: float) -> bytes | None:
         """The next line of the answers, or None when the time is up."""
@@ -188,7 +211,7 @@ def _serve(answers: IO[str]) -> None:
 
 def _main() -> None:
     """Bind this process to its parent's life and to its memory limit, then serve."""
-    descriptor, memory_bytes, parent = map(int, sys.argv[1:])
+    descriptor, memory_bytes, parent = map(int, sys.argv[1:4])
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the line above
         return
@@ -196,7 +219,13 @@ def _main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    with contextlib.suppress(OSError):  # a system may not let us volunteer
+        _OOM_SCORE.write_text("1000", encoding="utf-8")
     with os.fdopen(descriptor, "w", encoding="utf-8") as answers:
+        for module in sys.argv[4:]:
+            importlib.import_module(module)
+        answers.write("{}\n")
+        answers.flush()
         _serve(answers)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,5 +32,9 @@ class CompiledEngine:
 
 
 def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to: str) -> CompiledEngine:
-    """The engine whose options are named as the fields of `CompileOptions` are."""
-    return CompiledEngine(spec, backend, CompileOptions(**options, dump_to=dump_to))
+    """The engine whose options are named as the fields of `CompileOptions` are.
+
+    Which passes a dump shows is asked of XLA_FLAGS; nothing else is, since all that changes code stands in the spec.
+    """
+    shown = compiler.environment_options(os.environ).options.dump_pass_re if dump_to else ""
+    return CompiledEngine(spec, backend, CompileOptions(**options, dump_to=dump_to, dump_pass_re=shown))

@@ -56,7 +56,7 @@ def scripted(monkeypatch):
 
 
 def _run(*arguments):
-    return CliRunner().invoke(cli, ["run", *map(str, arguments)])
+    return CliRunner().invoke(cli, ["run", *map(str, arguments), "--in-process"])
 
 
 def _off_by_one(results):
@@ -241,3 +241,75 @@ def test_a_recipe_that_does_not_fit_its_program_is_said(program):
     done = _run(program)
     assert done.exit_code == 2
     assert "1 inputs, but doubled takes 2" in done.stderr
+
+
+def _watched(*arguments, **environment):
+    return CliRunner(env=environment).invoke(cli, ["run", *map(str, arguments)])
+
+
+def test_engines_run_in_watched_processes(program):
+    report = json.loads(_watched(program, "--json").stdout)
+    assert (report["verdict"], report["exit_code"], report["stage"]) == ("bitwise", 0, None)
+
+
+def test_a_program_that_takes_too_long_exits_with_5(program):
+    done = _watched(program, "--json", "--timeout", 1e-6)
+    assert done.exit_code == 5, done.output
+    assert json.loads(done.stdout)["verdict"] == "timeout"
+
+
+LARGE = """HloModule large
+
+ENTRY e {
+  x = f32[] parameter(0)
+  y = f32[100000000] broadcast(x), dimensions={}
+  z = f32[100000000] add(y, y)
+  ROOT r = f32[100000000] multiply(z, y)
+}
+"""
+
+
+def test_a_program_that_takes_too_much_memory_exits_with_4(tmp_path):
+    (tmp_path / "p.hlo").write_text(LARGE)
+    done = _watched(tmp_path / "p.hlo", "--memory-limit", 300)
+    assert done.exit_code == 4, done.output
+    assert "crash: reference (run): Unable to allocate" in done.stdout
+
+
+ELIDED = """HloModule filled
+
+ENTRY e {
+  c = f32[20] constant({...})
+  x = f32[20] parameter(0)
+  ROOT y = f32[20] multiply(c, x)
+}
+"""
+
+
+def test_constants_that_a_dump_left_out_are_made_up_on_demand_and_said(tmp_path):
+    path = tmp_path / "p.hlo"
+    path.write_text(ELIDED)
+    refused = _watched(path)
+    assert refused.exit_code == 125
+    assert "--fill-elided" in refused.stderr
+    done = _watched(path, "--fill-elided", 7)
+    assert (done.exit_code, "constants: 1 elided constants filled from seed 7" in done.stdout) == (0, True), done.output
+    report = json.loads(_watched(path, "--fill-elided", 7, "--json", "--in-process").stdout)
+    assert report["filled"] == "1 elided constants filled from seed 7"
+
+
+def test_of_several_modules_one_is_chosen(tmp_path):
+    path = tmp_path / "p.hlo"
+    path.write_text(f"{PROGRAM}\n// -----\n{PROGRAM.replace('doubled', 'second')}")
+    assert "--module 1 to 2" in _run(path).stderr
+    assert json.loads(_run(path, "--module", 2, "--json").stdout)["module"] == "second"
+
+
+def test_the_variable_of_xla_is_heard(program, tmp_path):
+    flags = f"--xla_dump_to={tmp_path / 'd'} --xla_dump_hlo_pass_re=cse --xla_disable_hlo_passes=algsimp --xla_other=1"
+    done = _watched(program, "--json", XLA_FLAGS=flags)
+    report = json.loads(done.stdout)
+    assert report["engine"] == "cpu:disable_passes=algebraic-simplification"
+    assert "--xla_other means nothing here" in report["notes"][0]
+    assert any(".after_cse." in path.name for path in (tmp_path / "d").iterdir())
+    assert _watched(program, XLA_FLAGS="--xla_backend_optimization_level=x").exit_code == 2

@@ -1,0 +1,243 @@
+"""One program on two engines: read it, make its inputs, run both, judge.
+
+Each engine runs in a watched worker, so that one which crashes, hangs or eats memory is a verdict with its last words;
+`judge_here` does the same in this process, where a debugger can follow.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import compiler
+from xlabench import bundle, inputs, jobs, programs
+from xlabench.differ import Comparison, compare
+from xlabench.engines import Array, Engine, build, engine, execute
+from xlabench.engines.spec import split_spec
+from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
+from xlabench.tolerance import TolerancePolicy
+from xlabench.worker import Outcome, Worker
+
+_DEFAULT_SEED = 0
+_EVALUATE = "xlabench.jobs:evaluate"
+_ENDINGS = {"died": "crash", "timeout": "timeout"}
+_UNDECIDABLE = frozenset({"UnsupportedError", "Undecidable"})
+_BAD_INPUT = frozenset({"InputError"})
+_SAID = frozenset({"CompilerError", "BenchError"})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of the command, as given."""
+
+    file: Path
+    engine: str
+    reference: str
+    module: int | None
+    seed: int | None
+    inputs: Path | None
+    rtol: float | None
+    atol: float | None
+    fill_elided: int | None
+    dump_to: Path | None
+    bundle: Path | None
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program with the inputs to run it on; `seed` is None where they come from a file."""
+
+    module: compiler.Module
+    arrays: list[Array]
+    seed: int | None
+    source: str
+    policy: TolerancePolicy
+    filled: str = ""
+
+    def text(self) -> str:
+        """The program as text, which says by itself if values in it are made up."""
+        text = compiler.to_text(self.module)
+        return f"// {self.filled}\n{text}" if self.filled else text
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of it; there is a comparison unless an engine failed, and then the stage in which it did."""
+
+    verdict: str
+    message: str
+    expected: Sequence[Array] = ()
+    actual: Sequence[Array] = ()
+    comparison: Comparison | None = None
+    stage: str = ""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code that says the verdict."""
+        return VERDICT_EXIT_CODES[self.verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All there is to say: `specs` are those of the engine and the reference, `notes` what was passed over."""
+
+    case: Case
+    judgement: Judgement
+    specs: tuple[str, str]
+    saved: bundle.Saved | None
+    notes: tuple[str, ...]
+
+
+def prepare(request: Request) -> Case:
+    """Read the program and make its inputs."""
+    module = programs.read(request.file, module=request.module)
+    count = compiler.settle_elided(module, request.fill_elided)
+    filled = f"{count} elided constants filled from seed {request.fill_elided}" if count else ""
+    recipe = inputs.recipe_beside(request.file)
+    policy = TolerancePolicy(request.rtol, request.atol)
+    if recipe is not None and policy == TolerancePolicy():
+        policy = recipe.policy(module)
+    if request.inputs is not None:
+        return Case(module, inputs.load_npz(request.inputs, module), None, str(request.inputs), policy, filled)
+    if recipe is not None:
+        source = str(request.file.with_suffix(".json"))
+        arrays = recipe.make(request.seed)
+        inputs.check(arrays, module, source=source)
+        return Case(module, arrays, recipe.seed if request.seed is None else request.seed, source, policy, filled)
+    seed = _DEFAULT_SEED if request.seed is None else request.seed
+    return Case(module, inputs.generate(module, seed), seed, "generated", policy, filled)
+
+
+def with_environment(spec: str, environment: Mapping[str, str]) -> tuple[str, str, tuple[str, ...]]:
+    """An engine's spec with what XLA_FLAGS asks for, the folder to dump to, and notes.
+
+    The spec says all that changes code, so that a record or a bundle needs no variable to be understood; what it says
+    already stays.  XLA reads the variable itself.
+    """
+    asked = compiler.environment_options(environment)
+    name, written = split_spec(spec)
+    if name not in ("cpu", "nvptx"):
+        return spec, "", ()
+    default = compiler.CompileOptions()
+    added = {
+        "disable_passes": "+".join(asked.options.disable_passes),
+        "opt": "" if asked.options.opt == default.opt else str(asked.options.opt),
+        "threads": str(asked.options.threads or "") if name == "cpu" else "",
+    }
+    merged = {**{key: value for key, value in added.items() if value}, **written}
+    items = [f"{key}={value}" if value else key for key, value in merged.items()]
+    return f"{name}:{','.join(items)}" if items else name, asked.options.dump_to, asked.notes
+
+
+def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
+    """Run both in this process; an engine that fails is a verdict, an input that is bad is not."""
+    expected: list[Array] = []
+    try:
+        expected = execute(reference, build(reference, case.module), case.arrays)
+        actual = execute(subject, build(subject, case.module), case.arrays)
+    except Exception as error:
+        verdict = verdict_of(error)
+        if verdict is None:
+            raise
+        return Judgement(verdict, str(error), expected)
+    comparison = compare(expected, actual, policy=case.policy)
+    return Judgement(str(comparison.agreement), comparison.describe(), expected, actual, comparison)
+
+
+def judge_watched(
+    case: Case,
+    specs: tuple[str, str],
+    worker: Worker,
+    *,
+    timeout_s: float,
+    dump_to: str = "",
+    factory: str = jobs.ENGINES,
+) -> Judgement:
+    """Run the reference, then the subject, each for at most so long."""
+    subject, reference = specs
+    with tempfile.TemporaryDirectory(prefix="xlabench-run-") as folder:
+        scratch = Path(folder)
+        files = {name: str(scratch / name) for name in ("program", "inputs", "results")}
+        Path(files["program"]).write_text(case.text(), encoding="utf-8", errors="surrogateescape")
+        jobs.write_arrays(Path(files["inputs"]), case.arrays)
+        arguments = {**files, "factory": factory, "engine": reference}
+        outcome = worker.run(_EVALUATE, arguments, timeout_s=timeout_s)
+        if outcome.ending != "answered":
+            return _failure(reference, outcome)
+        expected = jobs.read_arrays(Path(files["results"]))
+        outcome = worker.run(_EVALUATE, {**arguments, "engine": subject, "dump_to": dump_to}, timeout_s=timeout_s)
+        if outcome.ending != "answered":
+            return _failure(subject, outcome, expected)
+        actual = jobs.read_arrays(Path(files["results"]))
+    comparison = compare(expected, actual, policy=case.policy)
+    verdict, message = str(comparison.agreement), comparison.describe()
+    if outcome.value["changed_inputs"]:
+        verdict, message = "wrong", f"{subject} changed its inputs; {message}"
+    elif not outcome.value["repeats"]:
+        verdict, message = "flaky", f"a second call of {subject} gave other results; of the first, {message}"
+    return Judgement(verdict, message, expected, actual, comparison)
+
+
+def _failure(spec: str, outcome: Outcome, expected: Sequence[Array] = ()) -> Judgement:
+    """The verdict on an engine that gave no answer, with its last words unless its error says all."""
+    names = set(outcome.error.split())
+    if names & _BAD_INPUT:
+        raise BenchError(f"{spec}: {outcome.message}")
+    if outcome.ending != "raised":
+        verdict = _ENDINGS[outcome.ending]
+    elif names & _UNDECIDABLE:
+        verdict = "unsupported"
+    else:
+        verdict = "compile-error" if outcome.stage == "compile" else "crash"
+    stage = f" ({outcome.stage})" if outcome.stage else ""
+    first = outcome.message or (outcome.error.split() or [outcome.ending])[0]
+    last_words = "" if names & _SAID else outcome.output.strip()
+    message = "\n".join(filter(None, [f"{spec}{stage}: {first}", last_words]))
+    return Judgement(verdict, message, expected, stage=outcome.stage)
+
+
+def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, str]) -> bundle.Saved | None:
+    """Keep a failure, if that was asked for."""
+    if request.bundle is None or judgement.exit_code in (ExitCode.FINE, ExitCode.UNDECIDABLE):
+        return None
+    subject, reference = specs
+    failure = bundle.Failure(
+        module_text=case.text(),
+        inputs=case.arrays,
+        expected=judgement.expected,
+        actual=judgement.actual,
+        engine=subject,
+        reference=reference,
+        seed=case.seed,
+        verdict=judgement.verdict,
+        message=judgement.message,
+        policy=case.policy,
+    )
+    return bundle.save(failure, request.bundle, timeout_s=request.timeout)
+
+
+def run(request: Request, worker: Worker | None, environment: Mapping[str, str]) -> Report:
+    """All of it; in this process if there is no worker."""
+    spec, dump_to, notes = with_environment(request.engine, environment)
+    dump_to = _writable(Path(dump_to) if request.dump_to is None and dump_to else request.dump_to)
+    subject, reference = engine(spec, dump_to=dump_to), engine(request.reference)
+    case = prepare(request)
+    specs = (subject.spec, reference.spec)
+    if worker is None:
+        judgement = judge_here(case, subject, reference)
+    else:
+        judgement = judge_watched(case, specs, worker, timeout_s=request.timeout, dump_to=dump_to)
+    return Report(case, judgement, specs, save(request, case, judgement, specs), notes)
+
+
+def _writable(folder: Path | None) -> str:
+    if folder is None:
+        return ""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BenchError(f"{folder}: cannot be made: {error.strerror}; give another folder to dump to") from error
+    return str(folder)
