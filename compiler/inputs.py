@@ -36,9 +36,7 @@ def settle_elided(module: Module, seed: int | None) -> int:
     elided = [i for i in module.instructions() if i.opcode == "constant" and i.literal.elided]
     for number, constant in enumerate(elided):
         if seed is None:
-            reason = (
-                "its value was left out of the text ({...}); print it in full, or give --fill-elided SEED"
-            )
+            reason = "its value was left out of the text ({...}); print it in full, or give --fill-elided SEED"
             raise UnsupportedError(f"the constant {constant.name}", "this compiler", reason)
         constant.attributes["literal"] = _fill(constant.literal, np.random.default_rng((seed, number)))
     return len(elided)

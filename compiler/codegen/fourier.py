@@ -57,7 +57,8 @@ def is_power_of_two(number: int) -> bool:
 
 def line_bytes(kernel: Kernel) -> int:
     """The room for two lines of c128, for the longest transform of a kernel."""
-    return 2 * 16 * max(kernel.roots[0].attributes["fft_length"])
+    longest: int = max(kernel.roots[0].attributes["fft_length"])
+    return 2 * 16 * longest
 
 
 def between_bytes(kernel: Kernel) -> int:
