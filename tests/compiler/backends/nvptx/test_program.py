@@ -1,0 +1,101 @@
+"""What is decided when a module is compiled for a GPU: architecture, code, steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import CompileOptions, InputError, UnsupportedError, inputs
+from compiler.backends.nvptx import ptxas
+from compiler.backends.nvptx.target import ARCHITECTURES
+
+PROGRAM = """HloModule m
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = bf16[70,300] parameter(0)
+  y = f16[300] parameter(1)
+  z = f32[] constant(0)
+  w = f32[70,300] exponential(f32[70,300] convert(x))
+  v = f32[300] convert(y)
+  s = f32[70] reduce(w, z), dimensions={1}, to_apply=add
+  d = f32[70] dot(w, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (f32[70], bf16[70]) tuple(s, bf16[70] convert(d))
+}"""
+# The last release of ptxas that knows these was 12.9.
+RETIRED = {"sm_70", "sm_72"}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_every_architecture_computes_the_same(arch: str) -> None:
+    arrays = inputs.draw(compiler.parse(PROGRAM), 0)
+    results = [
+        compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim", arch=a))(*arrays) for a in (arch, "sm_80")
+    ]
+    assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
+
+
+@pytest.mark.skipif(not ptxas.available(), reason="ptxas (of the CUDA toolkit) is not installed")
+@pytest.mark.parametrize("arch", sorted(set(ARCHITECTURES) - RETIRED))
+def test_every_architecture_assembles(arch: str) -> None:
+    executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="ptxas", arch=arch))
+    assert executable.resources
+    assert all(0 < kernel.registers <= 255 and not kernel.spill_bytes for kernel in executable.resources)
+
+
+def test_ptx_says_what_it_is_for() -> None:
+    ptx = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim", arch="sm_70")).artifacts["ptx"]
+    assert ".target sm_70" in str(ptx)
+    assert ".version 6.4" in str(ptx)
+
+
+def test_an_unknown_architecture_names_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"'sm_35'.*sm_70.*sm_100"):
+        compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim", arch="sm_35"))
+
+
+def test_an_unknown_device_names_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"'tpu'.*'sim', 'ptxas'"):
+        compiler.compile(PROGRAM, "nvptx", CompileOptions(device="tpu"))
+
+
+def test_what_was_only_assembled_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ptxas, "assemble", lambda ptx, arch: ptxas.Assembled(b"", (), ""))
+    executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="ptxas"))
+    with pytest.raises(UnsupportedError, match="only assembles"):
+        executable(*inputs.draw(executable.module, 0))
+
+
+def test_code_and_results_are_the_same_every_time(gpu: Any) -> None:
+    arrays = inputs.draw(compiler.parse(PROGRAM), 0)
+    first, second = (gpu.compile(PROGRAM, replace(gpu.options, device="sim")) for _ in range(2))
+    assert first.ptx == second.ptx
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(first(*arrays), second(*arrays), strict=True))
+
+
+@pytest.mark.parametrize("opt", [0, 1, 2])
+def test_every_optimisation_level_is_right(opt: int) -> None:
+    arrays = inputs.draw(compiler.parse(PROGRAM), 0)
+    options = CompileOptions(device="sim", arch="sm_80", opt=opt)
+    for expected, actual in zip(
+        compiler.interpret(compiler.parse(PROGRAM), *arrays),
+        compiler.compile(PROGRAM, "nvptx", options)(*arrays),
+        strict=True,
+    ):
+        assert np.allclose(expected.astype(np.float32), actual.astype(np.float32), rtol=1e-2)
+
+
+def test_launches_and_buffers_are_written_down() -> None:
+    artifacts = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim")).artifacts
+    assert "launch e_" in str(artifacts["thunk_sequence.txt"])
+    assert "result 0" in str(artifacts["buffer-assignment.txt"])
+
+
+def test_a_profile_names_every_launch() -> None:
+    executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim"))
+    times = executable.profile(*inputs.draw(executable.module, 0))
+    assert times
+    assert all(time.name in str(executable.artifacts["ptx"]) and time.duration_ns > 0 for time in times)
