@@ -13,7 +13,7 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.ir.module import Instruction
 
-_BAND_BYTES = 384 << 10
+_BAND_BYTES = 512 << 10
 _PANEL_BYTES = 512 << 10
 _NEAR_BYTES = 640 << 10
 _COLLISION = 2048
@@ -99,7 +99,8 @@ def _tile(
     lanes, available = machine
     best: tuple[float, tuple[int, ...], int, int] | None = None
     widest = _MOST_VECTORS if shape.form == "places" else min(_MOST_VECTORS, -(-shape.outputs // lanes))
-    for vectors in range(1, widest + 1):
+    # In form lanes everything is read in vectors; neighbouring ones share pages and prefetching.
+    for vectors in range(widest if shape.form == "lanes" else 1, widest + 1):
         most = (available - vectors - 1) // vectors
         if shape.form == "places":
             boxes = (1,) * len(counts)
