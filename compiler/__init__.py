@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from compiler import edit
 from compiler.backends import BACKENDS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
+from compiler.backends.nvptx.standalone import PtxLaunch, Simulation, simulate_ptx
 from compiler.codegen.llvm import version as llvm_version
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.dump import Dump
@@ -36,7 +37,9 @@ __all__ = [
     "Module",
     "ParseError",
     "Phase",
+    "PtxLaunch",
     "RandomChoices",
+    "Simulation",
     "Space",
     "Trace",
     "UnsupportedError",
@@ -51,6 +54,7 @@ __all__ = [
     "parse",
     "parse_many",
     "settle_elided",
+    "simulate_ptx",
     "to_text",
     "trace",
     "verify",

@@ -1,0 +1,128 @@
+"""The simulator by itself: one kernel of any PTX text on arrays, its results, its faults and what it executed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from compiler.backends.nvptx.device import Array
+from compiler.backends.nvptx.simulator import (
+    LaunchOptions,
+    LaunchStatistics,
+    Machine,
+    PtxModule,
+    SimulationError,
+    parse_ptx,
+)
+from compiler.diagnostics import InputError
+
+Extent = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PtxLaunch:
+    """How a kernel is launched.
+
+    Attributes:
+        kernel: its name; "" where the module has only one.
+        grid: blocks in x, y and z.
+        block: threads of a block in x, y and z.
+        shared_bytes: dynamic shared memory.
+        uninitialised: arguments whose memory is not filled: an element must be written before it is read.
+        check_global_races: report data races in global memory too.
+    """
+
+    kernel: str
+    grid: Extent
+    block: Extent
+    shared_bytes: int = 0
+    uninitialised: frozenset[str] = frozenset()
+    check_global_races: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What a launch did: the arrays as they are afterwards, or the fault that ended it."""
+
+    kernel: str
+    results: Mapping[str, Array] = field(default_factory=dict)
+    statistics: LaunchStatistics | None = None
+    fault: SimulationError | None = None
+
+
+def simulate_ptx(
+    text: str, launch: PtxLaunch, arguments: Mapping[str, Array], *, filename: str = "<ptx>"
+) -> Simulation:
+    """Run one kernel of a PTX text.
+
+    Arguments go to parameters by name if every parameter has one, else in order.  An array of rank 0 is passed by
+    value, any other is copied to global memory and passed by its address.  What is wrong with the text or the arguments
+    raises ParseError or InputError; what is wrong with the kernel is the result's `fault`.
+    """
+    module = parse_ptx(text, filename=filename)
+    kernel = _kernel(module, launch.kernel)
+    parameters = [parameter.name for parameter in module.kernels[kernel].parameters]
+    given = _by_parameter(kernel, parameters, arguments)
+    machine = Machine()
+    addresses, values = _place(machine, given, launch.uninitialised)
+    options = LaunchOptions(check_global_races=launch.check_global_races)
+    try:
+        statistics = machine.launch(
+            module, kernel, launch.grid, launch.block, values, shared_bytes=launch.shared_bytes, options=options
+        )
+    except SimulationError as fault:
+        return Simulation(kernel, fault=fault)
+    results = {name: _fetch(machine, addresses[name], array) for name, array in given.items() if name in addresses}
+    return Simulation(kernel, results, statistics)
+
+
+def _kernel(module: PtxModule, name: str) -> str:
+    known = ", ".join(module.kernels)
+    if name:
+        if name not in module.kernels:
+            raise InputError(f"no kernel {name!r} in {module.filename}; kernels are: {known or 'none'}")
+        return name
+    if len(module.kernels) != 1:
+        raise InputError(f"{module.filename} has {len(module.kernels)} kernels; name one of: {known or 'none'}")
+    return next(iter(module.kernels))
+
+
+def _by_parameter(kernel: str, parameters: Sequence[str], arguments: Mapping[str, Array]) -> dict[str, Array]:
+    """The arguments in the order of the parameters, under their own names."""
+    if set(parameters) <= set(arguments):
+        return {name: arguments[name] for name in parameters}
+    if len(arguments) != len(parameters):
+        raise InputError(
+            f"{kernel} has {len(parameters)} parameters ({', '.join(parameters)}), {len(arguments)} arguments are "
+            f"given ({', '.join(arguments)}); give one for each, in order or by name"
+        )
+    return dict(arguments)
+
+
+def _place(
+    machine: Machine, given: Mapping[str, Array], uninitialised: frozenset[str]
+) -> tuple[dict[str, int], list[int | np.generic]]:
+    """Where arrays lie, and what is passed for every argument."""
+    unknown = sorted(uninitialised - {name for name, array in given.items() if array.ndim})
+    if unknown:
+        raise InputError(
+            f"no array {unknown[0]!r} among the arguments to leave uninitialised; they are: {', '.join(given)}"
+        )
+    addresses: dict[str, int] = {}
+    values: list[int | np.generic] = []
+    for name, array in given.items():
+        if not array.ndim:
+            values.append(array.dtype.type(array))
+            continue
+        addresses[name] = machine.allocate(array.nbytes)
+        if array.nbytes and name not in uninitialised:
+            machine.write(addresses[name], array)
+        values.append(addresses[name])
+    return addresses, values
+
+
+def _fetch(machine: Machine, address: int, like: Array) -> Array:
+    raw = machine.read(address, like.nbytes) if like.nbytes else b""
+    return np.frombuffer(raw, like.dtype).reshape(like.shape).copy()

@@ -1,0 +1,148 @@
+"""`xlabench ptx-sim`: one kernel of a PTX file on the simulator, with everything that it finds wrong."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import compiler
+from xlabench.errors import BenchError, ExitCode
+
+_MOST_SHOWN = 8
+
+
+class _Extent(click.ParamType[tuple[int, int, int]]):
+    """One to three numbers, `X[,Y[,Z]]`."""
+
+    name = "X[,Y[,Z]]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int, int]:
+        parts = value.split(",")
+        if len(parts) > 3 or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+            self.fail(f"{value!r} is not one to three numbers from 1 on, such as 4 or 4,2,1", param, ctx)
+        x, y, z = [*map(int, parts), 1, 1][:3]
+        return x, y, z
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The command line."""
+
+    file: Path
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    args: Path | None
+    out: Path | None
+    shared: int
+    uninitialised: tuple[str, ...]
+    global_races: bool
+    as_json: bool
+
+
+@click.command(name="ptx-sim", short_help="Run a kernel of a PTX file on the simulator.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--kernel", default="", metavar="NAME", help="Which kernel.  [default: the only one]")
+@click.option("--grid", type=_Extent(), default="1", show_default=True, help="Blocks of the grid.")
+@click.option("--block", type=_Extent(), required=True, help="Threads of a block.")
+@click.option("--args", type=click.Path(path_type=Path), help="The arguments as an .npz file, by name or in order.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the arrays as they are afterwards to an .npz file.")
+@click.option("--shared", default=0, type=click.IntRange(0), metavar="BYTES", help="Dynamic shared memory.")
+@click.option("--uninitialised", multiple=True, metavar="NAME", help="An array whose memory starts without contents.")
+@click.option("--global-races", is_flag=True, help="Look for data races in global memory too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Run one kernel of a PTX file: exit 0 if it ends, 1 if the simulator finds a fault in it.
+
+    An array of rank 0 in the .npz file is passed by value; any other lies in global memory and is passed by address.
+    """
+    request = Request(**options)
+    arguments = _read_arguments(request.args) if request.args else {}
+    launch = compiler.PtxLaunch(
+        request.kernel,
+        request.grid,
+        request.block,
+        request.shared,
+        frozenset(request.uninitialised),
+        request.global_races,
+    )
+    simulation = compiler.simulate_ptx(_read(request.file), launch, arguments, filename=str(request.file))
+    if request.out is not None and simulation.fault is None:
+        _write(request.out, dict(simulation.results))
+    if request.as_json:
+        click.echo(json.dumps(_to_json(simulation)))
+    else:
+        _show(simulation)
+    ctx.exit(ExitCode.WRONG if simulation.fault else ExitCode.FINE)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BenchError(f"{path}: not a text file: {error}; give PTX, not a cubin") from error
+
+
+def _read_arguments(path: Path) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, EOFError, AttributeError, TypeError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise BenchError(f"{path}: not a whole .npz file: {error}; make it with numpy.savez") from error
+
+
+def _write(path: Path, arrays: dict[str, np.ndarray[Any, np.dtype[Any]]]) -> None:
+    try:
+        # Not numpy.savez: an array may be called `file`, which that takes for its own argument.
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w") as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _to_json(simulation: compiler.Simulation) -> dict[str, Any]:
+    statistics, fault = simulation.statistics, simulation.fault
+    return {
+        "kernel": simulation.kernel,
+        "fault": fault
+        and {
+            "kind": fault.kind,
+            "message": fault.message,
+            "line": fault.line,
+            "block": fault.block,
+            "thread": fault.thread,
+        },
+        "lane_instructions": statistics and statistics.lane_instructions,
+        "duration_s": statistics and statistics.duration_s,
+        "rate_per_s": statistics and statistics.rate_per_s,
+        "instructions": statistics and statistics.instructions,
+        "results": {name: {"dtype": str(a.dtype), "shape": a.shape} for name, a in simulation.results.items()},
+    }
+
+
+def _show(simulation: compiler.Simulation) -> None:
+    if simulation.fault is not None:
+        click.echo(f"{simulation.kernel}: {simulation.fault}")
+        return
+    statistics = simulation.statistics
+    assert statistics is not None
+    rate = f"{statistics.rate_per_s / 1e6:.1f} million a second"
+    click.echo(f"{simulation.kernel}: {statistics.lane_instructions:,} lane-instructions, {rate}")
+    for name, array in simulation.results.items():
+        values = ", ".join(str(value) for value in array.reshape(-1)[:_MOST_SHOWN])
+        more = ", ..." if array.size > _MOST_SHOWN else ""
+        click.echo(f"{name}: {array.dtype}[{','.join(map(str, array.shape))}] {{{values}{more}}}")
