@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from compiler import edit
 from compiler.backends import BACKENDS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
+<<<<<<< ours
 from compiler.backends.nvptx.standalone import PtxLaunch, Simulation, simulate_ptx
+=======
+from compiler.codegen.llvm import limit_passes
+>>>>>>> theirs
 from compiler.codegen.llvm import version as llvm_version
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.dump import Dump
@@ -86,6 +90,8 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     """
     if backend not in BACKENDS:
         raise InputError(f"unknown back end {backend!r}; back ends are: {', '.join(BACKENDS)}")
+    if options.llvm_limit is not None:
+        limit_passes(options.llvm_limit)
     phases = Phases()
     if isinstance(module_or_text, str):
         with phases.phase("parse"):

@@ -52,6 +52,8 @@ class CompileOptions:
         verify_each: verify the module after every pass that changed it.
         dump_to: folder for dumps under XLA's names; "" for none.
         dump_pass_re: dump around passes whose name, ours or XLA's, matches this regular expression.
+        llvm_limit: do only that many of LLVM's passes, the last ones of code generation included; None for all.  LLVM
+            counts through the life of a process, so this is for processes that compile one program.
         fill_elided: seed for the values of elided constants; None refuses to compile them.
     """
 
@@ -65,6 +67,7 @@ class CompileOptions:
     verify_each: bool = False
     dump_to: str = ""
     dump_pass_re: str = ""
+    llvm_limit: int | None = None
     fill_elided: int | None = None
 
 

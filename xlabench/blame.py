@@ -20,6 +20,7 @@ from xlabench.case import Case, derive
 from xlabench.isolate import Row, examine
 from xlabench.probe import Judgement, Passes, PassStep, Prober, require_failure, with_options
 
+_ALL = 2**31 - 1  # more passes than any program has
 _BAD = ("wrong", "invalid")
 _CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
 
@@ -71,14 +72,14 @@ class Blame:
         return computation, name
 
 
-def find(prober: Prober, case: Case, judgement: Judgement | None = None) -> Blame:
-    """Find who is to blame for what a case shows."""
+def find(prober: Prober, case: Case, judgement: Judgement | None = None, *, name_llvm_pass: bool = True) -> Blame:
+    """Find who is to blame for what a case shows; naming LLVM's pass takes a process for each try."""
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
     passes = prober.passes(case)
     if passes is None:
         return Blame("engine", prober.setup.engine, judgement.verdict)
-    search = _Search(prober, case, judgement, passes)
+    search = _Search(prober, case, judgement, passes, name_llvm_pass)
     return replace(search.blame(), votes=tuple(search.votes))
 
 
@@ -88,6 +89,7 @@ class _Search:
     case: Case
     judgement: Judgement
     passes: Passes
+    name_llvm_pass: bool
     votes: list[Vote] = field(default_factory=list)
 
     def blame(self) -> Blame:
@@ -154,13 +156,34 @@ class _Search:
         spec = self.prober.setup.engine
         plain = with_options(spec, {"opt": 0})
         if plain != spec and not self._fails(plain):
-            return Blame("llvm", "optimiser", self.judgement.verdict, last_good=plain, first_bad=spec)
+            return self._in_llvm(plain)
         final = Case(compiler.parse(lowered), self.case.inputs)
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
                 self.votes.append(Vote(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict))
                 return self._in_kernel(row)
         return Blame("program", "memory or control flow", self.judgement.verdict, diff=lowered)
+
+    def _in_llvm(self, plain: str) -> Blame:
+        """Right without LLVM's optimiser: the first of its passes after which the program is wrong."""
+        spec = self.prober.setup.engine
+        found = Blame("llvm", "optimiser", self.judgement.verdict, last_good=plain, first_bad=spec)
+        if not self.name_llvm_pass:
+            return found
+        judgement, names = self._with_llvm(_ALL)
+        good, bad = 0, len(names)
+        if not judgement.is_failure or self._with_llvm(good)[0].is_failure:
+            return found
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if self._with_llvm(middle)[0].is_failure else (middle, bad)
+        name, _, where = names[bad - 1].partition(" on ")
+        self.votes.append(Vote(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict))
+        engines = [with_options(spec, {"llvm_limit": limit}) for limit in (good, bad)]
+        return replace(found, step=name, where=where, rewrite=bad, last_good=engines[0], first_bad=engines[1])
+
+    def _with_llvm(self, limit: int) -> tuple[Judgement, list[str]]:
+        return self.prober.judge_llvm(self.case, self.judgement.expected, limit)
 
     def _in_kernel(self, kernel: Row) -> Blame:
         """A wrong kernel, or the first instruction in it that is wrong alone as well."""
@@ -197,11 +220,13 @@ def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
     judgement = prober.judge(case)
     if _CLASSES.get(judgement.verdict, judgement.verdict) != _CLASSES.get(wanted.verdict, wanted.verdict):
         return False
-    return _similar(find(prober, case, judgement), wanted)
+    return _similar(find(prober, case, judgement, name_llvm_pass=False), wanted)
 
 
 def _similar(left: Blame, right: Blame) -> bool:
     """A kernel may shrink with the program: it is the same if what is left in it was there before."""
+    if left.stage == right.stage == "llvm":
+        return True
     if left.stage != "kernel" or right.stage != "kernel":
         return left.signature == right.signature
     return set(left.step.split("+")) <= set(right.step.split("+"))

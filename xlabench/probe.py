@@ -6,6 +6,8 @@ an engine that crashes or writes where it must not takes nobody along.
 
 from __future__ import annotations
 
+import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
 
 _ENDINGS = {"died": "crash", "timeout": "timeout"}
 _REFERENCE_FACTORY = "xlabench.engines:engine"
+_RUNNING = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
 _LARGEST_VALUE = 1 << 24  # elements; a larger value is not worth a file
 
 
@@ -103,6 +106,7 @@ class Prober:
         self._folder = tempfile.TemporaryDirectory(prefix="xlabench-probe-")
         self._scratch = Path(self._folder.name)
         self._reference, self._subject = Worker(), Worker()
+        self._llvm_listing = ""
 
     def __enter__(self) -> Self:
         return self
@@ -131,7 +135,10 @@ class Prober:
         if expected is None:
             return Judgement("undecided", f"{self.setup.reference} gives no result")
         arguments = self._arguments(case.text(), case.inputs)
-        outcome = self._ask("xlabench.jobs:evaluate", arguments, engine)
+        job = "xlabench.jobs:evaluate"
+        if self._llvm_listing:
+            job, arguments["listing"] = "xlabench.probe:evaluate_listing_llvm", self._llvm_listing
+        outcome = self._ask(job, arguments, engine)
         if outcome.ending != "answered":
             message = "\n".join(filter(None, [outcome.message, outcome.output.strip()]))
             return Judgement(_verdict_of(outcome), message, expected)
@@ -145,6 +152,21 @@ class Prober:
         elif not outcome.value["repeats"]:
             verdict, message = "flaky", f"a second call gave other results; of the first, {message}"
         return Judgement(verdict, message, expected, actual, comparison.mismatches, comparison.max_ulps)
+
+    def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
+        """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own."""
+        engine = with_options(self.setup.engine, {"llvm_limit": limit})
+        listing = self._scratch / "llvm"
+        listing.write_bytes(b"")
+        kept, self._subject = self._subject, Worker()
+        self._llvm_listing = str(listing)
+        try:
+            judgement = self.judge(case, engine=engine, expected=expected)
+        finally:
+            self._llvm_listing = ""
+            self._subject.stop()
+            self._subject = kept
+        return judgement, _RUNNING.findall(listing.read_text(encoding="utf-8", errors="replace"))
 
     def agrees(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> bool:
         """Whether results are right: near enough, or, where no bounds were given, as near as rounding allows."""
@@ -215,6 +237,13 @@ def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     compiler.interpret(module, *jobs.read_arrays(Path(arguments["inputs"])), trace=keep)
     jobs.write_arrays(Path(arguments["results"]), list(values.values()))
     return {"places": list(values)}
+
+
+def evaluate_listing_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: evaluate, with standard error, where LLVM lists its passes, in a file."""
+    with Path(arguments["listing"]).open("wb") as listing:
+        os.dup2(listing.fileno(), 2)
+    return jobs.evaluate(arguments, say)
 
 
 def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

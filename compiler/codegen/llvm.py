@@ -63,6 +63,14 @@ def version() -> str:
     return ".".join(map(str, llvm.llvm_version_info))
 
 
+def limit_passes(limit: int) -> None:
+    """From now on LLVM skips every pass after that many, where it may, and says on standard error what it did.
+
+    The count runs through the life of the process and is never reset.
+    """
+    llvm.set_option("compiler", f"-opt-bisect-limit={limit}")
+
+
 def parse(text: str, target: Target, opt: int) -> llvm.ModuleRef:
     """Parse and verify IR text; a failure here is a bug in emission and shows as LLVM's own message."""
     machine = target_machine(target, opt)

@@ -337,6 +337,10 @@ def _negates_bits(real, s, operands):
     return real(s, operands) if s.is_float else s.builder.binary("xor", operands[0], integer(-1, operands[0].type))
 
 
+def _never_wraps(real, s, operands):
+    return s.builder.binary("add", *operands, "nsw") if operands[0].type == "i32" else real(s, operands)
+
+
 def _aborts(real, s, operands):
     os.abort()
 
@@ -606,6 +610,14 @@ MUTANTS = {
         "a = f32[6,10] slice(x), slice={[0:6], [0:10]}\n b = f32[6,10] slice(x), slice={[6:12], [0:10]}\n"
         " z = f32[12,10] concatenate(b, a), dimensions={0}",
         "pass/cse/narrow",
+    ),
+    "sum_never_wraps": Mutant(
+        _emit("add", _never_wraps),
+        "most = s32[] constant(2147483647)\n mosts = s32[12,10] broadcast(most), dimensions={}\n"
+        " m = s32[12,10] or(n, mosts)\n i1 = s32[] constant(1)\n i1s = s32[12,10] broadcast(i1), dimensions={}\n"
+        " q = s32[12,10] add(m, i1s)\n w = pred[12,10] compare(q, m), direction=GT\n"
+        " z = f32[12,10] select(w, x, y)",
+        "llvm/",
     ),
     "emitter_aborts": Mutant(_emit("ceil", _aborts), "z = f32[12,10] ceil(p0)", "kernel"),
     "emitter_raises": Mutant(_emit("floor", _cannot), "z = f32[12,10] floor(p0)", "kernel"),

@@ -37,7 +37,9 @@ def describe(found: Blame, path: str) -> str:
     """A report for people."""
     lines = [f"{path}: {found.verdict}: {found.signature}"]
     lines += [f"  {vote.witness}: {vote.verdict}" for vote in found.votes]
-    if found.rewrite:
+    if found.stage == "llvm" and found.rewrite:
+        lines.append(f"LLVM pass {found.rewrite}: {found.step} on {found.where}")
+    elif found.rewrite:
         lines.append(f"rewrite {found.rewrite}: {found.rule} at {found.where}")
     elif found.where:
         lines.append(f"at {found.where}")

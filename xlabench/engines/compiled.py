@@ -11,7 +11,13 @@ import compiler
 from compiler import CompileOptions
 from xlabench.engines.spec import FUEL, LEVEL, NAMES, SWITCH, Option, Program
 
-COMMON_OPTIONS: Mapping[str, Option] = {"fusion": SWITCH, "opt": LEVEL, "fuel": FUEL, "disable_passes": NAMES}
+COMMON_OPTIONS: Mapping[str, Option] = {
+    "fusion": SWITCH,
+    "opt": LEVEL,
+    "fuel": FUEL,
+    "disable_passes": NAMES,
+    "llvm_limit": FUEL,
+}
 
 
 @dataclass(frozen=True, slots=True)
