@@ -1,4 +1,4 @@
-"""Repro bundles: a folder that shows a failure again, on any machine, for years.
+"""Repro bundles: a folder, or a zip archive of it, that shows a failure again, on any machine, for years.
 
     module.hlo  inputs.npz  expected.npz  actual.npz  manifest.json  repro.py
 
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import compiler
-from xlabench import environment
+from xlabench import archive, atomic, environment
 from xlabench.differ import compare
 from xlabench.engines import build, engine, execute
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
@@ -45,7 +45,6 @@ _ARRAY_FILES = ("inputs.npz", "expected.npz", "actual.npz")
 _FILES = ("module.hlo", *_ARRAY_FILES, "repro.py")
 _TYPES = {"engine": str, "reference": str, "verdict": str, "message": str, "seed": int | None, "tolerance": dict}
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can say
 _ROOT = Path(__file__).resolve().parents[1]
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
 
@@ -107,18 +106,31 @@ class Replay:
         return code if code in (ExitCode.FINE, ExitCode.UNDECIDABLE) else ExitCode.WRONG
 
 
+def is_bundle(path: Path) -> bool:
+    """Whether a path is that of a bundle rather than of a program: a folder or an archive."""
+    return path.is_dir() or (path.is_file() and zipfile.is_zipfile(path))
+
+
 def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
-    """Write a bundle and verify it; the folder appears whole or not at all, and replaces an older bundle."""
-    if folder.exists() and not (folder / "manifest.json").is_file():
-        raise BenchError(f"{folder}: exists and is not a bundle; give a new folder")
+    """Write a bundle and verify it; it appears whole or not at all, and replaces an older bundle.
+
+    A name that ends in `.zip` asks for an archive in place of a folder.
+    """
+    is_archive = folder.suffix == ".zip"
+    if folder.exists() and not (_holds_manifest(folder) and folder.is_file() == is_archive):
+        raise BenchError(f"{folder}: exists and is not a bundle; give a new name")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder.parent) as temporary:
             draft = Path(temporary) / "bundle"
             draft.mkdir()
-            for name, data in _contents(failure).items():
+            contents = _contents(failure)
+            for name, data in contents.items():
                 (draft / name).write_bytes(data)
             message = _verify(draft, timeout_s)
+            if is_archive:
+                atomic.write(folder, archive.pack(contents))
+                return Saved(folder, not message, message)
             if folder.exists():
                 folder.rename(Path(temporary) / "old")
             draft.rename(folder)
@@ -130,8 +142,9 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
 def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
     """Read a bundle that nothing is known of; whatever is wrong with it is a `BenchError`."""
     try:
-        manifest = _read_manifest(folder)
-        files = _read_files(folder, manifest["files"], max_bytes)
+        source = _source(folder, max_bytes)
+        manifest = _read_manifest(source)
+        files = _read_files(source, manifest["files"], max_bytes)
         arrays = {name: _unpack(files[name], manifest["arrays"][name], max_bytes) for name in _ARRAY_FILES}
         return Failure(
             module_text=files["module.hlo"].decode(),
@@ -147,7 +160,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
         )
     except OSError as error:
         place = error.filename or folder
-        raise BenchError(f"{place}: cannot be read: {error.strerror}; give the folder of a bundle") from error
+        raise BenchError(f"{place}: cannot be read: {error.strerror}; give a bundle, a folder or a .zip") from error
     except _DAMAGE as error:
         raise BenchError(f"{folder}: not a whole bundle: {error}; get it again") from error
 
@@ -186,7 +199,7 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
 def _contents(failure: Failure) -> dict[str, bytes]:
     arrays = dict(zip(_ARRAY_FILES, (failure.inputs, failure.expected, failure.actual), strict=True))
     files = {"module.hlo": failure.module_text.encode(), "repro.py": _REPRO.encode()}
-    files |= {name: _pack(values) for name, values in arrays.items()}
+    files |= {name: pack_arrays(values) for name, values in arrays.items()}
     machine = environment.capture().to_json()
     manifest = {
         "format": "xlabench-bundle",
@@ -228,23 +241,22 @@ def _verify(draft: Path, timeout_s: float) -> str:
     return f"the replay ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
 
 
-def _pack(arrays: Sequence[Array]) -> bytes:
+def pack_arrays(arrays: Sequence[Array]) -> bytes:
     """The bytes of an `.npz` file that depend on nothing but the arrays."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for number, value in enumerate(arrays):
-            array = np.asarray(value)
-            stored = array if is_npy_type(array.dtype) else raw_bits(array)
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.asarray(stored, order="C"), version=(1, 0), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"array_{number:04d}.npy", _EPOCH), member.getvalue())
-    return buffer.getvalue()
+    members = {}
+    for number, value in enumerate(arrays):
+        array = np.asarray(value)
+        stored = array if is_npy_type(array.dtype) else raw_bits(array)
+        member = io.BytesIO()
+        np.lib.format.write_array(member, np.asarray(stored, order="C"), version=(1, 0), allow_pickle=False)
+        members[f"array_{number:04d}.npy"] = member.getvalue()
+    return archive.pack(members)
 
 
 def _unpack(data: bytes, dtypes: Sequence[str], max_bytes: int) -> list[Array]:
     by_name = {dtype.name: dtype for dtype in DTYPES.values()}
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = archive.infolist()
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        members = file.infolist()
         if sum(member.file_size for member in members) > max_bytes:
             raise ValueError(f"its arrays take more than the limit of {max_bytes:,} bytes")
         if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
@@ -252,7 +264,7 @@ def _unpack(data: bytes, dtypes: Sequence[str], max_bytes: int) -> list[Array]:
         if len(members) != len(dtypes):
             raise ValueError(f"{len(members)} arrays, but the manifest lists {len(dtypes)}")
         pairs = zip(members, dtypes, strict=True)
-        return [_read_array(archive.read(member), by_name[name]) for member, name in pairs]
+        return [_read_array(file.read(member), by_name[name]) for member, name in pairs]
 
 
 def _read_array(data: bytes, dtype: DType) -> Array:
@@ -270,8 +282,36 @@ def _read_array(data: bytes, dtype: DType) -> Array:
     return array.copy()
 
 
-def _read_manifest(folder: Path) -> Mapping[str, Any]:
-    data = _read_limited(folder / "manifest.json", _MAX_MANIFEST_BYTES)
+_Source = Callable[[str, int], bytes]
+"""Reads a file of a bundle by its name, up to a number of bytes."""
+
+
+def _source(path: Path, max_bytes: int) -> _Source:
+    if not path.is_file():
+        return lambda name, limit: _read_limited(path / name, limit)
+    files = archive.unpack(path, max_bytes)
+
+    def read(name: str, limit: int) -> bytes:
+        if name not in files:
+            raise ValueError(f"the archive lacks {name}")
+        if len(files[name]) > limit:
+            raise ValueError(f"{name} is larger than the limit of {limit:,} bytes")
+        return files[name]
+
+    return read
+
+
+def _holds_manifest(path: Path) -> bool:
+    if path.is_dir():
+        return (path / "manifest.json").is_file()
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as file:
+        return any(Path(name).name == "manifest.json" for name in file.namelist())
+
+
+def _read_manifest(source: _Source) -> Mapping[str, Any]:
+    data = source("manifest.json", _MAX_MANIFEST_BYTES)
     manifest: Mapping[str, Any] = json.loads(data)
     if manifest.get("format") != "xlabench-bundle":
         raise ValueError("manifest.json is not that of a bundle")
@@ -285,10 +325,10 @@ def _read_manifest(folder: Path) -> Mapping[str, Any]:
     return manifest
 
 
-def _read_files(folder: Path, digests: Mapping[str, str], max_bytes: int) -> dict[str, bytes]:
+def _read_files(source: _Source, digests: Mapping[str, str], max_bytes: int) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for name in _FILES:
-        files[name] = _read_limited(folder / name, max_bytes)
+        files[name] = source(name, max_bytes)
         if hashlib.sha256(files[name]).hexdigest() != digests[name]:
             raise ValueError(f"{name} is not the file that the manifest describes")
     return files

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlabench import bundle
+from xlabench import archive, bundle
 from xlabench.errors import BenchError, ExitCode
 from xlabench.inputs import DTYPES
 from xlabench.tolerance import TolerancePolicy
@@ -83,7 +83,7 @@ def test_a_bundle_reads_back_to_the_bit(draft):
 def test_every_element_type_is_kept_whole(dtype):
     array = np.arange(6).reshape(2, 3).astype(dtype)
     for value in (array, array.T, array[:0], array[0, 0]):
-        (back,) = bundle._unpack(bundle._pack([value]), [dtype.name], 1 << 20)
+        (back,) = bundle._unpack(bundle.pack_arrays([value]), [dtype.name], 1 << 20)
         assert (back.dtype, back.shape) == (dtype, np.shape(value))
         assert back.tobytes() == np.asarray(value).tobytes()
 
@@ -236,3 +236,55 @@ def test_a_place_that_cannot_be_written_to_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BenchError, match="cannot be written"):
         bundle.save(_failure(), tmp_path / "file" / "bundle")
+
+
+def _archive(folder, path):
+    path.write_bytes(archive.pack({file.name: file.read_bytes() for file in folder.iterdir()}))
+    return path
+
+
+def test_an_archive_is_saved_verified_and_read_back(tmp_path):
+    saved = bundle.save(_failure(), tmp_path / "new" / "b.zip")
+    assert (saved.verified, saved.path.is_file()) == (True, True)
+    assert [path.name for path in saved.path.parent.iterdir()] == ["b.zip"]
+    assert bundle.load(saved.path).inputs[0].tobytes() == X.tobytes()
+    first = saved.path.read_bytes()
+    assert bundle.save(_failure(), saved.path).path.read_bytes() == first
+    outcome = bundle.replay(saved.path)
+    assert (outcome.verdict, outcome.exit_code) == ("wrong", ExitCode.WRONG)
+
+
+def test_an_archive_of_a_changed_bundle_is_refused(tmp_path, draft):
+    (draft / "module.hlo").write_text(PROGRAM.replace("add", "subtract"))
+    with pytest.raises(BenchError, match=r"module\.hlo is not the file that the manifest describes"):
+        bundle.load(_archive(draft, tmp_path / "b.zip"))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", *bundle._FILES])
+def test_an_archive_that_lacks_a_file_is_refused(tmp_path, draft, name):
+    (draft / name).unlink()
+    with pytest.raises(BenchError, match=f"the archive lacks {name}"):
+        bundle.load(_archive(draft, tmp_path / "b.zip"))
+
+
+@pytest.mark.parametrize("keep", [0, 10, 500, -1])
+def test_an_archive_cut_short_is_refused(tmp_path, draft, keep):
+    path = _archive(draft, tmp_path / "b.zip")
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(BenchError, match="not a whole bundle"):
+        bundle.load(path)
+
+
+def test_an_archive_that_leads_out_of_its_folder_is_refused(tmp_path, draft):
+    path = _archive(draft, tmp_path / "b.zip")
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("../../evil", "x")
+    with pytest.raises(BenchError, match="leads out of the archive"):
+        bundle.load(path)
+
+
+def test_a_file_that_is_no_bundle_is_not_replaced(tmp_path):
+    (tmp_path / "b.zip").write_text("mine")
+    with pytest.raises(BenchError, match="is not a bundle"):
+        bundle.save(_failure(), tmp_path / "b.zip")
+    assert (tmp_path / "b.zip").read_text() == "mine"

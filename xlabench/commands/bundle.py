@@ -110,8 +110,8 @@ def export(folder: Path, *, out: Path) -> None:
     files = {
         "module.hlo": failure.module_text.encode(),
         "literals.textproto": literals.encode(),
-        "inputs.npz": (folder / "inputs.npz").read_bytes(),
-        "expected.npz": (folder / "expected.npz").read_bytes(),
+        "inputs.npz": bundles.pack_arrays(failure.inputs),
+        "expected.npz": bundles.pack_arrays(failure.expected),
         "run_in_jax.py": _SCRIPT.format(dtypes=dtypes, rtol=_RTOL).encode(),
     }
     new_folder(out)

@@ -20,7 +20,7 @@ _STATES = {ExitCode.FINE: "fixed", ExitCode.WRONG: "shows", ExitCode.UNDECIDABLE
 @click.pass_context
 def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:
     """Replay every bundle below DIR: which are fixed, and which still show.  Exit 1 if any shows or is broken."""
-    found = sorted(path.parent for path in folder.rglob("manifest.json"))
+    found = sorted([*(path.parent for path in folder.rglob("manifest.json")), *folder.rglob("*.zip")])
     if not found:
         raise BenchError(f"{folder}: there is no bundle in it; give a folder of bundles")
     rows = [(str(path.relative_to(folder)), *_state(path, timeout)) for path in found]

@@ -47,10 +47,10 @@ class Target:
 
 
 def load(options: dict[str, Any]) -> Target:
-    """Read what the options name: a folder is a bundle, a file is HLO text."""
+    """Read what the options name: a folder or a zip archive is a bundle, another file a program."""
     path: Path = options["target"]
     spec, timeout_s = options["engine"], options["timeout"]
-    if path.is_dir():
+    if bundle.is_bundle(path):
         failure = bundle.load(path)
         case = Case(_verified(failure.module_text), tuple(failure.inputs))
         policy, seed, spec = failure.policy, failure.seed, spec or failure.engine

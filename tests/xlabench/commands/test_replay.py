@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from xlabench import bundle
+from xlabench import archive, bundle
 from xlabench.cli import cli
 
 PROGRAM = "HloModule m\n\nENTRY e {\n  x = f32[3] parameter(0)\n  ROOT y = f32[3] add(x, x)\n}\n"
@@ -43,7 +43,13 @@ def test_what_is_no_bundle_is_refused(tmp_path, make):
     make(tmp_path / "b")
     done = _replay(str(tmp_path / "b"))
     assert done.exit_code == 2, done.exception
-    assert "cannot be read" in done.stderr
+    assert "cannot be read" in done.stderr or "not a whole bundle" in done.stderr
+
+
+def test_an_archive_is_replayed_like_a_folder(tmp_path):
+    folder = Path(_bundle(tmp_path / "b", expected=X))
+    (tmp_path / "b.zip").write_bytes(archive.pack({path.name: path.read_bytes() for path in folder.iterdir()}))
+    assert _replay(str(tmp_path / "b.zip")).exit_code == 1
 
 
 def test_an_engine_that_is_not_known_any_more_is_bad_input(tmp_path):
