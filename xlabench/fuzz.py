@@ -21,6 +21,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +32,10 @@ from xlabench.errors import BenchError
 from xlabench.findings import Finding, Findings, Raw
 from xlabench.fuzz_jobs import profile_of
 from xlabench.generate import PROFILES
+from xlabench.jobs import ENGINES
 from xlabench.worker import Outcome, Worker
 
 _BATCH = 20
-_MOST_PAIRS = 400
-_PROBE_TIMEOUT_S = 300.0
 # What an engine's compiler makes itself after some pass and refuses before it, or cannot be told on the way in.
 _INTERNAL: Mapping[str, frozenset[str]] = {
     "xla": frozenset(
@@ -58,6 +59,7 @@ class Config:
         timeout_s: for one batch of programs.
         memory_bytes: for one worker.
         max_probes: how often a finding may be tried while it is reduced; 0 reduces nothing.
+        factory: what makes engines of specs in a worker.
     """
 
     engines: tuple[str, ...]
@@ -69,6 +71,7 @@ class Config:
     timeout_s: float = 120.0
     memory_bytes: int | None = 8 << 30
     max_probes: int = 200
+    factory: str = ENGINES
 
 
 @dataclass(slots=True)
@@ -206,27 +209,27 @@ def _support(config: Config, folder: Path) -> list[list[str]]:
         banned: list[list[str]] = _read(stored)["banned"]
         return banned
     types = PROFILES[config.profile].space.element_types
-    pairs = sorted([o, k] for o, k in compiler.PAIRS if k in types)
+    drawable = sorted((opcode, kind) for opcode, kind in compiler.PAIRS if kind in types)
     found: set[tuple[str, str]] = set()
     with Worker(memory_bytes=config.memory_bytes) as worker:
         for spec in config.engines:
             internal = _INTERNAL.get(spec.partition(":")[0], frozenset())
-            found |= {(opcode, kind) for opcode, kind in compiler.PAIRS if opcode in internal}
-            for start in range(0, len(pairs), _MOST_PAIRS):
-                some = pairs[start : start + _MOST_PAIRS]
-                found |= _probe(worker, spec, some)
+            for opcode, group in groupby(drawable, key=itemgetter(0)):
+                pairs = list(group)
+                found |= set(pairs) if opcode in internal else _probe(worker, config, spec, pairs)
     banned = sorted([o, k] for o, k in found)
     _write(stored, {"banned": banned})
     return banned
 
 
-def _probe(worker: Worker, spec: str, pairs: Sequence[Sequence[str]]) -> set[tuple[str, str]]:
-    arguments = {"engine": spec, "pairs": pairs}
-    outcome = worker.run("xlabench.fuzz_jobs:probe", arguments, timeout_s=_PROBE_TIMEOUT_S)
+def _probe(worker: Worker, config: Config, spec: str, pairs: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of the pairs of one opcode that an engine does not support."""
+    arguments = {"factory": config.factory, "engine": spec, "pairs": pairs}
+    outcome = worker.run("xlabench.fuzz_jobs:probe", arguments, timeout_s=config.timeout_s)
     if outcome.ending == "answered":
         return {(opcode, kind) for opcode, kind in outcome.value["unsupported"]}
-    if "Undecidable" in outcome.error:
-        raise BenchError(outcome.message)
+    if outcome.ending == "raised":
+        raise BenchError(f"{spec}: {outcome.message}")
     # A probe that kills the engine is no verdict; the campaign will find the bug and bundle it.
     return set()
 
@@ -284,6 +287,7 @@ class _Crew:
         left = cases
         while left:
             arguments = {
+                "factory": self._config.factory,
                 "engines": self._config.engines,
                 "profile": self._config.profile,
                 "seed": self._config.seed,
@@ -303,10 +307,10 @@ class _Crew:
 
     def _guilty(self, outcome: Outcome) -> Raw:
         """The finding about the case that ended a worker."""
-        case, spec, phase = outcome.stage.split(" ")
+        case, spec, phase = outcome.stage.split(" ") if outcome.stage else ("", "", "")
         if not spec or spec == "reference":
             raise BenchError(
-                f"case {case} of seed {self._config.seed} failed in the {spec or 'generator'}: "
+                f"case {case or 'unknown'} of seed {self._config.seed} failed in the {spec or 'generator'}: "
                 f"{outcome.message}\n{outcome.output}"
             )
         drawn = generate.draw_case(profile_of(self._config.profile, self._banned), self._config.seed, int(case))

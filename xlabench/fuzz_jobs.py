@@ -19,10 +19,10 @@ import numpy as np
 
 import compiler
 from xlabench import generate
-from xlabench.engines import Engine, build, engine, execute
+from xlabench.engines import Engine, build, execute
 from xlabench.errors import verdict_of
 from xlabench.generate import PROFILES, Case, Profile, draw_case
-from xlabench.jobs import write_arrays
+from xlabench.jobs import engine_of, write_arrays
 from xlabench.judge import judge
 from xlabench.tolerance import Array
 from xlabench.worker import Say
@@ -45,7 +45,7 @@ class Answer:
 def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run cases by number; their records go to `records.jsonl` in the folder that is given."""
     profile = profile_of(arguments["profile"], arguments["banned"])
-    engines = [engine(spec) for spec in arguments["engines"]]
+    engines = [engine_of(arguments["factory"], spec) for spec in arguments["engines"]]
     folder = Path(arguments["folder"])
     with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
         for number in arguments["numbers"]:
@@ -63,7 +63,7 @@ def profile_of(name: str, banned: Sequence[Sequence[str]]) -> Profile:
 
 def probe(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """Which of the pairs of opcode and element type an engine does not support."""
-    subject = engine(arguments["engine"])
+    subject = engine_of(arguments["factory"], arguments["engine"])
     unsupported = []
     for opcode, kind in arguments["pairs"]:
         say(f"{opcode} {kind}")

@@ -1,0 +1,35 @@
+"""Engines that are the reference but for one planted bug each, loaded by the workers of fuzzing campaigns."""
+
+import os
+import time
+
+import compiler
+
+
+class Broken:
+    def __init__(self, spec):
+        self.spec = spec
+
+    def compile(self, module):
+        opcodes = {instruction.opcode for instruction in module.instructions()}
+        if self.spec == "refuses" and "negate" in opcodes:
+            raise compiler.UnsupportedError("opcode negate", "this engine")
+        if self.spec == "raises" and "abs" in opcodes:
+            raise RuntimeError("cannot select abs")
+        if self.spec == "dies" and "abs" in opcodes:
+            os.abort()
+        if self.spec == "hangs" and "abs" in opcodes:
+            time.sleep(600)
+
+        def run(*inputs):
+            return compiler.interpret(module, *inputs, around=self.evaluate)
+
+        return run
+
+    def evaluate(self, instruction, operands, evaluate):
+        value = evaluate(operands)
+        return ~value if self.spec == "wrong" and instruction.opcode == "is-finite" else value
+
+
+def engine(spec):
+    return Broken(spec)
