@@ -10,11 +10,8 @@ from collections.abc import Mapping
 from compiler import edit
 from compiler.backends import BACKENDS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
-<<<<<<< ours
 from compiler.backends.nvptx.standalone import PtxLaunch, Simulation, simulate_ptx
-=======
 from compiler.codegen.llvm import limit_passes
->>>>>>> theirs
 from compiler.codegen.llvm import version as llvm_version
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.dump import Dump
