@@ -65,8 +65,8 @@ def _is_wrong(expected: Array, actual: Array, trials: Sequence[Array]) -> bool:
     tolerance = default_tolerance(expected.dtype)
     with np.errstate(all="ignore"):
         finite = np.isfinite(parts[0])
-        magnitude = float(np.max(np.abs(parts[0]), where=finite, initial=0.0))
-        bound = tolerance.rtol * np.abs(parts[0]) + tolerance.atol + tolerance.scaled * magnitude
+        sizes = np.where(finite, np.abs(parts[0]), 0.0)  # a NaN or an infinity has no neighbours within a bound
+        bound = tolerance.rtol * sizes + tolerance.atol + tolerance.scaled * float(np.max(sizes, initial=0.0))
         spread = np.max([_distance(parts[0], trial) for trial in parts[2:]], axis=0)
         error = _distance(parts[0], parts[1])
         stray = error > bound + _SAFETY * spread
