@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from compiler.diagnostics import InputError, UnsupportedError
-from compiler.interpreter import DEEPEST_CALLS, evaluate_instruction, interpret, peak_bytes
+from compiler.interpreter import evaluate_instruction, interpret
 from compiler.ir.module import Module
+from compiler.plan import DEEPEST_CALLS, peak_bytes
 from compiler.text.parser import parse
 
 

@@ -18,10 +18,11 @@ from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.target import target_of
 from compiler.codegen import llvm
 from compiler.diagnostics import InputError, UnsupportedError
-from compiler.interpreter import check_inputs, flatten
+from compiler.interpreter import flatten
 from compiler.ir.module import Module
 from compiler.ir.shape import leaves
 from compiler.options import CompileOptions
+from compiler.plan import check_inputs
 
 DEVICES = ("", "sim", "ptxas")
 

@@ -1,0 +1,155 @@
+"""What has to be settled before a program runs: the order of its steps, and whether inputs and machine are enough.
+
+A computation is planned once: which meaning each instruction has, where its operands are, which values die with it.
+The memory that a run takes at its worst moment follows from the plans, so nothing is allocated in vain.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostics import InputError, UnsupportedError
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.opdef import Evaluate, Value
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
+from compiler.ops import OPS
+from compiler.ops.collective import OPS as COLLECTIVES
+from compiler.ops.host import OPS as _HOST
+
+DEEPEST_CALLS = 150
+"""How deep computations may call each other; each level takes some Python frames."""
+
+_VIEWS = frozenset(
+    {
+        "parameter",
+        "constant",
+        "tuple",
+        "get-tuple-element",
+        "broadcast",
+        "iota",
+        "reshape",
+        "transpose",
+        "slice",
+        "reverse",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction to run; `evaluate` is None for a parameter, `dead` are the values nobody needs after it."""
+
+    instruction: Instruction
+    evaluate: Evaluate | None
+    operands: tuple[int, ...]
+    dead: tuple[int, ...]
+
+
+def check_inputs(module: Module, inputs: Sequence[Any]) -> list[Value]:
+    """The inputs as the entry parameters' values; an InputError names the parameter that one does not fit.
+
+    One array per leaf: a parameter that is a tuple takes as many inputs as it has leaves.
+    """
+    parameters = module.entry.parameters
+    expected = sum(1 for parameter in parameters for _ in leaves(parameter.shape))
+    if len(inputs) != expected:
+        raise InputError(
+            f"{module.name} takes {expected} inputs, {len(inputs)} given: give one for each parameter leaf"
+        )
+    pending = iter(inputs)
+    return [_argument(parameter, parameter.shape, pending) for parameter in parameters]
+
+
+def _argument(parameter: Instruction, shape: Shape, pending: Iterator[Any]) -> Value:
+    if isinstance(shape, TupleShape):
+        return tuple(_argument(parameter, element, pending) for element in shape.elements)
+    expected = shape if isinstance(shape, ArrayShape) else shape.array
+    value = np.asarray(next(pending))
+    where = f"parameter {parameter.parameter_number} ({parameter.name})"
+    if value.dtype != expected.element_type.dtype:
+        raise InputError(
+            f"{where} takes {expected.element_type.dtype} for {expected}, {value.dtype} given: convert the input"
+        )
+    flags = expected.dynamic or (False,) * expected.rank
+    fits = value.ndim == expected.rank and all(
+        n == d or d < 0 or (flag and n <= d) for n, d, flag in zip(value.shape, expected.dims, flags, strict=True)
+    )
+    if not fits:
+        raise InputError(f"{where} has shape {list(expected.dims)}, {list(value.shape)} given")
+    return value
+
+
+def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[Step], int]:
+    """The steps of a computation and which of them is its result; `handled` opcodes need no meaning."""
+    index = {instruction: i for i, instruction in enumerate(computation.instructions)}
+    last = {operand: i for i, instruction in enumerate(computation.instructions) for operand in instruction.operands}
+    steps = []
+    for i, instruction in enumerate(computation.instructions):
+        op = OPS.get(instruction.opcode)
+        if op is None or (op.evaluate is None and instruction.opcode not in ("parameter", *handled)):
+            raise UnsupportedError(f"opcode {instruction.opcode} ({instruction.name})", "the interpreter")
+        dead = {index[o] for o in (*instruction.operands, instruction) if last.get(o, i) == i}
+        dead.discard(index[computation.root])
+        operands = tuple(index[operand] for operand in instruction.operands)
+        steps.append(Step(instruction, op.evaluate, operands, tuple(dead)))
+    return steps, index[computation.root]
+
+
+def check_module(module: Module) -> None:
+    """Refuse what cannot be run before anything is allocated: too deep calls, too large values."""
+    _check_depth(module)
+    _check_memory(module)
+
+
+def check_one_device(module: Module) -> None:
+    """Refuse collectives among several devices: their meaning here is that on one."""
+    devices = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
+    if devices > 1 and any(instruction.opcode in COLLECTIVES for instruction in module.instructions()):
+        raise UnsupportedError(f"module {module.name}", "the interpreter", f"it is a program for {devices} devices")
+
+
+def _check_depth(module: Module) -> None:
+    """Refuse call chains that would exhaust Python's stack; callees come before callers in a module."""
+    depth: dict[Computation, int] = {}
+    for computation in module.computations:
+        callees = {c for instruction in computation.instructions for c in instruction.called_computations()}
+        depth[computation] = 1 + max((depth.get(callee, 0) for callee in callees), default=0)
+    deepest = depth.get(module.entry, 0)
+    if deepest > DEEPEST_CALLS:
+        reason = f"calls nest {deepest} deep, {DEEPEST_CALLS} is the most; inline some of them"
+        raise UnsupportedError(f"module {module.name}", "the interpreter", reason)
+
+
+def _check_memory(module: Module) -> None:
+    """Refuse a module whose values cannot be held at once; views take no memory of their own."""
+    need = peak_bytes(module)
+    have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if need > have:
+        reason = f"it would need {need} bytes of memory, this machine has {have}; use smaller shapes"
+        raise UnsupportedError(f"module {module.name}", "the interpreter", reason)
+
+
+def peak_bytes(module: Module) -> int:
+    """An estimate of the memory that running a module takes at its worst moment."""
+    peaks: dict[Computation, int] = {}
+    for computation in module.computations:
+        live = peak = 0
+        for step in plan(computation, _HOST)[0]:
+            live += _own_bytes(step.instruction)
+            inner = max((peaks.get(callee, 0) for callee in step.instruction.called_computations()), default=0)
+            peak = max(peak, live + inner)
+            live -= sum(_own_bytes(computation.instructions[i]) for i in step.dead)
+        peaks[computation] = peak
+    results = sum(leaf.size_bytes for leaf in leaves(module.entry.root.shape))
+    return peaks.get(module.entry, 0) + results
+
+
+def _own_bytes(instruction: Instruction) -> int:
+    if instruction.opcode in _VIEWS:
+        return 0
+    return sum(max(leaf.size_bytes, 0) for leaf in leaves(instruction.shape))
