@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from compiler.analysis.aliasing import overwritten
-from compiler.codegen import elemental
+from compiler.codegen import elemental, windows
 from compiler.codegen.product import is_sum_of_products
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
@@ -26,6 +26,7 @@ class KernelKind(enum.Enum):
     ROW = "row"
     DOT = "dot"
     CONVOLUTION = "convolution"
+    REDUCE_WINDOW = "reduce-window"
     SCATTER = "scatter"
     UPDATE = "update"
     SELECT_AND_SCATTER = "select-and-scatter"
@@ -98,6 +99,7 @@ _OPCODE_KINDS = {
         KernelKind.REDUCE,
         KernelKind.DOT,
         KernelKind.CONVOLUTION,
+        KernelKind.REDUCE_WINDOW,
         KernelKind.SCATTER,
         KernelKind.SELECT_AND_SCATTER,
         KernelKind.SORT,
@@ -128,6 +130,8 @@ def kernel_of(instruction: Instruction) -> Kernel:
     if instruction.opcode == "dot" and instruction.array.element_type.is_complex:
         kind = KernelKind.LOOP
     if instruction.opcode == "convolution" and not is_sum_of_products(instruction):
+        kind = KernelKind.LOOP
+    if instruction.opcode == "reduce-window" and not windows.is_plain(instruction):
         kind = KernelKind.LOOP
     inputs = tuple(dict.fromkeys(o for o in instruction.operands if not _inlined(o)))
     given = tuple((operand, number) for number, operand in enumerate(inputs))

@@ -19,7 +19,7 @@ from compiler.codegen.product import accumulation_type, factor
 from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.types import F32, ElementType
+from compiler.ir.types import F32, ElementType, Kind
 
 _WIDENED = {"add": "fadd", "multiply": "fmul"}
 
@@ -126,6 +126,18 @@ def window_of(instruction: Instruction, rank: int) -> Window:
     """The window of an instruction; where none is written, one of single elements."""
     window: Window = instruction.attributes.get("window", ())
     return window or (WindowDimension(),) * rank
+
+
+def is_plain(instruction: Instruction) -> bool:
+    """Whether a reduce-window combines elements of one array, of numbers without parts, as they lie there."""
+    if len(instruction.operands) != 2:
+        return False
+    array = instruction.operands[0].array
+    type_ = array.element_type
+    window = window_of(instruction, array.rank)
+    straight = all(part.lhs_dilate == 1 and not part.reversal for part in window)
+    numbers = (type_.is_integer or type_.is_float) and type_.kind is not Kind.PRED
+    return bool(array.rank and array.size and instruction.array.size) and straight and numbers
 
 
 def covered(

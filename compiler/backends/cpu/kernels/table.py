@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.backends.cpu.kernels import convolution, dot, fft, loop, reduce, row, scatter, select_scatter, sort, triangular, update
+from compiler.backends.cpu.kernels import (
+    convolution,
+    dot,
+    fft,
+    loop,
+    reduce,
+    row,
+    scatter,
+    select_scatter,
+    sort,
+    triangular,
+    update,
+    window,
+)
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm import Target
@@ -19,6 +32,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.ROW: lambda module, kernel, _target, _threads: row.emit(module, kernel),
     KernelKind.DOT: dot.emit,
     KernelKind.CONVOLUTION: convolution.emit,
+    KernelKind.REDUCE_WINDOW: lambda module, kernel, _target, threads: window.emit(module, kernel, threads),
     KernelKind.SCATTER: lambda module, kernel, _target, _threads: scatter.emit(module, kernel),
     KernelKind.UPDATE: lambda module, kernel, _target, _threads: update.emit(module, kernel),
     KernelKind.SELECT_AND_SCATTER: lambda module, kernel, _target, _threads: select_scatter.emit(module, kernel),

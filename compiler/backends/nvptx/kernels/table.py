@@ -28,6 +28,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.ROW: row.emit,
     KernelKind.DOT: dot.emit,
     KernelKind.CONVOLUTION: loop.emit,
+    KernelKind.REDUCE_WINDOW: loop.emit,
     KernelKind.SCATTER: scatter.emit,
     KernelKind.SORT: sort.emit,
     KernelKind.CHOLESKY: triangular.emit_cholesky,

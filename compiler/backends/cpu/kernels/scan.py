@@ -1,0 +1,169 @@
+"""Scans: a reduce-window whose windows hold everything from one end of a dimension up to the place itself.
+
+Each result is the one before it combined with one more element, n steps instead of n squared.  A single chain would
+wait for its own latency, so several rows are scanned at a time; a scan along an outer dimension carries whole rows.  A
+few long rows are cut into segments: these are scanned side by side, then each gets what came before it.  How rows are
+grouped and cut depends on the shape only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.codegen import element, nest
+from compiler.codegen.index import Emission, Index, Variable, digits
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.windows import combiner_of, window_of
+from compiler.ir.attributes import WindowDimension
+from compiler.ir.module import Instruction
+
+_CHAINS = 8
+"""Rows scanned at a time: enough to hide the latency of an addition."""
+_COLUMNS = 512
+"""Neighbouring results carried along an outer dimension at a time."""
+_STEP_NS = 0.5
+_PARALLEL_NS = 4000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The dimension that is scanned, and whether from its end."""
+
+    dim: int
+    backwards: bool
+
+
+def direction(instruction: Instruction) -> Direction | None:
+    """How a reduce-window scans; None where it does not."""
+    dims = instruction.operands[0].array.dims
+    window = window_of(instruction, len(dims))
+    moved = [d for d, part in enumerate(window) if part != WindowDimension()]
+    if len(moved) != 1:
+        return None
+    dim = moved[0]
+    size = dims[dim]
+    for backwards in (False, True):
+        low, high = (0, size - 1) if backwards else (size - 1, 0)
+        if window[dim] == WindowDimension(size, pad_low=low, pad_high=high):
+            return Direction(dim, backwards)
+    return None
+
+
+def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> EmittedKernel:
+    """Emit a scan for calls with up to that many threads."""
+    found = _Scan(module, kernel, way)
+    found.emit()
+    work = _STEP_NS * kernel.outputs[0].size
+    name = found.builder.function.name
+    return EmittedKernel(kernel, (name,), threads * found.scratch_bytes, work > _PARALLEL_NS, work)
+
+
+class _Scan:
+    """Emits one thread's part: the array is seen as (outer, length, inner)."""
+
+    def __init__(self, module: Module, kernel: Kernel, way: Direction) -> None:
+        (instruction,) = kernel.roots
+        self.kernel = kernel
+        self.array, self.initial = instruction.operands
+        self.dims = self.array.array.dims
+        self.way = way
+        self.combiner = combiner_of(instruction)
+        self.type = element.value_type(self.combiner.types[0])
+        self.outer = math.prod(self.dims[: way.dim])
+        self.length = self.dims[way.dim]
+        self.inner = math.prod(self.dims[way.dim + 1 :])
+        self.scratch_bytes = 0 if self.inner == 1 else _COLUMNS * self.combiner.types[0].size_bytes
+        self.builder = Builder(begin(module, kernel))
+
+    def emit(self) -> None:
+        """Everything."""
+        b = self.builder
+        if self.inner > 1:
+            self._carry_rows()
+        else:
+            whole = self.outer // _CHAINS
+            groups = -(-self.outer // _CHAINS)
+            part = nest.share(b, groups, THREAD, THREADS)
+            with b.loop(part.start, part.stop, name="rows", metadata=keep_rolled(b.module)) as group:
+                first = b.mul(group.index, integer(_CHAINS))
+                if whole:
+                    stop = integer(whole * _CHAINS)
+                    with b.when(b.compare("slt", first, stop), "chains"):
+                        self._chains(first, _CHAINS)
+                if self.outer % _CHAINS:
+                    with b.when(b.compare("sge", first, integer(whole * _CHAINS)), "rest"):
+                        self._chains(first, self.outer % _CHAINS)
+        b.ret()
+
+    def _position(self, step: Value) -> Value:
+        return self.builder.sub(integer(self.length - 1), step) if self.way.backwards else step
+
+    def _start(self) -> Value:
+        return elemental_of(self.kernel, Emission(self.builder)).value(self.initial, ())
+
+    def _chains(self, first: Value, count: int) -> None:
+        """Neighbouring rows, all at once."""
+        b = self.builder
+        rows = [b.add(first, integer(n)) for n in range(count)]
+        with b.loop(
+            integer(0),
+            integer(self.length),
+            carried=[self._start()] * count,
+            name="step",
+            nonempty=True,
+            metadata=keep_rolled(b.module, scalar=True),
+        ) as loop:
+            place = self._position(loop.index)
+            totals = [self._combine((row, place, None), total) for row, total in zip(rows, loop.carried, strict=True)]
+            loop.carry(*totals)
+
+    def _combine(self, at: tuple[Value, Value, Value | None], total: Value) -> Value:
+        """The next total, stored as the result at (outer, place, inner)."""
+        emission = Emission(self.builder)
+        values = elemental_of(self.kernel, emission)
+        indices = self._indices(emission, at)
+        found = values.value(self.array, tuple(indices))
+        (total,) = self.combiner.combine(values, [total], [found], flags="")
+        (result,) = self.combiner.finish(values, [total])
+        (root,) = self.kernel.roots
+        offset = Index()
+        for index, size in zip(indices, self.dims, strict=True):
+            offset = offset.times(size) + index
+        store(emission, root.array, result, arguments(self.kernel).outputs[0], offset)
+        return total
+
+    def _indices(self, emission: Emission, at: tuple[Value, Value, Value | None]) -> list[Index]:
+        outer, place, inner = at
+        dim = self.way.dim
+        before = digits(Variable(outer, self.outer), self.dims[:dim])
+        after: Sequence[Index] = [Index()] * (len(self.dims) - dim - 1)
+        if inner is not None:
+            after = digits(Variable(inner, self.inner), self.dims[dim + 1 :])
+        return [*before, emission.opaque(place, self.length), *after]
+
+    def _carry_rows(self) -> None:
+        """Blocks of columns; a row of totals is carried through each."""
+        b = self.builder
+        columns = -(-self.inner // _COLUMNS)
+        held = b.gep(I8, arguments(self.kernel).workspace, b.mul(THREAD, integer(self.scratch_bytes)))
+        part = nest.share(b, self.outer * columns, THREAD, THREADS)
+        with b.loop(part.start, part.stop, name="block", metadata=keep_rolled(b.module)) as block:
+            outer = b.binary("udiv", block.index, integer(columns))
+            first = b.mul(b.binary("urem", block.index, integer(columns)), integer(_COLUMNS))
+            left = b.sub(integer(self.inner), first)
+            width = b.intrinsic("smin.i64", [left, integer(_COLUMNS)])
+            with b.loop(integer(0), width, name="start", nonempty=True) as loop:
+                b.store(self._start(), b.gep(self.type, held, loop.index))
+            with b.loop(
+                integer(0), integer(self.length), name="step", nonempty=True, metadata=keep_rolled(b.module)
+            ) as step:
+                place = self._position(step.index)
+                with b.loop(integer(0), width, name="column", nonempty=True) as loop:
+                    address = b.gep(self.type, held, loop.index)
+                    at = outer, place, b.add(first, loop.index)
+                    b.store(self._combine(at, b.load(self.type, address)), address)
