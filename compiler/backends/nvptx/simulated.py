@@ -66,8 +66,12 @@ class SimulatedDevice:
             self.machine.write(address, data)
 
     def download(self, address: int, data: Array) -> None:
-        """Fill an array from the device."""
+        """Fill an array from the device; memory that no kernel has written is a bug of the kernels."""
         if data.nbytes:
+            if not self.machine.is_initialised(address, data.nbytes):
+                raise RuntimeError(
+                    f"{data.nbytes} bytes at {address:#x} are read back, some of which were never written"
+                )
             flat = data.reshape(-1).view(np.uint8)
             flat[...] = np.frombuffer(self.machine.read(address, data.nbytes), np.uint8)
 

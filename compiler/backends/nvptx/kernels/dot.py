@@ -160,7 +160,7 @@ def _add(product: Product, builder: Builder, left: Value, right: Value) -> Value
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One operand of a tile: its slice in shared memory, laid out depth by free dimension, and where the tile starts."""
+    """One operand of a tile: its slice in shared memory, depth by free dimension, and where the tile starts."""
 
     factor: Factor
     shared: Value
@@ -236,10 +236,8 @@ class _Tiled:
                 self._fill(emission, batch, side, first)
             grid.barrier(builder)
             with builder.loop(integer(0), integer(_DEPTH), carried=loop.carried, name="depth", nonempty=True) as inner:
-                left, right = (
-                    self._column(emission, side, inner.index, at) for side, at in zip(sides, place, strict=True)
-                )
-                pairs = itertools.product(left, right)
+                columns = [self._column(emission, s, inner.index, at) for s, at in zip(sides, place, strict=True)]
+                pairs = itertools.product(*columns)
                 sums = zip(pairs, inner.carried, strict=True)
                 inner.carry(*(product.multiply_add(builder, a, b, total) for (a, b), total in sums))
             grid.barrier(builder)

@@ -1,49 +1,73 @@
-"""Scatter kernels: a launch that copies the operands, then one thread that applies the updates in order.
+"""Scatter kernels: a launch that copies the operands, then one that applies the updates, without atomics.
 
-Updates may hit the same element, and the combiner need not commute; one thread gives the result of a sequential
-program, the same every time.
+Updates may hit the same element, and the combiner need not commute, so those that could are one thread's, which applies
+them in order: the result is that of a sequential program, the same every time.  Updates that differ along a dimension
+which leads to different elements in any case, such as the columns of rows that are added up, are different threads'.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
 from compiler.codegen import nest, scattering
-from compiler.codegen.index import Emission, Variable, whole
+from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, Value
 
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     """Emit a scatter kernel."""
-    shape = kernel.outputs[0]
-    if shape.size == 0:
-        return EmittedKernel(kernel, ())
-    return EmittedKernel(kernel, (_copy(module, kernel), _update(module, kernel)))
-
-
-def _copy(module: Module, kernel: Kernel) -> Launch:
     size = kernel.outputs[0].size
-    threads = min(grid.BLOCK, size)
-    builder = grid.begin(module, kernel, threads, "_copy")
-    number = grid.linear_thread(builder, threads)
-    with builder.when(builder.compare("slt", number, integer(size)), "inside"):
+    if size == 0:
+        return EmittedKernel(kernel, ())
+
+    def copy(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
         scattering.copy_element(kernel, emission, emission.opaque(number, size))
-    builder.ret()
-    return Launch(builder.function.name, grid.blocks_for(size, threads), threads)
+
+    copied = grid.for_each(module, kernel, size, copy, "_copy")
+    if scattering.updates(kernel).size == 0:
+        return EmittedKernel(kernel, (copied,))
+    return EmittedKernel(kernel, (copied, _update(module, kernel)))
 
 
 def _update(module: Module, kernel: Kernel) -> Launch:
-    builder = grid.begin(module, kernel, 1, "_update")
-    emission = Emission(builder)
-    shape = scattering.updates(kernel)
+    dims = scattering.updates(kernel).dims
+    parallel = [d for d in range(len(dims)) if _is_parallel(kernel, d)]
+    ordered = [d for d in range(len(dims)) if d not in parallel]
+    threads, turns = (math.prod(dims[d] for d in part) for part in (parallel, ordered))
 
-    def step(counters: list[Value], _: list[Value]) -> list[Value]:
-        at = nest.coordinates(emission, whole(Variable(counters[0], shape.size)), shape.dims)
-        scattering.apply_update(kernel, emission, at)
-        return []
+    def update(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
 
-    nest.nested(emission, [nest.all_of(shape.size)], [], step)
-    builder.ret()
-    return Launch(builder.function.name, 1, 1)
+        def step(counters: list[Value], _: list[Value]) -> list[Value]:
+            at: dict[int, Index] = {}
+            for part, value, count in ((parallel, number, threads), (ordered, counters[0], turns)):
+                sizes = [dims[d] for d in part]
+                at.update(zip(part, reshape(emission, (emission.opaque(value, count),), (count,), sizes), strict=True))
+            scattering.apply_update(kernel, emission, tuple(at[d] for d in range(len(dims))))
+            return []
+
+        nest.nested(emission, [nest.all_of(turns)], [], step)
+
+    return grid.for_each(module, kernel, threads, update, "_update")
+
+
+def _is_parallel(kernel: Kernel, dimension: int) -> bool:
+    """Whether updates that differ along a dimension of theirs never hit the same element."""
+    attributes = kernel.roots[0].attributes
+    if attributes.get("unique_indices", False):
+        return True
+    window: Sequence[int] = attributes.get("update_window_dims", ())
+    if dimension in window:
+        skipped = {*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ())}
+        rank = kernel.outputs[0].rank
+        operand_dims = [d for d in range(rank) if d not in skipped]
+        # Where the window starts at an index, windows may overlap.
+        return operand_dims[window.index(dimension)] not in attributes["scatter_dims_to_operand_dims"]
+    batch = [d for d in range(scattering.updates(kernel).rank) if d not in window].index(dimension)
+    indices_dim = batch + (batch >= attributes["index_vector_dim"])
+    return indices_dim in attributes.get("scatter_indices_batching_dims", ())

@@ -95,6 +95,11 @@ class Machine:
         start = self._range(address, size_bytes)
         return self._arena.data[start : start + size_bytes].tobytes()
 
+    def is_initialised(self, address: int, size_bytes: int) -> bool:
+        """Whether every byte of a range was written."""
+        start = self._range(address, size_bytes)
+        return bool(self._arena.valid[start : start + size_bytes].all())
+
     def load(self, module: PtxModule) -> None:
         """Place a module's global and constant variables; a second time does nothing."""
         if id(module) not in self._images:

@@ -1,0 +1,191 @@
+"""Bugs planted in our own emitters: the simulator finds each and calls it by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import CompileOptions
+from compiler.backends.nvptx.kernels import dot, grid, scatter
+from compiler.backends.nvptx.kernels.tree import Block
+from compiler.backends.nvptx.simulated import SimulatedDevice
+from compiler.backends.nvptx.simulator import LaunchOptions, SimulationError
+from compiler.codegen.llvm_ir import I1, Builder, Value, integer
+
+ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"
+LOOP = "ENTRY e { x = f32[256] parameter(0)  ROOT r = f32[256] add(x, x) }"
+REDUCE = (
+    ADD
+    + """ENTRY e { x = f32[4,512] parameter(0)  z = f32[] constant(0)
+  ROOT r = f32[4] reduce(x, z), dimensions={1}, to_apply=add }"""
+)
+SHORT_REDUCE = REDUCE.replace("4,512", "4,24")
+DOT = """ENTRY e { x = f32[40,20] parameter(0)  y = f32[20,40] parameter(1)
+  ROOT r = f32[40,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+SORT = """lt { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY e { x = f32[200] parameter(0)  ROOT r = f32[200] sort(x), dimensions={0}, is_stable=true, to_apply=lt }"""
+SCATTER = (
+    ADD
+    + """ENTRY e { x = f32[8] parameter(0)  i = s32[64] parameter(1)  u = f32[64] parameter(2)
+  ROOT r = f32[8] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }"""
+)
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def _no_barrier(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(grid, "barrier", lambda builder: None)
+
+
+def _second_barrier_missing(patch: pytest.MonkeyPatch) -> None:
+    original, calls = grid.barrier, iter(range(1000))
+    patch.setattr(grid, "barrier", lambda builder: original(builder) if next(calls) % 2 == 0 else None)
+
+
+def _barrier_for_the_first_warp_only(patch: pytest.MonkeyPatch) -> None:
+    original = grid.barrier
+
+    def barrier(builder: Builder) -> None:
+        with builder.when(builder.compare("slt", grid.thread(builder), integer(grid.WARP)), "some"):
+            original(builder)
+
+    patch.setattr(grid, "barrier", barrier)
+
+
+def _guard_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    original = Builder.compare
+
+    def compare(self: Builder, predicate: str, left: Value, right: Value) -> Value:
+        is_guard = predicate == "slt" and right.literal is not None
+        return original(self, "sle" if is_guard else predicate, left, right)
+
+    patch.setattr(Builder, "compare", compare)
+    patch.setattr(grid, "blocks_for", lambda elements, threads: -(-(elements + 1) // threads))
+
+
+def _wrong_mask(patch: pytest.MonkeyPatch) -> None:
+    original = grid._shuffle
+    patch.setattr(
+        grid, "_shuffle", lambda builder, value, distance, lanes: original(builder, value, distance, 2 * lanes)
+    )
+
+
+def _mask_of_half_the_warp(patch: pytest.MonkeyPatch) -> None:
+    original = grid._shuffle
+    patch.setattr(
+        grid, "_shuffle", lambda builder, value, distance, lanes: original(builder, value, distance, min(lanes, 16))
+    )
+
+
+def _wrong_stride(patch: pytest.MonkeyPatch) -> None:
+    original = dot._Tiled._address
+
+    def address(self: Any, builder: Builder, shared: Value, depth: Value, position: Value) -> Value:
+        return original(self, builder, shared, builder.mul(depth, integer(8)), position)
+
+    patch.setattr(dot._Tiled, "_address", address)
+
+
+def _overlapping_stride(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dot, "_PAD", -16)
+
+
+def _part_of_shared_memory_unfilled(patch: pytest.MonkeyPatch) -> None:
+    original = dot._Tiled._fill
+
+    def fill(self: Any, *arguments: Any) -> None:
+        builder = arguments[0].builder
+        with builder.when(builder.compare("slt", grid.thread(builder), integer(200)), "some"):
+            original(self, *arguments)
+
+    patch.setattr(dot._Tiled, "_fill", fill)
+
+
+def _neighbour_beyond_the_block(patch: pytest.MonkeyPatch) -> None:
+    original = Block._from_shared
+
+    def from_shared(self: Block, builder: Builder, values: Any, distance: int) -> list[Value]:
+        return original(self, builder, values, distance + self.threads)
+
+    patch.setattr(Block, "_from_shared", from_shared)
+    and_ = Builder.binary
+    patch.setattr(
+        Builder,
+        "binary",
+        lambda self, opcode, left, right, flags="": (
+            left if opcode == "and" and right.literal == 255 else and_(self, opcode, left, right, flags)
+        ),
+    )
+
+
+def _scatter_without_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scatter, "_is_parallel", lambda kernel, dimension: True)
+
+
+def _nobody_stores(patch: pytest.MonkeyPatch) -> None:
+    original = Builder.when
+
+    def when(self: Builder, condition: Value, name: str = "then") -> Any:
+        condition = Value(I1, "false") if name == "first" else condition
+        return original(self, condition, name)
+
+    patch.setattr(Builder, "when", when)
+
+
+# What is planted, in which program, and what the simulator calls it.
+CATALOGUE: dict[str, tuple[Plant, str, str]] = {
+    "reduction without barriers": (_no_barrier, REDUCE, "race"),
+    "reduction without the second barrier": (_second_barrier_missing, REDUCE, "race"),
+    "reduction with a barrier that not all reach": (_barrier_for_the_first_warp_only, REDUCE, "divergent-barrier"),
+    "reduction that reads beyond the block": (_neighbour_beyond_the_block, REDUCE, "out-of-bounds"),
+    "short reduction with too wide a mask": (_wrong_mask, SHORT_REDUCE, "divergent-shuffle"),
+    "reduction with a mask that lacks half the lanes": (_mask_of_half_the_warp, REDUCE, "divergent-shuffle"),
+    "dot without barriers": (_no_barrier, DOT, "race"),
+    "dot without the second barrier": (_second_barrier_missing, DOT, "race"),
+    "dot with too wide a stride": (_wrong_stride, DOT, "out-of-bounds"),
+    "dot with rows that overlap": (_overlapping_stride, DOT, "race"),
+    "dot with a part of its tile unfilled": (_part_of_shared_memory_unfilled, DOT, "uninitialised"),
+    "loop with a guard off by one": (_guard_off_by_one, LOOP, "out-of-bounds"),
+    "scatter without order": (_scatter_without_order, SCATTER, "race"),
+    "sort without barriers": (_no_barrier, SORT, "race"),
+}
+
+
+ALL_CHECKS = LaunchOptions(check_races=True, check_global_races=True)
+
+
+def run(text: str, checks: LaunchOptions = ALL_CHECKS) -> list[Any]:
+    rng = np.random.default_rng(0)
+    module = compiler.parse(text)
+    arrays = [rng.integers(0, 8, p.array.dims).astype(p.array.element_type.dtype) for p in module.entry.parameters]
+    executable = compiler.compile(module, "nvptx", CompileOptions(device="sim", arch="sm_80"))
+    assert isinstance(executable.device, SimulatedDevice)  # type: ignore[attr-defined]
+    executable.device.options = checks  # type: ignore[attr-defined]
+    return executable(*arrays)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_planted_bug_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant, text, kind = CATALOGUE[name]
+    plant(monkeypatch)
+    # Where threads run past a barrier, most races come of it; without those the barrier itself is named.
+    races = kind != "divergent-barrier"
+    with pytest.raises(SimulationError) as caught:
+        run(text, LaunchOptions(check_races=races, check_global_races=races))
+    assert caught.value.kind == kind, caught.value
+
+
+def test_a_result_that_nobody_stores_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    _nobody_stores(monkeypatch)
+    with pytest.raises(RuntimeError, match=r"16 bytes .* never written"):
+        run(REDUCE)
+
+
+@pytest.mark.parametrize("text", sorted({text for _, text, _ in CATALOGUE.values()}))
+def test_without_a_bug_nothing_is_found(text: str) -> None:
+    assert run(text)
