@@ -49,7 +49,7 @@ def read(path: Path, *, module: int | None = None) -> compiler.Module:
     if not 1 <= number <= len(modules):
         raise BenchError(f"{path}: there is no module {number}; it holds {len(modules)}")
     chosen: compiler.Module = modules[number - 1]
-    compiler.verify(chosen)
+    compiler.verify(chosen, context=str(path))
     return chosen
 
 
