@@ -6,6 +6,7 @@ This is the front door; nothing outside the package needs more than these names.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal, overload
 
 from compiler import edit
 from compiler.backends import BACKENDS
@@ -17,7 +18,8 @@ from compiler.diagnostics import CompilerError, InputError, ParseError, Unsuppor
 from compiler.dump import Dump
 from compiler.generate import PAIRS, Choices, RandomChoices, Space, generate
 from compiler.inputs import settle_elided
-from compiler.interpreter import interpret
+from compiler.interpreter import Around, Array, Observe
+from compiler.interpreter import interpret as _interpret
 from compiler.ir.module import Module
 from compiler.options import CompileOptions, Environment, from_environment
 from compiler.pipeline import PASSES, PIPELINES, ignore, run
@@ -25,6 +27,7 @@ from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
 from compiler.verifier import verify
+from compiler.wide import WideResult, interpret_wide
 
 __all__ = [
     "PAIRS",
@@ -45,6 +48,7 @@ __all__ = [
     "Trace",
     "UnsupportedError",
     "VerifyError",
+    "WideResult",
     "compile",
     "edit",
     "environment_options",
@@ -62,6 +66,37 @@ __all__ = [
 ]
 
 DEFAULT_OPTIONS = CompileOptions()
+
+
+@overload
+def interpret(
+    module: Module,
+    *inputs: Any,
+    trace: Observe | None = None,
+    around: Around | None = None,
+    wide: Literal[False] = False,
+) -> list[Array]: ...
+
+
+@overload
+def interpret(module: Module, *inputs: Any, wide: Literal[True]) -> list[WideResult]: ...
+
+
+def interpret(
+    module: Module, *inputs: Any, trace: Observe | None = None, around: Around | None = None, wide: bool = False
+) -> list[Array] | list[WideResult]:
+    """Run a module on the reference; the results are the leaves of the root, in order.
+
+    `trace` is called with every instruction that ran and its value.  `around` stands in for the meanings: it gets an
+    instruction, its operands' values and the meaning as a function of such values, and returns the value.  With `wide`
+    every float is computed in f64 (every complex number in c128), and each result carries bounds of what a legal
+    implementation in the program's own types may make of it.
+    """
+    if not wide:
+        return _interpret(module, *inputs, trace=trace, around=around)
+    if trace is not None or around is not None:
+        raise InputError("wide=True goes with neither trace nor around: leave them out")
+    return interpret_wide(module, *inputs)
 
 
 def optimize(module: Module, options: CompileOptions = DEFAULT_OPTIONS) -> Module:

@@ -22,7 +22,7 @@ from compiler.ops import OPS
 from compiler.plan import Step, check_inputs, check_module, check_one_device, plan
 
 Array = NDArray[Any]
-Trace = Callable[[Instruction, Value], None]
+Observe = Callable[[Instruction, Value], None]
 Around = Callable[[Instruction, Sequence[Value], Callable[[Sequence[Value]], Value]], Value]
 
 _MAPPABLE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast-convert", "call", "fusion"})
@@ -33,7 +33,7 @@ _MOVES = frozenset({"broadcast", "reshape", "transpose", "bitcast"})
 class Interpreter:
     """Runs computations; keeps a plan for each.  `handled` are opcodes that `around` gives a meaning to."""
 
-    trace: Trace | None = None
+    trace: Observe | None = None
     around: Around | None = None
     handled: Collection[str] = ()
     plans: dict[Computation, tuple[list[Step], int]] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def _moves_scalar(instruction: Instruction) -> bool:
     return instruction.opcode in _MOVES and all(isinstance(s, ArrayShape) and not s.dims for s in shapes)
 
 
-def interpret(module: Module, *inputs: Any, trace: Trace | None = None, around: Around | None = None) -> list[Array]:
+def interpret(module: Module, *inputs: Any, trace: Observe | None = None, around: Around | None = None) -> list[Array]:
     """Run a module; the results are the leaves of the root, in order (tokens carry nothing and are left out).
 
     `trace` is called with every instruction that ran and its value, those of called computations included.  `around`

@@ -1,0 +1,102 @@
+"""Wide mode: a program evaluated in f64, with a bound of what its own types may legally make of each element.
+
+The reference's loop runs the lifted program (`lifting`) on values with errors (`numbers`); a rule for each opcode says
+how errors go through it.  An opcode without a rule is `UnsupportedError`: no bound is better than a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostics import UnsupportedError
+from compiler.interpreter import Interpreter, flatten
+from compiler.ir.module import Instruction, Module
+from compiler.ir.numbers import Array
+from compiler.ir.opdef import Value
+from compiler.ir.shape import leaves
+from compiler.ir.types import ElementType, Kind
+from compiler.plan import check_inputs, check_module, check_one_device
+from compiler.wide import control, elementwise, movement, order, solvers, sums
+from compiler.wide.lifting import lift, lift_type
+from compiler.wide.numbers import Wide, certain, exact
+from compiler.wide.rule import Context, Rule, refuse
+
+RULES: dict[str, Rule] = {
+    opcode: rule
+    for family in (elementwise, movement, sums, order, control, solvers)
+    for opcode, rule in family.RULES.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WideResult:
+    """One result leaf.
+
+    Attributes:
+        value: f64 for floats, c128 for complex numbers, else the program's own type.
+        bound: how far a legal result may lie from the value (for complex numbers: the modulus of the difference).
+        undecided: where a decision that rounding can turn leaves the element open; the bound is infinite there.
+        element_type: the name of the program's own type.
+    """
+
+    value: Array
+    bound: Array
+    undecided: Array
+    element_type: str
+
+    def allows(self, actual: Array) -> Array:
+        """Which elements of an implementation's result are legal; all that are undecided are."""
+        wide = np.asarray(actual).astype(self.value.dtype)
+        with np.errstate(all="ignore"):
+            same = (wide == self.value) | (np.isnan(wide) & np.isnan(self.value))
+            if self.value.dtype.kind in "fc":
+                near = np.abs(wide - self.value) <= self.bound
+            else:
+                near = np.abs(wide.astype(np.float64) - self.value.astype(np.float64)) <= self.bound
+                near &= self.bound > 0
+        return np.asarray(same | near | self.undecided)
+
+
+def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
+    """Run a module in wide mode; the results are the leaves of the root, in order."""
+    arguments = check_inputs(module, inputs)
+    check_one_device(module)
+    check_module(module)
+    lifted, originals = lift(module)
+
+    def around(instruction: Instruction, operands: Sequence[Any], _: object) -> Any:
+        rule = RULES.get(instruction.opcode)
+        if rule is None:
+            raise refuse(instruction, "it has no rule for errors")
+        return certain(rule(instruction, operands, context))
+
+    context = Context(originals, Interpreter(around=around), Interpreter())
+    with np.errstate(all="ignore"):
+        result = context.loop.call(lifted.entry, [_lifted(argument) for argument in arguments])
+        types = [
+            leaf.element_type for leaf in leaves(module.entry.root.shape) if leaf.element_type.kind is not Kind.OPAQUE
+        ]
+        found: list[Any] = list(flatten(result))
+        return [_result(wide, kind) for wide, kind in zip(found, types, strict=True)]
+
+
+def _lifted(value: Value) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_lifted, value))
+    is_float = value.dtype.kind in "fc" or "float" in value.dtype.name
+    if not is_float:
+        return exact(value)
+    return exact(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64))
+
+
+def _result(wide: Wide, element_type: ElementType) -> WideResult:
+    value = np.array(wide.value, lift_type(element_type).dtype, order="C")
+    bound = np.array(np.broadcast_to(wide.error, value.shape))
+    return WideResult(value, bound, np.isinf(bound), element_type.name)
+
+
+__all__ = ["RULES", "UnsupportedError", "WideResult", "interpret_wide"]

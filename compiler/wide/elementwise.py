@@ -1,0 +1,329 @@
+"""Wide rules of elementwise ops: how far a result moves with its operands, and what its own rounding adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from compiler.ir.module import Instruction
+from compiler.ir.numbers import Array, narrow
+from compiler.ir.types import PRED, ElementType
+from compiler.wide.lifting import lift_type
+from compiler.wide.numbers import (
+    Wide,
+    around,
+    distance,
+    exact,
+    held,
+    hull,
+    limits,
+    rounded,
+    settle,
+    size,
+    tainted,
+    times,
+    unknown,
+)
+from compiler.wide.rule import Context, Rule
+
+_FUNCTION = 8.0
+"""Units that a library function may be off by: four in the last place."""
+_COMPLEX = 32.0
+"""Units for anything on complex numbers, by modulus."""
+
+
+def _is_rounded(value: Array) -> bool:
+    return value.dtype.kind in "fc"
+
+
+def _discrete(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Integers and predicates: exact, or not known at all."""
+    return tainted(context.evaluate(instruction, [o.value for o in operands]), operands)
+
+
+Spread = Callable[[Array, Sequence[Wide]], Array]
+
+
+def _arithmetic(spread: Spread, instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Ops that round correctly: nothing where the own type holds the result of exact operands."""
+    if not _is_rounded(operands[0].value):
+        return _discrete(instruction, operands, context)
+    value = np.asarray(context.evaluate(instruction, [o.value for o in operands]))
+    own = context.own(instruction)
+    is_complex = value.dtype.kind == "c"
+    result = rounded(value, spread(value, operands), own, roundings=_COMPLEX if is_complex else 1.0)
+    if is_complex:
+        return result
+    known = held(value, own)
+    for operand in operands:
+        known = known & (operand.error == 0) & held(operand.value, own)
+    return Wide(result.value, np.where(known, 0.0, result.error))
+
+
+def _sum(_: Array, operands: Sequence[Wide]) -> Array:
+    return operands[0].error + operands[1].error
+
+
+def _product(_: Array, operands: Sequence[Wide]) -> Array:
+    left, right = operands
+    crossed = times(size(left.value), right.error) + times(size(right.value), left.error)
+    return crossed + times(left.error, right.error)
+
+
+def _quotient(value: Array, operands: Sequence[Wide]) -> Array:
+    dividend, divisor = operands
+    above = dividend.error + times(size(value), divisor.error)
+    below = np.abs(divisor.value) - divisor.error
+    reached = np.where(below > 0, above / np.where(below > 0, below, 1.0), np.inf)
+    return np.where(above == 0, np.where((divisor.error > 0) & ~(below > 0), np.inf, 0.0), reached)
+
+
+def _monotone(roundings: float, instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Functions that are monotone between the ends of their operands' intervals, or farthest away at an end."""
+    if not _is_rounded(operands[0].value):
+        return _discrete(instruction, operands, context)
+    if any(operand.value.dtype.kind == "c" for operand in operands):
+        return _complex_function(instruction, operands, context)
+    value, error = around(lambda arrays: context.evaluate(instruction, arrays), operands)
+    if not _is_rounded(value):
+        return Wide(value, error)
+    own = context.own(instruction)
+    if not roundings:
+        return settle(value, error, own)
+    return rounded(value, error, own, roundings=roundings)
+
+
+def _square_root(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Rounds correctly, so squares of what the type holds are exact."""
+    result = _monotone(2.0, instruction, operands, context)
+    if result.value.dtype.kind == "c":
+        return result
+    own = context.own(instruction)
+    known = (operands[0].error == 0) & held(result.value, own) & held(operands[0].value, own)
+    return Wide(result.value, np.where(known, 0.0, result.error))
+
+
+_SAMPLES = (1, -1, 1j, -1j)
+
+
+def _complex_function(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Complex functions are smooth but for branch cuts: sampled at the rim of the errors, with a factor of two."""
+    values = [operand.value for operand in operands]
+    value = np.asarray(context.evaluate(instruction, values))
+    error = np.zeros(value.shape)
+    for number, operand in enumerate(operands):
+        finite = np.where(np.isfinite(operand.error), operand.error, 0.0)
+        # An implementation may also move the argument by a unit before it looks at it.
+        step = finite + limits(context.own(instruction)).unit * size(operand.value)
+        for direction in _SAMPLES:
+            moved = [*values[:number], values[number] + step * direction, *values[number + 1 :]]
+            error = np.maximum(error, 2 * distance(value, np.asarray(context.evaluate(instruction, moved))))
+        error = np.where(np.isinf(operand.error), np.inf, error)
+    return rounded(value, error, context.own(instruction), roundings=_COMPLEX)
+
+
+def _abs(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    if not _is_rounded(operands[0].value):
+        return _discrete(instruction, operands, context)
+    value = np.asarray(context.evaluate(instruction, [operands[0].value]))
+    if operands[0].value.dtype.kind == "c":
+        return rounded(value, operands[0].error, context.own(instruction), roundings=_FUNCTION)
+    return Wide(value, operands[0].error)
+
+
+def _same_error(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Ops that change no digit."""
+    if not _is_rounded(operands[0].value):
+        return _discrete(instruction, operands, context)
+    value = np.asarray(context.evaluate(instruction, [o.value for o in operands]))
+    error = operands[0].error
+    for operand in operands[1:]:
+        error = np.hypot(error, operand.error)
+    return settle(value, np.broadcast_to(error, value.shape), context.own(instruction))
+
+
+def _wave(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Sine and cosine move by no more than their argument, and never by more than 2."""
+    (operand,) = operands
+    if operand.value.dtype.kind == "c":
+        return _complex_function(instruction, operands, context)
+    value = np.asarray(context.evaluate(instruction, [operand.value]))
+    error = np.where(np.isfinite(operand.error), np.minimum(operand.error, 2.0), np.inf)
+    return rounded(value, error, context.own(instruction), roundings=_FUNCTION)
+
+
+def _tangent(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Monotone between poles; the distance to the next pole is at least the cosine."""
+    result = _monotone(_FUNCTION, instruction, operands, context)
+    if operands[0].value.dtype.kind == "c":
+        return result
+    poles = operands[0].error >= np.abs(np.cos(operands[0].value))
+    return Wide(result.value, np.where(poles & (operands[0].error > 0), np.inf, result.error))
+
+
+def _power(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Monotone in base and exponent while the base keeps its sign, and with an exact exponent past that."""
+    result = _monotone(2 * _FUNCTION, instruction, operands, context)
+    base, exponent = operands
+    if base.value.dtype.kind != "f":
+        return result
+    open_ = (exponent.error > 0) & (base.value - base.error <= 0) & ((base.error > 0) | (base.value < 0))
+    pole = (base.error >= np.abs(base.value)) & (base.error > 0) & (exponent.value - exponent.error < 0)
+    return Wide(result.value, np.where(open_ | pole, np.inf, result.error))
+
+
+def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    y, x = operands
+    if y.value.dtype.kind == "c":
+        return _complex_function(instruction, operands, context)
+    value = np.asarray(context.evaluate(instruction, [y.value, x.value]))
+    step = np.hypot(y.error, x.error)
+    radius = np.hypot(y.value, x.value)
+    error = np.where(step == 0, 0.0, np.pi / 2 * step / np.where(radius > 0, radius, 1.0))
+    cut = (y.error > 0) & (np.abs(y.value) <= y.error) & (x.value - x.error <= 0)
+    error = np.where((step > 0) & ((step >= radius) | cut), 2 * np.pi, error)
+    error = np.where(np.isinf(step), np.inf, error)
+    return rounded(value, error, context.own(instruction), roundings=_FUNCTION)
+
+
+def _remainder(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    if not _is_rounded(operands[0].value):
+        return _discrete(instruction, operands, context)
+    dividend, divisor = operands
+    value = np.asarray(context.evaluate(instruction, [dividend.value, divisor.value]))
+    quotient = np.trunc(dividend.value / divisor.value)
+    _, moved = around(lambda arrays: np.trunc(arrays[0] / arrays[1]), operands)
+    error = np.where(moved == 0, dividend.error + times(size(quotient), divisor.error), 2 * np.abs(divisor.value))
+    error = np.where(np.isinf(moved) | np.isnan(moved), np.inf, error)
+    return settle(value, error, context.own(instruction))
+
+
+def _compare(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Close where the operands' intervals meet."""
+    left, right = operands
+    value = np.asarray(context.evaluate(instruction, [left.value, right.value]))
+    error = left.error + right.error
+    close = (error > 0) & ((distance(left.value, right.value) <= error) | np.isinf(error))
+    return Wide(value, np.where(close, np.inf, 0.0))
+
+
+def _select(_: Instruction, operands: Sequence[Wide], __: Context) -> Wide:
+    """Past a close decision the result is one of two, so what is known of both is known of it."""
+    return choose(*operands)
+
+
+def choose(predicate: Wide, on_true: Wide, on_false: Wide) -> Wide:
+    """The second or the third, as the first says, with the hull of both where that is not known."""
+    holds = predicate.value.astype(np.bool_)
+    value = np.where(holds, on_true.value, on_false.value)
+    error = np.where(holds, on_true.error, on_false.error)
+    if predicate.is_exact:
+        return Wide(value, error)
+    other = Wide(np.where(holds, on_false.value, on_true.value), np.where(holds, on_false.error, on_true.error))
+    reach = hull(Wide(value, error), other)
+    return Wide(value, np.where(predicate.error > 0, reach.error, error))
+
+
+def _logical(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """And, or: monotone, so a predicate that is not known matters only where the other does not decide."""
+    if any(operand.value.dtype != np.bool_ for operand in operands):
+        return _discrete(instruction, operands, context)
+    return monotone_predicate(lambda arrays: context.evaluate(instruction, arrays), operands)
+
+
+def monotone_predicate(function: Callable[[Sequence[Array]], Array], operands: Sequence[Wide]) -> Wide:
+    """A monotone function of predicates: known where it is the same for all that is not known false, and true."""
+    low = np.asarray(function([operand.value & (operand.error == 0) for operand in operands]))
+    high = np.asarray(function([operand.value | (operand.error > 0) for operand in operands]))
+    value = np.asarray(function([operand.value for operand in operands]))
+    return Wide(value, np.where(low == high, 0.0, np.inf))
+
+
+def _is_finite(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    (operand,) = operands
+    value = np.asarray(context.evaluate(instruction, [operand.value]))
+    return Wide(value, np.where(np.isinf(operand.error), np.inf, 0.0))
+
+
+def _convert(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    (operand,) = operands
+    source, target = context.own(instruction.operands[0]), context.own(instruction)
+    value = np.asarray(context.evaluate(instruction, [operand.value]))
+    if not _is_rounded(value):
+        return _to_discrete(instruction, operand, value, context)
+    if _is_rounded(operand.value) and _is_part(source, target):
+        return settle(value, operand.error, target)
+    result = rounded(value, operand.error, target)
+    known = (operand.error == 0) & (held(value, target) if value.dtype.kind == "f" else np.False_)
+    return Wide(result.value, np.where(known, 0.0, result.error))
+
+
+def _is_part(source: ElementType, target: ElementType) -> bool:
+    """Whether a type holds all values of another of its kind."""
+    if lift_type(source) is not lift_type(target):
+        return False
+    narrow_, broad = limits(source), limits(target)
+    return broad.unit <= narrow_.unit and broad.largest >= narrow_.largest and broad.least <= narrow_.least
+
+
+def _to_discrete(instruction: Instruction, operand: Wide, value: Array, context: Context) -> Wide:
+    if instruction.array.element_type is PRED:
+        close = (operand.error > 0) & (np.abs(operand.value) <= operand.error)
+        return Wide(value, np.where(close | np.isinf(operand.error), np.inf, 0.0))
+    if operand.value.dtype.kind == "f":
+        return Wide(*around(lambda arrays: context.evaluate(instruction, arrays), [operand]))
+    return tainted(value, [operand])
+
+
+def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Ops on the bits of the own type: known where the operands are exact."""
+    original = context.originals[instruction]
+    types = [source.array.element_type for source in original.operands]
+    arrays = [
+        narrow(o.value, kind) if kind.is_float or kind.is_complex else o.value
+        for o, kind in zip(operands, types, strict=True)
+    ]
+    value = np.asarray(context.evaluate(original, arrays))
+    lifted = value.astype(lift_type(original.array.element_type).dtype)
+    if all(operand.is_exact for operand in operands):
+        return exact(lifted)
+    if all(operand.value.shape == lifted.shape for operand in operands):
+        return tainted(lifted, operands)
+    return unknown(lifted)
+
+
+def _functions(roundings: float, *opcodes: str) -> dict[str, Rule]:
+    return {opcode: partial(_monotone, roundings) for opcode in opcodes}
+
+
+RULES: dict[str, Rule] = {
+    "add": partial(_arithmetic, _sum),
+    "subtract": partial(_arithmetic, _sum),
+    "multiply": partial(_arithmetic, _product),
+    "divide": partial(_arithmetic, _quotient),
+    "sqrt": _square_root,
+    "abs": _abs,
+    **dict.fromkeys(("negate", "real", "imag", "complex", "copy"), _same_error),
+    **_functions(0.0, "maximum", "minimum", "clamp", "floor", "ceil", "sign", "round-nearest-afz"),
+    **_functions(0.0, "round-nearest-even", "reduce-precision"),
+    **_functions(_FUNCTION, "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt"),
+    **_functions(_FUNCTION, "cbrt", "asin", "acos", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf"),
+    "sine": _wave,
+    "cosine": _wave,
+    "tan": _tangent,
+    "power": _power,
+    "atan2": _angle,
+    "remainder": _remainder,
+    "compare": _compare,
+    "select": _select,
+    "is-finite": _is_finite,
+    "convert": _convert,
+    "bitcast-convert": own_bits,
+    "stochastic-convert": own_bits,
+    "and": _logical,
+    "or": _logical,
+    **dict.fromkeys(("xor", "not", "shift-left", "shift-right-arithmetic", "shift-right-logical", "popcnt"), _discrete),
+    **dict.fromkeys(("count-leading-zeros", "mulhi"), _discrete),
+}

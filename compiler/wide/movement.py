@@ -1,0 +1,137 @@
+"""Wide rules of what moves, holds or makes data: errors take the way that their elements take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.ir.module import Instruction
+from compiler.ops import OPS
+from compiler.ops.custom_call import MARKS
+from compiler.wide.elementwise import own_bits
+from compiler.wide.numbers import Wide, exact, held, limits, settle, unknown
+from compiler.wide.rule import Context, Rule, refuse
+
+
+def _moved(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    value = np.asarray(context.evaluate(instruction, [o.value for o in operands]))
+    if all(operand.is_exact for operand in operands):
+        return exact(value)
+    return Wide(value, np.asarray(context.evaluate(instruction, [o.error for o in operands]), np.float64))
+
+
+def _indexed(first_index: int, instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Ops whose operands from `first_index` on say where."""
+    data, indices = operands[:first_index], operands[first_index:]
+    where = [index.value for index in indices]
+    value = np.asarray(context.evaluate(instruction, [*(d.value for d in data), *where]))
+    if not all(index.is_exact for index in indices):
+        return unknown(value)
+    if all(operand.is_exact for operand in data):
+        return exact(value)
+    error = context.evaluate(instruction, [*(d.error for d in data), *where])
+    return Wide(value, np.asarray(error, np.float64))
+
+
+def _from_first(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    return _indexed(1, instruction, operands, context)
+
+
+def _from_second(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    return _indexed(2, instruction, operands, context)
+
+
+def _bitcast(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    if context.own(instruction) is not context.own(instruction.operands[0]):
+        return own_bits(instruction, operands, context)
+    (operand,) = operands
+    value = np.asarray(context.evaluate(instruction, [operand.value]))
+    if operand.is_exact:
+        return exact(value)
+    carried = operand.error.astype(instruction.array.element_type.dtype)
+    if value.dtype.kind not in "fc":
+        carried = (operand.error > 0).astype(instruction.array.element_type.dtype)
+    error = np.asarray(context.evaluate(instruction, [carried])).real.astype(np.float64)
+    return Wide(value, error if value.dtype.kind in "fc" else np.where(error > 0, np.inf, 0.0))
+
+
+def _iota(instruction: Instruction, _: Sequence[Wide], context: Context) -> Wide:
+    value = np.asarray(context.evaluate(instruction, []))
+    own = context.own(instruction)
+    if value.dtype.kind not in "fc":
+        return exact(value)
+    error = np.where(held(value, own), 0.0, limits(own).unit * np.abs(value) + limits(own).least)
+    return settle(value, error, own)
+
+
+def _size(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    return exact(context.evaluate(instruction, [operand.value for operand in operands]))
+
+
+def _random(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    return unknown(context.evaluate(instruction, [operand.value for operand in operands]))
+
+
+def _random_bits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    if not all(operand.is_exact for operand in operands):
+        raise refuse(instruction, "its state depends on rounded numbers")
+    return context.evaluate(instruction, [operand.value for operand in operands])
+
+
+def _held_together(instruction: Instruction, operands: Sequence[Any], context: Context) -> Any:
+    """Ops that look at no element: their meaning serves values with errors as well."""
+    meaning = OPS[instruction.opcode].evaluate
+    assert meaning is not None, f"{instruction.opcode} has a meaning"
+    return meaning(instruction, operands, context.loop)
+
+
+def _custom_call(instruction: Instruction, operands: Sequence[Any], _: Context) -> Any:
+    target = instruction.attributes["custom_call_target"]
+    if target in MARKS and len(operands) == 1:
+        return operands[0]
+    raise refuse(instruction, f"the errors of {target!r} are not known")
+
+
+_MOVES = ("broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate", "collective-permute")
+_TOGETHER = (
+    "constant",
+    "tuple",
+    "get-tuple-element",
+    "opt-barrier",
+    "domain",
+    "add-dependency",
+    "after-all",
+    "call",
+    "fusion",
+    "async-start",
+    "async-update",
+    "async-done",
+    "copy-start",
+    "copy-done",
+    "all-gather",
+    "all-gather-done",
+    "all-reduce",
+    "all-reduce-start",
+    "all-reduce-done",
+    "reduce-scatter",
+    "all-to-all",
+    "collective-broadcast",
+    "collective-permute-done",
+    "partition-id",
+    "replica-id",
+)
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(_MOVES, _moved),
+    **dict.fromkeys(_TOGETHER, _held_together),
+    **dict.fromkeys(("dynamic-slice", "gather", "set-dimension-size", "dynamic-reshape"), _from_first),
+    "dynamic-update-slice": _from_second,
+    "bitcast": _bitcast,
+    "iota": _iota,
+    "get-dimension-size": _size,
+    "rng": _random,
+    "rng-bit-generator": _random_bits,
+    "custom-call": _custom_call,
+}

@@ -1,0 +1,62 @@
+"""What a wide rule is given: the lifted instruction, its operands with their errors, and what it may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.diagnostics import UnsupportedError
+from compiler.interpreter import Interpreter
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.numbers import Array
+from compiler.ir.opdef import Value
+from compiler.ir.types import ElementType
+from compiler.ops import OPS
+from compiler.wide.numbers import WideValue, certain
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The run that a rule is part of.
+
+    Attributes:
+        originals: the instruction, in its own types, that each lifted one was made of.
+        loop: runs computations on values with errors.
+        plain: runs computations on arrays.
+    """
+
+    originals: Mapping[Instruction, Instruction]
+    loop: Interpreter
+    plain: Interpreter
+
+    def own(self, instruction: Instruction) -> ElementType:
+        """The element type that the program states for an instruction's result."""
+        return self.originals[instruction].array.element_type
+
+    def evaluate(self, instruction: Instruction, arrays: Sequence[Any]) -> Any:
+        """The meaning of an instruction on arrays alone."""
+        meaning = OPS[instruction.opcode].evaluate
+        assert meaning is not None, f"the plan of a computation holds no {instruction.opcode} without a meaning"
+        return meaning(instruction, arrays, self.plain)
+
+    def call(self, computation: Computation, arguments: Sequence[WideValue]) -> WideValue:
+        """A computation on values with errors."""
+        return certain(self.loop.call(computation, arguments))  # type: ignore[arg-type]  # the loop looks at no value
+
+
+Rule = Callable[[Instruction, Sequence[Any], Context], "WideValue | Value"]
+"""The value of a lifted instruction; arrays in it that carry no error are exact."""
+
+
+def refuse(instruction: Instruction, reason: str) -> UnsupportedError:
+    """The error of an instruction whose error cannot be bounded."""
+    return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "wide mode", reason)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a plain value is an array, not a tuple."""
+    return not isinstance(value, tuple)
+
+
+__all__ = ["Array", "Context", "Rule", "is_array", "refuse"]

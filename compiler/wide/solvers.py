@@ -1,0 +1,199 @@
+"""Wide rules of transforms, triangular systems and batch normalisation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.ir.module import Instruction
+from compiler.ir.numbers import Array
+from compiler.ir.types import ElementType
+from compiler.wide.numbers import Wide, limits, rounded, size, times, unknown
+from compiler.wide.rule import Context, Rule
+
+_PASSES = 8.0
+"""Roundings of a term in each of the log2(n) passes of a transform, those of its twiddle factors included."""
+
+
+def _fft(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Each result is a sum of all elements of a transform, turned by factors of modulus 1."""
+    (operand,) = operands
+    value = np.asarray(context.evaluate(instruction, [operand.value]))
+    if not np.isfinite(operand.value).all():
+        return unknown(value)
+    kind, length = instruction.attributes["fft_type"], instruction.attributes["fft_length"]
+    axes = tuple(range(-len(length), 0))
+    count = math.prod(length)
+    scale = (1.0 / max(count, 1) if kind in ("IFFT", "IRFFT") else 1.0) * (2.0 if kind == "IRFFT" else 1.0)
+    passed = scale * operand.error.sum(axis=axes, keepdims=True)
+    reach = scale * (size(operand.value) + operand.error).sum(axis=axes, keepdims=True)
+    own = context.own(instruction)
+    share = _PASSES * (2 + math.log2(max(count, 1))) * limits(own).unit
+    return rounded(value, np.broadcast_to(passed + share * reach, value.shape), own)
+
+
+def _triangular_solve(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Componentwise: the residual of any substitution, carried through the comparison matrix (Higham, theorem 8.5)."""
+    matrix, right = operands
+    value = np.asarray(context.evaluate(instruction, [matrix.value, right.value]))
+    attributes, own = instruction.attributes, context.own(instruction)
+    order = matrix.value.shape[-1]
+    triangle = (np.tril if attributes.get("lower", False) else np.triu)(np.ones((order, order)))
+    magnitude, error = size(matrix.value) * triangle, matrix.error * triangle
+    diagonal = np.eye(order, dtype=np.bool_)
+    if attributes.get("unit_diagonal", False):
+        magnitude, error = np.where(diagonal, 1.0, magnitude), np.where(diagonal, 0.0, error)
+    share = _PASSES * (order + 1) * limits(own).unit
+    comparison = np.where(diagonal, magnitude - error, -(magnitude + error))
+    if not np.isfinite(value).all() or np.any(np.where(diagonal, comparison, 1.0) <= 0):
+        return unknown(value)
+    moved = error + share * (magnitude + error)
+    if attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE":
+        moved = np.swapaxes(moved, -1, -2)
+    residual = moved @ size(value) if attributes.get("left_side", False) else size(value) @ moved
+    given = [comparison.astype(value.dtype), (residual + right.error).astype(value.dtype)]
+    spread = np.abs(np.asarray(context.evaluate(instruction, given)))
+    return rounded(value, np.where(np.isnan(spread), np.inf, 2 * spread), own)
+
+
+class _Arithmetic:
+    """Values with errors in one type, for ops that are formulas of several steps."""
+
+    def __init__(self, element_type: ElementType) -> None:
+        self.element_type = element_type
+
+    def add(self, left: Wide, right: Wide) -> Wide:
+        """A sum."""
+        return rounded(left.value + right.value, left.error + right.error, self.element_type)
+
+    def subtract(self, left: Wide, right: Wide) -> Wide:
+        """A difference."""
+        return rounded(left.value - right.value, left.error + right.error, self.element_type)
+
+    def multiply(self, left: Wide, right: Wide) -> Wide:
+        """A product."""
+        crossed = times(size(left.value), right.error) + times(size(right.value), left.error)
+        return rounded(left.value * right.value, crossed + times(left.error, right.error), self.element_type)
+
+    def mean(self, array: Wide, axes: tuple[int, ...], *, total: bool) -> Wide:
+        """A sum along axes, or its share of the number of elements."""
+        count = math.prod(array.value.shape[axis] for axis in axes)
+        parts = 1.0 if total else float(count)
+        reach = (size(array.value) + array.error).sum(axis=axes)
+        error = array.error.sum(axis=axes) + count * limits(self.element_type).unit * reach
+        return rounded(array.value.sum(axis=axes) / np.float64(parts), error / np.float64(parts), self.element_type)
+
+    def inverse_root(self, array: Wide) -> Wide:
+        """1 / sqrt."""
+        value = 1 / np.sqrt(array.value)
+        low = array.value - array.error
+        error = np.where(low > 0, 1 / np.sqrt(np.where(low > 0, low, 1.0)) - value, np.inf)
+        return rounded(value, np.where(array.error == 0, 0.0, error), self.element_type, roundings=_PASSES)
+
+
+def _spread(vector: Wide, instruction: Instruction, rank: int) -> Wide:
+    shape = [-1 if d == instruction.attributes["feature_index"] else 1 for d in range(rank)]
+    return Wide(vector.value.reshape(shape), vector.error.reshape(shape))
+
+
+def _constant(value: float) -> Wide:
+    return Wide(np.asarray(value), np.asarray(0.0))
+
+
+def _epsilon(instruction: Instruction) -> Wide:
+    return _constant(float(np.float32(instruction.attributes["epsilon"])))
+
+
+def _normalised(
+    instruction: Instruction, arithmetic: _Arithmetic, operands: Sequence[Wide], moments: tuple[Wide, Wide]
+) -> Wide:
+    array, scale, offset = operands
+    rank = array.value.ndim
+    mean, variance = moments
+    inverse = arithmetic.inverse_root(arithmetic.add(variance, _epsilon(instruction)))
+    centred = arithmetic.subtract(array, _spread(mean, instruction, rank))
+    factor = arithmetic.multiply(inverse, scale)
+    scaled = arithmetic.multiply(centred, _spread(factor, instruction, rank))
+    # As array * factor + (offset - mean * factor), which is as good, the terms are larger.
+    apart = arithmetic.multiply(array, _spread(factor, instruction, rank))
+    result = arithmetic.add(scaled, _spread(offset, instruction, rank))
+    cancelled = _PASSES * limits(arithmetic.element_type).unit * (size(apart.value) + size(result.value))
+    return rounded(result.value, result.error + cancelled, arithmetic.element_type)
+
+
+def _axes(instruction: Instruction, rank: int) -> tuple[int, ...]:
+    return tuple(d for d in range(rank) if d != instruction.attributes["feature_index"])
+
+
+def _types(instruction: Instruction, context: Context) -> _Arithmetic:
+    return _Arithmetic(context.own(instruction.operands[0]))
+
+
+def _special(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any | None:
+    """What no formula tells: nothing is known where operands are not finite or there is nothing to average."""
+    if all(o.value.size and np.isfinite(o.value).all() and np.isfinite(o.error).all() for o in operands):
+        return None
+    values = context.evaluate(instruction, [operand.value for operand in operands])
+    return tuple(map(unknown, values)) if isinstance(values, tuple) else unknown(values)
+
+
+def _training(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    special = _special(instruction, operands, context)
+    if special is not None:
+        return special
+    arithmetic, rank = _types(instruction, context), operands[0].value.ndim
+    axes = _axes(instruction, rank)
+    array = operands[0]
+    mean = arithmetic.mean(array, axes, total=False)
+    centred = arithmetic.subtract(array, _spread(mean, instruction, rank))
+    variance = arithmetic.mean(arithmetic.multiply(centred, centred), axes, total=False)
+    # As the mean of the squares less the square of the mean, which is as good, the terms are larger.
+    squares = arithmetic.mean(arithmetic.multiply(array, array), axes, total=False)
+    away = squares.error + 2 * times(size(mean.value), mean.error) + mean.error**2
+    variance = Wide(variance.value, variance.error + away)
+    normal = _normalised(instruction, arithmetic, operands, (mean, variance))
+    return (normal, mean, variance)
+
+
+def _inference(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    special = _special(instruction, operands, context)
+    if special is not None:
+        return special
+    return _normalised(instruction, _types(instruction, context), operands[:3], (operands[3], operands[4]))
+
+
+def _gradient(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    special = _special(instruction, operands, context)
+    if special is not None:
+        return special
+    array, scale, mean, variance, gradient = operands
+    arithmetic, rank = _types(instruction, context), array.value.ndim
+    axes = _axes(instruction, rank)
+    inverse = arithmetic.inverse_root(arithmetic.add(variance, _epsilon(instruction)))
+    centred = arithmetic.subtract(array, _spread(mean, instruction, rank))
+    weighted = arithmetic.multiply(gradient, centred)
+    product = arithmetic.multiply(arithmetic.mean(weighted, axes, total=False), arithmetic.multiply(inverse, inverse))
+    rest = arithmetic.subtract(gradient, _spread(arithmetic.mean(gradient, axes, total=False), instruction, rank))
+    rest = arithmetic.subtract(rest, arithmetic.multiply(centred, _spread(product, instruction, rank)))
+    factor = _spread(arithmetic.multiply(scale, inverse), instruction, rank)
+    total = arithmetic.mean(gradient, axes, total=True)
+    grad_scale = arithmetic.multiply(arithmetic.mean(weighted, axes, total=True), inverse)
+    return (_doubled(arithmetic.multiply(factor, rest)), _doubled(grad_scale), total)
+
+
+def _doubled(wide: Wide) -> Wide:
+    """Formulas that are equal on paper round a little differently."""
+    widened: Array = 2 * wide.error
+    return Wide(wide.value, widened)
+
+
+RULES: dict[str, Rule] = {
+    "fft": _fft,
+    "triangular-solve": _triangular_solve,
+    "batch-norm-training": _training,
+    "batch-norm-inference": _inference,
+    "batch-norm-grad": _gradient,
+}

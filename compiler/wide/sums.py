@@ -1,0 +1,234 @@
+"""Wide rules of sums and products over many elements, whose order is open.
+
+What sums linearly is evaluated three times more: on the errors, on the magnitudes, and on ones, which counts the terms
+of each result.  `n` terms round at most `n` times, each time by the magnitude of all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.ir.combiner import binary_opcode
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.numbers import Array
+from compiler.ir.types import F32, Kind
+from compiler.wide.elementwise import monotone_predicate
+from compiler.wide.numbers import Wide, around, exact, limits, rounded, settle, size, unknown
+from compiler.wide.rule import Context, Rule, refuse
+
+_GRAIN = 2.0**8
+"""Sums of multiples of 1/256 are exact as long as the magnitudes are small: nothing is rounded in any order."""
+_LONGEST_FOLD = 4096
+_OPERAND_UNITS = {"tf32": 2.0**-11, "bf16": 2.0**-8, "f16": 2.0**-11, "f8": 2.0**-3}
+"""What a dot algorithm may round its operands to."""
+
+
+def _is_grained(operands: Sequence[Wide], grain: float) -> bool:
+    return all(
+        o.is_exact and bool(np.all(np.rint(o.value * grain) == o.value * grain) and np.isfinite(o.value).all())
+        for o in operands
+        if o.value.dtype.kind in "fc"
+    )
+
+
+def _reached(operand: Wide) -> Array:
+    return size(operand.value) + np.where(np.isfinite(operand.error), operand.error, 0.0)
+
+
+def _reduce(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    """reduce, reduce-window: everything is an array or an initial value."""
+    return _combined(
+        instruction, operands, context, combiner=instruction.attributes["to_apply"], places=range(len(operands))
+    )
+
+
+def _scatter(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    """The indices, which stand between arrays and updates, only say where."""
+    indices = operands[len(operands) // 2]
+    computation: Computation = instruction.attributes["to_apply"]
+    plain = context.evaluate(instruction, [operand.value for operand in operands])
+    if not indices.is_exact:
+        return tuple(map(unknown, plain)) if isinstance(plain, tuple) else unknown(plain)
+    replaces = computation.root.opcode == "parameter" and computation.root.parameter_number == 1
+    if replaces and len(operands) == 3:
+        moved = [o.value if o is indices else o.error for o in operands]
+        return Wide(np.asarray(plain), np.asarray(context.evaluate(instruction, moved), np.float64))
+    places = [number for number in range(len(operands)) if number != len(operands) // 2]
+    return _combined(instruction, operands, context, combiner=computation, places=places)
+
+
+def _select_and_scatter(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """What is selected by exact numbers is known; by others it is not, and no window is told from another."""
+    value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
+    if not operands[0].is_exact:
+        return unknown(value)
+    result = _combined(instruction, operands, context, combiner=instruction.attributes["scatter"], places=(1, 2))
+    assert isinstance(result, Wide)
+    return result
+
+
+def _combined(
+    instruction: Instruction,
+    operands: Sequence[Wide],
+    context: Context,
+    *,
+    combiner: Computation,
+    places: Sequence[int],
+) -> Any:
+    """Combine the operands at some places by a computation that is recognised, or else step by step."""
+    opcode = binary_opcode(combiner)
+    data = [operands[place] for place in places]
+    values = [operand.value for operand in operands]
+
+    def evaluate(arrays: Sequence[Array]) -> Array:
+        given = list(values)
+        for number, array in zip(places, arrays, strict=True):
+            given[number] = array
+        return np.asarray(context.evaluate(instruction, given))
+
+    if len(data) != 2 or opcode is None:
+        return _fold(instruction, operands, context)
+    kind = data[0].value.dtype.kind
+    if kind in "fc" and opcode == "add":
+        return _summed(instruction, data, context, evaluate)
+    if kind == "f" and opcode in ("maximum", "minimum"):
+        return _extreme(instruction, data, context, evaluate)
+    if kind == "f" and opcode == "multiply":
+        return _multiplied(instruction, data, context, evaluate)
+    if kind == "b" and opcode in ("and", "or", "maximum", "minimum", "add", "multiply"):
+        return monotone_predicate(evaluate, data)
+    return _all_or_nothing(evaluate([operand.value for operand in data]), operands, instruction)
+
+
+def _all_or_nothing(value: Any, operands: Sequence[Wide], instruction: Instruction) -> Wide:
+    if value.dtype.kind in "fc":
+        raise refuse(instruction, "the errors of its computation are not known")
+    return exact(value) if all(operand.is_exact for operand in operands) else unknown(value)
+
+
+def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
+    own = context.own(instruction)
+    dtype = data[0].value.dtype
+    value = evaluate([operand.value for operand in data])
+    reach = evaluate([_reached(operand).astype(dtype) for operand in data]).real
+    terms = evaluate([np.ones(operand.value.shape, dtype) for operand in data]).real
+    if _is_grained(data, _GRAIN):
+        free = reach * _GRAIN < 2.0 ** limits(own).digits
+        result = rounded(value, np.zeros(value.shape), own, roundings=1.0, reach=reach * terms)
+        return Wide(result.value, np.where(free, 0.0, result.error))
+    passed = evaluate([np.where(np.isfinite(o.error), o.error, 0.0).astype(dtype) for o in data]).real
+    lost = evaluate([np.isinf(operand.error).astype(dtype) for operand in data]).real
+    roundings = np.maximum(terms - 1, 1) * limits(own).unit * reach
+    result = settle(value, passed + roundings + limits(own).least, own, reach=reach)
+    return Wide(result.value, np.where(lost > 0, np.inf, result.error))
+
+
+def _extreme(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
+    known = [Wide(o.value, np.where(np.isfinite(o.error), o.error, 0.0)) for o in data]
+    value, error = around(evaluate, known)
+    # A NaN wins over everything, so it shows where something that is not known takes part.
+    spoilt = evaluate([np.where(np.isinf(operand.error), np.nan, operand.value) for operand in data])
+    open_ = np.isnan(error) | (np.isnan(spoilt) & ~np.isnan(value))
+    return settle(value, np.where(open_, np.inf, error), context.own(instruction))
+
+
+def _multiplied(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
+    own = context.own(instruction)
+    value = evaluate([operand.value for operand in data])
+    if not all(np.isfinite(operand.error).all() for operand in data):
+        return unknown(value)
+    reach = evaluate([_reached(operand) for operand in data])
+    terms = reach * 0 + data[0].value.size + 1
+    passed = reach - evaluate([size(operand.value) for operand in data])
+    result = settle(value, passed + terms * limits(own).unit * reach + limits(own).least, own, reach=reach)
+    # An order in which partial products leave the range of the type is as good as any.
+    extremes = evaluate([np.maximum(_reached(operand), 1.0) for operand in data])
+    smallest = evaluate([np.minimum(np.where(size(o.value) > 0, size(o.value), 1.0), 1.0) for o in data])
+    strays = (extremes > limits(own).largest) | (smallest < limits(own).least)
+    return Wide(result.value, np.where(strays, np.inf, result.error))
+
+
+def _fold(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    """A reduction by any computation, one element after the other: the longest chain of roundings there is."""
+    if instruction.opcode != "reduce":
+        values = context.evaluate(instruction, [operand.value for operand in operands])
+        if not isinstance(values, tuple) and values.dtype.kind not in "fc":
+            return _all_or_nothing(values, operands, instruction)
+        raise refuse(instruction, "the errors of its computation are not known")
+    count = len(operands) // 2
+    axes = instruction.attributes["dimensions"]
+    kept = [axis for axis in range(operands[0].value.ndim) if axis not in axes]
+    outer = tuple(operands[0].value.shape[axis] for axis in kept)
+    rows = [_rows(operand, kept, axes) for operand in operands[:count]]
+    length = rows[0].value.shape[-1]
+    if length > _LONGEST_FOLD:
+        raise refuse(
+            instruction, f"it folds {length} elements by a computation of its own, {_LONGEST_FOLD} is the most"
+        )
+    carried = [Wide(np.broadcast_to(o.value, outer), np.broadcast_to(o.error, outer)) for o in operands[count:]]
+    for index in range(length):
+        elements = [Wide(row.value[..., index], row.error[..., index]) for row in rows]
+        result = context.call(instruction.attributes["to_apply"], [*carried, *elements])
+        results = result if isinstance(result, tuple) else (result,)
+        carried = [Wide(np.broadcast_to(r.value, outer), np.broadcast_to(r.error, outer)) for r in results]
+    return tuple(carried) if count > 1 else carried[0]
+
+
+def _rows(operand: Wide, kept: Sequence[int], axes: Sequence[int]) -> Wide:
+    outer = [operand.value.shape[axis] for axis in kept]
+    length = int(np.prod([operand.value.shape[axis] for axis in axes], dtype=np.int64))
+    order = (*kept, *axes)
+    return Wide(
+        operand.value.transpose(order).reshape(*outer, length), operand.error.transpose(order).reshape(*outer, length)
+    )
+
+
+def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """dot, convolution and their kind: sums of products of one element of each float operand."""
+    value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
+    if value.dtype.kind not in "fc":
+        return exact(value) if all(operand.is_exact for operand in operands) else unknown(value)
+    own = context.own(instruction)
+
+    def evaluate(magnitudes: Sequence[Array]) -> Array:
+        given = [
+            m.astype(o.value.dtype) if o.value.dtype.kind in "fc" else o.value
+            for m, o in zip(magnitudes, operands, strict=True)
+        ]
+        return np.asarray(context.evaluate(instruction, given)).real
+
+    reach = evaluate([_reached(operand) for operand in operands])
+    terms = evaluate([np.ones(operand.value.shape) for operand in operands])
+    if _is_grained(operands, _GRAIN**0.5) and value.dtype.kind != "c" and _coarsest(instruction) == 0:
+        free = (reach * _GRAIN < 2.0 ** limits(own).digits) & (own.bits >= F32.bits)
+        result = rounded(value, np.zeros(value.shape), own, reach=reach * terms)
+        return Wide(result.value, np.where(free, 0.0, result.error))
+    passed = reach - evaluate([size(operand.value) for operand in operands])
+    accumulated = limits(F32).unit if own.bits < F32.bits else limits(own).unit
+    if own.kind is Kind.COMPLEX:
+        accumulated *= 4
+    share = accumulated * (terms + 1) + 2 * _coarsest(instruction)
+    result = rounded(value, passed + share * reach, own)
+    known = evaluate([np.where(np.isinf(operand.error), 0.0, 1.0) for operand in operands])
+    open_ = (known < terms) | ((reach > limits(own).largest) & np.isfinite(result.value))
+    return Wide(result.value, np.where(open_, np.inf, result.error))
+
+
+def _coarsest(instruction: Instruction) -> float:
+    """The unit that an explicit algorithm may round operands to."""
+    algorithm = str(instruction.attributes.get("algorithm", ""))
+    if any(name in algorithm for name in ("x3", "x6", "x9", "X3", "X6", "X9")):
+        return 2.0**-16
+    return max((unit for name, unit in _OPERAND_UNITS.items() if name in algorithm), default=0.0)
+
+
+RULES: dict[str, Rule] = {
+    "reduce": _reduce,
+    "reduce-window": _reduce,
+    "scatter": _scatter,
+    "select-and-scatter": _select_and_scatter,
+    **dict.fromkeys(("dot", "convolution", "ragged-dot", "scaled-dot"), _multilinear),
+}

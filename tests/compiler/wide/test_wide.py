@@ -1,0 +1,199 @@
+"""Wide mode: no legal result lies outside of its bounds, and wrong ones do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import compiler
+from compiler import Choices, RandomChoices, Space, WideResult
+from compiler.diagnostics import InputError, UnsupportedError
+from compiler.generate.table import PAIRS, RECIPES
+from compiler.inputs import draw
+from compiler.ops import OPS
+from compiler.wide import RULES
+
+EVERYTHING = Space(frozenset(RECIPES), frozenset(kind for _, kind in PAIRS), empty_percent=1)
+FLOATS = Space(
+    frozenset({"add", "subtract", "multiply", "divide", "tanh", "exponential", "reduce", "dot", "transpose", "select"}),
+    frozenset({"f32", "pred", "s32"}),
+)
+WITHOUT_RULE = {
+    "all-gather-start",
+    "cholesky",
+    "collective-permute-start",
+    "infeed",
+    "outfeed",
+    "parameter",
+    "ragged-all-to-all",
+    "recv",
+    "recv-done",
+    "rng-get-and-update-state",
+    "send",
+    "send-done",
+}
+ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }"
+
+
+def wide(*lines: str, inputs: tuple[Any, ...] = (), computations: str = "") -> list[WideResult]:
+    text = "\n".join(["HloModule m", computations, "ENTRY e {", *lines, "}"])
+    return compiler.interpret(compiler.parse(text), *inputs, wide=True)
+
+
+def generated(seed: int, space: Space) -> tuple[compiler.Module, list[Any], list[WideResult]] | None:
+    choices: Choices = RandomChoices(seed)
+    module = compiler.generate(choices, space)
+    inputs = draw(module, seed)
+    try:
+        return module, inputs, compiler.interpret(module, *inputs, wide=True)
+    except UnsupportedError:
+        return None
+
+
+def legal(results: list[WideResult], actual: list[Any]) -> bool:
+    return all(result.allows(array).all() for result, array in zip(results, actual, strict=True))
+
+
+def test_every_opcode_has_a_rule_or_is_known_to_have_none() -> None:
+    assert set(OPS) - set(RULES) == WITHOUT_RULE
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 20))
+def test_the_reference_never_leaves_its_bounds(seed: int) -> None:
+    for number in range(seed, seed + 20):
+        made = generated(number, EVERYTHING)
+        if made is not None:
+            module, inputs, results = made
+            assert legal(results, compiler.interpret(module, *inputs)), compiler.to_text(module)
+
+
+@pytest.mark.parametrize("options", [compiler.CompileOptions(), compiler.CompileOptions(fusion=False)])
+def test_compiled_code_never_leaves_the_bounds(options: compiler.CompileOptions) -> None:
+    for seed in range(6):
+        made = generated(seed, FLOATS)
+        assert made is not None
+        module, inputs, results = made
+        assert legal(results, compiler.compile(module, "cpu", options)(*inputs)), compiler.to_text(module)
+
+
+LONG = np.linspace(0.1, 2.0, 12, dtype=np.float32).reshape(3, 4)
+PROGRAMS = {
+    "a dot": (
+        "x = f32[3,4] parameter(0)",
+        "ROOT r = f32[3,3] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
+    ),
+    "a sum": (
+        "x = f32[3,4] parameter(0)",
+        "z = f32[] constant(0)",
+        "ROOT r = f32[3] reduce(x, z), dimensions={1}, to_apply=add",
+    ),
+    "a function": ("x = f32[3,4] parameter(0)", "ROOT r = f32[3,4] exponential(x)"),
+    "a chain": (
+        "x = f32[3,4] parameter(0)",
+        "y = f32[3,4] tanh(x)",
+        "z = f32[3,4] divide(y, x)",
+        "ROOT r = f32[3,4] log(z)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_thousandth_too_much_is_wrong(name: str) -> None:
+    results = wide(*PROGRAMS[name], inputs=(LONG,), computations=ADD)
+    text = "\n".join(["HloModule m", ADD, "ENTRY e {", *PROGRAMS[name], "}"])
+    (right,) = compiler.interpret(compiler.parse(text), LONG)
+    assert results[0].allows(right).all()
+    assert not results[0].allows(right * np.float32(1 + 1e-3)).any()
+
+
+def test_swapped_operands_are_wrong() -> None:
+    lines = ("x = f32[2] parameter(0)", "y = f32[2] parameter(1)", "ROOT r = f32[2] subtract(x, y)")
+    x, y = np.array([1, 2], np.float32), np.array([3, 7], np.float32)
+    (result,) = wide(*lines, inputs=(x, y))
+    assert result.allows(x - y).all()
+    assert not result.allows(y - x).any()
+
+
+def test_what_nothing_rounds_is_held_to_the_bit() -> None:
+    x = np.array([0.5, 3.0], np.float32)
+    (result,) = wide("x = f32[2] parameter(0)", "ROOT r = f32[2] add(x, x)", inputs=(x,))
+    assert not result.bound.any()
+    (total,) = wide(*PROGRAMS["a sum"], inputs=(np.ones((3, 4), np.float32),), computations=ADD)
+    assert not total.bound.any()
+
+
+def test_a_close_decision_is_undecided_and_a_clear_one_is_not() -> None:
+    x = np.array([1.0, 2.0], np.float32)
+    lines = ("x = f32[2] parameter(0)", "y = f32[2] sqrt(x)", "z = f32[2] multiply(y, y)")
+    (result,) = wide(*lines, "ROOT r = pred[2] compare(z, x), direction=LT", inputs=(np.array([3.0, 2], np.float32),))
+    assert result.undecided.tolist() == [True, True]
+    (result,) = wide("x = f32[2] parameter(0)", "ROOT r = pred[2] compare(x, x), direction=LT", inputs=(x,))
+    assert result.undecided.tolist() == [False, False]
+
+
+def test_a_close_choice_between_near_values_is_known_nearly() -> None:
+    lines = (
+        "x = f32[] parameter(0)",
+        "e = f32[] exponential(x)",
+        "y = f32[] log(e)",
+        "p = pred[] compare(y, x), direction=GT",
+    )
+    (result,) = wide(*lines, "ROOT r = f32[] select(p, x, y)", inputs=(np.float32(2.5),))  # fmt: skip
+    assert not result.undecided
+    assert 0 < result.bound < 1e-5
+
+
+def test_overflow_is_infinite_where_it_is_sure_and_undecided_at_the_border() -> None:
+    lines = ("x = f32[3] parameter(0)", "ROOT r = f32[3] multiply(x, x)")
+    (result,) = wide(*lines, inputs=(np.array([1e30, 1.8446744e19, 1e10], np.float32),))
+    assert result.value[0] == np.inf
+    assert result.undecided.tolist() == [False, True, False]
+
+
+def test_narrow_types_get_bounds_of_their_own_width() -> None:
+    x = np.array([1.0, 1.5], ml_dtypes.bfloat16)
+    (result,) = wide("x = bf16[2] parameter(0)", "ROOT r = bf16[2] exponential(x)", inputs=(x,))
+    assert result.element_type == "bf16"
+    assert np.all((result.bound > 1e-3) & (result.bound < 1.0))
+
+
+def test_results_past_a_close_loop_condition_are_undecided() -> None:
+    loop = """
+    body { p = (f32[], f32[]) parameter(0)
+      i = f32[] get-tuple-element(p), index=0 n = f32[] get-tuple-element(p), index=1
+      d = f32[] constant(0.1) s = f32[] add(i, d) ROOT t = (f32[], f32[]) tuple(s, n) }
+    cond { p = (f32[], f32[]) parameter(0)
+      i = f32[] get-tuple-element(p), index=0 n = f32[] get-tuple-element(p), index=1
+      ROOT c = pred[] compare(i, n), direction=LT }"""
+    lines = ("z = f32[] constant(0)", "n = f32[] parameter(0)", "t = (f32[], f32[]) tuple(z, n)")
+    ends = ("w = (f32[], f32[]) while(t), condition=cond, body=body", "ROOT r = f32[] get-tuple-element(w), index=0")
+    (clear,) = wide(*lines, *ends, inputs=(np.float32(0.95),), computations=loop)
+    (close,) = wide(*lines, *ends, inputs=(np.float32(1.0),), computations=loop)
+    assert not clear.undecided
+    assert close.undecided
+
+
+def test_sorting_close_keys_leaves_open_what_goes_along() -> None:
+    comparator = (
+        "less { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3) "
+        "ROOT r = pred[] compare(a, b), direction=LT }"
+    )
+    lines = ("x = f32[3] parameter(0)", "y = f32[3] exponential(x)", "i = s32[3] iota(), iota_dimension=0")
+    end = "ROOT r = (f32[3], s32[3]) sort(y, i), dimensions={0}, to_apply=less, is_stable=true"
+    keys, places = wide(*lines, end, inputs=(np.array([1, 0.5, 1.0000001], np.float32),), computations=comparator)
+    assert not keys.undecided.any()
+    assert places.undecided.tolist() == [False, True, True]
+
+
+def test_wide_mode_goes_with_neither_trace_nor_around() -> None:
+    module = compiler.parse("HloModule m\nENTRY e { ROOT c = f32[] constant(1) }")
+    with pytest.raises(InputError, match="neither trace nor around"):
+        compiler.interpret(module, trace=lambda *_: None, wide=True)  # type: ignore[call-overload]
+
+
+def test_an_op_whose_errors_are_not_known_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedError, match="cholesky"):
+        wide("x = f32[2,2] parameter(0)", "ROOT r = f32[2,2] cholesky(x)", inputs=(np.eye(2, dtype=np.float32),))
