@@ -92,6 +92,10 @@ def keep_rolled(module: Module, *, scalar: bool = False) -> str:
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
 
 
+_FEW_TURNS = 16
+"""Loops of at most that many turns, known beforehand, may be unrolled altogether."""
+
+
 @dataclass(slots=True)
 class Module:
     """One LLVM module: globals, declarations, functions and metadata, each written once."""
@@ -399,7 +403,7 @@ class Builder:
             f"  {phi.name} = phi {phi.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
             for phi, first, later in incoming
         ]
-        self.branch_if(again, body, done, metadata)
+        self.branch_if(again, body, done, metadata or self._rolled(start, stop, step))
         self.begin(done)
         if nonempty:
             loop.results = list(carried_next)
@@ -408,6 +412,12 @@ class Builder:
                 self.emit(first.type, f"phi {first.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]")
                 for first, later in zip(carried, carried_next, strict=True)
             ]
+
+    def _rolled(self, start: Value, stop: Value, step: int) -> str:
+        """Metadata that keeps LLVM from unrolling a loop, unless its turns are few and known: then it may vanish."""
+        first, last = start.literal, stop.literal
+        few = first is not None and last is not None and last - first <= _FEW_TURNS * step
+        return "" if few else keep_rolled(self.module)
 
     @contextmanager
     def when(self, condition: Value, name: str = "then") -> Iterator[None]:
