@@ -1,0 +1,61 @@
+"""The lines of a sort: how many, how long, and how their elements are read and written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.codegen import nest
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Builder, Value, integer
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.ir.types import ElementType
+
+
+class Lines:
+    """The lines along the sorted dimension of a sort kernel's operands."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        (self.sort,) = kernel.roots
+        (self.dimension,) = self.sort.attributes["dimensions"]
+        self.dims: tuple[int, ...] = tuple(self.sort.operands[0].array.dims)
+        self.length: int = self.dims[self.dimension]
+        self.inner = math.prod(self.dims[self.dimension + 1 :])
+        self.outer = math.prod(self.dims[: self.dimension])
+        self.count = self.outer * self.inner
+        self.types: list[ElementType] = [operand.array.element_type for operand in self.sort.operands]
+
+    def load(self, builder: Builder, line: Value, number: Value) -> list[Value]:
+        """The elements of that number of every operand's line."""
+        emission = Emission(builder)
+        values = elemental_of(self.kernel, emission)
+        indices = self._indices(emission, line, number)
+        return [values.value(operand, indices) for operand in self.sort.operands]
+
+    def store(self, builder: Builder, line: Value, number: Value, elements: Sequence[Value]) -> None:
+        """Write the elements of that number of every result's line."""
+        emission = Emission(builder)
+        at = emission.opaque(self._linear(builder, line, number), math.prod(self.dims))
+        outputs = arguments(self.kernel).outputs
+        for shape, value, output in zip(self.kernel.outputs, elements, outputs, strict=True):
+            store(emission, shape, value, output, at)
+
+    def _split(self, builder: Builder, line: Value) -> tuple[Value, Value]:
+        inner = integer(self.inner)
+        return builder.binary("udiv", line, inner), builder.binary("urem", line, inner)
+
+    def _linear(self, builder: Builder, line: Value, number: Value) -> Value:
+        outer, inner = self._split(builder, line)
+        row = builder.add(builder.mul(outer, integer(self.length)), number)
+        return builder.add(builder.mul(row, integer(self.inner)), inner)
+
+    def _indices(self, emission: Emission, line: Value, number: Value) -> tuple[Index, ...]:
+        outer, inner = self._split(emission.builder, line)
+        before, after = self.dims[: self.dimension], self.dims[self.dimension + 1 :]
+        return (
+            *nest.coordinates(emission, emission.opaque(outer, self.outer), before),
+            emission.opaque(number, self.length),
+            *nest.coordinates(emission, emission.opaque(inner, self.inner), after),
+        )

@@ -1,0 +1,143 @@
+"""Sorts by key and by comparator, of every type, length and direction, against the interpreter; bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import CompileOptions
+from compiler.codegen.sort_key import sort_key
+from compiler.ir.types import TYPES
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40)
+
+JAX = """  c = {t}[] constant(nan)  z = {t}[] constant(0)
+  m = pred[] compare(a, a), direction=NE  d = pred[] compare(a, z), direction=EQ
+  e = {t}[] select(d, z, a)  f = {t}[] select(m, c, e)
+  g = pred[] compare(b, b), direction=NE  h = pred[] compare(b, z), direction=EQ
+  i = {t}[] select(h, z, b)  j = {t}[] select(g, c, i)
+  ROOT r = pred[] compare({order}), direction={direction}, type=TOTALORDER"""
+
+
+def values(element_type: str, dims: tuple[int, ...], *, nan: bool = True) -> Array:
+    rng = np.random.default_rng(11)
+    dtype = TYPES[element_type].dtype
+    if element_type == "pred":
+        return rng.integers(0, 2, dims).astype(bool)
+    if element_type[0] in "su":
+        few = rng.integers(0, 5, dims) if element_type.endswith("4") else rng.integers(-(1 << 62), 1 << 62, dims)
+        return few.astype(dtype)
+    array = np.round(rng.standard_normal(dims) * 8).astype(dtype)
+    flat = array.reshape(-1)
+    special = np.array(SPECIAL if nan else SPECIAL[2:])[: flat.size]
+    flat[rng.permutation(flat.size)[: special.size]] = special.astype(dtype)
+    return array
+
+
+def sort_text(element_type: str, dims: tuple[int, ...], along: int, comparator: str, payloads: tuple[str, ...]) -> str:
+    extra = "".join(
+        f"  p{n} = {t}[] parameter({2 * n + 2})  q{n} = {t}[] parameter({2 * n + 3})\n" for n, t in enumerate(payloads)
+    )
+    size = ",".join(map(str, dims))
+    types = [f"{t}[{size}]" for t in (element_type, *payloads)]
+    given = "".join(f"  x{n} = {t} parameter({n})\n" for n, t in enumerate(types))
+    names = ", ".join(f"x{n}" for n in range(len(types)))
+    result = f"({', '.join(types)})" if payloads else types[0]
+    return f"""HloModule m
+lt {{
+  a = {element_type}[] parameter(0)  b = {element_type}[] parameter(1)
+{extra}{comparator}
+}}
+ENTRY e {{
+{given}  ROOT r = {result} sort({names}), dimensions={{{along}}}, to_apply=lt, is_stable=true
+}}"""
+
+
+def check(text: str, inputs: list[Array], threads: int = 2) -> None:
+    module = compiler.parse(text)
+    expected = compiler.interpret(module, *inputs)
+    actual = compiler.compile(module, "cpu", CompileOptions(threads=threads, opt=1))(*inputs)
+    for want, got in zip(expected, actual, strict=True):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        assert got.tobytes() == np.ascontiguousarray(want).tobytes()
+
+
+def plain(direction: str, kind: str = "") -> str:
+    return f"  ROOT r = pred[] compare(a, b), direction={direction}{kind and f', type={kind}'}"
+
+
+INTEGERS = ("s8", "u8", "s16", "u32", "s32", "s64", "u64", "s4", "u4", "pred")
+
+
+@pytest.mark.parametrize("element_type", INTEGERS)
+def test_integers_sort_alone(element_type: str) -> None:
+    for direction in ("LT", "GT"):
+        text = sort_text(element_type, (2, 1000), 1, plain(direction), ())
+        check(text, [values(element_type, (2, 1000))])
+
+
+@pytest.mark.parametrize("element_type", ["bf16", "f16", "f32", "f64"])
+@pytest.mark.parametrize("form", ["JAX", "TOTALORDER", "FLOAT"])
+def test_floats_sort_with_payloads(element_type: str, form: str) -> None:
+    for direction, order in (("GT", "a, b"), ("LT", "b, a")):
+        comparator = (
+            JAX.format(t=element_type, order={"a, b": "f, j", "b, a": "j, f"}[order], direction=direction)
+            if form == "JAX"
+            else plain(direction, form).replace("a, b", order)
+        )
+        text = sort_text(element_type, (2, 777), 1, comparator, ("c64",))
+        payload = np.arange(1554).reshape(2, 777).astype(np.complex64)
+        check(text, [values(element_type, (2, 777), nan=form != "FLOAT"), payload])
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 15, 17, 64, 65, 1000, 20000])
+def test_every_length_sorts(length: int) -> None:
+    comparator = JAX.format(t="f32", order="f, j", direction="LT")
+    check(sort_text("f32", (length,), 0, comparator, ()), [values("f32", (length,))], threads=1)
+    inputs = [values("f32", (length,)), values("s8", (length,))]
+    check(sort_text("f32", (length,), 0, plain("GT", "TOTALORDER"), ("s8",)), inputs)
+
+
+@pytest.mark.parametrize("along", [0, 1, 2])
+def test_lines_lie_along_any_dimension(along: int) -> None:
+    dims = (70, 66, 67)
+    check(sort_text("s16", dims, along, plain("LT"), ("f32",)), [values("s16", dims), values("f32", dims)])
+
+
+@pytest.mark.parametrize("length", [300, 5000])
+def test_unordered_nan_leaves_it_to_the_comparator(length: int) -> None:
+    array = np.round(np.random.default_rng(3).standard_normal((4, length)) * 9).astype(np.float32)
+    text = sort_text("f32", (4, length), 1, plain("LT"), ("s32",))
+    numbers = np.arange(4 * length, dtype=np.int32).reshape(4, length)
+    check(text, [array, numbers])
+    array[2, 5] = np.nan
+    actual = compiler.compile(text, "cpu", CompileOptions(threads=2, opt=1))(array, numbers)
+    for row in (0, 1, 3):
+        np.testing.assert_array_equal(actual[1][row], numbers[row][np.argsort(array[row], kind="stable")])
+    assert np.array_equal(np.sort(actual[1][2]), numbers[2])
+
+
+COMPARATORS = [
+    (plain("LT"), True),
+    (plain("LE"), False),
+    ("  n = s32[] negate(a)  m = s32[] negate(b)  ROOT r = pred[] compare(n, m), direction=LT", True),
+    ("  n = s32[] add(a, p0)  m = s32[] add(b, q0)  ROOT r = pred[] compare(m, n), direction=GT", True),
+    ("  n = s32[] add(a, q0)  m = s32[] add(b, p0)  ROOT r = pred[] compare(n, m), direction=LT", False),
+    ("  n = s32[] negate(a)  ROOT r = pred[] compare(n, b), direction=LT", False),
+    ("  ROOT r = pred[] compare(a, a), direction=LT", False),
+    ("  n = pred[] compare(a, b), direction=LT  ROOT r = pred[] and(n, n)", False),
+]
+
+
+@pytest.mark.parametrize(("comparator", "has_key"), COMPARATORS)
+def test_a_key_is_the_same_expression_on_both_sides(comparator: str, has_key: bool) -> None:  # noqa: FBT001
+    text = sort_text("s32", (500,), 0, comparator, ("s32",))
+    module = compiler.parse(text)
+    (sort,) = [i for i in module.entry.instructions if i.opcode == "sort"]
+    assert (sort_key(sort.attributes["to_apply"]) is not None) == has_key
+    if has_key:
+        check(text, [values("s32", (500,)) // 1000, values("s32", (500,)) % 999])
