@@ -14,7 +14,7 @@ from compiler.analysis.aliasing import overwritten
 from compiler.codegen import elemental, windows
 from compiler.codegen.product import is_sum_of_products
 from compiler.diagnostics import UnsupportedError
-from compiler.ir.module import Instruction
+from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, leaves
 
 
@@ -116,6 +116,16 @@ NO_KERNEL = frozenset(
 
 CONTROL = frozenset({"while", "conditional", "call"})
 """Opcodes that run other computations."""
+
+
+def scheduled(computation: Computation) -> Iterator[Instruction]:
+    """The instructions that become kernels, in a computation and in those that its control flow runs."""
+    for instruction in computation.instructions:
+        if instruction.opcode in CONTROL:
+            for callee in instruction.called_computations():
+                yield from scheduled(callee)
+        elif instruction.opcode not in NO_KERNEL:
+            yield instruction
 
 
 def kernel_of(instruction: Instruction) -> Kernel:

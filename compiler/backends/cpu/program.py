@@ -8,7 +8,7 @@ thread, and has no barriers at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.analysis.buffers import Assignment, Buffer, Place, assign, branches, check_unique_callers
@@ -16,7 +16,7 @@ from compiler.backends.cpu import threads as runtime
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
 from compiler.backends.cpu.kernels.table import EMITTERS
 from compiler.codegen import nest
-from compiler.codegen.kernel import CONTROL, NO_KERNEL, kernel_of
+from compiler.codegen.kernel import kernel_of, scheduled
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.movement import constant_data
@@ -78,7 +78,7 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
     ir = Module()
     emitted = {
         instruction: EMITTERS[kernel.kind](ir, kernel, target, threads)
-        for instruction in _scheduled(module.entry)
+        for instruction in scheduled(module.entry)
         for kernel in [kernel_of(instruction)]
     }
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
@@ -90,16 +90,6 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
         driver.function(module, f"{name}.profile" if is_profile else name)
     kernels = tuple(emitted.values())
     return Program(ir, name, assignment, kernels, threads, sum(kernel.work for kernel in kernels))
-
-
-def _scheduled(computation: Computation) -> Iterator[Instruction]:
-    """The instructions that become kernels, in a computation and those that its control flow runs."""
-    for instruction in computation.instructions:
-        if instruction.opcode in CONTROL:
-            for callee in instruction.called_computations():
-                yield from _scheduled(callee)
-        elif instruction.opcode not in NO_KERNEL:
-            yield instruction
 
 
 @dataclass(slots=True)
@@ -278,7 +268,7 @@ class _Driver:
 
     def _shares(self, computation: Computation) -> bool:
         """Whether any kernel of a computation is worth several threads."""
-        return any(self.emitted[i].parallel for i in _scheduled(computation))
+        return any(self.emitted[i].parallel for i in scheduled(computation))
 
     def _loop(self, instruction: Instruction) -> None:
         builder, of = self.builder, self.assignment.of

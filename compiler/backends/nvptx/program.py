@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compiler.analysis.buffers import Assignment, Buffer, assign, branches, check_unique_callers
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
 from compiler.backends.nvptx.kernels.table import EMITTERS
-from compiler.codegen.kernel import CONTROL, NO_KERNEL, kernel_of
+from compiler.codegen.kernel import kernel_of, scheduled
 from compiler.codegen.llvm_ir import Module
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction
@@ -93,7 +93,7 @@ def build(module: HloModule) -> Program:
     """Emit a scheduled module."""
     check_unique_callers(module)
     ir = Module()
-    emitted = {i: _emit(ir, i) for i in _scheduled(module.entry)}
+    emitted = {i: _emit(ir, i) for i in scheduled(module.entry)}
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     steps = _Steps(emitted, assignment)
     return Program(ir, assignment, tuple(steps.of(module.entry)))
@@ -105,15 +105,6 @@ def _emit(ir: Module, instruction: Instruction) -> EmittedKernel:
     if emitter is None:
         raise UnsupportedError(f"a {kernel.kind.value} kernel", "the NVPTX back end", f"at {instruction.name}")
     return emitter(ir, kernel)
-
-
-def _scheduled(computation: Computation) -> Iterator[Instruction]:
-    for instruction in computation.instructions:
-        if instruction.opcode in CONTROL:
-            for callee in instruction.called_computations():
-                yield from _scheduled(callee)
-        elif instruction.opcode not in NO_KERNEL:
-            yield instruction
 
 
 @dataclass(frozen=True, slots=True)
