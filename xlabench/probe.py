@@ -26,7 +26,7 @@ from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
 from xlabench.judge import judge
 from xlabench.tolerance import Array, TolerancePolicy
-from xlabench.worker import Outcome, Say, Worker
+from xlabench.worker import ENGINES, Outcome, Say, Worker
 
 FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
 """The verdicts that somebody is to blame for."""
@@ -105,7 +105,7 @@ class Prober:
         self.setup = setup
         self._folder = tempfile.TemporaryDirectory(prefix="xlabench-probe-")
         self._scratch = Path(self._folder.name)
-        self._reference, self._subject = Worker(), Worker()
+        self._reference, self._subject = Worker(preload=ENGINES), Worker(preload=ENGINES)
         self._llvm_listing = ""
 
     def __enter__(self) -> Self:
@@ -158,7 +158,7 @@ class Prober:
         engine = with_options(self.setup.engine, {"llvm_limit": limit})
         listing = self._scratch / "llvm"
         listing.write_bytes(b"")
-        kept, self._subject = self._subject, Worker()
+        kept, self._subject = self._subject, Worker(preload=ENGINES)
         self._llvm_listing = str(listing)
         try:
             judgement = self.judge(case, engine=engine, expected=expected)

@@ -30,7 +30,7 @@ def _measure(name):
     module = compiler.parse(mutant.text)
     case = Case(module, tuple(inputs.generate(module, 1)))
     begin = time.perf_counter()
-    with Prober(Setup(mutant.engine, factory=f"mutants:{name}", timeout_s=3)) as prober:
+    with Prober(Setup(mutant.engine, factory=f"mutants:{name}", timeout_s=mutant.timeout_s)) as prober:
         judgement = prober.judge(case)
         assert judgement.is_failure, judgement.message
         found = blame.find(prober, case, judgement)

@@ -8,7 +8,6 @@ from compiler.ops.build import build
 from compiler.passes import (
     algebraic_simplification,
     constant_folding,
-    copy_insertion,
     cse,
     data_movement_simplification,
     flatten_calls,
@@ -208,11 +207,6 @@ def transposed_dot(instruction, fuel):
 def swapped_call():
     real = flatten_calls.inline
     flatten_calls.inline = lambda body, arguments, add: real(body, arguments[::-1], add)
-
-
-def keeps_loop_state():
-    """A loop body may overwrite what it still reads: nothing is copied."""
-    copy_insertion._unchanged = lambda body: set(body.root.operands) if body.root.opcode == "tuple" else {body.root}
 
 
 def breaks_on(name, opcode):
