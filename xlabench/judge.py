@@ -71,8 +71,9 @@ def _is_wrong(expected: Array, actual: Array, trials: Sequence[Array]) -> bool:
         error = _distance(parts[0], parts[1])
         stray = error > bound + _SAFETY * spread
         # A close decision may fall otherwise in the engine than in any trial; then as far as one fell in some trial.
-        beyond = error > bound + _SAFETY * np.max(spread, initial=0.0)
-        jumping = spread > bound * _JUMP
+        known = np.isfinite(spread)
+        beyond = error > bound + _SAFETY * np.max(spread, where=known, initial=0.0)
+        jumping = known & (spread > bound * _JUMP)
     return bool(np.any(stray & beyond)) or int(np.sum(stray)) > int(np.sum(jumping))
 
 

@@ -117,11 +117,12 @@ class _Perturb:
         return evaluate(operands)
 
     def _spoilt(self, value: Value, where: Any) -> Value:
-        """The value with NaN at some of the places where that may be."""
+        """The value with NaN, or a number for a NaN, at some of the places where that may be."""
         array = np.asarray(value)
         chosen = where & (self.rng.random(array.shape) < _HALF)
         nan = complex(np.nan, np.nan) if array.dtype.kind == "c" else np.nan
-        return np.where(chosen, np.asarray(nan, array.dtype), array)
+        other = np.where(np.isnan(array), np.zeros((), array.dtype), np.asarray(nan, array.dtype))
+        return np.where(chosen, other, array)
 
     def _moved(self, value: Value, ulps: int) -> Value:
         if isinstance(value, tuple):

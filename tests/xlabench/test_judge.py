@@ -95,3 +95,10 @@ def test_a_nan_gets_either_sign():
     moved = move(np.full(100, np.nan, np.float32), np.random.default_rng(0), 1)
     assert np.isnan(moved).all()
     assert 0 < np.signbit(moved).sum() < 100
+
+
+def test_what_an_infinity_makes_of_a_complex_number_is_left_open():
+    text = "HloModule open\nENTRY main {\n  x = c64[2] parameter(0)\n  ROOT s = c64[2] sign(x)\n}\n"
+    x = np.array([complex(np.inf, 0), 3 + 4j], np.complex64)
+    assert verdict(text, [x], lambda r: np.array([1, r[1]], np.complex64)) == "undecided"
+    assert verdict(text, [x], lambda r: np.array([r[0], 1], np.complex64)) == "wrong"

@@ -65,8 +65,8 @@ class XlaEngine:
         return options
 
     def _refuse(self, error: Exception) -> NoReturn:
-        """XLA starts its messages with a status: what it does not implement is no failure of the program."""
-        if "UNIMPLEMENTED" in str(error):
+        """What XLA does not implement, or what its way in (StableHLO) cannot say, is no failure of the program."""
+        if any(sign in str(error) for sign in ("UNIMPLEMENTED", "'stablehlo.", "'mhlo.")):
             raise Undecidable(f"{self.spec}: {error}") from error
         raise CompileFailure(f"{self.spec} failed to compile: {error}") from error
 
