@@ -2,11 +2,17 @@
 
 The only importer of `cuda.bindings`.  Without the package or a driver, `CudaDevice` raises UnsupportedError with what
 to install, so that a command ends with 125 and not with a traceback.
+
+A device is a stream in the GPU's primary context.  Everything is ordered by the stream, so memory that is given back
+can be handed out again at once: the launches that still use it come before those that will.  Memory goes back to the
+driver when the device is no longer used, or when the driver has none left.
 """
 
 from __future__ import annotations
 
 import functools
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,13 +26,25 @@ try:
 except ImportError:
     driver = None
 
+_LOG_BYTES = 16 * 1024
+_GRANULE = 512
+"""Sizes of allocations are rounded up to a multiple of this many bytes, which makes equal ones of nearly equal ones."""
+_THREAD = threading.local()
+
 
 def _check(answer: tuple[Any, ...]) -> Any:
-    """The value of a driver call, or an error that names what CUDA said."""
+    """The value of a driver call, or an error that says what CUDA said."""
     status, *values = answer
     if status != driver.CUresult.CUDA_SUCCESS:
-        raise RuntimeError(f"CUDA: {driver.CUresult(status).name}")
+        raise RuntimeError(f"CUDA: {_what(status)}")
     return values[0] if values else None
+
+
+def _what(status: Any) -> str:
+    """The name of a status and the driver's sentence on it."""
+    known, sentence = driver.cuGetErrorString(status)
+    name = driver.CUresult(status).name
+    return f"{name}: {sentence.decode()}" if known == driver.CUresult.CUDA_SUCCESS else str(name)
 
 
 @functools.cache
@@ -42,24 +60,103 @@ def _context() -> Any:
             raise
         raise UnsupportedError("a GPU", "this machine", "no CUDA driver is installed") from error
     if status != driver.CUresult.CUDA_SUCCESS:
-        raise UnsupportedError("a GPU", "this machine", f"the CUDA driver says {driver.CUresult(status).name}")
-    return _check(driver.cuDevicePrimaryCtxRetain(_check(driver.cuDeviceGet(0))))
+        raise UnsupportedError("a GPU", "this machine", f"the CUDA driver says {_what(status)}")
+    return _check(driver.cuDevicePrimaryCtxRetain(_gpu()))
+
+
+def _gpu() -> Any:
+    return _check(driver.cuDeviceGet(0))
+
+
+def _enter() -> None:
+    """Make the context this thread's own; every thread that calls the driver needs that once."""
+    if not getattr(_THREAD, "has_context", False):
+        _check(driver.cuCtxSetCurrent(_context()))
+        _THREAD.has_context = True
+
+
+def _capability() -> str:
+    """The GPU's architecture, e.g. sm_90."""
+    names = driver.CUdevice_attribute
+    major, minor = (
+        _check(driver.cuDeviceGetAttribute(attribute, _gpu()))
+        for attribute in (
+            names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        )
+    )
+    return f"sm_{major}{minor}"
+
+
+class _Owned:
+    """What has to go back to the driver: memory, modules and the stream of one device.
+
+    It knows nothing of the device, so that it can clean up after it.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.modules: list[Any] = []
+        self.sizes: dict[int, int] = {}
+        self.idle: dict[int, list[int]] = {}
+        self.lock = threading.Lock()
+
+    def allocate(self, size_bytes: int) -> int:
+        """Memory that is idle, or new."""
+        size = max(1, -(-size_bytes // _GRANULE)) * _GRANULE
+        with self.lock:
+            addresses = self.idle.get(size)
+            if addresses:
+                return addresses.pop()
+            status, address = driver.cuMemAlloc(size)
+            if status == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+                self._return_idle()
+                status, address = driver.cuMemAlloc(size)
+            number = int(_check((status, address)))
+            self.sizes[number] = size
+            return number
+
+    def free(self, address: int) -> None:
+        """Keep memory for the next who asks for as much."""
+        with self.lock:
+            self.idle.setdefault(self.sizes[address], []).append(address)
+
+    def _return_idle(self) -> None:
+        """Give all idle memory back to the driver, which first waits for what was launched."""
+        _check(driver.cuStreamSynchronize(self.stream))
+        for addresses in self.idle.values():
+            for address in addresses:
+                _check(driver.cuMemFree(address))
+                del self.sizes[address]
+        self.idle.clear()
+
+    def release(self) -> None:
+        """Give everything back.  At the end of the process the driver may be gone already: nothing is checked."""
+        driver.cuCtxPushCurrent(_context())
+        driver.cuStreamSynchronize(self.stream)
+        for address in self.sizes:
+            driver.cuMemFree(address)
+        for module in self.modules:
+            driver.cuModuleUnload(module)
+        driver.cuStreamDestroy(self.stream)
+        driver.cuCtxPopCurrent()
 
 
 class CudaModule:
     """A PTX module that the driver has compiled for the GPU."""
 
-    def __init__(self, device: CudaDevice, ptx: str) -> None:
+    def __init__(self, device: CudaDevice, module: Any) -> None:
         self._device = device
-        self._image = ptx.encode() + b"\0"
-        self._module = _check(driver.cuModuleLoadData(self._image))
+        self._module = module
         self._functions: dict[str, Any] = {}
 
     def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int]) -> None:
         """Launch a function on the device's stream."""
+        _enter()
         if function not in self._functions:
             self._functions[function] = _check(driver.cuModuleGetFunction(self._module, function.encode()))
-        values = np.asarray(arguments, np.uint64)
+        # The driver reads the arguments during the call; both arrays live until it is over.
+        values = np.array(arguments, np.uint64)
         pointers = np.arange(len(values), dtype=np.uint64) * np.uint64(8) + np.uint64(values.ctypes.data)
         grid = (blocks, 1, 1, threads, 1, 1, 0)
         handle = self._functions[function]
@@ -72,42 +169,65 @@ class CudaDevice:
     separate_buffers = False
 
     def __init__(self) -> None:
-        _check(driver.cuCtxSetCurrent(_context()))
-        self.stream = _check(driver.cuStreamCreate(0))
+        _context()
+        _enter()
+        self.stream = _check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+        self._owned = _Owned(self.stream)
+        weakref.finalize(self, self._owned.release)
 
     def load(self, ptx: str) -> CudaModule:
-        """Hand a module to the driver."""
-        return CudaModule(self, ptx)
+        """Hand a module to the driver, which compiles it; what it refuses shows with the compiler's own words."""
+        _enter()
+        names, log = driver.CUjit_option, bytearray(_LOG_BYTES)
+        options = [names.CU_JIT_ERROR_LOG_BUFFER, names.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        status, module = driver.cuModuleLoadDataEx(ptx.encode() + b"\0", len(options), options, [log, len(log)])
+        if status != driver.CUresult.CUDA_SUCCESS:
+            words = bytes(log).split(b"\0", 1)[0].decode(errors="replace").strip()
+            target = next((line for line in ptx.splitlines() if line.startswith(".target")), "no .target")
+            raise RuntimeError(f"CUDA: {_what(status)}; PTX for {target!r}, the GPU is {_capability()}: {words}")
+        self._owned.modules.append(module)
+        return CudaModule(self, module)
 
     def allocate(self, size_bytes: int) -> int:
-        """Allocate device memory."""
-        return int(_check(driver.cuMemAlloc(max(1, size_bytes))))
+        """Allocate device memory; its contents are undefined."""
+        _enter()
+        return self._owned.allocate(size_bytes)
 
     def free(self, address: int) -> None:
-        """Give device memory back, after everything launched so far."""
-        _check(driver.cuStreamSynchronize(self.stream))
-        _check(driver.cuMemFree(address))
+        """Give device memory back, for use behind everything launched so far."""
+        self._owned.free(address)
 
     def upload(self, address: int, data: Array) -> None:
-        """Copy an array to the device, in order with the launches."""
+        """Copy an array to the device, in order with the launches; the array may change once this returns."""
+        _enter()
         if data.nbytes:
+            # From pageable memory the driver copies before it returns.
             _check(driver.cuMemcpyHtoDAsync(address, data.ctypes.data, data.nbytes, self.stream))
 
     def download(self, address: int, data: Array) -> None:
         """Fill an array from the device."""
+        _enter()
         if data.nbytes:
             _check(driver.cuMemcpyDtoHAsync(data.ctypes.data, address, data.nbytes, self.stream))
         _check(driver.cuStreamSynchronize(self.stream))
 
     def copy(self, source: int, target: int, size_bytes: int) -> None:
         """Copy on the device, in order with the launches."""
-        _check(driver.cuMemcpyDtoDAsync(target, source, size_bytes, self.stream))
+        _enter()
+        if size_bytes:
+            _check(driver.cuMemcpyDtoDAsync(target, source, size_bytes, self.stream))
 
     def timed(self, action: Callable[[], None]) -> float:
         """Nanoseconds between two events around what `action` launches."""
+        _enter()
         start, stop = (_check(driver.cuEventCreate(0)) for _ in range(2))
-        _check(driver.cuEventRecord(start, self.stream))
-        action()
-        _check(driver.cuEventRecord(stop, self.stream))
-        _check(driver.cuEventSynchronize(stop))
-        return float(_check(driver.cuEventElapsedTime(start, stop))) * 1e6
+        try:
+            _check(driver.cuEventRecord(start, self.stream))
+            action()
+            _check(driver.cuEventRecord(stop, self.stream))
+            _check(driver.cuEventSynchronize(stop))
+            milliseconds = _check(driver.cuEventElapsedTime(start, stop))
+        finally:
+            for event in (start, stop):
+                driver.cuEventDestroy(event)
+        return float(milliseconds) * 1e6

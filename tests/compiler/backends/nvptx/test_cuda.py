@@ -1,0 +1,250 @@
+"""The GPU path against a driver written down here, which keeps memory in NumPy and a list of what it was asked.
+
+It proves the order and the arguments of driver calls, not that a GPU computes; the test marked `gpu` does that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import gc
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import CompileOptions, UnsupportedError
+from compiler.backends.nvptx import cuda
+from compiler.backends.nvptx.cuda import CudaDevice
+
+
+class CUresult(enum.IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_NO_DEVICE = 100
+    CUDA_ERROR_INVALID_PTX = 218
+    CUDA_ERROR_LAUNCH_FAILED = 719
+
+
+class FakeDriver:
+    """The part of `cuda.bindings.driver` that is used; `answers` overrides what a call returns, once each."""
+
+    CUresult = CUresult
+    CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+    CUjit_option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER="log", CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES="size")
+    CUdevice_attribute = SimpleNamespace(
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=8, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=0
+    )
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.answers: dict[str, list[tuple[Any, ...]]] = {}
+        self.memory: dict[int, np.ndarray[Any, Any]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            self.calls.append((name, *arguments))
+            if self.answers.get(name):
+                return self.answers[name].pop(0)
+            does = vars(FakeDriver).get(f"_{name}", lambda *_: ("handle",))
+            return (CUresult.CUDA_SUCCESS, *does(self, *arguments))
+
+        return call
+
+    def names(self) -> list[str]:
+        return [name for name, *_ in self.calls]
+
+    def _cuMemAlloc(self, size: int) -> tuple[int]:
+        block = np.zeros(size, np.uint8)
+        self.memory[block.ctypes.data] = block
+        return (block.ctypes.data,)
+
+    def _cuMemFree(self, address: int) -> tuple[()]:
+        del self.memory[address]
+        return ()
+
+    def _cuMemcpyHtoDAsync(self, target: int, source: int, size: int, stream: Any) -> tuple[()]:
+        ctypes.memmove(target, source, size)
+        return ()
+
+    _cuMemcpyDtoHAsync = _cuMemcpyDtoDAsync = _cuMemcpyHtoDAsync
+
+    def _cuGetErrorString(self, status: CUresult) -> tuple[bytes]:
+        return (b"what it means",)
+
+    def _cuDeviceGetAttribute(self, attribute: int, device: Any) -> tuple[int]:
+        return (attribute,)
+
+    def _cuEventElapsedTime(self, start: Any, stop: Any) -> tuple[float]:
+        return (0.25,)
+
+    def _cuLaunchKernel(self, handle: Any, *arguments: Any) -> tuple[()]:
+        self.launched = (ctypes.c_uint64 * 3).from_address(arguments[8])
+        self.values = [ctypes.c_uint64.from_address(pointer).value for pointer in self.launched]
+        return ()
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    fake = FakeDriver()
+    monkeypatch.setattr(cuda, "driver", fake)
+    monkeypatch.setattr(cuda, "_THREAD", threading.local())
+    cuda._context.cache_clear()
+    yield fake
+    gc.collect()
+    cuda._context.cache_clear()
+
+
+def test_a_device_is_a_stream_in_the_primary_context(driver: FakeDriver) -> None:
+    CudaDevice()
+    names = driver.names()
+    order = ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuStreamCreate"]
+    assert [name for name in names if name in order] == order
+
+
+def test_every_thread_makes_the_context_its_own_once(driver: FakeDriver) -> None:
+    device = CudaDevice()
+    work = threading.Thread(target=lambda: [device.allocate(8), device.allocate(8)])
+    work.start()
+    work.join()
+    assert driver.names().count("cuCtxSetCurrent") == 2
+    assert driver.names().count("cuDevicePrimaryCtxRetain") == 1
+
+
+def test_memory_is_used_again_without_waiting(driver: FakeDriver) -> None:
+    device = CudaDevice()
+    first = device.allocate(1000)
+    device.free(first)
+    assert device.allocate(900) == first
+    assert device.allocate(900) != first
+    assert "cuMemFree" not in driver.names()
+    assert "cuStreamSynchronize" not in driver.names()
+    assert {arguments[0] for name, *arguments in driver.calls if name == "cuMemAlloc"} == {1024}
+
+
+def test_without_memory_left_the_idle_goes_back_first(driver: FakeDriver) -> None:
+    device = CudaDevice()
+    idle = device.allocate(1000)
+    device.free(idle)
+    driver.answers["cuMemAlloc"] = [(CUresult.CUDA_ERROR_OUT_OF_MEMORY, 0)]
+    device.allocate(5000)
+    assert driver.names()[-4:] == ["cuMemAlloc", "cuStreamSynchronize", "cuMemFree", "cuMemAlloc"]
+
+
+def test_no_memory_at_all_is_said(driver: FakeDriver) -> None:
+    device = CudaDevice()
+    driver.answers["cuMemAlloc"] = [(CUresult.CUDA_ERROR_OUT_OF_MEMORY, 0)] * 2
+    with pytest.raises(RuntimeError, match="CUDA_ERROR_OUT_OF_MEMORY: what it means"):
+        device.allocate(5000)
+
+
+def test_everything_goes_back_with_the_device(driver: FakeDriver) -> None:
+    device = CudaDevice()
+    device.load(".target sm_80")
+    device.free(device.allocate(10))
+    device.allocate(10_000)
+    del device
+    gc.collect()
+    assert not driver.memory
+    assert {"cuModuleUnload", "cuStreamDestroy", "cuCtxPopCurrent"} <= set(driver.names())
+
+
+def test_data_go_there_and_back(driver: FakeDriver) -> None:
+    device = CudaDevice()
+    data, back = np.arange(7, dtype=np.float32), np.zeros(7, np.float32)
+    one, other = device.allocate(data.nbytes), device.allocate(data.nbytes)
+    device.upload(one, data)
+    device.copy(one, other, data.nbytes)
+    device.download(other, back)
+    assert np.array_equal(back, data)
+    assert driver.names()[-1] == "cuStreamSynchronize"
+
+
+def test_nothing_is_copied_for_empty_arrays(driver: FakeDriver) -> None:
+    device = CudaDevice()
+    address = device.allocate(0)
+    device.upload(address, np.zeros(0))
+    device.copy(address, address, 0)
+    device.download(address, np.zeros(0))
+    assert not any("Memcpy" in name for name in driver.names())
+
+
+def test_arguments_are_packed_behind_pointers(driver: FakeDriver) -> None:
+    module = CudaDevice().load(".target sm_80")
+    module.launch("f", 3, 128, [1, 2**63, 7])
+    module.launch("f", 1, 32, [4, 5, 6])
+    assert driver.values == [4, 5, 6]
+    launches = [arguments for name, *arguments in driver.calls if name == "cuLaunchKernel"]
+    assert [launch[1:8] for launch in launches] == [[3, 1, 1, 128, 1, 1, 0], [1, 1, 1, 32, 1, 1, 0]]
+    assert driver.names().count("cuModuleGetFunction") == 1
+
+
+def test_a_module_that_is_refused_shows_the_log_and_both_architectures(driver: FakeDriver) -> None:
+    device = CudaDevice()
+
+    def refuse(image: bytes, count: int, options: list[str], values: list[Any]) -> tuple[Any, ...]:
+        assert (image[-1:], options, count) == (b"\0", ["log", "size"], 2)
+        values[0][:11] = b"line 3: no\0"
+        return (CUresult.CUDA_ERROR_INVALID_PTX, None)
+
+    driver.cuModuleLoadDataEx = refuse  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match=r"INVALID_PTX.*'.target sm_90', the GPU is sm_80: line 3: no$"):
+        device.load(".version 8.0\n.target sm_90\n")
+
+
+def test_events_are_destroyed_even_where_a_launch_fails(driver: FakeDriver) -> None:
+    device = CudaDevice()
+    assert device.timed(lambda: None) == 0.25e6
+    with pytest.raises(ZeroDivisionError):
+        device.timed(lambda: 1 // 0 and None)
+    names = driver.names()
+    assert names.count("cuEventCreate") == names.count("cuEventDestroy") == 4
+
+
+def test_an_error_of_the_driver_is_said_in_its_words(driver: FakeDriver) -> None:
+    module = CudaDevice().load(".target sm_80")
+    driver.answers["cuLaunchKernel"] = [(CUresult.CUDA_ERROR_LAUNCH_FAILED,)]
+    with pytest.raises(RuntimeError, match="CUDA_ERROR_LAUNCH_FAILED: what it means"):
+        module.launch("f", 1, 1, [])
+
+
+def test_a_machine_without_a_gpu_is_unsupported(driver: FakeDriver) -> None:
+    driver.answers["cuInit"] = [(CUresult.CUDA_ERROR_NO_DEVICE,)]
+    with pytest.raises(UnsupportedError, match="CUDA_ERROR_NO_DEVICE"):
+        CudaDevice()
+
+
+def test_an_installation_without_the_bindings_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "driver", None)
+    cuda._context.cache_clear()
+    with pytest.raises(UnsupportedError, match=r"xlabench\[cuda\]"):
+        CudaDevice()
+
+
+def test_a_whole_module_is_loaded_fed_launched_and_read(driver: FakeDriver) -> None:
+    text = "ENTRY e { x = f32[4] parameter(0)  c = f32[4] constant({1, 2, 3, 4})  ROOT r = f32[4] add(x, c) }"
+    executable = compiler.compile(text, "nvptx", CompileOptions(arch="sm_80"))
+    x = np.ones(4, np.float32)
+    for _ in range(2):
+        assert executable(x)[0].shape == (4,)
+    used = [name for name in driver.names() if name.startswith(("cuMemcpy", "cuLaunch", "cuStreamSync"))]
+    run = ["cuMemcpyHtoDAsync", "cuLaunchKernel", "cuMemcpyDtoHAsync", "cuStreamSynchronize"]
+    assert used == ["cuMemcpyHtoDAsync", *run, *run]
+    assert np.array_equal(driver.memory[driver.values[0]][:16].view(np.float32), x)
+
+
+@pytest.mark.gpu
+def test_a_gpu_computes() -> None:
+    text = "ENTRY e { x = f32[1000] parameter(0)  ROOT r = f32[1000] multiply(x, x) }"
+    x = np.arange(1000, dtype=np.float32)
+    try:
+        device = CudaDevice()
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    arch = cuda._capability()
+    del device
+    (result,) = compiler.compile(text, "nvptx", CompileOptions(arch=arch))(x)
+    assert np.array_equal(result, x * x)
