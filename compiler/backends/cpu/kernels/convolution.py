@@ -315,8 +315,7 @@ class _Nest:
             banded = number == plan.banded
             stop = b.sub(item.stop, item.start) if banded else integer(plan.walks[number].count)
             base = item.start if banded else integer(0)
-        metadata = keep_rolled(b.module) if rest else ""
-        with b.loop(integer(0), stop, name="store", nonempty=True, metadata=metadata) as loop:
+        with b.loop(integer(0), stop, name="store", nonempty=True, metadata=keep_rolled(b.module)) as loop:
             there = {**at, dim: b.add(base, loop.index)}
             self._store_loops(item, rest, there, b.add(offset, b.mul(loop.index, integer(stride))))
 

@@ -261,7 +261,9 @@ class _Draft:
             *(shape, lanes, vectors, rows, walks, self.banded, band, block, tuple(sources), ()),
             *(self.patch_direct, direct, self.out_direct, self.flattened, flat),
         )
-        return replace(result, steps=_steps(shape, patch, block, None if not direct else strides(shape.rhs.array.dims), panel))
+        return replace(
+            result, steps=_steps(shape, patch, block, None if not direct else strides(shape.rhs.array.dims), panel)
+        )
 
 
 def _steps(shape: Shape, patch: list[int], block: int, weights: list[int] | None, panel: int) -> tuple[Step, ...]:

@@ -96,7 +96,7 @@ class PatchCopy:
         length = b.mul(b.sub(region.stop, region.start), integer(inner))
         sizes = [max(sources[dim].size, sources[dim].extent), *(source.extent for source in sources[dim + 1 :])]
         start = Emission(b).opaque(region.start, max(sources[dim].size, 1))
-        with b.loop(integer(0), length, name="run") as loop:
+        with b.loop(integer(0), length, name="run", metadata=keep_rolled(b.module)) as loop:
             outer, *rest = digits(Variable(loop.index, math.prod(sizes)), sizes)
             indices = [*at, start + outer, *rest]
             value = number(self.kernel, b, self.lhs, indices, self.plan.shape.instruction)
@@ -155,7 +155,9 @@ def pack_weights(b: Builder, kernel: Kernel, plan: Plan, target: Value, part: tu
         first = b.mul(b.binary("urem", panel.index, integer(plan.panels)), integer(plan.panel))
         width = minimum(b, b.sub(integer(shape.outputs), first), plan.panel)
         output = b.add(b.mul(group, integer(shape.outputs)), first)
-        with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True, metadata=keep_rolled(b.module)) as block:
+        with b.loop(
+            integer(0), integer(plan.blocks), name="block", nonempty=True, metadata=keep_rolled(b.module)
+        ) as block:
             place = b.add(b.mul(panel.index, integer(plan.blocks)), block.index)
             base = b.mul(place, integer(plan.panel_elements))
             start = b.mul(block.index, integer(plan.block))
@@ -184,7 +186,7 @@ def _pack_steps(
                 at[step.dim] = index.times(-1).plus(size - 1) if step.dim in backwards else index
                 nest(depth + 1, b.add(offset, b.mul(loop.index, integer(step.weight))))
             return
-        metadata = "" if labels.kernel_output_feature == rhs.array.rank - 1 else keep_rolled(b.module, scalar=True)
+        metadata = keep_rolled(b.module, scalar=labels.kernel_output_feature != rhs.array.rank - 1)
         with b.loop(integer(0), width, name="feature", metadata=metadata) as loop:
             feature = Emission(b).opaque(b.add(output, loop.index), rhs.array.dims[labels.kernel_output_feature])
             indices = [{**at, labels.kernel_output_feature: feature}[d] for d in range(rhs.array.rank)]

@@ -57,9 +57,7 @@ def emit(module: Module, name: str, tile: Tile) -> Value:
     return Value(PTR, f"@{function.name}")
 
 
-def _walk(
-    b: Builder, tile: Tile, steps: Sequence[Step], at: tuple[Value, Value], totals: list[Value]
-) -> list[Value]:
+def _walk(b: Builder, tile: Tile, steps: Sequence[Step], at: tuple[Value, Value], totals: list[Value]) -> list[Value]:
     """The loops over the steps, one inside the other."""
     if not steps:
         return _multiply(b, tile, at, totals)

@@ -9,6 +9,7 @@ from compiler.backends.cpu.kernels import (
     dot,
     fft,
     loop,
+    pool_gradient,
     reduce,
     row,
     scatter,
@@ -35,7 +36,9 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.REDUCE_WINDOW: lambda module, kernel, _target, threads: window.emit(module, kernel, threads),
     KernelKind.SCATTER: lambda module, kernel, _target, _threads: scatter.emit(module, kernel),
     KernelKind.UPDATE: lambda module, kernel, _target, _threads: update.emit(module, kernel),
-    KernelKind.SELECT_AND_SCATTER: lambda module, kernel, _target, _threads: select_scatter.emit(module, kernel),
+    KernelKind.SELECT_AND_SCATTER: lambda module, kernel, _target, _threads: (
+        pool_gradient.emit(module, kernel) if pool_gradient.applies(kernel) else select_scatter.emit(module, kernel)
+    ),
     KernelKind.SORT: lambda module, kernel, _target, threads: sort.emit(module, kernel, threads),
     KernelKind.CHOLESKY: lambda module, kernel, _target, _threads: triangular.emit_cholesky(module, kernel),
     KernelKind.TRIANGULAR_SOLVE: lambda module, kernel, _target, _threads: triangular.emit_solve(module, kernel),

@@ -140,7 +140,9 @@ class _Rows:
             if self.trailing:
                 self._add_row(source, None, chunk)
                 return
-            with b.loop(integer(0), integer(self.window[dim].size), name="point", metadata=keep_rolled(b.module)) as point:
+            with b.loop(
+                integer(0), integer(self.window[dim].size), name="point", metadata=keep_rolled(b.module)
+            ) as point:
                 self._add_row(source, point.index, chunk)
             return
         part, size = self.window[dim], self.dims[dim]
