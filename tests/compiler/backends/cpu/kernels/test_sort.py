@@ -141,3 +141,34 @@ def test_a_key_is_the_same_expression_on_both_sides(comparator: str, has_key: bo
     assert (sort_key(sort.attributes["to_apply"]) is not None) == has_key
     if has_key:
         check(text, [values("s32", (500,)) // 1000, values("s32", (500,)) % 999])
+
+
+@pytest.mark.parametrize(("length", "k"), [(4, 1), (100, 25), (1000, 1), (999, 16), (1031, 33), (256, 64)])
+@pytest.mark.parametrize("element_type", ["f32", "s32", "u8", "bf16", "pred"])
+def test_the_first_few_are_selected(element_type: str, length: int, k: int) -> None:
+    for largest in ("true", "false"):
+        check(top_text(element_type, length, k, largest), [values(element_type, (3, length))])
+
+
+def test_selection_of_lines_that_are_all_alike_or_in_the_worst_order() -> None:
+    ascending = np.arange(500, dtype=np.float32)
+    constants = [np.full(500, value, np.float32) for value in (0, np.nan, -np.inf)]
+    lines = np.stack([ascending, ascending[::-1], *constants])
+    check(top_text("f32", 500, 12, "true").replace("[3,", "[5,"), [lines])
+
+
+def top_text(element_type: str, length: int, k: int, largest: str) -> str:
+    return f"""HloModule m
+ENTRY e {{ x = {element_type}[3,{length}] parameter(0)
+  ROOT r = ({element_type}[3,{k}], s32[3,{k}]) topk(x), k={k}, largest={largest} }}"""
+
+
+@pytest.mark.parametrize("result", ["s", "n"])
+def test_what_is_read_as_a_whole_is_sorted_as_a_whole(result: str) -> None:
+    comparator = plain("LT", "TOTALORDER")
+    text = f"""HloModule m
+lt {{ a = f32[] parameter(0)  b = f32[] parameter(1) {comparator} }}
+ENTRY e {{ x = f32[2,300] parameter(0)  s = f32[2,300] sort(x), dimensions={{1}}, to_apply=lt
+  p = f32[2,5] slice(s), slice={{[0:2], [0:5]}}  q = f32[2,5] slice(s), slice={{[0:2], [1:6]}}
+  n = f32[2,5] add(p, q)  ROOT t = (f32[2,5], {"f32[2,300]" if result == "s" else "f32[2,5]"}) tuple(p, {result}) }}"""
+    check(text, [values("f32", (2, 300), nan=False)])
