@@ -51,11 +51,14 @@ def begin(
         talks: whether a thread reads what others wrote to the outputs or the workspace.  LLVM takes it that nobody
             but the thread itself writes where a `noalias` pointer points, barrier or not.
     """
-    parameters = [*signature.parameters(kernel), *((I64, name) for name in numbers)]
+    # Device memory comes in coarser units than the host's arrays: words of 16 bytes may be read.
+    pointers = [(type_.replace("align 8", "align 16"), name) for type_, name in signature.parameters(kernel)]
+    parameters = [*pointers, *((I64, name) for name in numbers)]
     if talks:
         parameters = [
             (type_ if "readonly" in type_ else type_.replace("noalias ", ""), name) for type_, name in parameters
         ]
+    # Asked for one block per multiprocessor at least: left to itself, ptxas spills registers to have room for more.
     attributes = f'nounwind "nvvm.maxntid"="{threads}" "nvvm.minctasm"="1"'
     function = module.function(
         f"{kernel.name}{suffix}", "void", parameters, linkage="ptx_kernel", attributes=attributes
