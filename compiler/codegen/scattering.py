@@ -27,6 +27,19 @@ def updates(kernel: Kernel) -> ArrayShape:
     return _operands(kernel.roots[0])[2][0].array
 
 
+def window_dimension(kernel: Kernel) -> int | None:
+    """The last dimension of the updates that is one of the operands' and not scattered, if there is one.
+
+    Updates with different indices there go to different elements.
+    """
+    attributes, rank = kernel.roots[0].attributes, kernel.outputs[0].rank
+    skipped = {*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ())}
+    window = [dimension for dimension in range(rank) if dimension not in skipped]
+    scattered = attributes["scatter_dims_to_operand_dims"]
+    pairs = zip(attributes.get("update_window_dims", ()), window, strict=True)
+    return max((update for update, dimension in pairs if dimension not in scattered), default=None)
+
+
 def copy_element(kernel: Kernel, emission: Emission, at: Index) -> None:
     """Copy the element of every operand at a linear index to its result."""
     operands, _, _ = _operands(kernel.roots[0])
