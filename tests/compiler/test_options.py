@@ -51,7 +51,10 @@ def test_every_name_of_xlas_leads_to_a_pass():
     ("flags", "note"),
     [
         ("--xla_gpu_autotune_level=4", "--xla_gpu_autotune_level means nothing here"),
-        ("--xla_disable_hlo_passes=rng-expander", "there is no pass rng-expander here"),
+        (
+            "--xla_disable_hlo_passes=while-loop-trip-count-annotator",
+            "there is no pass while-loop-trip-count-annotator here",
+        ),
         ("--xla_dump_hlo_as_text=false", "dumps are text"),
     ],
 )

@@ -22,6 +22,8 @@ _OPTIONS = (
     click.option(
         "--reference", default="reference", show_default=True, metavar="SPEC", help="The engine that is right."
     ),
+    click.option("--module", type=click.IntRange(1), metavar="N", help="The module, of a file that holds several."),
+    click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that were left out."),
     click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]"),
     click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file."),
     click.option("--timeout", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S"),
@@ -55,7 +57,9 @@ def load(options: dict[str, Any]) -> Target:
         case = Case(_verified(failure.module_text), tuple(failure.inputs))
         policy, seed, spec = failure.policy, failure.seed, spec or failure.engine
     else:
-        case, policy, seed = _of_file(path, options["seed"], options["inputs"])
+        module = programs.read(path, module=options["module"])
+        compiler.settle_elided(module, options["fill_elided"])
+        case, policy, seed = _of_file(path, module, options["seed"], options["inputs"])
     subject = engine(spec or "cpu").spec
     reference = engine(options["reference"]).spec
     return Target(path, case, Setup(subject, reference, policy, timeout_s, jobs.ENGINES), seed)
@@ -67,8 +71,9 @@ def _verified(text: str) -> compiler.Module:
     return module
 
 
-def _of_file(path: Path, seed: int | None, given: Path | None) -> tuple[Case, TolerancePolicy, int | None]:
-    module = programs.read(path)
+def _of_file(
+    path: Path, module: compiler.Module, seed: int | None, given: Path | None
+) -> tuple[Case, TolerancePolicy, int | None]:
     recipe = inputs.recipe_beside(path)
     policy = TolerancePolicy(recipe.rtol, recipe.atol) if recipe else TolerancePolicy()
     if given is not None:
