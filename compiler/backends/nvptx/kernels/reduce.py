@@ -1,8 +1,10 @@
-"""Reduction kernels: a block for each result, or a thread for each where there are many results side by side.
+"""Reduction kernels: a block for each result, or for each strip of neighbouring ones; a thread for each short one.
 
 In the block form every thread first takes elements a block's width apart, then the block's accumulators are combined in
-a tree, through shared memory between warps and by shuffles within the last one.  A long reduction to few results is cut
-into chunks, whose partial results a second launch combines.  The order of combination depends on the shape alone.
+a tree, through shared memory between warps and by shuffles within the last one.  Where neighbouring results come from
+neighbouring elements, a block's warps lie across them: each lane has a result, each warp a part of the reduction, and
+memory is read in whole lines.  A long reduction to few results is cut into chunks, whose partial results a second
+launch combines.  The order of combination depends on the shape alone.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Module, Value, integer
 from compiler.codegen.reduction import Reduction
 
-_MANY_RESULTS = 2048
+_SHORT = 16
+_SIDE_BY_SIDE = 16
+_WARPS = 8
+_STRIP_BLOCKS = 128
+_STRIP_CHUNK = 256
 _LONG = 16384
 _CHUNK = 4096
 _MOST_CHUNKS = 256
@@ -33,15 +39,14 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if form.kept == 0:
         return EmittedKernel(kernel, ())
     emitter = _Emitter(module, form)
-    if emitter.length == 0 or (not form.is_row and form.kept >= _MANY_RESULTS):
+    if emitter.length < _SHORT and (emitter.length == 0 or form.kept >= _SHORT):
         return EmittedKernel(kernel, (emitter.thread_per_result(),))
-    chunks = 1
-    if emitter.length >= _LONG and form.kept < _MOST_CHUNKS:
-        chunks = min(_MOST_CHUNKS // form.kept, emitter.length // _CHUNK)
+    in_strips = not form.is_row and form.groups[-1].size >= _SIDE_BY_SIDE
+    chunks = emitter.strip_chunks() if in_strips else emitter.block_chunks()
     if chunks <= 1:
-        return EmittedKernel(kernel, (emitter.block_per_result(),))
-    launches = (emitter.block_per_chunk(chunks), emitter.combine_chunks(chunks))
-    return EmittedKernel(kernel, launches, sum(form.partial_bytes(chunks)))
+        return EmittedKernel(kernel, (emitter.block_per_strip(1) if in_strips else emitter.block_per_result(),))
+    first = emitter.block_per_strip(chunks) if in_strips else emitter.block_per_chunk(chunks)
+    return EmittedKernel(kernel, (first, emitter.combine_chunks(chunks)), sum(form.partial_bytes(chunks)))
 
 
 class _Emitter:
@@ -72,6 +77,48 @@ class _Emitter:
             form.finish(emission, kept, result)
         builder.ret()
         return Launch(builder.function.name, grid.blocks_for(form.kept, threads), threads)
+
+    def block_chunks(self) -> int:
+        """Into how many chunks each reduction is cut in the block form."""
+        if self.length < _LONG or self.form.kept >= _MOST_CHUNKS:
+            return 1
+        return min(_MOST_CHUNKS // self.form.kept, self.length // _CHUNK)
+
+    def strip_chunks(self) -> int:
+        """Into how many chunks each reduction is cut in the strip form."""
+        strips = -(-self.form.kept // grid.WARP)
+        return max(1, min(_STRIP_BLOCKS // strips, self.length // _STRIP_CHUNK))
+
+    def block_per_strip(self, chunks: int) -> Launch:
+        """Each block reduces one chunk of as many neighbouring results as a warp has lanes."""
+        form = self.form
+        warps = power_of_two(min(_WARPS, self.length // chunks))
+        threads = warps * grid.WARP
+        builder = grid.begin(self.module, form.kernel, threads, "_partial" if chunks > 1 else "")
+        emission = Emission(builder)
+        strips = -(-form.kept // grid.WARP)
+        chunk, strip = emission.divide(emission.opaque(grid.block(builder), strips * chunks), strips)
+        lane = builder.binary("and", grid.thread(builder), integer(grid.WARP - 1))
+        warp = builder.binary("lshr", grid.thread(builder), integer(5))
+        number = builder.add(emission.value(strip.times(grid.WARP)), lane)
+        # Lanes beyond the last result do its work again, and do not store it.
+        kept = emission.opaque(builder.intrinsic("umin.i64", [number, integer(form.kept - 1)]), form.kept)
+        part = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
+        values = self._strided(
+            emission, (builder.add(part.start, warp), part.stop, warps), self.length, self._elements(kept)
+        )
+        block = Block(self.module, form.kernel.name, threads, form.types)
+        values = block.reduce(emission, values, form.combine, remaining=grid.WARP)
+        is_first = builder.compare("eq", warp, integer(0))
+        with builder.when(builder.binary("and", is_first, builder.compare("slt", number, integer(form.kept))), "first"):
+            emission.enter()
+            if chunks == 1:
+                form.finish(emission, kept, form.combine(emission, form.initial(emission), values))
+            else:
+                form.store_partials(emission, chunk.times(form.kept) + kept, chunks, values)
+            emission.leave()
+        builder.ret()
+        return Launch(builder.function.name, strips * chunks, threads)
 
     def block_per_result(self) -> Launch:
         """Each block reduces one result."""
@@ -137,15 +184,23 @@ class _Emitter:
         """Reduce `part`, which has no fewer elements than the block has threads; right in thread 0."""
         builder = emission.builder
         first = builder.add(part.start, grid.thread(builder))
+        values = self._strided(emission, (first, part.stop, threads), count, elements)
+        block = Block(self.module, self.form.kernel.name, threads, self.form.types)
+        return block.reduce(emission, values, self.form.combine)
+
+    def _strided(
+        self, emission: Emission, positions: tuple[Value, Value, int], count: int, elements: Elements
+    ) -> list[Value]:
+        """Combine the elements at a first position, which is one, and at every so many behind it."""
+        builder, (first, stop, step) = emission.builder, positions
         values = elements(emission, emission.opaque(first, count))
-        following = builder.add(first, integer(threads))
-        with builder.loop(following, part.stop, step=threads, carried=values, name="stride") as loop:
+        following = builder.add(first, integer(step))
+        with builder.loop(following, stop, step=step, carried=values, name="stride") as loop:
             emission.enter()
             more = elements(emission, emission.opaque(loop.index, count))
             loop.carry(*self.form.combine(emission, loop.carried, more))
             emission.leave()
-        block = Block(self.module, self.form.kernel.name, threads, self.form.types)
-        return block.reduce(emission, loop.results, self.form.combine)
+        return loop.results
 
     def _finish_first(self, emission: Emission, kept: Index, values: Sequence[Value]) -> None:
         """Thread 0 adds the initial values and stores the result."""

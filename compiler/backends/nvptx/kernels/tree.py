@@ -26,11 +26,16 @@ class Block:
     threads: int
     types: Sequence[ElementType]
 
-    def reduce(self, emission: Emission, values: Sequence[Value], combine: Combine) -> list[Value]:
-        """Combine the accumulators of all threads into those of thread 0."""
+    def reduce(
+        self, emission: Emission, values: Sequence[Value], combine: Combine, *, remaining: int = 1
+    ) -> list[Value]:
+        """Combine the accumulators of all threads into those of the first; of the first `remaining`, each by itself.
+
+        Then thread number n gets what the threads have whose number modulo `remaining` is n.
+        """
         builder, result = emission.builder, list(values)
         distance = self.threads // 2
-        while distance >= 1:
+        while distance >= remaining:
             if distance >= grid.WARP:
                 others = self._from_shared(builder, result, distance)
             else:
