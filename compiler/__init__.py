@@ -14,6 +14,7 @@ from compiler.backends.executable import Executable, KernelTime, Phase, Phases
 from compiler.backends.nvptx.standalone import PtxLaunch, Simulation, simulate_ptx
 from compiler.codegen.llvm import limit_passes
 from compiler.codegen.llvm import version as llvm_version
+from compiler.devices import Host, interpret_devices
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.dump import Dump
 from compiler.generate import PAIRS, Choices, RandomChoices, Space, generate
@@ -36,6 +37,7 @@ __all__ = [
     "CompilerError",
     "Environment",
     "Executable",
+    "Host",
     "InputError",
     "KernelTime",
     "Module",
@@ -54,6 +56,7 @@ __all__ = [
     "environment_options",
     "generate",
     "interpret",
+    "interpret_devices",
     "llvm_version",
     "optimize",
     "parse",

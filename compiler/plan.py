@@ -15,7 +15,7 @@ import numpy as np
 
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.opdef import Evaluate, Value
+from compiler.ir.opdef import Evaluate, Evaluator, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ops import OPS
 from compiler.ops.collective import OPS as COLLECTIVES
@@ -96,14 +96,15 @@ def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[
         dead = {index[o] for o in (*instruction.operands, instruction) if last.get(o, i) == i}
         dead.discard(index[computation.root])
         operands = tuple(index[operand] for operand in instruction.operands)
-        steps.append(Step(instruction, op.evaluate, operands, tuple(dead)))
+        evaluate = _elsewhere if op.evaluate is None and instruction.opcode in handled else op.evaluate
+        steps.append(Step(instruction, evaluate, operands, tuple(dead)))
     return steps, index[computation.root]
 
 
-def check_module(module: Module) -> None:
-    """Refuse what cannot be run before anything is allocated: too deep calls, too large values."""
+def check_module(module: Module, *, copies: int = 1) -> None:
+    """Refuse what cannot be run, so many times at once, before anything is allocated: deep calls, large values."""
     _check_depth(module)
-    _check_memory(module)
+    _check_memory(module, copies)
 
 
 def check_one_device(module: Module) -> None:
@@ -111,6 +112,11 @@ def check_one_device(module: Module) -> None:
     devices = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
     if devices > 1 and any(instruction.opcode in COLLECTIVES for instruction in module.instructions()):
         raise UnsupportedError(f"module {module.name}", "the interpreter", f"it is a program for {devices} devices")
+
+
+def _elsewhere(instruction: Instruction, _: Sequence[Value], __: Evaluator) -> Value:
+    """Stands for the meaning of a handled opcode, which only the one who handles it knows."""
+    raise UnsupportedError(f"opcode {instruction.opcode} ({instruction.name})", "the interpreter")
 
 
 def _check_depth(module: Module) -> None:
@@ -125,9 +131,9 @@ def _check_depth(module: Module) -> None:
         raise UnsupportedError(f"module {module.name}", "the interpreter", reason)
 
 
-def _check_memory(module: Module) -> None:
+def _check_memory(module: Module, copies: int) -> None:
     """Refuse a module whose values cannot be held at once; views take no memory of their own."""
-    need = peak_bytes(module)
+    need = copies * peak_bytes(module)
     have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if need > have:
         reason = f"it would need {need} bytes of memory, this machine has {have}; use smaller shapes"

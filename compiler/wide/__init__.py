@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.module import Instruction, Module
 from compiler.ir.numbers import Array
@@ -99,4 +98,4 @@ def _result(wide: Wide, element_type: ElementType) -> WideResult:
     return WideResult(value, bound, np.isinf(bound), element_type.name)
 
 
-__all__ = ["RULES", "UnsupportedError", "WideResult", "interpret_wide"]
+__all__ = ["RULES", "WideResult", "interpret_wide"]

@@ -9,7 +9,6 @@ from typing import Any
 from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import Interpreter
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.numbers import Array
 from compiler.ir.opdef import Value
 from compiler.ir.types import ElementType
 from compiler.ops import OPS
@@ -54,9 +53,4 @@ def refuse(instruction: Instruction, reason: str) -> UnsupportedError:
     return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "wide mode", reason)
 
 
-def is_array(value: Any) -> bool:
-    """Whether a plain value is an array, not a tuple."""
-    return not isinstance(value, tuple)
-
-
-__all__ = ["Array", "Context", "Rule", "is_array", "refuse"]
+__all__ = ["Context", "Rule", "refuse"]

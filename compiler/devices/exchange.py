@@ -1,0 +1,151 @@
+"""What the collectives do with the values of the devices of one group.
+
+A function takes the instruction and the operands of each device of a group, in the group's order, and returns each
+device's result.  Operands of a variadic collective are exchanged one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.combiner import accumulator, apply, ufunc
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.numbers import Array, narrow, widen
+from compiler.ir.opdef import Evaluator
+from compiler.ir.types import ElementType
+
+Exchange = Callable[[Instruction, Sequence[Sequence[Any]], Evaluator], list[Any]]
+
+
+def _result(values: Sequence[Array]) -> Any:
+    """One array by itself, several as a tuple."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _combine(
+    computation: Computation, values: Sequence[Array], element_type: ElementType, evaluator: Evaluator
+) -> Array:
+    """All values by a computation, in the order of the group; sums and products are rounded once."""
+    function = ufunc(computation, element_type)
+    if function is None:
+        combined = values[0]
+        for value in values[1:]:
+            (combined,) = apply(computation, [combined], [value], evaluator)
+        return combined
+    stack = np.stack([widen(value, element_type, precise=False) for value in values])
+    return narrow(function.reduce(stack, axis=0, dtype=accumulator(function, stack)), element_type)
+
+
+def _combined(instruction: Instruction, operands: Sequence[Sequence[Array]], evaluator: Evaluator) -> list[Array]:
+    """Each operand combined over the devices."""
+    computation: Computation = instruction.attributes["to_apply"]
+    types = [operand.array.element_type for operand in instruction.operands]
+    columns = zip(*operands, strict=True)
+    return [_combine(computation, column, kind, evaluator) for column, kind in zip(columns, types, strict=True)]
+
+
+def _all_reduce(instruction: Instruction, operands: Sequence[Sequence[Array]], evaluator: Evaluator) -> list[Any]:
+    result = _result(_combined(instruction, operands, evaluator)) if instruction.operands else ()
+    return [result] * len(operands)
+
+
+def _reduce_scatter(instruction: Instruction, operands: Sequence[Sequence[Array]], evaluator: Evaluator) -> list[Any]:
+    along = instruction.attributes["dimensions"][0]
+    parts = [_split(instruction, array, len(operands), along) for array in _combined(instruction, operands, evaluator)]
+    return [_result([part[place] for part in parts]) for place in range(len(operands))]
+
+
+def _split(instruction: Instruction, array: Array, count: int, along: int) -> list[Array]:
+    if array.shape[along] % count:
+        reason = f"dimension {along} of {list(array.shape)} does not split into {count} parts, one for each device"
+        raise UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
+    return np.split(array, count, axis=along)
+
+
+def _all_gather(instruction: Instruction, operands: Sequence[Sequence[Array]], _: Evaluator) -> list[Any]:
+    along = instruction.attributes["dimensions"][0]
+    result = _result([np.concatenate(column, axis=along) for column in zip(*operands, strict=True)])
+    return [result] * len(operands)
+
+
+def _all_to_all(instruction: Instruction, operands: Sequence[Sequence[Array]], _: Evaluator) -> list[Any]:
+    """Part j of device i becomes part i of device j; parts are cut from an array, or are the operands themselves."""
+    dimensions = instruction.attributes.get("dimensions", ())
+    count = len(operands)
+    if not dimensions:
+        if len(operands[0]) != count:
+            reason = f"it has {len(operands[0])} operands for a group of {count} devices; give one for each"
+            raise UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
+        return [_result([operands[source][target] for source in range(count)]) for target in range(count)]
+    along = dimensions[0]
+    parts = [_split(instruction, arrays[0], count, along) for arrays in operands]
+    return [np.concatenate([parts[s][target] for s in range(count)], axis=along) for target in range(count)]
+
+
+def _ragged(_: Instruction, operands: Sequence[Sequence[Array]], __: Evaluator) -> list[Any]:
+    """Rows of each device go to each other one at offsets in the receiver; a device may have several pieces for one."""
+    results = [np.array(arrays[1]) for arrays in operands]
+    for source, _target, starts, sizes, offsets, _received in operands:
+        pieces = starts.size // len(operands)
+        rows = zip(starts.reshape(-1), sizes.reshape(-1), offsets.reshape(-1), strict=True)
+        for number, (start, size, offset) in enumerate(rows):
+            receiver = results[number // max(pieces, 1)]
+            receiver[int(offset) : int(offset) + int(size)] = source[int(start) : int(start) + int(size)]
+    return list(results)
+
+
+def _broadcast(instruction: Instruction, operands: Sequence[Sequence[Array]], _: Evaluator) -> list[Any]:
+    if instruction.attributes.get("has_dynamic_root", False):
+        reason = "its root is known at run time only"
+        raise UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
+    return [_result(operands[0])] * len(operands)
+
+
+EXCHANGES: dict[str, Exchange] = {
+    "all-reduce": _all_reduce,
+    "all-reduce-start": _all_reduce,
+    "reduce-scatter": _reduce_scatter,
+    "all-gather": _all_gather,
+    "all-gather-start": _all_gather,
+    "all-to-all": _all_to_all,
+    "ragged-all-to-all": _ragged,
+    "collective-broadcast": _broadcast,
+}
+"""The collectives that work in groups."""
+
+
+def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Sequence[Any]) -> Any:
+    """What a device has after a collective-permute: what it was sent, or zeros; `target` are its own operands.
+
+    The form of four operands puts a part of the sender's array into one of the receiver's, at starts of either.
+    """
+    if "slice_sizes" not in instruction.attributes:
+        if source is None:
+            return _result([np.zeros_like(array) for array in target])
+        return _result(source)
+    result = np.array(target[1])
+    if source is not None:
+        for sizes, begin, end in zip(*_slices(instruction, source, target), strict=True):
+            result[_region(end, sizes)] = source[0][_region(begin, sizes)]
+    return result
+
+
+def _slices(instruction: Instruction, source: Sequence[Any], target: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """Sizes, starts in the sender's array and starts in the receiver's, for each slice that is moved."""
+    sizes = instruction.attributes["slice_sizes"]
+    listed = sizes if sizes and isinstance(sizes[0], Sequence) else [sizes]
+    return listed, _starts(source[2]), _starts(target[3])
+
+
+def _starts(value: Any) -> list[list[int]]:
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return [[int(start) for start in starts] for starts in value]
+    return [[int(start) for start in value]] if isinstance(value, tuple) else [[int(s) for s in np.atleast_1d(value)]]
+
+
+def _region(starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
+    return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))

@@ -1,0 +1,117 @@
+"""Which devices take part in a collective together, and in which order.
+
+A device is a replica of a partition; its number is `replica * num_partitions + partition`, which the language calls its
+flattened id.  What the numbers of a replica group are follows from `channel_id` and `use_global_device_ids`:
+
+| use_global_device_ids | channel_id | the numbers are | a group is |
+|---|---|---|---|
+| true | yes | flattened ids | those devices |
+| false (all-gather, all-reduce, reduce-scatter) | yes | replicas | those replicas of all partitions |
+| - (the other collectives) | yes | partitions | those partitions of one replica |
+| false | no | replicas | those replicas of one partition |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.devices import ReplicaGroups
+from compiler.ir.module import Instruction, Module
+
+Group = tuple[int, ...]
+
+_WITH_GLOBAL_IDS = ("all-gather", "all-reduce", "reduce-scatter")
+_MODES = ("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The devices of a program."""
+
+    replicas: int
+    partitions: int
+
+    @classmethod
+    def of(cls, module: Module) -> Grid:
+        """The devices that a module's header asks for."""
+        return cls(module.attributes.get("replica_count", 1), module.attributes.get("num_partitions", 1))
+
+    @property
+    def size(self) -> int:
+        """How many devices there are."""
+        return self.replicas * self.partitions
+
+    def device(self, replica: int, partition: int) -> int:
+        """A device's number."""
+        return replica * self.partitions + partition
+
+    def replica(self, device: int) -> int:
+        """The replica that a device is."""
+        return device // self.partitions
+
+    def partition(self, device: int) -> int:
+        """The partition that a device runs."""
+        return device % self.partitions
+
+
+def groups(instruction: Instruction, grid: Grid) -> list[Group]:
+    """The groups of a collective, each the devices in the order that the language gives them."""
+    listed: Sequence[Group] = instruction.attributes.get("replica_groups", ReplicaGroups()).groups()
+    mode = _mode(instruction)
+    replicas, partitions = range(grid.replicas), range(grid.partitions)
+    numbered = {"flattened_id": grid.size, "cross_partition": grid.partitions}.get(mode, grid.replicas)
+    chosen = _checked(instruction, [tuple(group) for group in listed] or [tuple(range(numbered))], numbered)
+    if mode == "flattened_id":
+        return chosen
+    if mode == "cross_replica":
+        return [tuple(grid.device(r, p) for r in group) for group in chosen for p in partitions]
+    if mode == "cross_partition":
+        return [tuple(grid.device(r, p) for p in group) for group in chosen for r in replicas]
+    return [tuple(grid.device(r, p) for r in group for p in partitions) for group in chosen]
+
+
+def _mode(instruction: Instruction) -> str:
+    """What the numbers of a collective's groups are, by the name that XLA gives it."""
+    attributes = instruction.attributes
+    stated = str(attributes.get("mode", "")).strip('"').lower().removeprefix("k")
+    if stated:
+        if stated not in _MODES:
+            raise _refused(instruction, f"mode {stated!r} is none of {', '.join(_MODES)}")
+        return stated
+    has_channel = "channel_id" in attributes
+    if attributes.get("use_global_device_ids", False):
+        if not has_channel:
+            raise _refused(instruction, "use_global_device_ids needs a channel_id")
+        return "flattened_id"
+    if not has_channel:
+        return "cross_replica"
+    both = instruction.opcode.removesuffix("-start") in _WITH_GLOBAL_IDS
+    return "cross_replica_and_partition" if both else "cross_partition"
+
+
+def pairs(instruction: Instruction, grid: Grid) -> list[tuple[int, int]]:
+    """Who sends to whom in a collective-permute: partitions of each replica with a channel, else replicas."""
+    listed: Sequence[tuple[int, int]] = instruction.attributes["source_target_pairs"]
+    has_channel = "channel_id" in instruction.attributes
+    count = grid.partitions if has_channel else grid.replicas
+    _checked(instruction, [tuple(source for source, _ in listed), tuple(target for _, target in listed)], count)
+    if has_channel:
+        return [(grid.device(r, s), grid.device(r, t)) for s, t in listed for r in range(grid.replicas)]
+    return [(grid.device(s, p), grid.device(t, p)) for s, t in listed for p in range(grid.partitions)]
+
+
+def _checked(instruction: Instruction, numbered: list[Group], count: int) -> list[Group]:
+    """The groups, none of whose numbers is out of range or stands twice."""
+    for number in (number for group in numbered for number in group):
+        if not 0 <= number < count:
+            raise _refused(instruction, f"device number {number} is not below {count}")
+    for group in numbered:
+        if len(set(group)) != len(group):
+            raise _refused(instruction, f"a device stands twice in {list(group)}")
+    return numbered
+
+
+def _refused(instruction: Instruction, reason: str) -> UnsupportedError:
+    return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
