@@ -16,6 +16,10 @@ from compiler.ir.rewrite import Fuel, Rewrite
 from compiler.options import CompileOptions
 from compiler.passes import (
     algebraic_simplification,
+    async_expander,
+    batch_norm_expander,
+    collective_expander,
+    complex_solver_expander,
     constant_folding,
     copy_insertion,
     cse,
@@ -23,8 +27,12 @@ from compiler.passes import (
     dce,
     flatten_calls,
     fusion,
+    grouped_dot_expander,
     in_place_updates,
     layout_normalization,
+    marker_removal,
+    rng_expander,
+    scan_expander,
     schedule,
     topk_expander,
     transpose_folding,
@@ -37,8 +45,16 @@ Pass = Callable[[Module, Fuel], bool]
 
 PASSES: dict[str, Pass] = {
     "layout-normalization": layout_normalization.run,
+    "async-expander": async_expander.run,
+    "collective-expander": collective_expander.run,
+    "marker-removal": marker_removal.run,
+    "rng-expander": rng_expander.run,
+    "scan-expander": scan_expander.run,
     "flatten-calls": flatten_calls.run,
     "topk-expander": topk_expander.run,
+    "batch-norm-expander": batch_norm_expander.run,
+    "grouped-dot-expander": grouped_dot_expander.run,
+    "complex-solver-expander": complex_solver_expander.run,
     "tuple-simplification": tuple_simplification.run,
     "algebraic-simplification": algebraic_simplification.run,
     "data-movement-simplification": data_movement_simplification.run,
@@ -53,10 +69,27 @@ PASSES: dict[str, Pass] = {
 }
 """Every pass by the name it has in options, dumps and records."""
 
-REQUIRED = frozenset({"layout-normalization", "flatten-calls", "topk-expander", "copy-insertion", "schedule"})
+_EXPANDERS = (
+    "topk-expander",
+    "batch-norm-expander",
+    "grouped-dot-expander",
+    "complex-solver-expander",
+)
+# Before calls are inlined: instructions still have the names that decide what `rng` draws, and bodies are copied later.
+_EARLY = (
+    "layout-normalization",
+    "async-expander",
+    "collective-expander",
+    "marker-removal",
+    "rng-expander",
+    "scan-expander",
+    "flatten-calls",
+)
+
+REQUIRED = frozenset({*_EARLY, *_EXPANDERS, "copy-insertion", "schedule"})
 """Passes that back ends rely on: they cannot be disabled."""
 
-_ENTER = ("layout-normalization", "flatten-calls", "topk-expander", "tuple-simplification", "dce")
+_ENTER = (*_EARLY, *_EXPANDERS, "tuple-simplification", "dce")
 _SIMPLIFY = (
     "algebraic-simplification",
     "data-movement-simplification",

@@ -23,10 +23,10 @@ from compiler.ir.types import U64, ElementType, Kind
 _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
-_THREE_FRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = np.uint32(0x1BD11BDA)
-_PHILOX_FACTORS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
-_PHILOX_STEPS = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
+THREE_FRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = np.uint32(0x1BD11BDA)
+PHILOX_FACTORS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+PHILOX_STEPS = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
 
 
 def _low_high(value: Array) -> tuple[Array, Array]:
@@ -39,10 +39,10 @@ def _joined(low: Array, high: Array) -> Array:
 
 
 def _three_fry(counter: tuple[Array, Array], key: tuple[Array, Array]) -> tuple[Array, Array]:
-    keys = (*key, key[0] ^ key[1] ^ _PARITY)
+    keys = (*key, key[0] ^ key[1] ^ PARITY)
     x, y = counter[0] + keys[0], counter[1] + keys[1]
     for block in range(5):
-        for rotation in _THREE_FRY_ROTATIONS[block % 2]:
+        for rotation in THREE_FRY_ROTATIONS[block % 2]:
             x = x + y
             y = ((y << np.uint32(rotation)) | (y >> np.uint32(32 - rotation))) ^ x
         x, y = x + keys[(block + 1) % 3], y + keys[(block + 2) % 3] + np.uint32(block + 1)
@@ -53,11 +53,21 @@ def _philox(counter: Sequence[Array], key: tuple[Array, Array]) -> list[Array]:
     state = list(counter)
     left, right = key
     for _ in range(10):
-        low0, high0 = _low_high(state[0].astype(np.uint64) * _PHILOX_FACTORS[0])
-        low1, high1 = _low_high(state[2].astype(np.uint64) * _PHILOX_FACTORS[1])
+        low0, high0 = _low_high(state[0].astype(np.uint64) * PHILOX_FACTORS[0])
+        low1, high1 = _low_high(state[2].astype(np.uint64) * PHILOX_FACTORS[1])
         state = [high1 ^ state[1] ^ left, low1, high0 ^ state[3] ^ right, low0]
-        left, right = left + _PHILOX_STEPS[0], right + _PHILOX_STEPS[1]
+        left, right = left + PHILOX_STEPS[0], right + PHILOX_STEPS[1]
     return state
+
+
+def layout_of_words(dims: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """ThreeFry's 32-bit words: the dimensions of the counts, and the one along which both words of each lie together.
+
+    That is the first even dimension, else the longest.
+    """
+    even = [d for d, n in enumerate(dims) if n % 2 == 0]
+    along = even[0] if even else int(np.argmax(dims)) if dims else 0
+    return tuple(-(-n // 2) if d == along else n for d, n in enumerate(dims)) or (1,), along
 
 
 def _three_fry_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Array, Array]:
@@ -67,10 +77,7 @@ def _three_fry_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Arr
         count = math.prod(dims)
         x, y = _three_fry(_low_high(start + np.arange(count, dtype=np.uint64)), key)
         return _joined(x, y).reshape(dims), np.array([state[0], start + np.uint64(count)])
-    # The two words of each count lie next to each other along one dimension: the first even one, else the longest.
-    even = [d for d, n in enumerate(dims) if n % 2 == 0]
-    along = even[0] if even else int(np.argmax(dims)) if dims else 0
-    half = tuple(-(-n // 2) if d == along else n for d, n in enumerate(dims)) or (1,)
+    half, along = layout_of_words(dims)
     count = math.prod(half)
     words = _three_fry(_low_high(start + np.arange(count, dtype=np.uint64)), key)
     after = np.array([state[0], start + np.uint64(count)])
@@ -138,6 +145,7 @@ def _as_type(drawn: Array, element_type: ElementType) -> Array:
     )
 
 
+_EVEN_CHANCE = 0.5
 _DISTRIBUTIONS = ("rng_uniform", "rng_normal")
 
 
@@ -150,18 +158,28 @@ def _infer_rng(instruction: Instruction) -> Shape:
     return stated_array(instruction)
 
 
+def state_of(instruction: Instruction) -> Array:
+    """The Philox state from which an `rng` is drawn: the language leaves it open, here name and shape decide."""
+    return np.array([zlib.crc32(f"{instruction.name} {instruction.array.dims}".encode()), 0, 0], np.uint64)
+
+
 def _rng(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     shape = instruction.array
-    generator = np.random.Generator(np.random.Philox(zlib.crc32(f"{instruction.name} {shape.dims}".encode())))
-    first, second = (value.astype(np.float64) for value in values)
-    if instruction.attributes["distribution"] == "rng_normal":
-        return narrow(generator.normal(first, second, shape.dims), shape.element_type)
-    drawn = generator.random(shape.dims)
+    is_normal = instruction.attributes["distribution"] == "rng_normal"
+    bits, _after = _philox_bits(state_of(instruction), (2, *shape.dims) if is_normal else shape.dims, 64)
+    drawn = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     if shape.element_type.kind is Kind.PRED:
-        return drawn < 0.5
+        return np.asarray(drawn < _EVEN_CHANCE)
+    first, second = (value.astype(np.float64) for value in values)
+    if is_normal:
+        # Box and Muller: a point in the plane by its distance and its angle.
+        normal = np.sqrt(np.log1p(-drawn[0]) * -2.0) * np.cos(drawn[1] * (2 * math.pi))
+        value = normal * second + first
+    else:
+        value = drawn * (second - first) + first
     if shape.element_type.is_integer:
-        return np.floor(first + drawn * (second - first)).astype(shape.element_type.dtype)
-    return narrow(first + drawn * (second - first), shape.element_type)
+        return np.asarray(np.floor(value).astype(shape.element_type.dtype))
+    return narrow(value, shape.element_type)
 
 
 def _infer_update_state(instruction: Instruction) -> Shape:

@@ -1,42 +1,47 @@
 """Replace top-k by a sort of each row with its indices, of which the first k are kept.
 
 topk orders floats by their total order and breaks ties by the lower index; a stable sort of (value, index) by the value
-does the same.
+does the same.  XLA's custom call of that name is the same op.
 """
 
 from __future__ import annotations
 
+from compiler.analysis.expansion import expand
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.module import Attributes, Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
-from compiler.ir.shape import ArrayShape
+from compiler.ir.shape import ArrayShape, TupleShape, leaves
 from compiler.ir.types import S32, ElementType
 from compiler.ops.build import build, parameter
 
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    changed = False
-    for computation in list(module.computations):
-        for topk in [i for i in computation.instructions if i.opcode == "topk"]:
-            if fuel.spend("topk to sort", topk, required=True):
-                topk.replace_uses_with(_expand(module, computation, topk))
-                computation.sort()
-                computation.remove([topk])
-                changed = True
-    return changed
+    return expand(module, fuel, {"topk": _topk, "custom-call": _custom_call})
 
 
-def _expand(module: Module, computation: Computation, topk: Instruction) -> Instruction:
-    (operand,) = topk.operands
+def _topk(topk: Instruction) -> Instruction:
+    return _sorted(topk, topk.attributes["k"], is_largest=topk.attributes.get("largest", True))
+
+
+def _custom_call(call: Instruction) -> Instruction | None:
+    is_topk = call.attributes["custom_call_target"] == "TopK" and len(call.operands) == 1
+    if not is_topk or not isinstance(call.shape, TupleShape):
+        return None
+    return _sorted(call, next(leaves(call.shape)).dims[-1], is_largest=True)
+
+
+def _sorted(topk: Instruction, k: int, *, is_largest: bool) -> Instruction:
+    (operand,), computation = topk.operands, topk.computation
+    assert computation.module is not None
     shape = operand.array
     last = shape.rank - 1
-    order = _comparator(module, shape.element_type, is_largest=topk.attributes.get("largest", True))
+    order = _comparator(computation.module, shape.element_type, is_largest=is_largest)
     numbers = build(computation, "iota", shape=ArrayShape(S32, shape.dims), iota_dimension=last)
     ordered = build(
         computation, "sort", [operand, numbers], dimensions=(last,), to_apply=order, is_stable=True, name=topk.name
     )
-    kept = [SliceDimension(0, size) for size in (*shape.dims[:-1], topk.attributes["k"])]
+    kept = [SliceDimension(0, size) for size in (*shape.dims[:-1], k)]
     parts = [build(computation, "get-tuple-element", [ordered], index=index) for index in (0, 1)]
     return build(computation, "tuple", [build(computation, "slice", [part], slice=tuple(kept)) for part in parts])
 

@@ -1,0 +1,166 @@
+"""Arithmetic on instructions as formulas, so that a pass which writes a program reads like the mathematics.
+
+An `Expression` is an array-valued instruction; operators append instructions to its computation.  Numbers become
+constants of the expression's type, and a scalar is spread over the other operand's dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.ir.attributes import SliceDimension
+from compiler.ir.literal import scalar_literal
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import ElementType
+from compiler.ops.build import build, constant, parameter
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """An array in a formula."""
+
+    instruction: Instruction
+
+    @property
+    def type(self) -> ElementType:
+        """The element type."""
+        return self.instruction.array.element_type
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The dimensions."""
+        return self.instruction.array.dims
+
+    def apply(self, opcode: str, *others: Expression | complex, **attributes: Any) -> Expression:
+        """An opcode applied to this and the others."""
+        given = [self, *(other if isinstance(other, Expression) else self.literal(other) for other in others)]
+        dims = max((operand.dims for operand in given), key=len)
+        operands = [
+            operand.spread(dims, ()).instruction if not operand.dims else operand.instruction for operand in given
+        ]
+        return Expression(build(self.instruction.computation, opcode, operands, **attributes))
+
+    def literal(self, value: complex) -> Expression:
+        """A scalar of this type."""
+        return number(self.instruction.computation, value, self.type)
+
+    def spread(self, dims: Sequence[int], along: Sequence[int]) -> Expression:
+        """Broadcast: dimension i of this is dimension `along[i]` of the result."""
+        if tuple(dims) == self.dims and tuple(along) == tuple(range(len(dims))):
+            return self
+        shape = ArrayShape(self.type, tuple(dims))
+        computation = self.instruction.computation
+        return Expression(build(computation, "broadcast", [self.instruction], shape=shape, dimensions=tuple(along)))
+
+    def reshape(self, *dims: int) -> Expression:
+        """The same elements in other dimensions."""
+        if dims == self.dims:
+            return self
+        shape = ArrayShape(self.type, dims)
+        return Expression(build(self.instruction.computation, "reshape", [self.instruction], shape=shape))
+
+    def transpose(self, *order: int) -> Expression:
+        """Dimension i of the result is dimension `order[i]` of this."""
+        return Expression(build(self.instruction.computation, "transpose", [self.instruction], dimensions=order))
+
+    def slice(self, *kept: tuple[int, int] | tuple[int, int, int]) -> Expression:
+        """From each dimension the elements from a start to a limit, in steps where they are given."""
+        slices = tuple(SliceDimension(*one) for one in kept)
+        return Expression(build(self.instruction.computation, "slice", [self.instruction], slice=slices))
+
+    def to(self, element_type: ElementType) -> Expression:
+        """Convert."""
+        if element_type is self.type:
+            return self
+        shape = ArrayShape(element_type, self.dims)
+        return Expression(build(self.instruction.computation, "convert", [self.instruction], shape=shape))
+
+    def bits_as(self, element_type: ElementType) -> Expression:
+        """The same bits as another type of the same width."""
+        if element_type is self.type:
+            return self
+        shape = ArrayShape(element_type, self.dims)
+        return Expression(build(self.instruction.computation, "bitcast-convert", [self.instruction], shape=shape))
+
+    def compare(self, direction: str, other: Expression | complex) -> Expression:
+        """A comparison; `direction` as in HLO."""
+        return self.apply("compare", other, direction=direction)
+
+    def where(self, then: Expression, otherwise: Expression) -> Expression:
+        """Choose by this predicate; a scalar is spread over the dimensions of the others."""
+        dims = max((then.dims, otherwise.dims, self.dims), key=len)
+        chosen = [e if e.dims == dims else e.spread(dims, ()) for e in (self, then, otherwise)]
+        return Expression(build(self.instruction.computation, "select", [e.instruction for e in chosen]))
+
+    def sum(self, *dimensions: int) -> Expression:
+        """The sum over dimensions."""
+        computation = self.instruction.computation
+        assert computation.module is not None
+        add = adder(computation.module, self.type)
+        operands = [self.instruction, self.literal(0).instruction]
+        return Expression(build(computation, "reduce", operands, dimensions=dimensions, to_apply=add))
+
+    def __add__(self, other: Expression | complex) -> Expression:
+        return self.apply("add", other)
+
+    def __sub__(self, other: Expression | complex) -> Expression:
+        return self.apply("subtract", other)
+
+    def __mul__(self, other: Expression | complex) -> Expression:
+        return self.apply("multiply", other)
+
+    def __truediv__(self, other: Expression | complex) -> Expression:
+        return self.apply("divide", other)
+
+    def __neg__(self) -> Expression:
+        return self.apply("negate")
+
+    def __and__(self, other: Expression | complex) -> Expression:
+        return self.apply("and", other)
+
+    def __or__(self, other: Expression | complex) -> Expression:
+        return self.apply("or", other)
+
+    def __xor__(self, other: Expression | complex) -> Expression:
+        return self.apply("xor", other)
+
+    def __lshift__(self, other: int) -> Expression:
+        return self.apply("shift-left", other)
+
+    def __rshift__(self, other: int) -> Expression:
+        return self.apply("shift-right-logical", other)
+
+
+def number(computation: Computation, value: complex, element_type: ElementType) -> Expression:
+    """A scalar constant."""
+    given = value if element_type.is_complex or not isinstance(value, complex) else value.real
+    return Expression(constant(computation, scalar_literal(np.array(given).astype(element_type.dtype), element_type)))
+
+
+def iota(computation: Computation, element_type: ElementType, dims: Sequence[int], along: int = 0) -> Expression:
+    """The index along a dimension."""
+    return Expression(build(computation, "iota", shape=ArrayShape(element_type, tuple(dims)), iota_dimension=along))
+
+
+def concatenate(parts: Sequence[Expression], dimension: int) -> Expression:
+    """Arrays one after the other along a dimension."""
+    operands = [part.instruction for part in parts]
+    return Expression(build(operands[0].computation, "concatenate", operands, dimensions=(dimension,)))
+
+
+def element(tuple_: Instruction, index: int) -> Instruction:
+    """An element of a tuple."""
+    return build(tuple_.computation, "get-tuple-element", [tuple_], index=index)
+
+
+def adder(module: Module, element_type: ElementType) -> Computation:
+    """A computation that adds two scalars."""
+    computation = Computation(f"add.{element_type}")
+    operands = [parameter(computation, index, ArrayShape(element_type, ())) for index in (0, 1)]
+    computation.root = build(computation, "add", operands)
+    return module.add_computation(computation)

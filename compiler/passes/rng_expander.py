@@ -1,0 +1,155 @@
+"""Replace random numbers by the integer arithmetic that makes them.
+
+`rng-bit-generator` becomes the rounds of its algorithm on whole arrays of counters, bit for bit what the reference
+draws: ThreeFry 2x32 with 20 rounds, Philox 4x32 with 10.  `rng`, whose values the language leaves open, is drawn as the
+reference draws it: by Philox, from a state that its name and shape decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.analysis.expansion import expand
+from compiler.analysis.expression import Expression, concatenate, iota
+from compiler.ir.literal import array_literal
+from compiler.ir.module import Instruction, Module
+from compiler.ir.rewrite import Fuel
+from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.types import F64, TYPES, U32, U64, ElementType, Kind
+from compiler.ops.build import build, constant
+from compiler.ops.random import (
+    PARITY,
+    PHILOX_FACTORS,
+    PHILOX_STEPS,
+    THREE_FRY_ROTATIONS,
+    layout_of_words,
+    state_of,
+)
+
+Pair = tuple[Expression, Expression]
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    return expand(module, fuel, _EXPANSIONS)
+
+
+def _low_high(value: Expression) -> Pair:
+    return value.to(U32), (value >> 32).to(U32)
+
+
+def _joined(low: Expression, high: Expression) -> Expression:
+    return low.to(U64) | (high.to(U64) << 32)
+
+
+def _three_fry(counter: Pair, key: Pair) -> Pair:
+    keys = (*key, key[0] ^ key[1] ^ int(PARITY))
+    x, y = counter[0] + keys[0], counter[1] + keys[1]
+    for block in range(5):
+        for rotation in THREE_FRY_ROTATIONS[block % 2]:
+            x = x + y
+            y = ((y << rotation) | (y >> (32 - rotation))) ^ x
+        x, y = x + keys[(block + 1) % 3], y + (keys[(block + 2) % 3] + (block + 1))
+    return x, y
+
+
+def _philox(counter: Sequence[Expression], key: Pair) -> list[Expression]:
+    state, (left, right) = list(counter), key
+    for _ in range(10):
+        low0, high0 = _low_high(state[0].to(U64) * int(PHILOX_FACTORS[0]))
+        low1, high1 = _low_high(state[2].to(U64) * int(PHILOX_FACTORS[1]))
+        state = [high1 ^ state[1] ^ left, low1, high0 ^ state[3] ^ right, low0]
+        left, right = left + int(PHILOX_STEPS[0]), right + int(PHILOX_STEPS[1])
+    return state
+
+
+def _words(state: Expression) -> list[Expression]:
+    """The words of a state, each a scalar."""
+    return [state.slice((index, index + 1)).reshape() for index in range(state.dims[0])]
+
+
+def _stack(scalars: Sequence[Expression]) -> Expression:
+    return concatenate([scalar.reshape(1) for scalar in scalars], 0)
+
+
+def _three_fry_bits(state: Expression, dims: tuple[int, ...], bits: int) -> Pair:
+    """Bits as unsigned integers of 32 or 64 bits, and the state after them."""
+    words = _words(state)
+    key = _low_high(words[0])
+    half, along = (dims, 0) if bits == 64 else layout_of_words(dims)
+    count = math.prod(half)
+    counters = iota(state.instruction.computation, U64, (count,)) + words[1]
+    x, y = _three_fry(_low_high(counters), key)
+    after = _stack([words[0], words[1] + count])
+    if bits == 64:
+        return _joined(x, y).reshape(*dims), after
+    if not dims:
+        return x.reshape(), after
+    # The two words of each count lie next to each other.
+    outer, inner = math.prod(half[: along + 1]), math.prod(half[along + 1 :])
+    paired = concatenate([word.reshape(outer, 1, inner) for word in (x, y)], 1)
+    merged = paired.reshape(*(2 * n if d == along else n for d, n in enumerate(half)))
+    return merged if merged.dims == dims else merged.slice(*((0, n) for n in dims)), after
+
+
+def _philox_bits(state: Expression, dims: tuple[int, ...], bits: int) -> Pair:
+    """Bits as unsigned integers of 32 or 64 bits, and the state after them."""
+    words = _words(state)
+    # A state of two words has its key for the upper half of the counter, too.
+    first, low, high = words if len(words) == 3 else (*words, words[0])
+    count = math.prod(dims)
+    blocks = -(-count * (2 if bits == 64 else 1) // 4)
+    lows = iota(state.instruction.computation, U64, (blocks,)) + low
+    carry = lows.compare("LT", low)
+    drawn = _philox([*_low_high(lows), *_low_high(carry.to(U64) + high)], _low_high(first))
+    if bits == 64:
+        drawn = [_joined(*drawn[:2]), _joined(*drawn[2:])]
+    flat = concatenate([word.reshape(blocks, 1) for word in drawn], 1).reshape(blocks * len(drawn))
+    kept = flat if flat.dims == (count,) else flat.slice((0, count))
+    after = low + blocks
+    carried = high + after.compare("LT", low).to(U64)
+    return kept.reshape(*dims), _stack([first, after, carried][: len(words)])
+
+
+_GENERATORS = {"rng_three_fry": _three_fry_bits, "rng_philox": _philox_bits, "rng_default": _philox_bits}
+
+
+def _bit_generator(instruction: Instruction) -> Instruction:
+    shape = instruction.shape
+    assert isinstance(shape, TupleShape)
+    wanted = shape.elements[1]
+    assert isinstance(wanted, ArrayShape)
+    generate = _GENERATORS[instruction.attributes["algorithm"]]
+    drawn, after = generate(Expression(instruction.operands[0]), wanted.dims, wanted.element_type.bits)
+    bits = _as_type(drawn, wanted.element_type)
+    return build(instruction.computation, "tuple", [after.instruction, bits.instruction])
+
+
+def _as_type(drawn: Expression, element_type: ElementType) -> Expression:
+    """The lowest bits as a type: integers narrower than a byte are wrapped, others have the bits themselves."""
+    if element_type.bits < 8:
+        return drawn.to(element_type)
+    return drawn.to(TYPES[f"u{element_type.bits}"]).bits_as(element_type)
+
+
+def _rng(instruction: Instruction) -> Instruction:
+    shape, computation = instruction.array, instruction.computation
+    state = Expression(constant(computation, array_literal(state_of(instruction), U64)))
+    is_normal = instruction.attributes["distribution"] == "rng_normal"
+    bits, _ = _philox_bits(state, (2, *shape.dims) if is_normal else shape.dims, 64)
+    uniform = (bits >> 11).to(F64) * 2.0**-53
+    if shape.element_type.kind is Kind.PRED:
+        return uniform.compare("LT", 0.5).instruction
+    first, second = (Expression(operand).to(F64) for operand in instruction.operands)
+    if is_normal:
+        rest = [(0, n) for n in shape.dims]
+        radius, angle = (uniform.slice((row, row + 1), *rest).reshape(*shape.dims) for row in (0, 1))
+        size = ((-radius).apply("log-plus-one") * -2.0).apply("sqrt")
+        value = size * (angle * (2 * math.pi)).apply("cosine") * second + first
+    else:
+        value = uniform * (second - first) + first
+    return (value.apply("floor") if shape.element_type.is_integer else value).to(shape.element_type).instruction
+
+
+_EXPANSIONS = {"rng-bit-generator": _bit_generator, "rng": _rng}
