@@ -1,4 +1,4 @@
-"""The decisions about a convolution: the register tile, bands of the copy, blocks of features, what is read in place."""
+"""The decisions about a convolution: its register tile, bands of the copy, blocks of features, what is not copied."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def plan(kernel: Kernel, convolution: Instruction, target: Target, threads: int)
     banded = _banded(places, shape)
     counts = [place.count for place in places]
     # Few pieces of work: no tile may be higher than one thread's part.
-    counts[banded] = -(-counts[banded] // -(-threads // outer_items(shape)))
+    counts[banded] = -(-counts[banded] // -(-threads // _outer_items(shape)))
     boxes, rows, vectors = _tile(shape, counts, (lanes, registers(target)), flattened)
     draft = _Draft(kernel, shape, places, boxes, banded, flattened)
     block = draft.block(lanes)
@@ -53,7 +53,7 @@ def plan(kernel: Kernel, convolution: Instruction, target: Target, threads: int)
     return draft.plan((lanes, vectors, rows), block, band)
 
 
-def outer_items(shape: Shape) -> int:
+def _outer_items(shape: Shape) -> int:
     """Pieces of work that there are before places are cut into bands."""
     return shape.groups * (shape.batch if shape.batch_is_outer else 1)
 
@@ -190,7 +190,7 @@ class _Draft:
         """The places in a band: few enough for L2, and for every thread to get some."""
         shape, unit, count = self.shape, self.boxes[self.banded], self.places[self.banded].count
         others = math.prod(place.count for place in self.places) // count
-        band = -(-count // -(-_BANDS_PER_THREAD * threads // outer_items(shape)))
+        band = -(-count // -(-_BANDS_PER_THREAD * threads // _outer_items(shape)))
         while band > unit:
             copied = 0 if self.patch_direct else math.prod(source.extent for source in self.sources(block, band))
             sums = 0 if self.out_direct else band * others * shape.outputs

@@ -183,6 +183,6 @@ class _Rows:
                 moved = b.add(b.mul(loop.index, integer(part.stride)), shift)
                 along = [emission.opaque(moved, self.dims[-1])]
             address = b.gep(self.type, held, b.sub(loop.index, start))
-            total = [b.load(self.type, address)]
-            (total,) = self.combiner.combine(values, total, [values.value(self.array, (*source, *along))], flags="")
+            found = values.value(self.array, (*source, *along))
+            (total,) = self.combiner.combine(values, [b.load(self.type, address)], [found], flags="")
             b.store(total, address)

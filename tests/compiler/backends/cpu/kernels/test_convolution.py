@@ -1,0 +1,145 @@
+"""Convolutions against the reference, in small integers, on which every order of summation agrees to the last bit."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import compiler
+
+NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "s8": np.int8}
+
+# Input, weights, result, and the attributes of a convolution.
+CASES = {
+    "same padding": ("f32[2,9,9,5]", "f32[3,3,5,17]", "f32[2,9,9,17]", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"),
+    "features before places": (
+        "f32[2,5,9,20]",
+        "f32[9,5,3,3]",
+        "f32[2,9,9,20]",
+        "size=3x3 pad=1_1x1_1",
+        "bf01_oi01->bf01",
+    ),
+    "valid": ("f32[2,40,7]", "f32[5,7,19]", "f32[2,36,19]", "size=5", "b0f_0io->b0f"),
+    "wide": ("f32[1,4,64,3]", "f32[1,3,3,65]", "f32[1,4,64,65]", "size=1x3 pad=0_0x1_1", "b01f_01io->b01f"),
+    "strided": ("f32[2,9,9,4]", "f32[3,3,4,8]", "f32[2,5,5,8]", "size=3x3 stride=2x2 pad=1_1x1_1", "b01f_01io->b01f"),
+    "strided, features first": (
+        *("f32[2,4,9,9]", "f32[8,4,3,3]", "f32[2,8,5,5]"),
+        *("size=3x3 stride=2x2 pad=1_1x1_1", "bf01_oi01->bf01"),
+    ),
+    "stride beyond the window": ("f32[1,16,3]", "f32[2,3,4]", "f32[1,3,4]", "size=2 stride=7", "b0f_0io->b0f"),
+    "holes in the input": (
+        *("f32[2,5,5,3]", "f32[3,3,3,4]", "f32[2,11,11,4]"),
+        *("size=3x3 pad=2_2x2_2 lhs_dilate=2x2", "b01f_01io->b01f"),
+    ),
+    "holes in the window": (
+        *("f32[2,9,9,3]", "f32[3,3,3,4]", "f32[2,7,7,4]"),
+        *("size=3x3 pad=1_1x1_1 rhs_dilate=2x2", "b01f_01io->b01f"),
+    ),
+    "reversed": ("f32[2,9,9,3]", "f32[3,2,3,4]", "f32[2,7,8,4]", "size=3x2 rhs_reversal=1x1", "b01f_01io->b01f"),
+    "negative padding": ("f32[2,9,9,3]", "f32[3,3,3,4]", "f32[2,4,6,4]", "size=3x3 pad=-2_-1x-1_0", "b01f_01io->b01f"),
+    "nothing but padding": ("f32[1,2,2]", "f32[1,2,3]", "f32[1,9,3]", "size=1 pad=5_2", "b0f_0io->b0f"),
+    "one element": ("f32[2,5,5,18]", "f32[1,1,18,33]", "f32[2,5,5,33]", "size=1x1", "b01f_01io->b01f"),
+    "one element, features first": ("f32[2,18,5,5]", "f32[33,18,1,1]", "f32[2,33,5,5]", "size=1x1", "bf01_oi01->bf01"),
+    "no places": ("f32[7,18]", "f32[18,5]", "f32[7,5]", "", "bf_io->bf"),
+    "three dimensions": (
+        *("f32[2,4,5,6,3]", "f32[2,3,3,3,5]", "f32[2,3,5,6,5]"),
+        *("size=2x3x3 pad=0_0x1_1x1_1", "b012f_012io->b012f"),
+    ),
+    "three dimensions, features first": (
+        *("f32[2,3,4,5,6]", "f32[5,3,2,3,3]", "f32[2,5,3,5,6]"),
+        *("size=2x3x3 pad=0_0x1_1x1_1", "bf012_oi012->bf012"),
+    ),
+    "gradient of weights": (
+        "f32[8,7,7,20]",
+        "f32[8,7,7,33]",
+        "f32[3,3,20,33]",
+        "size=7x7 pad=1_1x1_1",
+        "f01b_i01o->01bf",
+    ),
+    "gradient of a stride": (
+        *("f32[4,9,9,6]", "f32[4,4,4,5]", "f32[3,3,6,5]"),
+        *("size=4x4 rhs_dilate=2x2", "f01b_i01o->01bf"),
+    ),
+    "groups": ("f32[2,7,7,6]", "f32[3,3,2,15]", "f32[2,5,5,15]", "size=3x3", "b01f_01io->b01f, feature_group_count=3"),
+    "depthwise": (
+        *("f32[2,7,9,70]", "f32[3,3,1,70]", "f32[2,7,9,70]"),
+        *("size=3x3 pad=1_1x1_1", "b01f_01io->b01f, feature_group_count=70"),
+    ),
+    "depthwise, two from each": (
+        *("f32[2,7,9,9]", "f32[3,3,1,18]", "f32[2,7,9,18]"),
+        *("size=3x3 pad=1_1x1_1", "b01f_01io->b01f, feature_group_count=9"),
+    ),
+    "depthwise, features first": (
+        *("f32[2,9,7,20]", "f32[9,1,3,3]", "f32[2,9,7,20]"),
+        *("size=3x3 pad=1_1x1_1", "bf01_oi01->bf01, feature_group_count=9"),
+    ),
+    "gradient of depthwise": (
+        *("f32[3,6,6,18]", "f32[3,6,6,18]", "f32[3,3,1,18]"),
+        *("size=6x6 pad=1_1x1_1", "f01b_i01o->01bf, batch_group_count=18"),
+    ),
+    "groups of the batch": ("f32[6,7,3]", "f32[3,3,4]", "f32[3,5,4]", "size=3", "b0f_0io->b0f, batch_group_count=2"),
+    "long sums": ("f32[1,8,8,512]", "f32[3,3,512,8]", "f32[1,8,8,8]", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"),
+    "doubles": ("f64[2,9,9,5]", "f64[3,3,5,9]", "f64[2,9,9,9]", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"),
+    "bf16": ("bf16[2,9,9,5]", "bf16[3,3,5,9]", "bf16[2,9,9,9]", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"),
+    "halves": ("f16[2,5,9,9]", "f16[9,5,3,3]", "f16[2,9,9,9]", "size=3x3 pad=1_1x1_1", "bf01_oi01->bf01"),
+    "integers": ("s8[2,9,9,5]", "s8[3,3,5,9]", "s32[2,9,9,9]", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f"),
+    "no batch": ("f32[0,9,5]", "f32[3,5,9]", "f32[0,7,9]", "size=3", "b0f_0io->b0f"),
+    "no features": ("f32[2,9,0]", "f32[3,0,9]", "f32[2,7,9]", "size=3", "b0f_0io->b0f"),
+    "empty result": ("f32[2,2,3]", "f32[3,3,9]", "f32[2,0,9]", "size=3", "b0f_0io->b0f"),
+}
+
+
+def text(case, *, epilogue=False):
+    lhs, rhs, out, window, labels = case
+    window = f"window={{{window}}}, " if window else ""
+    body = f"x = {lhs} parameter(0)\n  w = {rhs} parameter(1)\n  "
+    convolution = f"c = {out} convolution(x, w), {window}dim_labels={labels}"
+    if not epilogue:
+        return f"HloModule m\n\nENTRY e {{\n  {body}ROOT {convolution}\n}}\n"
+    feature = labels.partition("->")[2].partition(",")[0].index("f")
+    type_, dims = out[:-1].split("[")
+    bias = f"b = {type_}[{dims.split(',')[feature]}] parameter(2)\n  "
+    spread = f"s = {out} broadcast(b), dimensions={{{feature}}}\n  "
+    return f"HloModule m\n\nENTRY e {{\n  {body}{bias}{convolution}\n  {spread}ROOT r = {out} subtract(c, s)\n}}\n"
+
+
+def inputs(module):
+    generator = np.random.default_rng(7)
+    arrays = [parameter.array for parameter in module.entry.parameters]
+    return [generator.integers(-4, 5, array.dims).astype(NUMPY[array.element_type.name]) for array in arrays]
+
+
+def run(source, arguments, threads):
+    return np.asarray(compiler.compile(source, options=compiler.CompileOptions(threads=threads))(*arguments)[0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_convolution_is_exact_on_small_integers(name):
+    source = text(CASES[name])
+    module = compiler.parse(source)
+    arguments = inputs(module)
+    expected = np.asarray(compiler.interpret(module, *arguments)[0])
+    for threads in (1, 2):
+        np.testing.assert_array_equal(run(source, arguments, threads), expected)
+
+
+@pytest.mark.parametrize("name", ["same padding", "features before places", "strided", "one element", "depthwise"])
+def test_an_elementwise_epilogue_joins_the_convolution(name):
+    source = text(CASES[name], epilogue=True)
+    module = compiler.parse(source)
+    arguments = inputs(module)
+    expected = np.asarray(compiler.interpret(module, *arguments)[0])
+    np.testing.assert_array_equal(run(source, arguments, 2), expected)
+
+
+@pytest.mark.parametrize("name", ["same padding", "gradient of weights", "gradient of depthwise", "long sums"])
+def test_bits_do_not_depend_on_the_number_of_threads(name):
+    source = text(CASES[name])
+    arguments = [array / np.float32(3) for array in inputs(compiler.parse(source))]
+    np.testing.assert_array_equal(run(source, arguments, 1), run(source, arguments, 3))
+
+
+def test_infinities_beside_the_edge_do_not_leak_into_padding():
+    source = text(("f32[1,4,1]", "f32[3,1,1]", "f32[1,4,1]", "size=3 pad=1_1", "b0f_0io->b0f"))
+    x = np.array([np.inf, 1, 2, 3], np.float32).reshape(1, 4, 1)
+    w = np.array([1, 1, 1], np.float32).reshape(3, 1, 1)
+    np.testing.assert_array_equal(run(source, [x, w], 1).ravel(), [np.inf, np.inf, 6, 5])
