@@ -145,8 +145,19 @@ def kind_of(instruction: Instruction) -> GroupKind | None:
         return GroupKind.REDUCE
     if instruction.opcode in _PRODUCTS:
         return None if instruction.array.element_type.is_complex else GroupKind.DOT
-    fusible = is_fusible(instruction) or is_update_in_place(instruction)
+    fusible = is_fusible(instruction) or is_update_in_place(instruction) or _sorts_several(instruction)
     return GroupKind.LOOP if fusible and instruction.opcode != "constant" else None
+
+
+def _sorts_several(instruction: Instruction) -> bool:
+    return instruction.opcode == "sort" and len(instruction.operands) > 1
+
+
+def _numbers(instruction: Instruction) -> bool:
+    """Whether a value is the elements' numbers along a dimension, which a sort need not read."""
+    if instruction.opcode == "broadcast":
+        return instruction.operands[0].opcode == "iota"
+    return instruction.opcode == "iota"
 
 
 def adopt(group: Group, instruction: Instruction) -> None:
@@ -177,6 +188,8 @@ def may_join(instruction: Instruction, group: Group) -> bool:
     too_large = len(group.members) >= _LARGEST_GROUP or _depth(instruction, group) > _DEEPEST_GROUP
     if too_large or _reads_updated(instruction, group):
         return False
+    if group.root.opcode == "sort":
+        return _numbers(instruction) and not instruction.array.is_dynamic
     if instruction.opcode == "reduce":
         return _may_end_in(instruction, group) or _may_be_row(instruction, group)
     if instruction.opcode in _PRODUCTS:

@@ -43,7 +43,7 @@ def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
 def _method(module: Module, lines: Lines) -> tuple[SortLine, float, int]:
     """How a line is sorted, the expected time for that, and the bytes a thread needs."""
     merging, key = Merging(lines), sort_key(lines.sort.attributes["to_apply"])
-    count = kept(lines.kernel.instruction)
+    count = kept(lines.kernel.instruction, lines.dimension)
     if key and count is not None and Selection.suits(lines, key, count):
         selection = Selection(lines, key, count)
         line = partial(_with, selection.line, selection.emit(module))

@@ -14,6 +14,7 @@ from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer
 from compiler.codegen.sort_key import SortKey
 from compiler.ir.module import Instruction
+from compiler.ir.shape import TupleShape
 
 _BLOCK = 32
 _MOST = 64
@@ -22,16 +23,15 @@ _READ_NS = 0.3
 _INSERT_NS = 20.0
 
 
-def kept(instruction: Instruction) -> int | None:
+def kept(instruction: Instruction, dimension: int) -> int | None:
     """How many of each line of a sort are read at most; None where that is not known to be few."""
     results = [instruction]
-    if len(instruction.operands) > 1:
+    if isinstance(instruction.shape, TupleShape):
         results = list(instruction.users)
         if any(result.opcode != "get-tuple-element" for result in results):
             return None
     if instruction.is_root or any(result.is_root for result in results):
         return None
-    (dimension,) = instruction.attributes["dimensions"]
     counts = [count for result in results for user in result.users for count in _counts(result, user, dimension)]
     known = [count for count in counts if count is not None]
     return max(known, default=0) if len(known) == len(counts) else None
