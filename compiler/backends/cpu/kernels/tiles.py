@@ -9,96 +9,26 @@ read once and whole.  What is left beside the tiles at the edges runs as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, parameters
 from compiler.backends.cpu.kernels.gemm_pack import transpose
-from compiler.codegen import element, nest
-from compiler.codegen.elemental import Elemental
-from compiler.codegen.index import Emission, Index, Variable, constant, linear, whole
+from compiler.codegen import crossing, element, nest
+from compiler.codegen.crossing import Access, Crossing
+from compiler.codegen.index import Emission, Index, Variable, constant, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, integer, keep_rolled, vector_type
-from compiler.codegen.movement import Indices, Leaf
-from compiler.codegen.signature import arguments, elemental_of, store
-from compiler.ir.module import Instruction
-from compiler.ir.shape import ArrayShape
+from compiler.codegen.signature import arguments
 
 _SIDE = 16
 """Rows and columns of a tile: a row of 4-byte elements is one cache line."""
-_FAR = 16
-"""A stride, in elements, from which on walking across is worth avoiding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A leaf read at an offset of one factor per loop, plus a constant."""
-
-    leaf: Instruction
-    factors: tuple[int, ...]
-    constant: int
-
-    def at(self, counters: Sequence[Index]) -> Index:
-        """The offset for given loop counters."""
-        total = constant(self.constant)
-        for counter, factor in zip(counters, self.factors, strict=True):
-            total = total + counter.times(factor)
-        return total
-
-
-@dataclass(frozen=True, slots=True)
-class Tiling:
-    """The loop that is tiled together with the innermost one, and the accesses that go across."""
-
-    kernel: Kernel
-    group: nest.Group
-    loop: int
-    accesses: tuple[Access, ...]
-
-
-def find(module: Module, kernel: Kernel, group: nest.Group) -> Tiling | None:
+def find(module: Module, kernel: Kernel, group: nest.Group) -> Crossing | None:
     """Whether a loop kernel should be tiled, and how."""
-    loops = group.loops
-    innermost = len(loops) - 1
-    found: dict[int, list[Access]] = {}
-    for access in _accesses(module, kernel, group):
-        if innermost < 1 or access.factors[innermost] < _FAR:
-            continue
-        for number in range(innermost):
-            if access.factors[number] == 1 and min(loops[number], loops[innermost]) >= _SIDE:
-                found.setdefault(number, []).append(access)
-    if not found:
-        return None
-    number = max(found, key=lambda n: len(found[n]))
-    return Tiling(kernel, group, number, tuple(dict.fromkeys(found[number])))
+    return crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _SIDE)
 
 
-def _accesses(module: Module, kernel: Kernel, group: nest.Group) -> list[Access]:
-    """The leaves that the body reads, as far as their offsets are sums of loop counters."""
-    emission = Emission(nest.scratch(module, parameters(kernel)))
-    variables = [Variable(Value("i64", f"%loop.{n}"), count) for n, count in enumerate(group.loops)]
-    result: list[Access] = []
-
-    def watch(leaf: Instruction, shape: ArrayShape, inner: Leaf) -> Leaf:
-        def record(indices: Indices) -> Value:
-            offset = linear(indices, shape.dims)
-            factors = {digit.variable: factor for digit, factor in offset.terms if digit.is_whole}
-            if len(factors) == len(offset.terms) and set(factors) <= set(variables):
-                result.append(Access(leaf, tuple(factors.get(v, 0) for v in variables), offset.constant))
-            return inner(indices)
-
-        return record
-
-    values = elemental_of(kernel, emission)
-    leaves = {leaf: watch(leaf, leaf.array, inner) for leaf, inner in values.leaves.items()}
-    at = group.combine([whole(variable) for variable in variables])
-    indices = nest.coordinates(emission, at, kernel.outputs[0].dims)
-    watched = Elemental(emission, leaves)
-    for root in kernel.roots:
-        watched.value(root, indices)
-    return result
-
-
-def emit(builder: Builder, tiling: Tiling, *, parallel: bool) -> None:
+def emit(builder: Builder, tiling: Crossing, *, parallel: bool) -> None:
     """Emit the whole kernel's loops."""
     _Tiled(builder, tiling).emit(parallel=parallel)
 
@@ -106,7 +36,7 @@ def emit(builder: Builder, tiling: Tiling, *, parallel: bool) -> None:
 class _Tiled:
     """The loops of a tiled kernel; counters are one index per loop of the group."""
 
-    def __init__(self, builder: Builder, tiling: Tiling) -> None:
+    def __init__(self, builder: Builder, tiling: Crossing) -> None:
         self.builder = builder
         self.tiling = tiling
         self.counts = tiling.group.loops
@@ -169,7 +99,7 @@ class _Tiled:
 
         def element_at(row: Index, column: Index) -> None:
             at = self._with(counters, first + row, start + column)
-            self._body(Emission(self.builder), at, {})
+            crossing.store_point(self.tiling, Emission(self.builder), at, {})
 
         self._each(height, width, element_at)
 
@@ -191,40 +121,12 @@ class _Tiled:
             (access.leaf, access.at(at)): (buffer, place)
             for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True)
         }
-        self._body(emission, at, found)
+        crossing.store_point(self.tiling, emission, at, found)
 
     def _with(self, counters: list[Index], across: Index, inner: Index) -> list[Index]:
         result = list(counters)
         result[self.across], result[self.inner] = across, inner
         return result
-
-    def _body(
-        self,
-        emission: Emission,
-        counters: Sequence[Index],
-        found: dict[tuple[Instruction, Index], tuple[Value, Index]],
-    ) -> None:
-        """Compute and store the roots at a point; what is `found` in a buffer is read from there."""
-        kernel = self.tiling.kernel
-        at = self.tiling.group.combine(counters)
-        indices = nest.coordinates(emission, at, kernel.outputs[0].dims)
-        inner = elemental_of(kernel, emission).leaves
-
-        def redirect(leaf: Instruction, read: Leaf) -> Leaf:
-            def value(point: Indices) -> Value:
-                known = found.get((leaf, linear(point, leaf.array.dims)))
-                if known is None:
-                    return read(point)
-                buffer, place = known
-                type_ = leaf.array.element_type
-                address = emission.builder.gep(element.storage_type(type_), buffer, emission.value(place))
-                return element.load(emission.builder, type_, address)
-
-            return value
-
-        values = Elemental(emission, {leaf: redirect(leaf, read) for leaf, read in inner.items()})
-        for root, output in zip(kernel.roots, arguments(kernel).outputs, strict=True):
-            store(emission, root.array, values.value(root, indices), output, at)
 
     def _fill(self, emission: Emission, access: Access, buffer: Value, counters: Sequence[Index]) -> None:
         """Read a tile of a leaf in order and lay it into the buffer the way the body walks."""

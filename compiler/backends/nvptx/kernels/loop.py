@@ -1,4 +1,4 @@
-"""Loop kernels: a thread for each element of the results, or for a few neighbours.
+"""Loop kernels: a thread for each element of the results, or for a few neighbours; tiles where something lies across.
 
 Where the results are large and divide evenly, a thread computes neighbouring elements, so that what lies in memory one
 behind the other is read and written in words of 16 bytes: the index arithmetic shows LLVM that it does.
@@ -6,7 +6,7 @@ behind the other is read and written in words of 16 bytes: the index arithmetic 
 
 from __future__ import annotations
 
-from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels import crossed, grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index
@@ -26,6 +26,9 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     shape = kernel.outputs[0]
     if shape.size == 0:
         return EmittedKernel(kernel, ())
+    crossing = crossed.find(module, kernel)
+    if crossing is not None:
+        return crossed.emit(module, crossing)
     neighbours = _neighbours(kernel)
 
     def elements(builder: Builder, number: Value) -> None:

@@ -83,6 +83,21 @@ PROGRAMS = {
     "transpose of bytes": "  x = s8[67,130] parameter(0)\n  ROOT r = s8[130,67] transpose(x), dimensions={1,0}",
     "transpose of a batch": "  x = f64[3,40,35] parameter(0)\n  ROOT r = f64[3,35,40] transpose(x), dimensions={0,2,1}",
     "transpose of 4": "  x = s16[2,33,4,34] parameter(0)\n  ROOT r = s16[34,4,2,33] transpose(x), dimensions={3,2,0,1}",
+    "transpose of complex": "  x = c128[40,35] parameter(0)\n  ROOT r = c128[35,40] transpose(x), dimensions={1,0}",
+    "transpose, padded": """
+  x = f32[40,35] parameter(0)
+  z = f32[] constant(7)
+  t = f32[35,40] transpose(x), dimensions={1,0}
+  p = f32[38,42] pad(t, z), padding=1_2x0_2
+  ROOT r = f32[38,42] add(p, p)""",
+    "transpose, twice over": """
+  x = f32[40,35] parameter(0)
+  y = bf16[40,35] parameter(1)
+  s = f32[35,40] transpose(x), dimensions={1,0}
+  t = bf16[35,40] transpose(y), dimensions={1,0}
+  c = f32[35,40] convert(t)
+  l = pred[35,40] compare(s, c), direction=LT
+  ROOT r = (f32[35,40], pred[35,40]) tuple(f32[35,40] add(s, c), l)""",
     "transpose and its source": """
   x = f32[50,50] parameter(0)
   y = f32[50,50] parameter(1)

@@ -1,0 +1,136 @@
+"""Loop kernels that read something across: transposes, and whatever is fused around them, through shared memory.
+
+A block makes a tile of 32 by 32 elements.  First its warps read the tile's rows of every leaf that lies across, in
+order; behind a barrier they run the kernel's body along the other dimension and find those elements in shared memory.
+Its rows are one element longer than the tile, so that a column's elements lie in different banks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.codegen import crossing, element, nest
+from compiler.codegen.crossing import Crossing
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.signature import arguments, parameters
+from compiler.ir.shape import ArrayShape
+
+_SIDE = grid.WARP
+_WARPS = 8
+_LONG_BODY = 64
+_MOST_SHARED_BYTES = 32 * 1024
+
+
+def find(module: Module, kernel: Kernel) -> Crossing | None:
+    """What a loop kernel reads across, if tiles pay for it."""
+    dims = kernel.outputs[0].dims
+    roots_alike = all(isinstance(root.shape, ArrayShape) and root.array.dims == dims for root in kernel.roots)
+    if not roots_alike or sum(1 for _ in kernel.body()) > _LONG_BODY:
+        return None
+    group = nest.Group(kernel.outputs[0].size, tuple(dims))
+    found = crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _SIDE)
+    if found is None:
+        return None
+    shared_bytes = sum(access.leaf.array.element_type.size_bytes for access in found.accesses) * _SIDE * (_SIDE + 1)
+    return found if shared_bytes <= _MOST_SHARED_BYTES else None
+
+
+def emit(module: Module, found: Crossing) -> EmittedKernel:
+    """Emit a loop kernel with its crossed accesses."""
+    threads = _SIDE * _WARPS
+    builder = grid.begin(module, found.kernel, threads)
+    tile = _Tile(module, builder, found)
+    tile.fill()
+    grid.barrier(builder)
+    tile.store()
+    builder.ret()
+    return EmittedKernel(found.kernel, (Launch(builder.function.name, tile.blocks, threads),))
+
+
+class _Tile:
+    """One block's tile: where it starts in every loop, and its buffers."""
+
+    def __init__(self, module: Module, builder: Builder, found: Crossing) -> None:
+        self.builder = builder
+        self.found = found
+        self.counts = found.group.loops
+        self.across, self.inner = found.loop, len(self.counts) - 1
+        emission = Emission(builder)
+        tiles = [
+            -(-count // _SIDE) if number in (self.across, self.inner) else count
+            for number, count in enumerate(self.counts)
+        ]
+        self.blocks = 1
+        for count in tiles:
+            self.blocks *= count
+        rest = emission.opaque(grid.block(builder), self.blocks)
+        self.start: list[Index] = []
+        for number in reversed(range(len(tiles))):
+            rest, index = emission.divide(rest, tiles[number])
+            start = emission.opaque(emission.value(index), tiles[number])
+            self.start.insert(0, start.times(_SIDE) if number in (self.across, self.inner) else start)
+        thread = grid.thread(builder)
+        self.lane = emission.opaque(builder.binary("and", thread, integer(_SIDE - 1)), _SIDE)
+        self.warp = emission.opaque(builder.binary("lshr", thread, integer(5)), _WARPS)
+        name = f"tile.{found.kernel.name}"
+        self.buffers = [
+            grid.shared_array(
+                module,
+                f"{name}.{number}",
+                element.storage_type(access.leaf.array.element_type),
+                _SIDE * (_SIDE + 1),
+            )
+            for number, access in enumerate(found.accesses)
+        ]
+
+    def fill(self) -> None:
+        """Read the tile of every crossed leaf: lanes walk in order, warps go across."""
+        builder = self.builder
+        for row in range(0, _SIDE, _WARPS):
+            inner = self.warp.plus(row)
+            with self._inside(self.lane, inner) as (emission, counters):
+                for access, buffer in zip(self.found.accesses, self.buffers, strict=True):
+                    stored = element.storage_type(access.leaf.array.element_type)
+                    pointer = arguments(self.found.kernel).inputs[dict(self.found.kernel.leaves)[access.leaf]]
+                    source = builder.gep(stored, pointer, emission.value(access.at(counters)))
+                    place = emission.value(inner.times(_SIDE + 1) + self.lane)
+                    size = access.leaf.array.element_type.size_bytes
+                    builder.store(
+                        builder.load(stored, source, align=size), builder.gep(stored, buffer, place), align=size
+                    )
+
+    def store(self) -> None:
+        """Compute the tile: lanes walk along the result, warps across it."""
+        for row in range(0, _SIDE, _WARPS):
+            across = self.warp.plus(row)
+            with self._inside(across, self.lane) as (emission, counters):
+                place = self.lane.times(_SIDE + 1) + across
+                found = {
+                    (access.leaf, access.at(counters)): (buffer, place)
+                    for access, buffer in zip(self.found.accesses, self.buffers, strict=True)
+                }
+                crossing.store_point(self.found, emission, counters, found)
+
+    @contextmanager
+    def _inside(self, across: Index, inner: Index) -> Iterator[tuple[Emission, Sequence[Index]]]:
+        """Code for an element of the tile, run where the element is one of the result."""
+        builder, emission = self.builder, Emission(self.builder)
+        counters = list(self.start)
+        inside: Value | None = None
+        for number, offset in ((self.across, across), (self.inner, inner)):
+            index = self.start[number] + offset
+            value = emission.value(index)
+            if self.counts[number] % _SIDE:
+                below = builder.compare("slt", value, integer(self.counts[number]))
+                inside = below if inside is None else builder.binary("and", inside, below)
+            counters[number] = emission.opaque(value, self.counts[number])
+        if inside is None:
+            yield emission, counters
+            return
+        with builder.when(inside, "inside"):
+            yield emission, counters

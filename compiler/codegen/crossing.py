@@ -1,0 +1,127 @@
+"""Leaves that a loop kernel reads across: its innermost loop strides through them while another walks in order.
+
+Either back end cuts the two loops into tiles, reads a tile of such a leaf in order, keeps it where it is near, and runs
+the kernel's body over the tile, whose accesses find their elements there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.codegen import element, nest
+from compiler.codegen.elemental import Elemental
+from compiler.codegen.index import Emission, Index, Variable, constant, linear, whole
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Builder, Value
+from compiler.codegen.movement import Indices, Leaf
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
+
+_FAR = 16
+"""A stride, in elements, from which on walking across is worth avoiding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A leaf read at an offset of one factor per loop, plus a constant."""
+
+    leaf: Instruction
+    factors: tuple[int, ...]
+    constant: int
+
+    def at(self, counters: Sequence[Index]) -> Index:
+        """The offset for given loop counters."""
+        total = constant(self.constant)
+        for counter, factor in zip(counters, self.factors, strict=True):
+            total = total + counter.times(factor)
+        return total
+
+    def stays_inside(self, loops: Sequence[int]) -> bool:
+        """Whether it is within its leaf at every point, also where a condition keeps it from being read."""
+        reach = [factor * (count - 1) for factor, count in zip(self.factors, loops, strict=True)]
+        low = self.constant + sum(min(0, r) for r in reach)
+        high = self.constant + sum(max(0, r) for r in reach)
+        return low >= 0 and high < self.leaf.array.size
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The loop that walks in order where the innermost one goes across, and the accesses that do so."""
+
+    kernel: Kernel
+    group: nest.Group
+    loop: int
+    accesses: tuple[Access, ...]
+
+
+def find(scratch: Builder, kernel: Kernel, group: nest.Group, side: int) -> Crossing | None:
+    """The accesses that go across, where both loops have at least `side` turns; `scratch` is thrown away."""
+    loops = group.loops
+    innermost = len(loops) - 1
+    found: dict[int, list[Access]] = {}
+    for access in _accesses(scratch, kernel, group):
+        if innermost < 1 or access.factors[innermost] < _FAR or not access.stays_inside(loops):
+            continue
+        for number in range(innermost):
+            if access.factors[number] == 1 and min(loops[number], loops[innermost]) >= side:
+                found.setdefault(number, []).append(access)
+    if not found:
+        return None
+    number = max(found, key=lambda n: len(found[n]))
+    return Crossing(kernel, group, number, tuple(dict.fromkeys(found[number])))
+
+
+def _accesses(scratch: Builder, kernel: Kernel, group: nest.Group) -> list[Access]:
+    """The leaves that the body reads, as far as their offsets are sums of loop counters."""
+    emission = Emission(scratch)
+    variables = [Variable(Value("i64", f"%loop.{n}"), count) for n, count in enumerate(group.loops)]
+    result: list[Access] = []
+
+    def watch(leaf: Instruction, shape: ArrayShape, inner: Leaf) -> Leaf:
+        def record(indices: Indices) -> Value:
+            offset = linear(indices, shape.dims)
+            factors = {digit.variable: factor for digit, factor in offset.terms if digit.is_whole}
+            if len(factors) == len(offset.terms) and set(factors) <= set(variables):
+                result.append(Access(leaf, tuple(factors.get(v, 0) for v in variables), offset.constant))
+            return inner(indices)
+
+        return record
+
+    values = elemental_of(kernel, emission)
+    leaves = {leaf: watch(leaf, leaf.array, inner) for leaf, inner in values.leaves.items()}
+    at = group.combine([whole(variable) for variable in variables])
+    indices = nest.coordinates(emission, at, kernel.outputs[0].dims)
+    watched = Elemental(emission, leaves)
+    for root in kernel.roots:
+        watched.value(root, indices)
+    return result
+
+
+Found = Mapping[tuple[Instruction, Index], tuple[Value, Index]]
+"""Where elements have been brought, by leaf and offset in it: a buffer and the place in it."""
+
+
+def store_point(crossing: Crossing, emission: Emission, counters: Sequence[Index], found: Found) -> None:
+    """Compute and store the roots at a point; what is `found` in a buffer is read from there."""
+    kernel = crossing.kernel
+    at = crossing.group.combine(counters)
+    indices = nest.coordinates(emission, at, kernel.outputs[0].dims)
+    inner = elemental_of(kernel, emission).leaves
+
+    def redirect(leaf: Instruction, read: Leaf) -> Leaf:
+        def value(point: Indices) -> Value:
+            known = found.get((leaf, linear(point, leaf.array.dims)))
+            if known is None:
+                return read(point)
+            buffer, place = known
+            type_ = leaf.array.element_type
+            address = emission.builder.gep(element.storage_type(type_), buffer, emission.value(place))
+            return element.load(emission.builder, type_, address)
+
+        return value
+
+    values = Elemental(emission, {leaf: redirect(leaf, read) for leaf, read in inner.items()})
+    for root, output in zip(kernel.roots, arguments(kernel).outputs, strict=True):
+        store(emission, root.array, values.value(root, indices), output, at)
