@@ -194,9 +194,7 @@ def may_join(instruction: Instruction, group: Group) -> bool:
         return _may_end_in(instruction, group) or _may_be_row(instruction, group)
     if instruction.opcode in _PRODUCTS:
         return kind_of(instruction) is not None and _may_end_in(instruction, group)
-    if not is_fusible(instruction):
-        return False
-    if group.kind is GroupKind.DOT and not _beside_dot(instruction, group):
+    if not is_fusible(instruction) or (group.kind is GroupKind.DOT and not _beside_dot(instruction, group)):
         return False
     return not _repeats_work(instruction, group)
 

@@ -40,7 +40,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
         pool_gradient.emit(module, kernel) if pool_gradient.applies(kernel) else select_scatter.emit(module, kernel)
     ),
     KernelKind.SORT: lambda module, kernel, _target, threads: sort.emit(module, kernel, threads),
-    KernelKind.CHOLESKY: lambda module, kernel, _target, _threads: triangular.emit_cholesky(module, kernel),
+    KernelKind.CHOLESKY: lambda module, kernel, _target, threads: triangular.emit_cholesky(module, kernel, threads),
     KernelKind.TRIANGULAR_SOLVE: lambda module, kernel, _target, _threads: triangular.emit_solve(module, kernel),
     KernelKind.FFT: lambda module, kernel, _target, threads: fft.emit(module, kernel, threads),
 }
