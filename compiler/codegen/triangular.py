@@ -107,10 +107,8 @@ class Substitution:
         self.sides = math.prod(dims[:-2]) * self.columns
         self.pointers = _pointers(kernel)
 
-    def solve(self, builder: Builder, side: Value) -> None:
-        """Solve for the right-hand side of that number."""
-        number = builder.binary("udiv", side, integer(max(1, self.columns)))
-        column = builder.binary("urem", side, integer(max(1, self.columns)))
+    def matrices(self, builder: Builder, number: Value) -> tuple[Matrix, Matrix, Matrix]:
+        """The factor of that number in the batch, what is given and what is sought, as of `a x = b`."""
         factor = matrix(builder, self.kernel, self.pointers[0], (self.size, self.size), number)
         if self.is_transposed:
             factor = transposed(factor)
@@ -118,6 +116,13 @@ class Substitution:
         right, solution = (matrix(builder, self.kernel, p, self.dims, number) for p in (self.pointers[1], output))
         if not self.left_side:
             right, solution = transposed(right), transposed(solution)
+        return factor, right, solution
+
+    def solve(self, builder: Builder, side: Value) -> None:
+        """Solve for the right-hand side of that number."""
+        number = builder.binary("udiv", side, integer(max(1, self.columns)))
+        column = builder.binary("urem", side, integer(max(1, self.columns)))
+        factor, right, solution = self.matrices(builder, number)
         with builder.loop(integer(0), integer(self.size), name="unknown") as step:
             row = step.index if self.is_lower else builder.sub(integer(self.size - 1), step.index)
             known = (integer(0), row) if self.is_lower else (builder.add(row, integer(1)), integer(self.size))

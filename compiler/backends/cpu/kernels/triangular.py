@@ -1,7 +1,7 @@
-"""Kernels for triangular matrices: cholesky and triangular-solve, row by row.
+"""Kernels for triangular matrices: cholesky and triangular-solve.
 
-Every element is a sum over what has been computed before, so a matrix (for solve, a right-hand side) is one thread's;
-batches are shared.
+Every element is a sum over what has been computed before, so a matrix (for solve, a block of right-hand sides) is one
+thread's; batches and blocks are shared.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.backends.cpu.kernels.triangular_factor import Factor
+from compiler.backends.cpu.kernels.triangular_sides import Sides
 from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, floating, integer
@@ -48,13 +49,28 @@ def _fill_with_nan(builder: Builder, target: Matrix, size: int) -> None:
         target.store(row.index, column.index, floating(math.nan, "double"))
 
 
-def emit_solve(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a triangular-solve kernel: every right-hand side on its own, by substitution."""
+def emit_solve(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
+    """Emit a triangular-solve kernel for calls with up to that many threads."""
     form = Substitution(kernel)
     builder = Builder(begin(module, kernel))
+    if not Sides.suits(form):
+        _solve_each(builder, form)
+        work = _STEP_NS * form.sides * form.size * form.size / 2
+        return EmittedKernel(kernel, (builder.function.name,), 0, form.sides > 1, work)
+    sides = Sides(form)
+    part = nest.share(builder, sides.count, THREAD, THREADS)
+    offset = builder.mul(THREAD, integer(sides.workspace_bytes))
+    unknowns = builder.gep("i8", arguments(kernel).workspace, offset)
+    with builder.loop(part.start, part.stop, name="block") as loop:
+        sides.solve(builder, loop.index, unknowns)
+    builder.ret()
+    workspace_bytes = sides.workspace_bytes * threads
+    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, sides.count > 1, sides.work)
+
+
+def _solve_each(builder: Builder, form: Substitution) -> None:
+    """Every right-hand side on its own."""
     part = nest.share(builder, form.sides, THREAD, THREADS)
     with builder.loop(part.start, part.stop, name="side") as loop:
         form.solve(builder, loop.index)
     builder.ret()
-    work = _STEP_NS * form.sides * form.size * form.size / 2
-    return EmittedKernel(kernel, (builder.function.name,), 0, form.sides > 1, work)
