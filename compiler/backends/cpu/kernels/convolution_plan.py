@@ -24,6 +24,9 @@ from compiler.ir.module import Instruction
 
 Form: TypeAlias = Literal["features", "places", "lanes"]
 
+_LANES = 16
+"""Lanes of a vector, where forms are compared."""
+
 
 @dataclass(frozen=True, slots=True)
 class Walk:
@@ -136,7 +139,7 @@ def strides(dims: tuple[int, ...] | list[int]) -> list[int]:
 def shape_of(convolution: Instruction) -> Shape:
     """The numbers of a convolution and the form that suits it."""
     labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
-    lhs, rhs = (operand.array.dims for operand in convolution.operands[:2])
+    rhs = convolution.operands[1].array.dims
     window = convolution.attributes.get("window", ()) or (WindowDimension(),) * len(labels.input_spatial)
     batch_groups = int(convolution.attributes.get("batch_group_count", 1))
     groups = int(convolution.attributes.get("feature_group_count", 1)) * batch_groups
@@ -148,7 +151,7 @@ def shape_of(convolution: Instruction) -> Shape:
     if lane is not None:
         lanes = convolution.array.dims[labels.output_feature]
         return Shape(convolution, labels, window, type_, "lanes", 1, inputs, lanes, batch, lane)
-    form: Form = "places" if _suits_places(labels, window, lhs) else "features"
+    form: Form = "places" if _suits_places(convolution, labels, window, outputs) else "features"
     return Shape(convolution, labels, window, type_, form, groups, inputs, outputs, batch, None)
 
 
@@ -166,13 +169,25 @@ def _lane_dim(
     return last if single and labels.input_batch == last else None
 
 
-def _suits_places(labels: ConvolutionDimensions, window: Window, lhs: tuple[int, ...]) -> bool:
-    """Whether places adjacent in the result are adjacent in the input."""
-    last = len(lhs) - 1
+def _suits_places(convolution: Instruction, labels: ConvolutionDimensions, window: Window, outputs: int) -> bool:
+    """Whether places adjacent in the result are so in the input, and fill vectors about as well as features do."""
+    out, last = convolution.array.dims, convolution.array.rank - 1
     if last not in labels.input_spatial:
         return False
     number = labels.input_spatial.index(last)
-    return labels.output_spatial[number] == last and window[number].stride == 1
+    part = window[number]
+    if labels.output_spatial[number] != last or part.stride != 1:
+        return False
+    run = places = out[last]
+    if last - 1 in labels.input_spatial:
+        above = labels.input_spatial.index(last - 1)
+        rows = out[labels.output_spatial[above]] if window[above].stride == 1 else 1
+        run, places = run + (rows - 1) * (run + (part.size - 1) * part.rhs_dilate), run * rows
+    return 2 * places / _rounded_up(run, _LANES) >= outputs / _rounded_up(outputs, min(_LANES, outputs))
+
+
+def _rounded_up(count: int, part: int) -> int:
+    return -(-count // part) * part
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,10 @@ CASES = {
         "size=7x7 pad=1_1x1_1",
         "f01b_i01o->01bf",
     ),
+    "gradient of weights, features first": (
+        *("f32[4,20,7,7]", "f32[4,33,7,7]", "f32[20,33,3,3]"),
+        *("size=7x7 pad=1_1x1_1", "fb01_io01->bf01"),
+    ),
     "gradient of a stride": (
         *("f32[4,9,9,6]", "f32[4,4,4,5]", "f32[3,3,6,5]"),
         *("size=4x4 rhs_dilate=2x2", "f01b_i01o->01bf"),
