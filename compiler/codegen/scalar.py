@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen import complex_numbers, element, math, rounding
+from compiler.codegen import complex_functions, complex_numbers, element, math, rounding
 from compiler.codegen.llvm_ir import I1, Builder, Value, floating, integer
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
@@ -68,9 +68,9 @@ _EXACT = frozenset({"negate", "abs", "maximum", "minimum", "clamp", "sign"})
 def multiply_add(builder: Builder, element_type: ElementType, left: Value, right: Value, total: Value) -> Value:
     """`left * right + total` on values of a type."""
     if element_type.is_complex:
-        product = complex_numbers.emit(builder, "multiply", [left, right])
+        product = complex_functions.emit(builder, "multiply", [left, right])
         assert product is not None
-        return complex_numbers.emit(builder, "add", [product, total]) or product
+        return complex_functions.emit(builder, "add", [product, total]) or product
     if element_type.is_float:
         product = builder.binary("fmul", left, right, CONTRACT)
         return builder.binary("fadd", product, total, CONTRACT)
@@ -80,7 +80,7 @@ def multiply_add(builder: Builder, element_type: ElementType, left: Value, right
 def _complex(scalar: Scalar, operands: Sequence[Value]) -> Value:
     """An opcode that takes and yields complex numbers."""
     opcode = scalar.instruction.opcode
-    value = complex_numbers.emit(scalar.builder, opcode, operands)
+    value = complex_functions.emit(scalar.builder, opcode, operands)
     if value is None:
         raise UnsupportedError(f"{opcode} on {scalar.element_type}", "code generation", "no complex form of it yet")
     return value
@@ -341,7 +341,7 @@ _COMPLEX_RULES: dict[str, Rule] = {
     "imag": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 1),
     "real": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 0),
 }
-"""Emission by opcode on complex operands, where the result is none; `complex_numbers` has the others."""
+"""Emission by opcode on complex operands, where the result is none; `complex_functions` has the others."""
 
 
 def _power(scalar: Scalar, operands: Sequence[Value]) -> Value:

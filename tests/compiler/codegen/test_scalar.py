@@ -12,7 +12,7 @@ import pytest
 
 import compiler
 from compiler import CompileOptions
-from compiler.codegen import complex_numbers, scalar
+from compiler.codegen import complex_functions, scalar
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import TYPES, ElementType, Kind
@@ -243,7 +243,7 @@ def test_stochastic_convert_goes_by_the_random_bits(target: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["c64", "c128"])
-@pytest.mark.parametrize("opcode", sorted({*complex_numbers.EXACT, *complex_numbers.WIDE, "abs", "real", "imag"}))
+@pytest.mark.parametrize("opcode", sorted({*complex_functions.EXACT, *complex_functions.WIDE, "abs", "real", "imag"}))
 def test_complex_opcodes_agree_with_the_interpreter(opcode: str, name: str) -> None:
     arity = OPS[opcode].operands[0]
     inputs = operands(TYPES[name], arity)

@@ -1,0 +1,300 @@
+"""What elementwise opcodes do to complex numbers, a formula on their parts for each.
+
+Sums and products are computed in the parts' own type; everything else in f64, where squares of f32 parts cannot
+overflow.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+from collections.abc import Callable, Sequence
+
+from compiler.codegen.complex_numbers import Complex, call, choose, is_infinite, is_nan, magnitude, quotient
+from compiler.codegen.llvm_ir import Builder, Value
+from compiler.codegen.math.term import Term
+
+_FAR = 2.0**100
+"""Beyond which 1 is nothing, with room for squares of squares."""
+
+
+def _exponential(z: Complex) -> Complex:
+    size = call("exponential", z.re)
+    real, imaginary = size * call("cosine", z.im), size * call("sine", z.im)
+    # A real argument has a real result, also where 0 * inf would make a NaN of it; e^-inf is 0 in any direction.
+    vanishes = z.re.equals(-python_math.inf) & is_nan(real)
+    real, imaginary = vanishes.where(size, real), vanishes.where(size, imaginary)
+    is_real = z.im.equals(0.0)
+    return Complex(is_real.where(size, real), is_real.where(z.im, imaginary))
+
+
+def _expm1(z: Complex) -> Complex:
+    """exp(x) cos(y) - 1 = expm1(x) cos(y) - 2 sin(y/2)^2 keeps the digits that a subtraction of 1 would lose."""
+    half = call("sine", z.im * 0.5)
+    small = call("exponential-minus-one", z.re)
+    real = small * call("cosine", z.im) - 2.0 * half * half
+    imaginary = call("exponential", z.re) * call("sine", z.im)
+    is_real = z.im.equals(0.0)
+    return Complex(is_real.where(small, real), is_real.where(z.im, imaginary))
+
+
+def _log(z: Complex) -> Complex:
+    """log|z| by log1p where |z| is near 1."""
+    x, y = z.re.abs(), z.im.abs()
+    low, high = (x < y).where(x, y), (x < y).where(y, x)
+    near = call("log-plus-one", (high - 1.0) * (high + 1.0) + low * low) * 0.5
+    is_near = (high > 0.5) & (high < 1.5) & (low < 1.5)
+    return Complex(is_near.where(near, call("log", magnitude(z))), call("atan2", z.im, z.re))
+
+
+def _log1p(z: Complex) -> Complex:
+    """log|1+z| = log1p(x (2 + x) + y^2) / 2 keeps the digits that an addition of 1 would lose."""
+    x, y = z.re, z.im
+    shifted = Complex(x + 1.0, y)
+    near = call("log-plus-one", x * (x + 2.0) + y * y) * 0.5
+    small = (x.abs() + y.abs()) < 0.5
+    return Complex(small.where(near, call("log", magnitude(shifted))), call("atan2", y, shifted.re))
+
+
+def _sqrt(z: Complex) -> Complex:
+    x, y = z.re, z.im
+    # Scaled by 4^k, so that the sum of two large parts is finite and one of small parts keeps its digits.
+    size = magnitude(z)
+    huge, tiny = size > 2.0**1000, size < 2.0**-900
+    scale = huge.where(x.literal(2.0**-8), tiny.where(x.literal(2.0**200), 1.0))
+    back = huge.where(x.literal(2.0**4), tiny.where(x.literal(2.0**-100), 1.0))
+    a, b = x * scale, y * scale
+    root = ((a.abs() + magnitude(Complex(a, b))) * 0.5).sqrt()
+    other = b.abs() / (root * 2.0)
+    positive = x >= 0.0
+    real, imaginary = positive.where(root, other) * back, positive.where(other, root).copysign(y) * back
+    zero = z.is_zero()
+    real, imaginary = zero.where(x.literal(0.0), real), zero.where(y, imaginary)
+    endless = is_infinite(y)
+    result = Complex(endless.where(x.literal(python_math.inf), real), endless.where(y, imaginary))
+    # Of -inf and a finite number: (0, inf); of inf and a finite one: (inf, 0).
+    finite = (y - y).equals(0.0)
+    down = x.equals(-python_math.inf) & finite
+    up = x.equals(python_math.inf) & finite
+    result = choose(down, Complex(x.literal(0.0), x.literal(python_math.inf).copysign(y)), result)
+    return choose(up, Complex(x, x.literal(0.0).copysign(y)), result)
+
+
+def _rsqrt(z: Complex) -> Complex:
+    infinite = is_infinite(z.re) | is_infinite(z.im)
+    return choose(infinite, z.real(0.0), z.real(1.0) / _sqrt(z))
+
+
+def _tanh(z: Complex) -> Complex:
+    """Kahan's formula, and beyond where cosh^2 is large its limit."""
+    x, y = z.re, z.im
+    tangent, hyperbolic = call("tan", y), call("sinh", x.at_most(25.0).at_least(-25.0))
+    beta, square = tangent * tangent + 1.0, hyperbolic * hyperbolic
+    rho = (square + 1.0).sqrt()
+    below = beta * square + 1.0
+    near = Complex(beta * rho * hyperbolic / below, tangent / below)
+    decay = call("exponential", x.abs() * -2.0)
+    one = x.literal(1.0).copysign(x)
+    far = Complex(one, 4.0 * call("sine", y) * call("cosine", y) * decay)
+    far = Complex(one, is_infinite(x).where(x.literal(0.0).copysign(far.im), far.im))
+    # A tangent without bound: tanh(x + i pi/2) is coth(x), which the formula would make inf/inf of.
+    return choose(x.abs() > 22.0, far, near)
+
+
+def _tan(z: Complex) -> Complex:
+    return _tanh(z.turned()).turned_back()
+
+
+def _sine(z: Complex) -> Complex:
+    return Complex(
+        _product_with_zero(call("sine", z.re), call("cosh", z.im)),
+        _product_with_zero(call("cosine", z.re), call("sinh", z.im)),
+    )
+
+
+def _cosine(z: Complex) -> Complex:
+    return Complex(
+        _product_with_zero(call("cosine", z.re), call("cosh", z.im)),
+        -_product_with_zero(call("sine", z.re), call("sinh", z.im)),
+    )
+
+
+def _sinh(z: Complex) -> Complex:
+    return _sine(z.turned()).turned_back()
+
+
+def _cosh(z: Complex) -> Complex:
+    return _cosine(z.turned())
+
+
+def _product_with_zero(left: Term, right: Term) -> Term:
+    """The product, in which an exact zero stays one beside an infinity: on the axes these functions are real."""
+    product = left * right
+    signs = left.literal(1.0).copysign(left) * left.literal(1.0).copysign(right)
+    zero = (left.equals(0.0) & is_infinite(right)) | (right.equals(0.0) & is_infinite(left))
+    return zero.where(left.literal(0.0).copysign(signs), product)
+
+
+def _logistic(z: Complex) -> Complex:
+    """Only exponentials of what has no positive real part, which do not overflow."""
+    left = z.re < 0.0
+    decay = _exponential(choose(left, z, -z))
+    return choose(left, decay, z.real(1.0)) / (z.real(1.0) + decay)
+
+
+def _sign(z: Complex) -> Complex:
+    size = magnitude(z)
+    safe = size.equals(0.0).where(size.literal(1.0), size)
+    return choose(size.equals(0.0), z.real(0.0), Complex(z.re / safe, z.im / safe))
+
+
+def _power(base: Complex, exponent: Complex) -> Complex:
+    result = _exponential(exponent * _log(base))
+    result = choose(base.is_zero(), base.real(0.0), result)
+    return choose(exponent.is_zero(), base.real(1.0), result)
+
+
+def _cbrt(z: Complex) -> Complex:
+    return choose(z.is_zero(), z.real(0.0), _exponential(_log(z).scaled(1 / 3)))
+
+
+def _atan2(y: Complex, x: Complex) -> Complex:
+    """-i log((x + iy) / sqrt(x^2 + y^2))."""
+    return _log((x + y.turned()) / _sqrt(x * x + y * y)).turned_back()
+
+
+def _before(left: Complex, right: Complex) -> Term:
+    return (left.re < right.re) | (left.re.equals(right.re) & (left.im < right.im))
+
+
+def _maximum(left: Complex, right: Complex) -> Complex:
+    return _extremum(_before(left, right), left, right)
+
+
+def _minimum(left: Complex, right: Complex) -> Complex:
+    return _extremum(_before(right, left), left, right)
+
+
+def _extremum(takes_right: Term, left: Complex, right: Complex) -> Complex:
+    """The right one where it goes beyond, or is NaN; but a NaN on the left wins."""
+    left_nan, right_nan = (is_nan(z.re) | is_nan(z.im) for z in (left, right))
+    return choose((takes_right | right_nan) & (left_nan ^ 1), right, left)
+
+
+def _roots(z: Complex) -> tuple[Complex, Complex]:
+    """The square roots of 1 - z and 1 + z; the signs of a zero imaginary part, which say which side it is, are kept."""
+    return _sqrt(Complex(1.0 - z.re, -z.im)), _sqrt(Complex(z.re + 1.0, z.im))
+
+
+def _is_far(z: Complex) -> Term:
+    """Whether 1 is nothing beside z, and products of its parts may overflow."""
+    return (z.re.abs() > _FAR) | (z.im.abs() > _FAR)
+
+
+def _log_of_double(z: Complex) -> Term:
+    """log|2z|, which does not overflow."""
+    return call("log", magnitude(z.scaled(0.5))) + 2 * python_math.log(2)
+
+
+def _asin(z: Complex) -> Complex:
+    """Kahan's formulas ("Much ado about nothing's sign bit"), here and below; far from 0 their limits."""
+    minus, plus = _roots(z)
+    real = call("atan2", z.re, minus.re * plus.re - minus.im * plus.im)
+    imaginary = call("asinh", minus.re * plus.im - minus.im * plus.re)
+    far = Complex(call("atan2", z.re, z.im.abs()), _log_of_double(z).copysign(z.im))
+    result = choose(_is_far(z), far, Complex(real, imaginary))
+    return Complex(_is_axis(z).where(z.re, result.re), result.im)
+
+
+def _acos(z: Complex) -> Complex:
+    minus, plus = _roots(z)
+    real = 2.0 * call("atan2", minus.re, plus.re)
+    imaginary = call("asinh", plus.re * minus.im - plus.im * minus.re)
+    far = Complex(call("atan2", z.im.abs(), z.re), _log_of_double(z).copysign(-z.im))
+    result = choose(_is_far(z), far, Complex(real, imaginary))
+    return Complex(_is_axis(z).where(z.re.literal(python_math.pi / 2), result.re), result.im)
+
+
+def _is_axis(z: Complex) -> Term:
+    """Whether z is on the imaginary axis, nobody knows where: one part of the result is known all the same."""
+    return z.re.equals(0.0) & is_nan(z.im)
+
+
+def _asinh(z: Complex) -> Complex:
+    return _asin(z.turned()).turned_back()
+
+
+def _acosh(z: Complex) -> Complex:
+    """The arc cosine turned to where the real part is positive."""
+    angle = _acos(z)
+    return Complex(angle.im.abs(), angle.re.copysign(z.im))
+
+
+def _atanh(z: Complex) -> Complex:
+    """(log|1+z| - log|1-z|) / 2 by log1p, in the right half plane; the left one mirrors it."""
+    x, y = z.re.abs(), z.im
+    left, right = 1.0 - x, 1.0 + x
+    below = left * left + y * y
+    pole = (python_math.log(2) - call("log", magnitude(Complex(left, y)))) * 0.5
+    real = (below < 2.0**-900).where(pole, call("log-plus-one", 4.0 * x / below) * 0.25)
+    real = _is_axis(z).where(x, real)
+    imaginary = call("atan2", y * 2.0, left * right - y * y) * 0.5
+    # Far away it is 1/z, less the right angle that the logarithms differ by.
+    endless = is_infinite(x) | is_infinite(y)
+    limit = endless.where(x.literal(0.0), quotient(z.real(1.0), z).re.abs())
+    angle = y.literal(python_math.pi / 2).copysign(y)
+    unknown = is_nan(y) | (is_nan(x) & (is_infinite(y) ^ 1))
+    far = Complex(limit, unknown.where(y.literal(python_math.nan), angle))
+    result = choose(_is_far(z), far, Complex(real, imaginary))
+    return Complex(result.re.copysign(z.re), result.im)
+
+
+Formula = Callable[..., Complex]
+
+EXACT: dict[str, Formula] = {
+    "add": lambda a, b: a + b,
+    "copy": lambda a: a,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "multiply": lambda a, b: a * b,
+    "negate": lambda a: -a,
+    "subtract": lambda a, b: a - b,
+}
+"""Formulas by opcode that are evaluated in the parts' own type."""
+
+WIDE: dict[str, Formula] = {
+    "acos": _acos,
+    "acosh": _acosh,
+    "asin": _asin,
+    "asinh": _asinh,
+    "atan2": _atan2,
+    "atanh": _atanh,
+    "cbrt": _cbrt,
+    "cosh": _cosh,
+    "cosine": _cosine,
+    "divide": quotient,
+    "exponential": _exponential,
+    "exponential-minus-one": _expm1,
+    "log": _log,
+    "log-plus-one": _log1p,
+    "logistic": _logistic,
+    "power": _power,
+    "rsqrt": _rsqrt,
+    "sign": _sign,
+    "sine": _sine,
+    "sinh": _sinh,
+    "sqrt": _sqrt,
+    "tan": _tan,
+    "tanh": _tanh,
+}
+"""Formulas by opcode that are evaluated in f64."""
+
+
+def emit(builder: Builder, opcode: str, operands: Sequence[Value]) -> Value | None:
+    """The value of an opcode that yields a complex number from complex numbers; None for one that is not known."""
+    numbers = [Complex.of(builder, operand) for operand in operands]
+    if opcode in EXACT:
+        return EXACT[opcode](*numbers).value
+    if opcode not in WIDE:
+        return None
+    own = numbers[0].re.type
+    return WIDE[opcode](*(number.converted("double") for number in numbers)).converted(own).value
