@@ -11,7 +11,7 @@ from typing import Any, Literal, overload
 from compiler import edit
 from compiler.backends import BACKENDS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
-from compiler.backends.nvptx.standalone import PtxLaunch, Simulation, simulate_ptx
+from compiler.backends.nvptx import standalone as ptx
 from compiler.codegen.llvm import limit_passes
 from compiler.codegen.llvm import version as llvm_version
 from compiler.devices import Host, interpret_devices
@@ -43,9 +43,7 @@ __all__ = [
     "Module",
     "ParseError",
     "Phase",
-    "PtxLaunch",
     "RandomChoices",
-    "Simulation",
     "Space",
     "Trace",
     "UnsupportedError",
@@ -61,8 +59,8 @@ __all__ = [
     "optimize",
     "parse",
     "parse_many",
+    "ptx",
     "settle_elided",
-    "simulate_ptx",
     "to_text",
     "trace",
     "verify",

@@ -66,7 +66,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """
     request = Request(**options)
     arguments = _read_arguments(request.args) if request.args else {}
-    launch = compiler.PtxLaunch(
+    launch = compiler.ptx.Launch(
         request.kernel,
         request.grid,
         request.block,
@@ -74,7 +74,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         frozenset(request.uninitialised),
         request.global_races,
     )
-    simulation = compiler.simulate_ptx(_read(request.file), launch, arguments, filename=str(request.file))
+    simulation = compiler.ptx.simulate(_read(request.file), launch, arguments, filename=str(request.file))
     if request.out is not None and simulation.fault is None:
         _write(request.out, dict(simulation.results))
     if request.as_json:
@@ -114,7 +114,7 @@ def _write(path: Path, arrays: dict[str, np.ndarray[Any, np.dtype[Any]]]) -> Non
         raise BenchError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _to_json(simulation: compiler.Simulation) -> dict[str, Any]:
+def _to_json(simulation: compiler.ptx.Simulation) -> dict[str, Any]:
     statistics, fault = simulation.statistics, simulation.fault
     return {
         "kernel": simulation.kernel,
@@ -134,7 +134,7 @@ def _to_json(simulation: compiler.Simulation) -> dict[str, Any]:
     }
 
 
-def _show(simulation: compiler.Simulation) -> None:
+def _show(simulation: compiler.ptx.Simulation) -> None:
     if simulation.fault is not None:
         click.echo(f"{simulation.kernel}: {simulation.fault}")
         return

@@ -22,7 +22,7 @@ Extent = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class PtxLaunch:
+class Launch:
     """How a kernel is launched.
 
     Attributes:
@@ -52,9 +52,7 @@ class Simulation:
     fault: SimulationError | None = None
 
 
-def simulate_ptx(
-    text: str, launch: PtxLaunch, arguments: Mapping[str, Array], *, filename: str = "<ptx>"
-) -> Simulation:
+def simulate(text: str, launch: Launch, arguments: Mapping[str, Array], *, filename: str = "<ptx>") -> Simulation:
     """Run one kernel of a PTX text.
 
     Arguments go to parameters by name if every parameter has one, else in order.  An array of rank 0 is passed by
