@@ -12,6 +12,7 @@ from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape_rules import agree
 from compiler.ir.types import S32
+from compiler.ops.build import build
 from compiler.ops.custom_call import MARKS
 
 
@@ -46,10 +47,19 @@ def _full_size(instruction: Instruction) -> Instruction | None:
     return source if size.literal.array == source.array.dims[along] else None
 
 
+def _known_shape(instruction: Instruction) -> Instruction | None:
+    """A reshape whose sizes, given at run time, can only be those of the type."""
+    source = instruction.operands[0]
+    if instruction.array.is_dynamic or source.array.is_dynamic:
+        return None
+    return build(instruction.computation, "reshape", [source], shape=instruction.array)
+
+
 _EXPANSIONS = {
     "add-dependency": _operand,
     "domain": _operand,
     "custom-call": _mark,
     "get-dimension-size": _size,
     "set-dimension-size": _full_size,
+    "dynamic-reshape": _known_shape,
 }
