@@ -47,7 +47,8 @@ class Span:
         width = max(1, min(self.end, first + len(excerpt)) - self.start)
         shown = "".join(c if c.isprintable() else " " for c in excerpt)
         caret = " " * (self.start - first) + "^" * width
-        return f"{self.filename}:{self.line}:{self.column}: {message}\n  {shown}\n  {caret}"
+        where = f"{self.filename}:{self.line}:{self.column}: {message}"
+        return "\n".join(line.rstrip() for line in (where, f"  {shown}", f"  {caret}"))
 
 
 class ParseError(CompilerError):

@@ -94,7 +94,7 @@ class Scanner:
         near = difflib.get_close_matches(word[:80], known[:5000], 3, 0.6)
         if near:
             hint = f"; did you mean {' or '.join(near)}?"
-        elif len(known) <= 30:
+        elif 0 < len(known) <= 30:
             hint = f"; known: {', '.join(sorted(known))}"
         else:
             hint = ""
