@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.fft_stages import Stages
 from compiler.codegen import fourier, nest
-from compiler.codegen.fourier import Pass, Transform
+from compiler.codegen.fourier import Pass
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 
-_STEP_NS = 2.0
+_STEP_NS = 0.5
 
 
 def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
@@ -38,7 +39,7 @@ def _emit_pass(module: Module, kernel: Kernel, part: Pass, suffix: str, lines_by
     builder = Builder(begin(module, kernel, suffix))
     workspace = arguments(kernel).workspace
     between = builder.gep("i8", workspace, integer(lines_bytes))
-    transform = Transform(kernel, part, between, _each, lambda _: None)
+    transform = Stages(kernel, part, between, _each, lambda _: None)
     here = builder.gep("i8", workspace, builder.mul(THREAD, integer(fourier.line_bytes(kernel))))
     there = builder.gep("i8", here, integer(16 * part.length))
     shared = nest.share(builder, part.lines, THREAD, THREADS)

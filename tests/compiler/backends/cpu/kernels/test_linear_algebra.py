@@ -27,7 +27,7 @@ def shape(element_type: str, dims: Sequence[int]) -> str:
 
 
 @pytest.mark.parametrize("lower", ["true", "false"])
-@pytest.mark.parametrize("dims", [(1, 1), (5, 5), (3, 17, 17)])
+@pytest.mark.parametrize("dims", [(1, 1), (5, 5), (8, 8), (3, 17, 17), (70, 70)])
 def test_cholesky_of_good_matrices_and_nan_of_bad_ones(dims: tuple[int, ...], lower: str) -> None:
     factor = values("f64", dims)
     matrix = factor @ np.swapaxes(factor, -1, -2) + dims[-1] * np.eye(dims[-1])
@@ -49,6 +49,19 @@ def test_triangular_systems_from_either_side(left: str, lower: str, unit: str, t
     run_near(text, [matrix, right])
 
 
+@pytest.mark.parametrize("columns", [1, 3, 9, 40, 70])
+@pytest.mark.parametrize(
+    ("left", "transpose"), list(itertools.product(("true", "false"), ("TRANSPOSE", "NO_TRANSPOSE")))
+)
+def test_systems_with_any_number_of_sides(left: str, transpose: str, columns: int) -> None:
+    matrix = values("f32", (33, 33)) * np.float32(0.1) + 2 * np.eye(33, dtype=np.float32)
+    right = values("f32", (33, columns) if left == "true" else (columns, 33), 5)
+    text = f"""ENTRY e {{ a = f32[33,33] parameter(0)  b = {shape("f32", right.shape)} parameter(1)
+        ROOT r = {shape("f32", right.shape)} triangular-solve(a, b), left_side={left}, lower=true,
+          transpose_a={transpose} }}"""
+    run_near(text, [matrix, right])
+
+
 FFTS = [
     ("FFT", "c64", "c64"),
     ("IFFT", "c64", "c64"),
@@ -58,7 +71,7 @@ FFTS = [
 ]
 
 
-@pytest.mark.parametrize("length", [(8,), (1,), (12,), (7,), (4, 6), (5, 2, 7)])
+@pytest.mark.parametrize("length", [(8,), (1,), (12,), (7,), (4, 6), (5, 2, 7), (2,), (4, 32), (256,)])
 @pytest.mark.parametrize(("kind", "source", "result"), FFTS)
 def test_fourier_transforms_of_any_length(kind: str, source: str, result: str, length: tuple[int, ...]) -> None:
     half = (*length[:-1], length[-1] // 2 + 1)
