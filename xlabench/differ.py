@@ -10,6 +10,9 @@ bug than a last digit:
 - `sign`: the signs differ and neither side is zero;
 - `value`: any other difference beyond the tolerance.
 
+With error bounds (`xlabench.bounds`) an element is wrong beyond its own bound instead, and *undecided* where the bound
+says nothing and the tolerance does not hold.
+
 Numbers are subtracted in float64 (complex128), which holds every narrower float exactly; 64-bit integers are compared
 as they are and subtracted as Python integers, only where they are shown.
 """
@@ -24,6 +27,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from xlabench.bounds import Basis, Bounds
 from xlabench.tolerance import (
     Array,
     Tolerance,
@@ -85,10 +89,14 @@ class ResultDiff:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All results of two engines; `problem` is set where they returned different numbers of results."""
+    """All results of two engines; `problem` is set where they returned different numbers of results.
+
+    `basis` says what differences were judged by: error bounds, or tolerances and the reason why not bounds.
+    """
 
     results: tuple[ResultDiff, ...]
     problem: str = ""
+    basis: Basis = field(default_factory=Basis)
 
     @property
     def agreement(self) -> Agreement:
@@ -114,7 +122,12 @@ class Comparison:
         return max((r.max_ulps for r in self.results if r.max_ulps is not None), default=None)
 
     def describe(self) -> str:
-        """The verdict in one sentence."""
+        """The verdict in one sentence, with the reason where there are no error bounds to judge by."""
+        is_bitwise = not self.problem and self.agreement is Agreement.BITWISE
+        reason = "" if is_bitwise or not self.basis.reason else f"; judged by tolerance, since {self.basis.reason}"
+        return self._sentence() + reason
+
+    def _sentence(self) -> str:
         if self.problem:
             return self.problem
         for result in self.results:
@@ -123,7 +136,7 @@ class Comparison:
         if self.agreement is Agreement.BITWISE:
             return "all results are equal to the bit"
         if self.agreement is Agreement.WITHIN:
-            return "all results are within tolerance"
+            return "all results are within " + ("tolerance" if self.basis.bounds is None else "their error bounds")
         if self.agreement is Agreement.UNDECIDED:
             return f"{self.mismatches:,} of {self.elements:,} elements differ, as rounding before them may explain"
         return f"{self.mismatches:,} of {self.elements:,} elements are wrong"
@@ -134,22 +147,34 @@ def compare(
     actual: Sequence[Array],
     *,
     policy: TolerancePolicy | None = None,
+    basis: Basis | None = None,
     worst: int = 5,
 ) -> Comparison:
-    """Judge `actual` by `expected`; for each result at most `worst` wrong elements are shown, the worst first."""
-    policy = policy or TolerancePolicy()
+    """Judge `actual` by `expected`; for each result at most `worst` wrong elements are shown, the worst first.
+
+    What differs is judged by the bounds of `basis` if it has any, else by the policy.
+    """
+    policy, basis = policy or TolerancePolicy(), basis or Basis()
+    bounds = basis.bounds or (None,) * len(expected)
     count = len(expected)
     problem = "" if len(actual) == count else f"{len(actual)} results, expected {count}"
-    pairs = zip(expected, actual, strict=False)
-    return Comparison(
-        tuple(
-            _compare_result(index, np.asarray(e), np.asarray(a), policy, worst) for index, (e, a) in enumerate(pairs)
-        ),
-        problem,
-    )
+    triples = zip(expected, actual, bounds, strict=False)
+    results = [
+        _compare_result(index, np.asarray(e), np.asarray(a), _Rule(policy, b), worst)
+        for index, (e, a, b) in enumerate(triples)
+    ]
+    return Comparison(tuple(results), problem, basis)
 
 
-def _compare_result(index: int, expected: Array, actual: Array, policy: TolerancePolicy, worst: int) -> ResultDiff:
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What the elements of one result are judged by."""
+
+    policy: TolerancePolicy
+    bounds: Bounds | None
+
+
+def _compare_result(index: int, expected: Array, actual: Array, rule: _Rule, worst: int) -> ResultDiff:
     shape, dtype = expected.shape, expected.dtype
     if (shape, dtype) != (actual.shape, actual.dtype):
         problem = f"{_describe(actual)}, expected {_describe(expected)}"
@@ -161,12 +186,15 @@ def _compare_result(index: int, expected: Array, actual: Array, policy: Toleranc
     if not positions.size:
         return ResultDiff(index, shape, dtype.name, Agreement.BITWISE, expected.size, max_ulps=_no_ulps(expected))
     differing = _Differing(expected.reshape(-1)[positions], actual.reshape(-1)[positions])
-    wrong = differing.wrong(policy.for_dtype(dtype), _magnitude(expected))
+    wrong = differing.wrong(rule.policy.for_dtype(dtype), _magnitude(expected))
+    agreement = _agreement(wrong, expected, rule.policy)
+    if rule.bounds is not None:
+        wrong, agreement = _by_bounds(rule.bounds, actual, positions, wrong)
     return ResultDiff(
         index,
         shape,
         dtype.name,
-        _agreement(wrong, expected, policy),
+        agreement,
         expected.size,
         differing=positions.size,
         mismatches=int(wrong.sum()),
@@ -183,6 +211,15 @@ def _agreement(wrong: Mask, expected: Array, policy: TolerancePolicy) -> Agreeme
         return Agreement.WITHIN
     granted = 0.0 if is_inexact(expected.dtype) else policy.discrete_share * expected.size
     return Agreement.UNDECIDED if wrong.sum() <= granted else Agreement.WRONG
+
+
+def _by_bounds(bounds: Bounds, actual: Array, positions: NDArray[np.intp], beyond: Mask) -> tuple[Mask, Agreement]:
+    """What is wrong by the bounds; what they leave open is undecided where it is beyond the tolerance."""
+    wrong = ~bounds.allows(actual).reshape(-1)[positions]
+    if wrong.any():
+        return wrong, Agreement.WRONG
+    open_ = beyond & bounds.undecided.reshape(-1)[positions]
+    return open_, Agreement.UNDECIDED if open_.any() else Agreement.WITHIN
 
 
 class _Differing:

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xlabench import inputs, measure, programs
-from xlabench.worker import Say
+import compiler
+from xlabench import bounds, inputs, measure, programs
+from xlabench.worker import Outcome, Say
 
 Array = NDArray[Any]
 Compiled = Callable[..., list[Array]]
@@ -53,6 +54,28 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     changed = [number for number, (array, old) in enumerate(zip(made, before, strict=True)) if array.tobytes() != old]
     repeats = run_s > _REPEAT_BELOW_S or bool(changed) or _same_bytes(results, call(*made))
     return {"compile_s": compiled - begin, "run_s": run_s, "changed_inputs": changed, "repeats": repeats}
+
+
+def bound(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Write values and error bounds of a program's results, by turns; the answer says why there are none."""
+    say("load")
+    text, made = _load(arguments)
+    say("run")
+    basis = bounds.basis_of(compiler.parse(text), made, read_arrays(Path(arguments["expected"])))
+    pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
+    write_arrays(Path(arguments["results"]), pairs)
+    return {"reason": basis.reason}
+
+
+def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
+    """What `bound` found, or why it found nothing."""
+    if outcome.ending != "answered":
+        return bounds.Basis(reason=f"wide mode gave no bounds: {outcome.message or outcome.ending}")
+    if outcome.value["reason"]:
+        return bounds.Basis(reason=outcome.value["reason"])
+    arrays = read_arrays(results)
+    pairs = zip(arrays[::2], arrays[1::2], strict=True)
+    return bounds.Basis(tuple(bounds.Bounds(value, error) for value, error in pairs))
 
 
 def time_engines(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

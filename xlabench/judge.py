@@ -1,8 +1,9 @@
 """The verdict on one engine's results for a program that nobody wrote a tolerance for.
 
-First by the tolerance of each element type (`xlabench.differ`): most results are equal or near, and nothing more is
-needed.  Elements beyond it are held against the spread that rounding errors, put into the reference on purpose, give
-the same element (`xlabench.perturb`).  An element is wrong only if it lies outside of a multiple of that spread.
+Results that differ in some bit are held against the error bounds of the reference's wide mode (`xlabench.bounds`).
+Where those cannot be had, by the tolerance of each element type (`xlabench.differ`), and elements beyond it against the
+spread that rounding errors, put into the reference on purpose, give the same element (`xlabench.perturb`).  Such an
+element is wrong only if it lies outside of a multiple of that spread.
 Where the reference itself jumps, in as many places as differ, nothing can be said: `undecided`.
 
 A program in which nothing rounds has no spread, so its results are held to the bit.
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from xlabench.bounds import basis_of
 from xlabench.differ import Agreement, Comparison, compare
 from xlabench.perturb import perturbed
 from xlabench.tolerance import Array, default_tolerance, is_inexact
@@ -39,6 +41,13 @@ class Judgement:
 def judge(module: Any, inputs: Sequence[Array], expected: Sequence[Array], actual: Sequence[Array]) -> Judgement:
     """Judge an engine's results by the reference's."""
     comparison = compare(expected, actual)
+    if comparison.agreement is Agreement.BITWISE:
+        return Judgement(str(comparison.agreement), comparison.describe(), comparison)
+    if not any(result.problem for result in comparison.results) and not comparison.problem:
+        basis = basis_of(module, inputs, expected)
+        comparison = compare(expected, actual, basis=basis)
+        if basis.bounds is not None:
+            return _by_bounds(comparison)
     if comparison.agreement is not Agreement.WRONG:
         return Judgement(str(comparison.agreement), comparison.describe(), comparison)
     if comparison.problem or any(result.problem for result in comparison.results):
@@ -53,6 +62,11 @@ def judge(module: Any, inputs: Sequence[Array], expected: Sequence[Array], actua
     if wrong:
         return Judgement("wrong", comparison.describe(), comparison, wrong)
     return Judgement("undecided", f"{comparison.describe()}, as rounding may explain", comparison)
+
+
+def _by_bounds(comparison: Comparison) -> Judgement:
+    wrong = tuple(result.index for result in comparison.results if result.agreement is Agreement.WRONG)
+    return Judgement(str(comparison.agreement), comparison.describe(), comparison, wrong)
 
 
 def _is_wrong(expected: Array, actual: Array, trials: Sequence[Array]) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 import compiler
 from xlabench import bundle, differ, environment, inputs, jobs, programs
+from xlabench.bounds import Basis
 from xlabench.differ import Agreement, Comparison
 from xlabench.errors import BenchError, verdict_of
 from xlabench.measure import Plan
@@ -51,6 +52,7 @@ class Config:
     plan: Plan = field(default_factory=Plan)
     memory_bytes: int | None = None
     factory: str = jobs.ENGINES
+    wide: bool = True
 
     @property
     def times(self) -> bool:
@@ -65,6 +67,7 @@ class Config:
             "timeout_s": self.timeout_s,
             "processes": self.processes,
             "plan": asdict(self.plan),
+            "wide": self.wide,
         }
 
 
@@ -130,6 +133,7 @@ class _Night:
     scratch: Path
     worker: Worker
     progress: Progress
+    bases: dict[Path, Basis] = field(default_factory=dict)
 
     def case(self, program: SuiteProgram, case: Case) -> None:
         """Judge all engines, then time those that deserve it."""
@@ -176,11 +180,36 @@ class _Night:
         if expected is None:
             message = f"ran, but {self.config.reference} did not, so there is nothing to judge it by"
             return Verdict(engine, "undecided", message, reduced=variant.reduced), actual
-        verdict = _verdict(engine, variant, outcome, differ.compare(expected, actual, policy=policy))
+        comparison = differ.compare(expected, actual, policy=policy)
+        if self._wants_bounds(subject, comparison):
+            comparison = differ.compare(expected, actual, policy=policy, basis=self._basis(variant, expected))
+        verdict = _verdict(engine, variant, outcome, comparison)
         if verdict.verdict == "wrong" and not self._repeats(engine, variant, actual):
             message = f"a second process gave other results; of the first, {verdict.message}"
             verdict = replace(verdict, verdict="flaky", message=message)
         return verdict, actual
+
+    def _wants_bounds(self, subject: _Subject, comparison: Comparison) -> bool:
+        """Whether results that differ are to be judged by error bounds: the recipe gave none."""
+        comparable = not comparison.problem and not any(result.problem for result in comparison.results)
+        by_us = self.config.reference.partition(":")[0] == "reference" and self.config.wide
+        differing = comparison.agreement is not Agreement.BITWISE
+        return by_us and comparable and differing and subject.policy == TolerancePolicy()
+
+    def _basis(self, variant: Variant, expected: list[Array]) -> Basis:
+        """The error bounds of a program's results; asked for once."""
+        if variant.path not in self.bases:
+            believed, results = self.scratch / "expected", self.scratch / "bounds"
+            jobs.write_arrays(believed, expected)
+            arguments = {
+                "program": str(variant.path),
+                "inputs": str(self._inputs_path),
+                "expected": str(believed),
+                "results": str(results),
+            }
+            outcome = self.worker.run("xlabench.jobs:bound", arguments, timeout_s=self.config.timeout_s)
+            self.bases[variant.path] = jobs.basis_of(outcome, results)
+        return self.bases[variant.path]
 
     def _repeats(self, engine: str, variant: Variant, actual: list[Array]) -> bool:
         """Whether a fresh process gives the same bits."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import compiler
 from xlabench import bundle, inputs, jobs, programs
-from xlabench.differ import Comparison, compare
+from xlabench.bounds import Basis, basis_of
+from xlabench.differ import Agreement, Comparison, compare
 from xlabench.engines import Array, Engine, build, engine, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
@@ -44,6 +45,7 @@ class Request:
     dump_to: Path | None
     bundle: Path | None
     timeout: float
+    wide: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Case:
     source: str
     policy: TolerancePolicy
     filled: str = ""
+    wide: bool = True
 
     def text(self) -> str:
         """The program as text, which says by itself if values in it are made up."""
@@ -144,7 +147,27 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
             raise
         return Judgement(verdict, str(error), expected)
     comparison = compare(expected, actual, policy=case.policy)
+    if _wants_bounds(case, comparison, reference.spec):
+        basis = basis_of(case.module, case.arrays, expected)
+        comparison = compare(expected, actual, policy=case.policy, basis=basis)
     return Judgement(str(comparison.agreement), comparison.describe(), expected, actual, comparison)
+
+
+def _wants_bounds(case: Case, comparison: Comparison, reference: str) -> bool:
+    """Whether results that differ are to be judged by error bounds: nobody gave others, nor an engine to believe."""
+    by_us = split_spec(reference)[0] == "reference"
+    comparable = not comparison.problem and not any(result.problem for result in comparison.results)
+    differing = comparison.agreement is not Agreement.BITWISE
+    return case.wide and by_us and comparable and differing and case.policy == TolerancePolicy()
+
+
+def _basis(worker: Worker, files: Mapping[str, str], expected: Sequence[Array], timeout_s: float) -> Basis:
+    """The error bounds, evaluated by the worker."""
+    results = Path(files["results"])
+    believed = results.with_name("expected")
+    jobs.write_arrays(believed, expected)
+    arguments = {**files, "expected": str(believed)}
+    return jobs.basis_of(worker.run("xlabench.jobs:bound", arguments, timeout_s=timeout_s), results)
 
 
 def judge_watched(
@@ -172,7 +195,10 @@ def judge_watched(
         if outcome.ending != "answered":
             return _failure(subject, outcome, expected)
         actual = jobs.read_arrays(Path(files["results"]))
-    comparison = compare(expected, actual, policy=case.policy)
+        comparison = compare(expected, actual, policy=case.policy)
+        if _wants_bounds(case, comparison, reference):
+            basis = _basis(worker, files, expected, timeout_s)
+            comparison = compare(expected, actual, policy=case.policy, basis=basis)
     verdict, message = str(comparison.agreement), comparison.describe()
     if outcome.value["changed_inputs"]:
         verdict, message = "wrong", f"{subject} changed its inputs; {message}"
@@ -224,7 +250,7 @@ def run(request: Request, worker: Worker | None, environment: Mapping[str, str])
     spec, dump_to, notes = with_environment(request.engine, environment)
     dump_to = _writable(Path(dump_to) if request.dump_to is None and dump_to else request.dump_to)
     subject, reference = engine(spec, dump_to=dump_to), engine(request.reference)
-    case = prepare(request)
+    case = replace(prepare(request), wide=request.wide)
     specs = (subject.spec, reference.spec)
     if worker is None:
         judgement = judge_here(case, subject, reference)

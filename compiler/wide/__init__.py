@@ -14,10 +14,10 @@ import numpy as np
 
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.module import Instruction, Module
-from compiler.ir.numbers import Array
+from compiler.ir.numbers import Array, narrow
 from compiler.ir.opdef import Value
 from compiler.ir.shape import leaves
-from compiler.ir.types import ElementType, Kind
+from compiler.ir.types import TYPES, ElementType, Kind
 from compiler.plan import check_inputs, check_module, check_one_device
 from compiler.wide import control, elementwise, movement, order, solvers, sums
 from compiler.wide.lifting import lift, lift_type
@@ -46,6 +46,11 @@ class WideResult:
     bound: Array
     undecided: Array
     element_type: str
+
+    def rounded(self) -> Array:
+        """The value in the program's own type."""
+        own = TYPES[self.element_type]
+        return narrow(self.value, own) if self.value.dtype != own.dtype else self.value
 
     def allows(self, actual: Array) -> Array:
         """Which elements of an implementation's result are legal; all that are undecided are."""

@@ -51,9 +51,10 @@ def test_one_wrong_integer_of_a_program_that_does_not_round_is_wrong():
     assert verdict(INTEGERS, [np.arange(4, dtype=np.int32)], lambda r: r + np.array([0, 0, 1, 0], np.int32)) == "wrong"
 
 
-def test_a_difference_that_rounding_explains_is_undecided():
-    x = np.array([0.3, 1.7, 2.2, 3.9], np.float32)
-    assert verdict(CANCELLING, [x], lambda r: r + np.float32(2)) == "undecided"
+def test_a_difference_that_rounding_explains_is_undecided_and_no_other_is():
+    halfway, x = np.ones(4, np.float32), np.array([0.3, 1.7, 2.2, 3.9], np.float32)
+    assert verdict(CANCELLING, [halfway], lambda r: r + np.float32(2)) == "undecided"
+    assert verdict(CANCELLING, [x], lambda r: r + np.float32(2)) == "wrong"
     assert verdict(CANCELLING, [x], lambda r: r + np.float32(1000)) == "wrong"
 
 
@@ -61,7 +62,7 @@ def test_integers_are_undecided_only_where_rounding_decides_them():
     third = np.full(64, np.float32(1) / np.float32(3), np.float32)
     three = np.full(64, 3.0, np.float32)
     assert verdict(FLOOR, [third, three], lambda r: r - 1) == "undecided"
-    assert verdict(FLOOR, [three, three], lambda r: r + 5) == "undecided"  # 9 is exact, but a product rounds
+    assert verdict(FLOOR, [three, three], lambda r: r + 5) == "wrong"
     assert verdict(FLOOR, [np.full(64, 2.5, np.float32), np.ones(64, np.float32)], lambda r: r - 1) == "wrong"
 
 

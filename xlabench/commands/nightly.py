@@ -69,6 +69,12 @@ _GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCo
 @click.option(
     "--memory-limit", type=click.IntRange(64), metavar="MIB", help="Memory for an engine; all there is by default."
 )
+@click.option(
+    "--wide/--no-wide",
+    default=True,
+    show_default=True,
+    help="Judge by error bounds of the reference where a recipe gives none, or by tolerances only.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def command(**options: Any) -> None:
     """Run every program of a suite on every engine: judge, time, record, report."""
@@ -105,6 +111,7 @@ def _config(options: Mapping[str, Any]) -> Config:
         processes=options["processes"],
         plan=Plan(rounds=options["rounds"]),
         memory_bytes=memory and memory << 20,
+        wide=options["wide"],
     )
 
 

@@ -56,6 +56,12 @@ def _number(_context: click.Context, parameter: click.Parameter, value: float | 
 @click.option(
     "--memory-limit", type=click.IntRange(64), metavar="MIB", help="Memory for each engine.  [default: all there is]"
 )
+@click.option(
+    "--wide/--no-wide",
+    default=True,
+    show_default=True,
+    help="Judge by error bounds of the reference where no bounds are given, or by tolerances only.",
+)
 @click.option("--in-process", is_flag=True, help="Run the engines in this process, unwatched, as a debugger wants it.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:

@@ -1,4 +1,7 @@
-"""The reference interpreter: NumPy, one function per opcode; what the other engines are judged by."""
+"""The reference interpreter: NumPy, one function per opcode; what the other engines are judged by.
+
+`reference:wide` evaluates in f64 throughout: the results that all others approximate.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import compiler
-from xlabench.engines.spec import Array, Option, Program
+from xlabench.engines.spec import SWITCH, Array, Option, Program
 from xlabench.errors import BenchError
 
-OPTIONS: Mapping[str, Option] = {}
+OPTIONS: Mapping[str, Option] = {"wide": SWITCH}
 DEVICES: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEngine:
-    """Evaluates a module as it stands."""
+    """Evaluates a module as it stands; `wide` in f64 throughout, rounded to the program's own types at the end."""
 
     spec: str
+    wide: bool = False
 
     def compile(self, module_or_text: Any) -> Program:
         """Parse and verify; nothing else is left to do before the inputs are there."""
@@ -28,12 +32,14 @@ class ReferenceEngine:
         def run(*inputs: Array) -> list[Array]:
             return compiler.interpret(module, *inputs)
 
-        return run
+        def run_wide(*inputs: Array) -> list[Array]:
+            return [result.rounded() for result in compiler.interpret(module, *inputs, wide=True)]
+
+        return run_wide if self.wide else run
 
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> ReferenceEngine:
     """The interpreter; it has no intermediate forms to dump."""
-    assert not options, "the table OPTIONS is empty"
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles nothing and has nothing to dump; leave out the dump folder")
-    return ReferenceEngine(spec)
+    return ReferenceEngine(spec, bool(options.get("wide", False)))

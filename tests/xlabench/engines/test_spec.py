@@ -47,7 +47,7 @@ def test_a_spec_has_one_normal_form(written, normal):
         ("cpu:speed=fast", "unknown option 'speed'; known are: fusion="),
         ("cpu:sim", "unknown option 'sim'"),
         ("nvptx:simm", "known are: sim, ptxas, fusion="),
-        ("reference:fusion=off", "known are: none"),
+        ("reference:fusion=off", "known are: wide="),
         ("cpu:fusion=maybe", "fusion cannot be 'maybe'; give on or off"),
         ("cpu:threads=-1", "threads cannot be '-1'; give an integer from 0 to 1024"),
         ("cpu:threads=many", "give an integer"),
