@@ -128,7 +128,7 @@ def test_reductions_of_every_form_with_producer_and_epilogue(dims: tuple[int, ..
           m = {result} reduce(x, i), dimensions={listed(reduced)}, to_apply=f
           ROOT t = ({result}, {result}) tuple(s, m) }}"""
     # Whole numbers, whose sums are exact in any order.
-    check(text, [np.round(values("f32", dims))], threads=(1, 2))
+    check(text, [np.round(values("f32", dims))])
 
 
 ARGMAX = """f { v = f32[] parameter(0)  i = s32[] parameter(1)  w = f32[] parameter(2)  j = s32[] parameter(3)
@@ -147,7 +147,7 @@ def test_a_reduction_of_two_values_finds_the_first_maximum(dims: tuple[int, ...]
         ENTRY e {{ x = {shape("f32", dims)} parameter(0)  n = {shape("s32", dims)} iota(), iota_dimension={reduced[0]}
           a = f32[] constant(-inf)  b = s32[] constant(2147483647)
           ROOT r = ({outs[0]}, {outs[1]}) reduce(x, n, a, b), dimensions={listed(reduced)}, to_apply=f }}"""
-    check(text, [np.round(values("f32", dims))], threads=(1, 2))
+    check(text, [np.round(values("f32", dims))])
 
 
 @pytest.mark.parametrize(
