@@ -15,7 +15,7 @@ from compiler.backends.nvptx.cuda import CudaDevice
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
 from compiler.backends.nvptx.program import ConditionalStep, CopyStep, LaunchStep, Program, Step, WhileStep, build
 from compiler.backends.nvptx.simulated import SimulatedDevice
-from compiler.backends.nvptx.target import target_of
+from compiler.backends.nvptx.target import compute_capability, target_of
 from compiler.codegen import llvm
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import flatten
@@ -40,7 +40,7 @@ class NvptxExecutable:
         self.options = options
         target = target_of(options.arch)
         with phases.phase("emit"):
-            self._program: Program = build(module)
+            self._program: Program = build(module, compute_capability(options.arch))
             text = str(self._program.ir)
         with phases.phase("llvm-optimise"):
             native = llvm.parse(text, target, options.opt)

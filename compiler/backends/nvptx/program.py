@@ -89,22 +89,22 @@ def _lines(steps: tuple[Step, ...], depth: int) -> Iterator[str]:
                 yield from _lines(branch, depth + 1)
 
 
-def build(module: HloModule) -> Program:
-    """Emit a scheduled module."""
+def build(module: HloModule, capability: int) -> Program:
+    """Emit a scheduled module for GPUs of that compute capability, such as 80."""
     check_unique_callers(module)
     ir = Module()
-    emitted = {i: _emit(ir, i) for i in scheduled(module.entry)}
+    emitted = {i: _emit(ir, i, capability) for i in scheduled(module.entry)}
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     steps = _Steps(emitted, assignment)
     return Program(ir, assignment, tuple(steps.of(module.entry)))
 
 
-def _emit(ir: Module, instruction: Instruction) -> EmittedKernel:
+def _emit(ir: Module, instruction: Instruction, capability: int) -> EmittedKernel:
     kernel = kernel_of(instruction)
     emitter = EMITTERS.get(kernel.kind)
     if emitter is None:
         raise UnsupportedError(f"a {kernel.kind.value} kernel", "the NVPTX back end", f"at {instruction.name}")
-    return emitter(ir, kernel)
+    return emitter(ir, kernel, capability)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Dot kernels, in three forms: tiles, a warp for each element, a thread for each element.
+"""Dot kernels: on tensor cores (`dot_tensor`), else in tiles, a warp for each element, a thread for each element.
 
 In the tiled form 256 threads make a square tile of the result: slices of both operands, `_DEPTH` deep, go through
 shared memory, and every thread keeps a square of accumulators in registers.  Where the result is narrow but the sums
@@ -14,17 +14,15 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels import dot_tensor, grid
+from compiler.backends.nvptx.kernels.dot_product import Product, inside
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
-from compiler.codegen import element, scalar
-from compiler.codegen.elemental import Elemental
+from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, zero
-from compiler.codegen.product import Factor, accumulation_type, factor
-from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.product import Factor
 from compiler.diagnostics import UnsupportedError
-from compiler.ir.module import Instruction
 
 _DEPTH = 16
 _LANES = 16
@@ -37,73 +35,22 @@ _LONG_BODY = 40
 _LONG_SUM = 64
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a dot kernel."""
+def emit(module: Module, kernel: Kernel, capability: int) -> EmittedKernel:
+    """Emit a dot kernel for GPUs of that compute capability."""
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:
         raise UnsupportedError("a fusion of this form around dot", "the NVPTX back end", kernel.name)
     if kernel.roots[0].array.size == 0:
         return EmittedKernel(kernel, ())
     product = Product(kernel, dots[0])
+    if dot_tensor.is_possible(product, capability):
+        return EmittedKernel(kernel, (dot_tensor.emit(module, product),))
     if min(product.rows, product.columns) >= _LANES and product.depth:
         return EmittedKernel(kernel, (_Tiled(module, product).emit(),))
     if product.depth >= _LONG_SUM:
         return EmittedKernel(kernel, (_warp_per_element(module, product),))
     launch = grid.for_each(module, kernel, product.size, lambda builder, number: _element(product, builder, number))
     return EmittedKernel(kernel, (launch,))
-
-
-class Product:
-    """A dot as a batch of matrix products, each of `rows` by `depth` and `depth` by `columns`."""
-
-    def __init__(self, kernel: Kernel, dot: Instruction) -> None:
-        self.kernel = kernel
-        self.dot = dot
-        self.type = accumulation_type(dot)
-        self.value_type = element.value_type(self.type)
-        self.lhs, self.rhs = factor(dot, 0), factor(dot, 1)
-        self.batch = self.lhs.count(self.lhs.batch)
-        self.rows = self.lhs.count(self.lhs.free)
-        self.columns = self.rhs.count(self.rhs.free)
-        self.depth = self.lhs.count(self.lhs.depth)
-        self.size = self.batch * self.rows * self.columns
-
-    def load(self, emission: Emission, side: Factor, batch: Index, free: Index, depth: Index) -> Value:
-        """An element of an operand in the accumulation type, by its linear index in each group of dimensions."""
-        at: dict[int, Index] = {}
-        for dims, index in ((side.batch, batch), (side.free, free), (side.depth, depth)):
-            at.update(zip(dims, _taken_apart(emission, side, dims, index), strict=True))
-        indices = tuple(at[d] for d in range(len(at)))
-        value = elemental_of(self.kernel, emission).value(side.instruction, indices)
-        return element.convert(emission.builder, value, side.instruction.array.element_type, self.type)
-
-    def multiply_add(self, builder: Builder, left: Value, right: Value, total: Value) -> Value:
-        """`left * right + total`."""
-        return scalar.multiply_add(builder, self.type, left, right, total)
-
-    def store(self, emission: Emission, total: Value, batch: Index, row: Index, column: Index) -> None:
-        """Store the root's element that the sum belongs to."""
-        (root,) = self.kernel.roots
-        at = [
-            *_taken_apart(emission, self.lhs, self.lhs.batch, batch),
-            *_taken_apart(emission, self.lhs, self.lhs.free, row),
-            *_taken_apart(emission, self.rhs, self.rhs.free, column),
-        ]
-        result = element.convert(emission.builder, total, self.type, self.dot.array.element_type)
-        values = Elemental(emission, {**elemental_of(self.kernel, emission).leaves, self.dot: lambda _: result})
-        stored = result if root is self.dot else values.value(root, tuple(at))
-        linear = (batch.times(self.rows) + row).times(self.columns) + column
-        store(emission, root.array, stored, arguments(self.kernel).outputs[0], linear)
-
-    def position(self, emission: Emission, number: Value) -> tuple[Index, Index, Index]:
-        """Batch, row and column of an element by its number in the result."""
-        sizes = (self.batch, self.rows, self.columns)
-        batch, row, column = reshape(emission, (emission.opaque(number, self.size),), (self.size,), sizes)
-        return batch, row, column
-
-
-def _taken_apart(emission: Emission, side: Factor, dims: Sequence[int], index: Index) -> list[Index]:
-    return reshape(emission, (index,), (side.count(dims),), side.sizes(dims))
 
 
 def _element(product: Product, builder: Builder, number: Value) -> None:
@@ -266,39 +213,16 @@ class _Tiled:
             found = reshape(emission, (number,), (self.side * _DEPTH,), sizes)
             position, depth = found if along_depth else reversed(found)
             free, deep = side.start + position, first + depth
-            inside = self._inside(emission, ((free, side.size), (deep, product.depth)))
+            condition = inside(emission, ((free, side.size), (deep, product.depth)))
             # In range wherever it is loaded, which the index arithmetic may rely on.
             free, deep = (
                 emission.opaque(emission.value(free), side.size),
                 emission.opaque(emission.value(deep), product.depth),
             )
-            value = self._guarded(emission, inside, side.factor, (batch, free, deep))
+            value = product.load_where(emission, condition, side.factor, (batch, free, deep))
             address = self._address(builder, side.shared, emission.value(depth), emission.value(position))
             element.store(builder, product.type, value, address)
             emission.leave()
-
-    def _guarded(self, emission: Emission, inside: Value | None, side: Factor, at: tuple[Index, Index, Index]) -> Value:
-        product = self.product
-        if inside is None:
-            return product.load(emission, side, *at)
-
-        def load() -> Value:
-            emission.enter()
-            value = product.load(emission, side, *at)
-            emission.leave()
-            return value
-
-        return emission.builder.choose(inside, load, lambda: zero(product.value_type))
-
-    def _inside(self, emission: Emission, bounds: Sequence[tuple[Index, int]]) -> Value | None:
-        """Whether all indices are below their bounds; None where that is known."""
-        builder = emission.builder
-        total: Value | None = None
-        for index, bound in bounds:
-            if index.bounds()[1] >= bound:
-                below = builder.compare("slt", emission.value(index), integer(bound))
-                total = below if total is None else builder.binary("and", total, below)
-        return total
 
     def _store(
         self,
@@ -314,8 +238,8 @@ class _Tiled:
             row, column = (
                 side.start + at.times(self.square).plus(n) for side, at, n in zip(sides, place, (i, j), strict=True)
             )
-            inside = self._inside(emission, ((row, sides[0].size), (column, sides[1].size)))
-            with builder.when(inside or Value(I1, "true"), "inside"):
+            condition = inside(emission, ((row, sides[0].size), (column, sides[1].size)))
+            with builder.when(condition or Value(I1, "true"), "inside"):
                 emission.enter()
                 row = emission.opaque(emission.value(row), sides[0].size)
                 column = emission.opaque(emission.value(column), sides[1].size)

@@ -20,21 +20,27 @@ from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm_ir import Module
 
-Emitter = Callable[[Module, Kernel], EmittedKernel]
+Emitter = Callable[[Module, Kernel, int], EmittedKernel]
+"""Emits a kernel into a module for GPUs of a compute capability, such as 80."""
+
+
+def _for_all(emit: Callable[[Module, Kernel], EmittedKernel]) -> Emitter:
+    return lambda module, kernel, _: emit(module, kernel)
+
 
 EMITTERS: dict[KernelKind, Emitter] = {
-    KernelKind.LOOP: loop.emit,
-    KernelKind.REDUCE: reduce.emit,
-    KernelKind.ROW: row.emit,
+    KernelKind.LOOP: _for_all(loop.emit),
+    KernelKind.REDUCE: _for_all(reduce.emit),
+    KernelKind.ROW: _for_all(row.emit),
     KernelKind.DOT: dot.emit,
-    KernelKind.CONVOLUTION: loop.emit,
-    KernelKind.REDUCE_WINDOW: loop.emit,
-    KernelKind.SCATTER: scatter.emit,
-    KernelKind.SORT: sort.emit,
-    KernelKind.CHOLESKY: triangular.emit_cholesky,
-    KernelKind.TRIANGULAR_SOLVE: triangular.emit_solve,
-    KernelKind.FFT: fft.emit,
-    KernelKind.SELECT_AND_SCATTER: select_scatter.emit,
-    KernelKind.UPDATE: update.emit,
+    KernelKind.CONVOLUTION: _for_all(loop.emit),
+    KernelKind.REDUCE_WINDOW: _for_all(loop.emit),
+    KernelKind.SCATTER: _for_all(scatter.emit),
+    KernelKind.SORT: _for_all(sort.emit),
+    KernelKind.CHOLESKY: _for_all(triangular.emit_cholesky),
+    KernelKind.TRIANGULAR_SOLVE: _for_all(triangular.emit_solve),
+    KernelKind.FFT: _for_all(fft.emit),
+    KernelKind.SELECT_AND_SCATTER: _for_all(select_scatter.emit),
+    KernelKind.UPDATE: _for_all(update.emit),
 }
 """How each kind of kernel is emitted; a kind that is not here is unsupported."""
