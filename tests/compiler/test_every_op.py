@@ -6,10 +6,11 @@ import pytest
 
 import compiler
 from compiler import inputs
+from compiler.backends import BACKENDS
 from compiler.ops import OPS
 from xlabench.differ import compare
 
-OPTIONS = compiler.CompileOptions(verify_each=True)
+OPTIONS = compiler.CompileOptions(device="sim", verify_each=True)
 SCALARS = """
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
 below { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
@@ -152,12 +153,13 @@ ENTRY e {{
 EVALUATED = [opcode for opcode, op in OPS.items() if op.evaluate is not None]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("opcode", EVALUATED)
-def test_every_opcode_that_the_reference_evaluates_runs_natively(opcode):
+def test_every_opcode_that_the_reference_evaluates_runs_natively(opcode, backend):
     module = compiler.parse(program(opcode))
     arrays = inputs.draw(module, 0)
     expected = compiler.interpret(module, *arrays)
-    comparison = compare(expected, compiler.compile(module, "cpu", OPTIONS)(*arrays))
+    comparison = compare(expected, compiler.compile(module, backend, OPTIONS)(*arrays))
     assert comparison.agreement in ("bitwise", "within"), comparison.describe()
     assert any(opcode == i.opcode for i in module.instructions())
 
@@ -173,7 +175,8 @@ UNSUPPORTED = {
 """Forms of the opcodes above that have no native code: they are refused, never computed in another way."""
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("form", UNSUPPORTED)
-def test_what_has_no_native_code_is_refused(form):
+def test_what_has_no_native_code_is_refused(form, backend):
     with pytest.raises(compiler.UnsupportedError):
-        compiler.compile(compiler.parse(around(UNSUPPORTED[form])), "cpu", OPTIONS)
+        compiler.compile(compiler.parse(around(UNSUPPORTED[form])), backend, OPTIONS)
