@@ -239,7 +239,7 @@ def _may_be_row(reduce: Instruction, group: Group) -> bool:
     if group.dims not in (dims, dims[:outer]):
         return False
     others = [member for member in group.members if member.opcode == "reduce"]
-    if any(_reduce_form(other) != _reduce_form(reduce) for other in others):
+    if any(reduce_form(other) != reduce_form(reduce) for other in others):
         return False
     return all(is_along_rows(member, dims, outer) for member in _between(reduce, group))
 
@@ -268,10 +268,11 @@ def _accepts(group: Group, instruction: Instruction) -> bool:
     if group.kind is not GroupKind.REDUCE or instruction.opcode != "reduce":
         return False
     first = next(member for member in group.members if member.opcode == "reduce")
-    return _reduce_form(first) == _reduce_form(instruction)
+    return reduce_form(first) == reduce_form(instruction)
 
 
-def _reduce_form(reduce: Instruction) -> tuple[tuple[int, ...], list[int]]:
+def reduce_form(reduce: Instruction) -> tuple[tuple[int, ...], list[int]]:
+    """What reductions of one kernel must have in common: the operands' dimensions, and which of them are reduced."""
     return reduce.operands[0].array.dims, sorted(reduce.attributes["dimensions"])
 
 

@@ -1,16 +1,18 @@
 """Groups that walk over the same elements, joined into one kernel with several results.
 
 A value that two kernels need, or that is a result besides, has to go to memory; but who computes it can go on computing
-with it, and who reads the same array can read it once for both.  Two loop groups of equal dimensions are joined when
-one uses the other's result element by element, or when both read the same array of that size.  Nothing outside may
-depend on one of them and be needed by the other: that would be a cycle.
+with it, and who reads the same array can read it once for both.  Two groups that walk alike - loops of equal
+dimensions, or reductions of one form - are joined when one uses the other's result element by element, or when both
+read the same array of the size that they walk over.  Nothing outside may depend on one of them and be needed by the
+other: that would be a cycle.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
-from compiler.analysis.groups import Group, GroupKind, is_elementwise, is_update_in_place
+from compiler.analysis.groups import Group, GroupKind, is_elementwise, is_update_in_place, reduce_form
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
@@ -23,7 +25,7 @@ def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) 
     """Join what can be joined; `allow` is asked before each. Groups come with users' groups first."""
     merged = list(groups)
     for producer in reversed(groups):
-        if producer not in merged or not _is_loop(producer):
+        if producer not in merged or _walk(producer) is None:
             continue
         for other in _candidates(producer, merged, of):
             if _fits(producer, other, of) and allow(producer.root):
@@ -32,9 +34,22 @@ def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) 
     return merged
 
 
-def _is_loop(group: Group) -> bool:
-    plain = group.kind is GroupKind.LOOP and not is_update_in_place(group.root)
-    return plain and isinstance(group.root.shape, ArrayShape) and group.root.opcode not in ("reshape", "bitcast")
+Walk = tuple[GroupKind, tuple[int, ...], tuple[int, ...]]
+"""How a group's kernel walks: its kind, the dimensions it walks over, and which of them it reduces."""
+
+
+def _walk(group: Group) -> Walk | None:
+    """How a group walks, None for one that is not joined with others."""
+    root = group.root
+    if not isinstance(root.shape, ArrayShape) or is_update_in_place(root):
+        return None
+    if group.kind is GroupKind.LOOP:
+        return None if root.opcode in ("reshape", "bitcast") else (group.kind, group.dims, ())
+    reduces = [member for member in group.members if member.opcode == "reduce"]
+    if group.kind is not GroupKind.REDUCE or any(len(reduce.operands) != 2 for reduce in reduces):
+        return None
+    dims, reduced = reduce_form(reduces[0])
+    return group.kind, dims, tuple(reduced)
 
 
 def _candidates(group: Group, merged: Sequence[Group], of: Homes) -> list[Group]:
@@ -42,20 +57,22 @@ def _candidates(group: Group, merged: Sequence[Group], of: Homes) -> list[Group]
     users = (user for root in group.roots for user in root.users)
     siblings = (user for operand in _inputs(group) for user in operand.users)
     found = dict.fromkeys(home for user in (*users, *siblings) for home in of.get(user, ()))
-    return [other for other in found if other is not group and other in merged and _is_loop(other)]
+    return [other for other in found if other is not group and other in merged and _walk(other) is not None]
 
 
 def _inputs(group: Group) -> Iterator[Instruction]:
-    """The arrays of the group's own size that it reads from memory."""
+    """The arrays of the size that a group walks over which it reads from memory."""
+    walk = _walk(group)
+    size = math.prod(walk[1]) if walk else -1
     for member in group.members:
         for operand in member.operands:
             outside = operand not in group.members and operand.opcode != "constant"
-            if outside and isinstance(operand.shape, ArrayShape) and operand.array.size == group.root.array.size:
+            if outside and isinstance(operand.shape, ArrayShape) and operand.array.size == size:
                 yield operand
 
 
 def _fits(first: Group, second: Group, of: Homes) -> bool:
-    if first.dims != second.dims or len(first.roots) + len(second.roots) > _MOST_RESULTS:
+    if _walk(first) != _walk(second) or len(first.roots) + len(second.roots) > _MOST_RESULTS:
         return False
     if len(first.members | second.members) > _LARGEST:
         return False
