@@ -107,6 +107,12 @@ class Comparison:
         return max((result.agreement for result in self.results), key=order.index, default=Agreement.BITWISE)
 
     @property
+    def is_open_to_bounds(self) -> bool:
+        """Whether error bounds could say more: all results could be compared, and some differ."""
+        whole = not self.problem and not any(result.problem for result in self.results)
+        return whole and self.agreement is not Agreement.BITWISE
+
+    @property
     def elements(self) -> int:
         """The number of elements that were expected."""
         return sum(result.size for result in self.results)

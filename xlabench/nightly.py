@@ -191,22 +191,16 @@ class _Night:
 
     def _wants_bounds(self, subject: _Subject, comparison: Comparison) -> bool:
         """Whether results that differ are to be judged by error bounds: the recipe gave none."""
-        comparable = not comparison.problem and not any(result.problem for result in comparison.results)
         by_us = self.config.reference.partition(":")[0] == "reference" and self.config.wide
-        differing = comparison.agreement is not Agreement.BITWISE
-        return by_us and comparable and differing and subject.policy == TolerancePolicy()
+        return by_us and comparison.is_open_to_bounds and subject.policy == TolerancePolicy()
 
     def _basis(self, variant: Variant, expected: list[Array]) -> Basis:
         """The error bounds of a program's results; asked for once."""
         if variant.path not in self.bases:
             believed, results = self.scratch / "expected", self.scratch / "bounds"
             jobs.write_arrays(believed, expected)
-            arguments = {
-                "program": str(variant.path),
-                "inputs": str(self._inputs_path),
-                "expected": str(believed),
-                "results": str(results),
-            }
+            files = {"program": variant.path, "inputs": self._inputs_path, "expected": believed, "results": results}
+            arguments = {name: str(path) for name, path in files.items()}
             outcome = self.worker.run("xlabench.jobs:bound", arguments, timeout_s=self.config.timeout_s)
             self.bases[variant.path] = jobs.basis_of(outcome, results)
         return self.bases[variant.path]

@@ -14,7 +14,7 @@ from pathlib import Path
 import compiler
 from xlabench import bundle, inputs, jobs, programs
 from xlabench.bounds import Basis, basis_of
-from xlabench.differ import Agreement, Comparison, compare
+from xlabench.differ import Comparison, compare
 from xlabench.engines import Array, Engine, build, engine, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
@@ -156,9 +156,7 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
 def _wants_bounds(case: Case, comparison: Comparison, reference: str) -> bool:
     """Whether results that differ are to be judged by error bounds: nobody gave others, nor an engine to believe."""
     by_us = split_spec(reference)[0] == "reference"
-    comparable = not comparison.problem and not any(result.problem for result in comparison.results)
-    differing = comparison.agreement is not Agreement.BITWISE
-    return case.wide and by_us and comparable and differing and case.policy == TolerancePolicy()
+    return case.wide and by_us and comparison.is_open_to_bounds and case.policy == TolerancePolicy()
 
 
 def _basis(worker: Worker, files: Mapping[str, str], expected: Sequence[Array], timeout_s: float) -> Basis:
