@@ -141,8 +141,9 @@ def poisoned() -> Iterator[None]:
     memory.set_poison(None)
 
 
+@pytest.mark.usefixtures("poisoned")
 @pytest.mark.parametrize("seed", range(40))
-def test_a_random_program_agrees_with_the_interpreter(seed: int, poisoned: None) -> None:
+def test_a_random_program_agrees_with_the_interpreter(seed: int) -> None:
     module = generate(RandomChoices(seed), SPACE)
     inputs = draw(module, seed)
     expected = compiler.interpret(module, *inputs)
