@@ -98,8 +98,9 @@ class _Tiled:
         height, start, width = extent
 
         def element_at(row: Index, column: Index) -> None:
-            at = self._with(counters, first + row, start + column)
-            crossing.store_point(self.tiling, Emission(self.builder), at, {})
+            emission = Emission(self.builder)
+            at = self._at(emission, counters, first + row, start + column)
+            crossing.store_point(self.tiling, emission, at, {})
 
         self._each(height, width, element_at)
 
@@ -115,13 +116,21 @@ class _Tiled:
 
     def _element(self, counters: list[Index], first: Index, start: Index, row: Index, column: Index) -> None:
         emission = Emission(self.builder)
-        at = self._with(counters, first + row, start + column)
+        at = self._at(emission, counters, first + row, start + column)
         place = row.times(_SIDE) + column
         found = {
             (access.leaf, access.at(at)): (buffer, place)
             for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True)
         }
         crossing.store_point(self.tiling, emission, at, found)
+
+    def _at(self, emission: Emission, counters: list[Index], across: Index, inner: Index) -> list[Index]:
+        """The loop counters at a point, each one variable again, so that its digits are exact."""
+        counts = self.counts[self.across], self.counts[self.inner]
+        whole_again = [
+            emission.opaque(emission.value(index), count) for index, count in zip((across, inner), counts, strict=True)
+        ]
+        return self._with(counters, *whole_again)
 
     def _with(self, counters: list[Index], across: Index, inner: Index) -> list[Index]:
         result = list(counters)
