@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
-from string import Template
 from typing import Any
 
-_PAGE = Path(__file__).with_name("fuzzing.html")
+from reports.template import fill
+
 _BAD = frozenset({"wrong", "flaky", "crash", "compile-error", "timeout"})
 
 
 def page(summary: Mapping[str, Any]) -> str:
     """The page of a campaign's summary; links lead to the bundles beside it."""
     config, coverage = summary["config"], summary["coverage"]
-    return Template(_PAGE.read_text(encoding="utf-8")).substitute(
+    return fill(
+        "fuzzing.html",
         title=escape(f"fuzzing, profile {config['profile']}, seed {config['seed']}"),
         engines=escape(", ".join(config["engines"])),
         cases=f"{summary['cases']:,}",

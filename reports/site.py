@@ -10,16 +10,15 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from reports import speedup, summary
 from reports.summary import Program, Summary
+from reports.template import fill
 from xlabench import atomic, results
 from xlabench.errors import BenchError
 from xlabench.stats import Ratio
 
-_PAGE = Path(__file__).with_name("page.html")
 _TONES = {"bitwise": "good", "within": "good", "undecided": "warn", "unsupported": "mute", "timeout": "warn"}
 _RATIO_TONES = {"faster": "good", "slower": "bad"}
 _TELLING_ULP = 1000
@@ -65,7 +64,8 @@ def _is_same(path: Path, data: bytes) -> bool:
 def _page(found: Summary, chart: str) -> str:
     run = found.run
     mean = found.geometric_mean
-    return Template(_PAGE.read_text(encoding="utf-8")).substitute(
+    return fill(
+        "page.html",
         title=escape(f"{run['suite']}, run {run['id']}"),
         subtitle=escape(_subtitle(run)),
         cards="".join(_cards(found)),
