@@ -123,8 +123,12 @@ def _tame(rng: np.random.Generator, dims: tuple[int, ...], dtype: DType, limit: 
         return np.asarray(rng.integers(0, min(limit, high), dims, endpoint=True)).astype(dtype)
     if rng.random() < 0.7:
         low, high = max(low, -10), min(high, 10)
-    wide = np.uint64 if dtype.kind == "u" and dtype.itemsize == 8 else np.int64
-    return np.asarray(rng.integers(low, high, dims, dtype=wide, endpoint=True)).astype(dtype)
+    return np.asarray(rng.integers(low, high, dims, dtype=_widest(dtype), endpoint=True)).astype(dtype)
+
+
+def _widest(dtype: DType) -> type[np.uint64] | type[np.int64]:
+    """NumPy's integers that hold all of a type."""
+    return np.uint64 if dtype.kind == "u" and dtype.itemsize == 8 else np.int64
 
 
 _FLOATS: tuple[Callable[[np.random.Generator, tuple[int, ...]], Any], ...] = (
@@ -146,7 +150,7 @@ def _specials(dtype: DType) -> Array:
     if not is_inexact(dtype):
         low, high = int(_iinfo(dtype).min), int(_iinfo(dtype).max)
         wanted = [low, low + 1, high, high - 1, 0, 1, -1, 2, 100]
-        return np.asarray([number for number in wanted if low <= number <= high]).astype(dtype)
+        return np.asarray([number for number in wanted if low <= number <= high], _widest(dtype)).astype(dtype)
     info = finfo(real_dtype(dtype))
     sizes = [0.0, 1.0, 0.5, float(info.max), float(info.tiny), float(info.smallest_subnormal), np.inf, np.nan]
     with np.errstate(all="ignore"):
