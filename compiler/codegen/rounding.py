@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from compiler.codegen import element
 from compiler.codegen.llvm_ir import Builder, Value, floating, integer
-from compiler.ir.types import F64, ElementType
+from compiler.ir.types import F16, F64, ElementType
 
 _FORMATS = {"float": ("i32", 23, 8, "f32"), "double": ("i64", 52, 11, "f64")}
+_F16_EXPONENT, _F16_LEAST = 5, -14  # bits, and the exponent of its smallest normal number
 
 
-def reduce_precision(builder: Builder, value: Value, exponent_bits: int, mantissa_bits: int) -> Value:
-    """The nearest (ties to even) of the numbers that a format of so many bits has; denormals of it become zero."""
+def reduce_precision(
+    builder: Builder, value: Value, source: ElementType, exponent_bits: int, mantissa_bits: int
+) -> Value:
+    """The nearest (ties to even) of the numbers that a format of so many bits has; denormals of it become zero.
+
+    Those of a format with the exponent of the value's own type stay.
+    """
     type_, mantissa, exponent, suffix = _FORMATS[value.type]
     result = value
     if mantissa_bits < mantissa:
@@ -20,6 +26,9 @@ def reduce_precision(builder: Builder, value: Value, exponent_bits: int, mantiss
         half = builder.binary("add", odd, integer((1 << (dropped - 1)) - 1, type_))
         kept = builder.binary("and", builder.binary("add", bits, half), integer(-(1 << dropped), type_))
         result = builder.cast("bitcast", kept, value.type)
+    if source is F16:
+        exponent = _F16_EXPONENT
+        result = builder.select(_is_small(builder, value), _at_fixed_places(builder, value, mantissa_bits), result)
     if exponent_bits < exponent:
         bias = (1 << (exponent_bits - 1)) - 1
         size = builder.intrinsic(f"fabs.{suffix}", [result])
@@ -31,6 +40,19 @@ def reduce_precision(builder: Builder, value: Value, exponent_bits: int, mantiss
             beyond = builder.compare(predicate, size, floating(bound, value.type))
             result = builder.select(beyond, signed, result)
     return builder.select(builder.compare("uno", value, value), value, result)
+
+
+def _is_small(builder: Builder, value: Value) -> Value:
+    size = builder.intrinsic("fabs.f32", [value])
+    return builder.compare("olt", size, floating(2.0**_F16_LEAST, value.type))
+
+
+def _at_fixed_places(builder: Builder, value: Value, mantissa_bits: int) -> Value:
+    """A denormal of f16, which is a normal number here, with so many of its digits."""
+    places = min(mantissa_bits, 10) - _F16_LEAST
+    digits = builder.binary("fmul", value, floating(2.0**places, value.type))
+    whole = builder.intrinsic("roundeven.f32", [digits])
+    return builder.binary("fmul", whole, floating(2.0**-places, value.type))
 
 
 def stochastic_convert(

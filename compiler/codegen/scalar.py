@@ -315,9 +315,8 @@ def _high_product(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _reduce_precision(scalar: Scalar, operands: Sequence[Value]) -> Value:
     attributes = scalar.instruction.attributes
-    return rounding.reduce_precision(
-        scalar.builder, operands[0], attributes["exponent_bits"], attributes["mantissa_bits"]
-    )
+    exponent_bits, mantissa_bits = attributes["exponent_bits"], attributes["mantissa_bits"]
+    return rounding.reduce_precision(scalar.builder, operands[0], scalar.element_type, exponent_bits, mantissa_bits)
 
 
 def _stochastic_convert(scalar: Scalar, operands: Sequence[Value]) -> Value:

@@ -16,7 +16,7 @@ from compiler.ir.numbers import Array, integer_bounds, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
-from compiler.ir.types import C64, C128, F32, F64, ElementType, Kind
+from compiler.ir.types import C64, C128, F16, F32, F64, ElementType, Kind
 
 
 def convert(value: Array, source: ElementType, target: ElementType) -> Array:
@@ -127,6 +127,9 @@ def _infer_reduce_precision(instruction: Instruction) -> Shape:
     return ArrayShape(shape.element_type, shape.dims, shape.dynamic)
 
 
+_F16_LEAST = -14  # the exponent of its smallest normal number
+
+
 def _reduce_precision(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     element_type = instruction.operands[0].array.element_type
     exponent, mantissa = instruction.attributes["exponent_bits"], instruction.attributes["mantissa_bits"]
@@ -140,7 +143,10 @@ def _reduce_precision(instruction: Instruction, values: Sequence[Array], _: Eval
         half = (unsigned(1) << (dropped - unsigned(1))) - unsigned(1)
         bits = (bits + half + odd) & ~((unsigned(1) << dropped) - unsigned(1))
     rounded = bits.view(wide.dtype)
-    if exponent < (11 if total == 52 else 8):
+    if element_type is F16:  # the digits of its denormals have fixed places, which those of a wider type have not
+        unit = 2.0 ** (_F16_LEAST - min(mantissa, 10))
+        rounded = np.where(np.abs(wide) < 2.0**_F16_LEAST, np.rint(wide / unit) * unit, rounded).astype(wide.dtype)
+    if exponent < (5 if element_type is F16 else 11 if total == 52 else 8):
         bias = (1 << (exponent - 1)) - 1
         size = np.abs(rounded)
         zero = np.copysign(np.zeros_like(rounded), rounded)
