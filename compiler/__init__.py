@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, overload
 
-from compiler import edit
+from compiler import edit, mutation
 from compiler.backends import BACKENDS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
 from compiler.backends.nvptx import standalone as ptx
@@ -56,6 +56,7 @@ __all__ = [
     "interpret",
     "interpret_devices",
     "llvm_version",
+    "mutation",
     "optimize",
     "parse",
     "parse_many",

@@ -1,0 +1,97 @@
+"""Changes to programs that keep every bit of their results: what metamorphic testing is done with.
+
+A mutated program computes what the original does by another way, so an engine that answers otherwise is wrong about one
+of the two, and no tolerance is needed to say so where the engine promises bits.
+
+`mutate` makes several changes one after the other.  From the same choices the first of them are the same whatever their
+number, so the one that brings a bug to light is found by asking for fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.generate.choices import Choices, chance, pick
+from compiler.ir.module import Computation, Instruction, Module
+from compiler.mutation import identities, movement, operands, structure
+from compiler.mutation.site import Mutation, Site
+
+__all__ = ["MUTATIONS", "Applied", "mutate"]
+
+MUTATIONS: dict[str, Mutation] = {
+    **identities.MUTATIONS,
+    **movement.MUTATIONS,
+    **operands.MUTATIONS,
+    **structure.MUTATIONS,
+}
+"""Every kind of change by its name."""
+
+_TRIES = 8
+_CONTROL = frozenset({"call", "while", "conditional"})
+_SOME_USERS = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One change that was made: its kind, and the instruction that it was made at."""
+
+    name: str
+    computation: str
+    instruction: str
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.computation}/{self.instruction}"
+
+
+def mutate(
+    module: Module, choices: Choices, *, count: int, among: tuple[str, ...] = ()
+) -> tuple[Module, tuple[Applied, ...]]:
+    """A copy of a module with so many changes, fewer where nothing more can be changed, and what was done.
+
+    `among` limits the kinds.  The module must be valid; the copy is.
+    """
+    names = among or tuple(MUTATIONS)
+    result = module.clone()
+    applied = []
+    for _ in range(count):
+        for _ in range(_TRIES):
+            name = pick(choices, names)
+            sites = _sites(result, MUTATIONS[name])
+            if sites:
+                instruction = pick(choices, sites)
+                applied.append(Applied(name, instruction.computation.name, instruction.name))
+                _apply(MUTATIONS[name], Site(instruction, choices))
+                break
+    result.sort_computations()
+    return result, tuple(applied)
+
+
+def _sites(module: Module, mutation: Mutation) -> list[Instruction]:
+    computations = module.computations if mutation.everywhere else _controlled(module)
+    return [i for computation in computations for i in computation.instructions if mutation.applies(i)]
+
+
+def _controlled(module: Module) -> list[Computation]:
+    """The computations that run as the entry does, instruction by instruction."""
+    found = [module.entry]
+    for computation in found:
+        for instruction in computation.instructions:
+            if instruction.opcode in _CONTROL:
+                found += [c for c in instruction.called_computations() if c not in found]
+    return found
+
+
+def _apply(mutation: Mutation, site: Site) -> None:
+    """Make a change, and have the users, or at times only some of them, take the new value."""
+    instruction, computation = site.instruction, site.computation
+    users, is_root = list(instruction.users), instruction.is_root
+    made = mutation.rewrite(site)
+    if made is instruction:
+        return
+    if len(users) > 1 and chance(site.choices, _SOME_USERS):
+        users = [user for user in users if chance(site.choices, 50)]
+    for user in users:
+        user.set_operands([made if operand is instruction else operand for operand in user.operands])
+    if is_root:
+        computation.root = made
+    computation.sort()
