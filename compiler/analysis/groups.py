@@ -78,9 +78,13 @@ _EXPENSIVE = frozenset(
     }
 )
 _PRODUCTS = frozenset({"dot", "convolution"})
+_EDGES = frozenset({"pad", "concatenate"})
+"""Opcodes that decide by comparisons which a loop kernel knows beforehand nearly everywhere."""
 _WIDEST_CONCATENATE = 8
 _MOST_COPIES = 4
 _LARGEST_GROUP = 512
+_LARGEST_BESIDE_EDGES = 32
+_MOST_EDGES = 3
 _DEEPEST_GROUP = 400
 _FRAMES = {"concatenate": 18, "pad": 9, "dynamic-update-slice": 9, "reduce": 9, "gather": 5}
 """Frames of Python's stack that emission takes within an op that is not elementwise; for those not here 3."""
@@ -311,10 +315,19 @@ def _repeats_work(instruction: Instruction, group: Group) -> bool:
     if instruction.opcode not in _EXPENSIVE:
         return False
     size = max(1, instruction.array.size)
+    if instruction.opcode in _EDGES and group.kind is GroupKind.LOOP and _is_small(group):
+        size += size // 8
     dependents = {member for member in _between(instruction, group) if isinstance(member.shape, ArrayShape)}
     if instruction.array.rank and all(_is_hoisted(instruction, member) for member in dependents):
         return False
     return any(_visits(user) > size for user in _between(instruction, group) | {group.root})
+
+
+def _is_small(group: Group) -> bool:
+    """Whether a group may hold one more op for each of whose cases its other members are emitted again."""
+    return (
+        len(group.members) <= _LARGEST_BESIDE_EDGES and sum(m.opcode in _SELECTS for m in group.members) <= _MOST_EDGES
+    )
 
 
 def _is_hoisted(instruction: Instruction, member: Instruction) -> bool:

@@ -131,12 +131,14 @@ def _normal(terms: Iterable[tuple[Digit, int]], constant_: int) -> Index:
 class Emission:
     """Turns indices into LLVM values in the current block; `cuts` tells which strides of which variable hurt.
 
+    `breaks` tells at which values of which digit the code changes over from one case to another.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.
     """
 
     builder: Builder
     cuts: dict[Variable, set[int]] = field(default_factory=dict)
+    breaks: dict[Digit, set[int]] = field(default_factory=dict)
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
@@ -185,6 +187,16 @@ class Emission:
         if digit.stride * digit.size < variable.size:
             value = builder.binary("urem", value, integer(digit.size))
         return value
+
+    def changes(self, index: Index, bound: int) -> None:
+        """Note that it decides something whether an index is below a bound; of several digits nothing is noted."""
+        if len(index.terms) != 1:
+            return
+        ((digit, factor),) = index.terms
+        ahead = bound - index.constant
+        place = -(-ahead // factor) if factor > 0 else ahead // factor + 1
+        if 0 < place < digit.size:
+            self.breaks.setdefault(digit, set()).add(place)
 
     def divide(self, index: Index, divisor: int) -> tuple[Index, Index]:
         """Quotient and remainder by a positive constant of an index that is never negative."""

@@ -76,6 +76,8 @@ def in_range(values: Values, index: Index, low: int, high: int) -> Value | None:
     least, greatest = index.bounds()
     if least >= low and greatest < high:
         return None
+    values.emission.changes(index, low)
+    values.emission.changes(index, high)
     moved = values.emission.value(index.plus(-low))
     return values.builder.compare("ult", moved, integer(high - low))
 
@@ -240,6 +242,7 @@ def _concatenate(values: Values, instruction: Instruction, indices: Indices) -> 
             source = (*indices[:dimension], indices[dimension].plus(-start), *indices[dimension + 1 :])
             return values.value(operand, source)
         middle = (low + high) // 2
+        values.emission.changes(indices[dimension], parts[middle][1])
         position = values.emission.value(indices[dimension])
         first = values.builder.compare("slt", position, integer(parts[middle][1]))
         return values.choose(first, lambda: pick(low, middle), lambda: pick(middle, high))

@@ -3,17 +3,25 @@
 Dimensions that are walked together are one loop variable as long as nobody needs to take it apart; so an elementwise
 chain over any rank is a single loop.  To find out, the body is emitted once into a scratch function with one variable
 for each group of dimensions, and where its digits had to be computed the variable is cut into several loops.
+
+The same trial tells where along a loop the code changes over, at the edges of what is padded or put together.  A loop
+is run in pieces between such places, in each of which the comparisons that decide are known beforehand, so that the
+inside of a stencil is a loop without any.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from compiler.codegen.index import Emission, Index, Variable, constant, reshape, whole
+from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
 from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
+
+_MOST_PIECES = 32
+"""How often a body may be emitted, for as many combinations of pieces of its loops."""
 
 Body = Callable[[Emission, Sequence[Index]], None]
 """Emits what is done at one point: gets one linear index for each group of dimensions."""
@@ -21,10 +29,14 @@ Body = Callable[[Emission, Sequence[Index]], None]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A run of neighbouring dimensions walked by one linear index, cut into loops of these sizes, outermost first."""
+    """A run of neighbouring dimensions walked by one linear index, cut into loops of these sizes, outermost first.
+
+    `breaks` holds for each loop the turns, in order, at which another piece of it begins.
+    """
 
     size: int
     loops: tuple[int, ...]
+    breaks: tuple[tuple[int, ...], ...] = ()
 
     def combine(self, counters: Sequence[Index]) -> Index:
         """The linear index from the loops' counters."""
@@ -43,7 +55,23 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
     emission = Emission(scratch(module, parameters))
     variables = [Variable(Value("i64", f"%scratch.{number}"), size) for number, size in enumerate(sizes)]
     body(emission, [whole(variable) for variable in variables])
-    return [Group(v.size, _loops(v.size, emission.cuts.get(v, set()))) for v in variables]
+    groups = []
+    for variable in variables:
+        cut = _loops(variable.size, emission.cuts.get(variable, set()))
+        groups.append(Group(variable.size, cut, _breaks(emission, variable, cut)))
+    return groups
+
+
+def _breaks(emission: Emission, variable: Variable, loops_: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Where the pieces of each loop begin; loops that would make too many pieces stay whole, the outer ones first."""
+    found: list[tuple[int, ...]] = []
+    stride, pieces = 1, 1
+    for size in reversed(loops_):
+        places = emission.breaks.get(Digit(variable, stride, size), set())
+        pieces *= len(places) + 1
+        found.append(tuple(sorted(places)) if pieces <= _MOST_PIECES else ())
+        stride *= size
+    return tuple(reversed(found))
 
 
 def scratch(module: Module, parameters: Sequence[tuple[str, str]]) -> Builder:
@@ -131,6 +159,43 @@ def loops(
             )
             variables.append(Variable(loop.index, count))
         yield group.combine([whole(variable) for variable in variables])
+
+
+def walk(
+    builder: Builder, group: Group, body: Callable[[Index], None], *, split: int = -1, part: Range | None = None
+) -> None:
+    """Run a body, which gets the linear index, over a group's loops piece by piece, emitting it once for each piece.
+
+    Loop number `split` runs over `part` only.
+    """
+
+    def open_from(level: int, counters: list[Index]) -> None:
+        if level == len(group.loops):
+            body(group.combine(counters))
+            return
+        count = group.loops[level]
+        places = (0, *group.breaks[level], count) if group.breaks else (0, count)
+        for first, stop in itertools.pairwise(places):
+            size = stop - first
+            limits = _within(builder, part, first, size) if level == split and part else all_of(size)
+            if size == 1 and limits.nonempty:
+                open_from(level + 1, [*counters, constant(first)])
+                continue
+            with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty) as loop:
+                open_from(level + 1, [*counters, whole(Variable(loop.index, size)).plus(first)])
+
+    open_from(0, [])
+
+
+def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
+    """What a part of a loop has of a piece, counted from the piece's first turn."""
+
+    def clamp(place: Value) -> Value:
+        moved = builder.sub(place, integer(first)) if first else place
+        above = builder.intrinsic("smax.i64", [moved, integer(0)]) if first else moved
+        return builder.intrinsic("smin.i64", [above, integer(size)])
+
+    return Range(clamp(part.start), clamp(part.stop))
 
 
 def share(builder: Builder, count: int, thread: Value, threads: Value, *, align: int = 1) -> Range:

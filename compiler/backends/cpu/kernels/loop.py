@@ -46,7 +46,6 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if parallel:
         align = _LINE if level == len(group.loops) - 1 else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
-    with nest.loops(builder, group, split=level, part=part) as index:
-        body(Emission(builder), [index])
+    nest.walk(builder, group, lambda index: body(Emission(builder), [index]), split=level, part=part)
     builder.ret()
     return EmittedKernel(kernel, (function.name,), 0, parallel, work)
