@@ -33,6 +33,7 @@ XLA_PASSES: Mapping[str, str] = {
     "simplify-tuple": "tuple-simplification",
     "topk-decomposer": "topk-expander",
     "tuple-simplifier": "tuple-simplification",
+    "while_loop_unroller": "loop-unrolling",
 }
 """Our name of each pass that XLA knows by another name."""
 

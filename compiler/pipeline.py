@@ -30,6 +30,7 @@ from compiler.passes import (
     grouped_dot_expander,
     in_place_updates,
     layout_normalization,
+    loop_unrolling,
     marker_removal,
     rng_expander,
     scan_expander,
@@ -61,6 +62,7 @@ PASSES: dict[str, Pass] = {
     "constant-folding": constant_folding.run,
     "cse": cse.run,
     "dce": dce.run,
+    "loop-unrolling": loop_unrolling.run,
     "transpose-folding": transpose_folding.run,
     "fusion": fusion.run,
     "in-place-updates": in_place_updates.run,
@@ -96,6 +98,7 @@ _SIMPLIFY = (
     "constant-folding",
     "cse",
     "tuple-simplification",
+    "loop-unrolling",
     "dce",
 )
 _MOST_ROUNDS = 8
