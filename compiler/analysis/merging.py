@@ -31,7 +31,14 @@ def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) 
             if _fits(producer, other, of) and allow(producer.root):
                 _join(producer, other, of)
                 merged.remove(other)
+    for group in merged:
+        group.roots = [root for root in group.roots if _is_needed(root, group)] or group.roots[:1]
     return merged
+
+
+def _is_needed(root: Instruction, group: Group) -> bool:
+    """Whether anything but the group itself uses a value."""
+    return root.is_root or any(user not in group.members for user in root.users)
 
 
 Walk = tuple[GroupKind, tuple[int, ...], tuple[int, ...]]
