@@ -14,7 +14,7 @@ from compiler.backends.executable import Executable, KernelTime, Phase, Phases
 from compiler.backends.nvptx import standalone as ptx
 from compiler.codegen.llvm import limit_passes
 from compiler.codegen.llvm import version as llvm_version
-from compiler.devices import Host, interpret_devices
+from compiler.devices import Host, interpret_devices, interpret_flat
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.dump import Dump
 from compiler.generate import PAIRS, Choices, RandomChoices, Space, generate
@@ -23,7 +23,8 @@ from compiler.interpreter import Around, Array, Observe
 from compiler.interpreter import interpret as _interpret
 from compiler.ir.module import Module
 from compiler.options import CompileOptions, Environment, from_environment
-from compiler.pipeline import PASSES, PIPELINES, ignore, run
+from compiler.pipeline import PASSES, PIPELINES, ignore, on_one_device, run
+from compiler.plan import device_count
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
@@ -50,6 +51,7 @@ __all__ = [
     "VerifyError",
     "WideResult",
     "compile",
+    "device_count",
     "edit",
     "environment_options",
     "generate",
@@ -93,12 +95,18 @@ def interpret(
     instruction, its operands' values and the meaning as a function of such values, and returns the value.  With `wide`
     every float is computed in f64 (every complex number in c128), and each result carries bounds of what a legal
     implementation in the program's own types may make of it.
+
+    A program for several devices takes the inputs of device 0, then those of device 1 and so on, and gives results in
+    that order; it runs in lock-step, with `trace`, `around` and `wide` as the one program that back ends make of it.
     """
-    if not wide:
-        return _interpret(module, *inputs, trace=trace, around=around)
-    if trace is not None or around is not None:
+    observed = trace is not None or around is not None
+    if wide and observed:
         raise InputError("wide=True goes with neither trace nor around: leave them out")
-    return interpret_wide(module, *inputs)
+    devices = device_count(module)
+    if devices > 1 and not wide and not observed:
+        return interpret_flat(module, inputs)
+    single = module if devices == 1 else on_one_device(module)
+    return interpret_wide(single, *inputs) if wide else _interpret(single, *inputs, trace=trace, around=around)
 
 
 def optimize(module: Module, options: CompileOptions = DEFAULT_OPTIONS) -> Module:
@@ -120,7 +128,8 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     """Compile a module, or its text, for a back end.
 
     The result is called with the entry parameters in order and returns the leaves of the root in order, as fresh
-    arrays.  Raises ParseError, VerifyError, UnsupportedError or InputError.
+    arrays; for a program for several devices those of device 0 come first, then those of device 1, and so on.
+    Raises ParseError, VerifyError, UnsupportedError or InputError.
     """
     if backend not in BACKENDS:
         raise InputError(f"unknown back end {backend!r}; back ends are: {', '.join(BACKENDS)}")

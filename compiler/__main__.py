@@ -264,6 +264,7 @@ def _save(output: Path, results: list[NDArray[Any]]) -> None:
 def _result_lines(module: Module, results: list[NDArray[Any]]) -> list[str]:
     """Each result with its shape; of a long one only the first elements."""
     shapes = [shape for shape in leaves(module.entry.root.shape) if shape.element_type.bits]
+    shapes *= compiler.device_count(module)
     lines = []
     for shape, array in zip(shapes, results, strict=True):
         bare = without_layout(shape)

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.ir.literal import Literal
 from compiler.ir.module import Module
-from compiler.ir.shape import ArrayShape, leaves
+from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED, Kind
+from compiler.plan import input_shapes
 
 Array = NDArray[Any]
 
 
 def draw(module: Module, seed: int) -> list[Array]:
-    """Inputs for every leaf of the entry's parameters, from a seed."""
-    shapes = [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)]
-    return [_draw(shape, np.random.default_rng((seed, number))) for number, shape in enumerate(shapes)]
+    """Inputs for every leaf of the entry's parameters on every device, from a seed."""
+    return [_draw(shape, np.random.default_rng((seed, number))) for number, shape in enumerate(input_shapes(module))]
 
 
 def settle_elided(module: Module, seed: int | None) -> int:
@@ -78,7 +78,7 @@ def read_npz(path: Path, module: Module) -> list[Array]:
         raise InputError(f"{path}: not a whole .npz file ({error}); make it with numpy.savez") from error
     names = [parameter.name for parameter in module.entry.parameters]
     arrays = [named[name] for name in names] if all(name in named for name in names) else list(named.values())
-    shapes = [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)]
+    shapes = input_shapes(module)
     if len(arrays) != len(shapes):
         raise InputError(f"{path}: has {len(arrays)} arrays, {module.name} takes {len(shapes)}: {', '.join(names)}")
     return [_restore(array, shape) for array, shape in zip(arrays, shapes, strict=True)]

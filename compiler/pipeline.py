@@ -25,6 +25,7 @@ from compiler.passes import (
     cse,
     data_movement_simplification,
     dce,
+    device_expander,
     flatten_calls,
     fusion,
     grouped_dot_expander,
@@ -51,6 +52,7 @@ PASSES: dict[str, Pass] = {
     "marker-removal": marker_removal.run,
     "rng-expander": rng_expander.run,
     "scan-expander": scan_expander.run,
+    "device-expander": device_expander.run,
     "flatten-calls": flatten_calls.run,
     "topk-expander": topk_expander.run,
     "batch-norm-expander": batch_norm_expander.run,
@@ -85,6 +87,7 @@ _EARLY = (
     "marker-removal",
     "rng-expander",
     "scan-expander",
+    "device-expander",
     "flatten-calls",
 )
 
@@ -162,6 +165,13 @@ class Run:
 
 def ignore(_: Step) -> None:
     """The observer that does nothing."""
+
+
+def on_one_device(module: Module) -> Module:
+    """What back ends make of a program for several devices: one for one device that does the work of all."""
+    single = module.clone()
+    run(single, stages_of(("async-expander", "device-expander")), CompileOptions())
+    return single
 
 
 def stages_of(names: Sequence[str]) -> tuple[Stage, ...]:

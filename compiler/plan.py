@@ -21,6 +21,8 @@ from compiler.ops import OPS
 from compiler.ops.collective import OPS as COLLECTIVES
 from compiler.ops.host import OPS as _HOST
 
+_BEYOND = frozenset(COLLECTIVES) | frozenset(_HOST)
+
 DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""
 
@@ -107,10 +109,22 @@ def check_module(module: Module, *, copies: int = 1) -> None:
     _check_memory(module, copies)
 
 
+def device_count(module: Module) -> int:
+    """On how many devices a module runs; one by which no device looks beyond itself is a program for one."""
+    devices: int = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
+    looks = devices > 1 and any(i.opcode in _BEYOND for i in module.instructions())
+    return devices if looks else 1
+
+
+def input_shapes(module: Module) -> list[ArrayShape]:
+    """What a run of the module takes: the leaves of the entry parameters, once for each device."""
+    return [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)] * device_count(module)
+
+
 def check_one_device(module: Module) -> None:
-    """Refuse collectives among several devices: their meaning here is that on one."""
-    devices = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
-    if devices > 1 and any(instruction.opcode in COLLECTIVES for instruction in module.instructions()):
+    """Refuse a program for several devices: the meaning of a collective here is that on one."""
+    devices = device_count(module)
+    if devices > 1:
         raise UnsupportedError(f"module {module.name}", "the interpreter", f"it is a program for {devices} devices")
 
 

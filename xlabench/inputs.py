@@ -23,6 +23,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+import compiler
 from xlabench.errors import BenchError
 from xlabench.index_ranges import index_limits
 from xlabench.tolerance import DType, TolerancePolicy, is_inexact
@@ -142,9 +143,15 @@ def recipe_beside(program: Path) -> Recipe | None:
     return load_recipe(path) if path.is_file() else None
 
 
+def _taken(module: Module) -> list[Any]:
+    """The entry parameters that a run takes arrays for: all of them, once for each device."""
+    parameters: list[Any] = module.entry.parameters
+    return parameters * compiler.device_count(module)
+
+
 def check(arrays: Sequence[Array], module: Module, *, source: str) -> None:
     """Raise `BenchError` unless the arrays are what the entry computation takes."""
-    parameters = module.entry.parameters
+    parameters = _taken(module)
     if len(arrays) != len(parameters):
         raise BenchError(f"{source}: {len(arrays)} inputs, but {module.name} takes {len(parameters)}")
     for number, (array, parameter) in enumerate(zip(arrays, parameters, strict=True)):
@@ -160,23 +167,23 @@ def generate(module: Module, seed: int) -> list[Array]:
     """Inputs for a program that has no recipe."""
     limits = index_limits(module)
     made = []
-    for number, parameter in enumerate(module.entry.parameters):
+    for number, parameter in enumerate(_taken(module)):
         dims, dtype = _array_shape(parameter)
-        generator = _generator_for(dtype, limits.get(number))
+        generator = _generator_for(dtype, limits.get(parameter.parameter_number))
         made.append(_make(ParameterRecipe(parameter.name, dims, dtype, generator), seed, number))
     return made
 
 
 def load_npz(path: Path, module: Module) -> list[Array]:
     """Inputs from a file: by the parameters' names if it has them all, else by position."""
-    parameters = module.entry.parameters
+    parameters = _taken(module)
     try:
         named = _read_npz(path)
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise BenchError(f"{path}: not a whole .npz file: {error}; make it with numpy.savez") from error
-    if all(parameter.name in named for parameter in parameters):
+    if all(parameter.name in named for parameter in parameters) and len(named) == len(parameters):
         named = {parameter.name: named[parameter.name] for parameter in parameters}
     arrays = list(named.values())
     if len(arrays) == len(parameters):

@@ -23,6 +23,7 @@ from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Value
 from compiler.ir.shape import TupleShape
 from compiler.ops import OPS
+from compiler.ops.collective import NUMBERS
 from compiler.ops.collective import OPS as COLLECTIVES
 from compiler.ops.host import OPS as HOST
 from compiler.plan import check_inputs, check_module
@@ -31,7 +32,7 @@ Many = dict[int, Any]
 """The value on each of the devices that run now."""
 
 _CONTROL = frozenset({"call", "fusion", "conditional", "async-start", "while"})
-_EXCHANGING = (frozenset(COLLECTIVES) | frozenset(HOST)) - {"replica-id", "partition-id"}
+_EXCHANGING = (frozenset(COLLECTIVES) | frozenset(HOST)) - NUMBERS
 
 
 def interpret_devices(
@@ -58,6 +59,19 @@ def interpret_devices(
     with np.errstate(all="ignore"):
         results = _Devices(grid, Channels(grid, hosts)).run(module.entry, arguments, range(grid.size))
     return [[np.array(leaf, order="C") for leaf in flatten(results[device])] for device in range(grid.size)]
+
+
+def interpret_flat(module: Module, inputs: Sequence[Any]) -> list[Array]:
+    """As `interpret_devices`, with the inputs of all devices in one list, device 0 first, and so the results."""
+    size = Grid.of(module).size
+    if len(inputs) % size:
+        raise InputError(
+            f"{module.name} runs on {size} devices, {len(inputs)} inputs given: give those of device 0 first, then "
+            "those of the others, the same number for each"
+        )
+    count = len(inputs) // size
+    shares = [inputs[device * count : (device + 1) * count] for device in range(size)]
+    return [result for results in interpret_devices(module, shares) for result in results]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,4 +265,4 @@ def _refused(instruction: Instruction, reason: str) -> UnsupportedError:
     return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
 
 
-__all__ = ["Host", "interpret_devices"]
+__all__ = ["Host", "interpret_devices", "interpret_flat"]

@@ -13,6 +13,7 @@ flattened id.  What the numbers of a replica group are follows from `channel_id`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ from compiler.ir.module import Instruction, Module
 
 Group = tuple[int, ...]
 
+_PAIRS = "_xla_send_recv_source_target_pairs"
+_PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 _WITH_GLOBAL_IDS = ("all-gather", "all-reduce", "reduce-scatter")
 _MODES = ("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id")
 
@@ -100,6 +103,18 @@ def pairs(instruction: Instruction, grid: Grid) -> list[tuple[int, int]]:
     if has_channel:
         return [(grid.device(r, s), grid.device(r, t)) for s, t in listed for r in range(grid.replicas)]
     return [(grid.device(s, p), grid.device(t, p)) for s, t in listed for p in range(grid.partitions)]
+
+
+def transfer_pairs(instruction: Instruction, grid: Grid) -> list[tuple[int, int]]:
+    """Who sends to whom by a send or recv between devices: partitions of each replica where there are several."""
+    listed = dict(instruction.attributes.get("frontend_attributes", {})).get(_PAIRS)
+    if listed is None:
+        reason = f"between devices it needs frontend_attributes={{{_PAIRS}=...}}, which say who sends to whom"
+        raise _refused(instruction, reason)
+    found = [(int(source), int(target)) for source, target in _PAIR.findall(str(listed))]
+    if grid.partitions == 1:
+        return found
+    return [(grid.device(r, s), grid.device(r, t)) for s, t in found for r in range(grid.replicas)]
 
 
 def _checked(instruction: Instruction, numbered: list[Group], count: int) -> list[Group]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,15 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from compiler.devices.groups import Grid
+from compiler.devices.groups import Grid, transfer_pairs
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
-
-_PAIRS = "_xla_send_recv_source_target_pairs"
-_PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
 
 @dataclass(slots=True)
@@ -87,7 +83,7 @@ class Channels:
             for device, value in values.items():
                 self.hosts[device].sent.setdefault(channel, []).append(np.array(value))
             return
-        for source, target in self._pairs(instruction):
+        for source, target in transfer_pairs(instruction, self.grid):
             if source in values:
                 self.pending.setdefault((channel, target), deque()).append(values[source])
 
@@ -100,25 +96,13 @@ class Channels:
             if not queue:
                 raise InputError(f"recv {instruction.name} waits for channel {channel} of its host, which is empty")
             return _shaped(instruction, shape.elements[0], iter([queue.popleft()]))
-        if device not in {target for _, target in self._pairs(instruction)}:
+        if device not in {target for _, target in transfer_pairs(instruction, self.grid)}:
             return zeros(shape.elements[0])
         waiting = self.pending.get((channel, device))
         if not waiting:
             reason = f"device {device} waits for channel {channel}, on which nothing was sent before"
             raise UnsupportedError(f"recv ({instruction.name})", "the interpreter", reason)
         return waiting.popleft()
-
-    def _pairs(self, instruction: Instruction) -> list[tuple[int, int]]:
-        attributes = dict(instruction.attributes.get("frontend_attributes", {}))
-        listed = attributes.get(_PAIRS)
-        if listed is None:
-            reason = f"between devices it needs frontend_attributes={{{_PAIRS}=...}}, which say who sends to whom"
-            raise UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
-        found = [(int(source), int(target)) for source, target in _PAIR.findall(str(listed))]
-        if self.grid.partitions > 1:
-            replicas = range(self.grid.replicas)
-            return [(self.grid.device(r, s), self.grid.device(r, t)) for s, t in found for r in replicas]
-        return found
 
 
 def zeros(shape: Shape) -> Value:

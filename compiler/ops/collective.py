@@ -257,3 +257,6 @@ OPS: dict[str, Op] = {
         Op("replica-id", (0, 0), _infer_number, _zero, "The number of this replica."),
     )
 }
+
+NUMBERS = frozenset({"replica-id", "partition-id"})
+"""Those that say which device runs them; all others exchange data."""

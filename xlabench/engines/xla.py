@@ -36,6 +36,7 @@ class XlaEngine:
     def compile(self, module_or_text: Any) -> Program:
         """Convert, compile and load."""
         text = module_or_text if isinstance(module_or_text, str) else compiler.to_text(module_or_text)
+        self._check_devices(text)
         device = _client().local_devices()[0]
         try:
             module = _hlo.hlo_module_from_text(text)
@@ -54,6 +55,11 @@ class XlaEngine:
                 raise RunFailure(f"{self.spec} failed while running: {error}") from error
 
         return run
+
+    def _check_devices(self, text: str) -> None:
+        devices = compiler.device_count(compiler.parse(text))
+        if devices > 1:
+            raise Undecidable(f"{self.spec}: the program is for {devices} devices, and this client has one")
 
     def _options(self) -> Any:
         options = _jax.CompileOptions()

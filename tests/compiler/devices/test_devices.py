@@ -28,7 +28,11 @@ def run(
     header = f"HloModule m, replica_count={replicas}, num_partitions={partitions}"
     module = compiler.parse(f"{header}\n{computations}\nENTRY e {{\n{lines}\n}}")
     compiler.verify(module)
-    return compiler.interpret_devices(module, inputs, hosts=hosts)
+    results = compiler.interpret_devices(module, inputs, hosts=hosts)
+    if hosts is None:
+        compiled = compiler.compile(module)(*(value for given in inputs for value in given))
+        assert [r.tobytes() for r in compiled] == [r.tobytes() for given in results for r in given]
+    return results
 
 
 def rows(count: int, length: int = 4) -> list[list[Any]]:

@@ -313,3 +313,20 @@ def test_the_variable_of_xla_is_heard(program, tmp_path):
     assert "--xla_other means nothing here" in report["notes"][0]
     assert any(".after_cse." in path.name for path in (tmp_path / "d").iterdir())
     assert _watched(program, XLA_FLAGS="--xla_backend_optimization_level=x").exit_code == 2
+
+
+SUMMED = """HloModule summed, replica_count=2
+
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+
+ENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] all-reduce(x), to_apply=add }
+"""
+
+
+@pytest.mark.parametrize("engine", ["cpu", "nvptx:sim", "reference:wide"])
+def test_a_program_for_several_devices_takes_and_gives_what_each_of_them_does(engine, tmp_path):
+    path = tmp_path / "summed.hlo"
+    path.write_text(SUMMED)
+    result = _run(path, "--engine", engine, "--json")
+    assert result.exit_code == 0, result.output
+    assert len(json.loads(result.output)["results"]) == 2
