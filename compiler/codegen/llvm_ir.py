@@ -83,9 +83,14 @@ _FOLDS = {
 _NEUTRAL = {("add", 0), ("sub", 0), ("mul", 1), ("udiv", 1), ("sdiv", 1), ("shl", 0), ("or", 0), ("lshr", 0)}
 
 
-def keep_rolled(module: Module, *, scalar: bool = False) -> str:
-    """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing."""
+def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) -> str:
+    """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing.
+
+    With `interleave` a loop that is vectorised computes that many vectors at once.
+    """
     properties = ['!{!"llvm.loop.unroll.disable"}']
+    if interleave:
+        properties.append(f'!{{!"llvm.loop.interleave.count", i32 {interleave}}}')
     if scalar:
         properties.append('!{!"llvm.loop.vectorize.enable", i1 false}')
     nodes = ", ".join(map(module.metadata, properties))

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
-from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer, keep_rolled
 
 _MOST_PIECES = 32
 """How often a body may be emitted, for as many combinations of pieces of its loops."""
@@ -162,12 +162,23 @@ def loops(
 
 
 def walk(
-    builder: Builder, group: Group, body: Callable[[Index], None], *, split: int = -1, part: Range | None = None
+    builder: Builder,
+    group: Group,
+    body: Callable[[Index], None],
+    *,
+    split: int = -1,
+    part: Range | None = None,
+    interleave: int = 0,
 ) -> None:
     """Run a body, which gets the linear index, over a group's loops piece by piece, emitting it once for each piece.
 
-    Loop number `split` runs over `part` only.
+    Loop number `split` runs over `part` only.  Innermost loops have so many vectors under way at once; 0 leaves that
+    to LLVM.
     """
+
+    def metadata(level: int) -> str:
+        innermost = level == len(group.loops) - 1
+        return keep_rolled(builder.module, interleave=interleave) if interleave and innermost else ""
 
     def open_from(level: int, counters: list[Index]) -> None:
         if level == len(group.loops):
@@ -181,7 +192,7 @@ def walk(
             if size == 1 and limits.nonempty:
                 open_from(level + 1, [*counters, constant(first)])
                 continue
-            with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty) as loop:
+            with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata(level)) as loop:
                 open_from(level + 1, [*counters, whole(Variable(loop.index, size)).plus(first)])
 
     open_from(0, [])

@@ -19,6 +19,12 @@ from compiler.codegen.signature import store_roots
 _LINE = 64
 """Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 
+_SHORT = 256
+_CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.2, 1.5, 8.0, 20.0
+"""Weights of bodies, in nanoseconds per element, between which a loop is interleaved."""
+_WORTH = 1.5e6
+"""Nanoseconds of work for which compiling a long body four times over is worth while."""
+
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     """Emit a loop kernel."""
@@ -46,6 +52,22 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if parallel:
         align = _LINE if level == len(group.loops) - 1 else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
-    nest.walk(builder, group, lambda index: body(Emission(builder), [index]), split=level, part=part)
+    interleave = _interleave(kernel, group.loops[-1], work)
+    nest.walk(
+        builder, group, lambda index: body(Emission(builder), [index]), split=level, part=part, interleave=interleave
+    )
     builder.ret()
     return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+
+
+def _interleave(kernel: Kernel, length: int, work: float) -> int:
+    """How many vectors to compute at once, 0 to leave it to LLVM, which counts registers and leaves long bodies single.
+
+    A polynomial is a chain of operations that wait for one another: one vector at a time keeps the units idle most of
+    the time, while operands that no longer fit into registers cost next to nothing.  Long bodies take long to compile
+    so many times over: they get fewer.
+    """
+    weight = sum(cost.element_weight(instruction.opcode) for instruction in kernel.body())
+    if length < _SHORT or not _CHAIN <= weight < _ENDLESS:
+        return 0
+    return 4 if weight < _LONG or (work >= _WORTH and weight < _VERY_LONG) else 2
