@@ -1,21 +1,21 @@
 """Repro bundles: a folder, or a zip archive of it, that shows a failure again, on any machine, for years.
 
     module.hlo  inputs.npz  expected.npz  actual.npz  manifest.json  repro.py
+    bounds.npz                  how far off a right result may be, where those decide: values and errors by turns
+    original.hlo  original.npz  the program and its inputs before they were reduced, where they were
 
 - The same failure gives the same bytes: no time, no path, no name of a machine.
 - A bundle may come from a stranger: nothing in it is unpickled or run by opening it, sizes are limited before anything
   is read, files are what the manifest says (SHA-256), links are refused.  `repro.py` is for people; only a bundle that
   was written a moment ago is run by it.
-- Types that `.npy` cannot say (bfloat16 and narrower) are stored as raw unsigned integers, their names in the manifest.
+- It is judged by what it brings, the bounds of `xlabench.bounds` or a tolerance, whatever the reference says later.
 - A bundle is replayed from a temporary folder in a fresh process before anybody is told of it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import math
 import os
 import shutil
 import subprocess
@@ -23,26 +23,32 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import compiler
-from xlabench import archive, atomic, environment
+from xlabench import archive, atomic, environment, jobs
+from xlabench.bounds import Basis, Bounds
 from xlabench.differ import compare
 from xlabench.engines import build, engine, execute
+from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
-from xlabench.inputs import DTYPES, is_npy_type, restore
-from xlabench.tolerance import Array, DType, TolerancePolicy, raw_bits
+from xlabench.packing import pack_arrays, unpack_arrays
+from xlabench.tolerance import Array, TolerancePolicy
 from xlabench.worker import Worker
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_READ_VERSIONS = (1, 2)  # the first knew neither bounds nor originals
 MAX_BYTES = 2 << 30
 _MAX_MANIFEST_BYTES = 1 << 20
 _ARRAY_FILES = ("inputs.npz", "expected.npz", "actual.npz")
 _FILES = ("module.hlo", *_ARRAY_FILES, "repro.py")
+_MORE_ARRAY_FILES = ("bounds.npz", "original.npz")
+_MORE_FILES = ("original.hlo", *_MORE_ARRAY_FILES)
+_MOST_BOUNDED = 1 << 22  # elements of results whose bounds are kept
 _TYPES = {"engine": str, "reference": str, "verdict": str, "message": str, "seed": int | None, "tolerance": dict}
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
 _ROOT = Path(__file__).resolve().parents[1]
@@ -67,8 +73,19 @@ main(["replay", str(Path(__file__).resolve().parent)])
 
 
 @dataclass(frozen=True, slots=True)
+class Original:
+    """A program with its inputs as they were before anything was reduced."""
+
+    module_text: str
+    inputs: Sequence[Array]
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
-    """What a bundle keeps: a program, its inputs, what was expected and what came (nothing, if it crashed)."""
+    """What a bundle keeps: a program, its inputs, what was expected and what came (nothing, if it crashed).
+
+    `bounds` are found when the bundle is written, where nothing else is given to judge by.
+    """
 
     module_text: str
     inputs: Sequence[Array]
@@ -80,6 +97,8 @@ class Failure:
     verdict: str
     message: str
     policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
+    original: Original | None = None
+    bounds: tuple[Bounds, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +143,7 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
         with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder.parent) as temporary:
             draft = Path(temporary) / "bundle"
             draft.mkdir()
-            contents = _contents(failure)
+            contents = _contents(replace(failure, bounds=failure.bounds or _find_bounds(failure, timeout_s)))
             for name, data in contents.items():
                 (draft / name).write_bytes(data)
             message = _verify(draft, timeout_s)
@@ -145,7 +164,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
         source = _source(folder, max_bytes)
         manifest = _read_manifest(source)
         files = _read_files(source, manifest["files"], max_bytes)
-        arrays = {name: _unpack(files[name], manifest["arrays"][name], max_bytes) for name in _ARRAY_FILES}
+        arrays = {name: unpack_arrays(files[name], dtypes, max_bytes) for name, dtypes in manifest["arrays"].items()}
         return Failure(
             module_text=files["module.hlo"].decode(),
             inputs=arrays["inputs.npz"],
@@ -157,6 +176,10 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
             verdict=manifest["verdict"],
             message=manifest["message"],
             policy=TolerancePolicy(**manifest["tolerance"]),
+            original=Original(files["original.hlo"].decode(), arrays["original.npz"])
+            if "original.hlo" in files
+            else None,
+            bounds=_bounds(arrays["bounds.npz"], arrays["expected.npz"]) if "bounds.npz" in files else None,
         )
     except OSError as error:
         place = error.filename or folder
@@ -192,13 +215,18 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
         if verdict is None:
             raise
         return {"verdict": verdict, "message": str(error)}
-    comparison = compare(failure.expected, actual, policy=failure.policy)
+    comparison = compare(failure.expected, actual, policy=failure.policy, basis=Basis(failure.bounds))
     return {"verdict": str(comparison.agreement), "message": comparison.describe()}
 
 
 def _contents(failure: Failure) -> dict[str, bytes]:
     arrays = dict(zip(_ARRAY_FILES, (failure.inputs, failure.expected, failure.actual), strict=True))
     files = {"module.hlo": failure.module_text.encode(), "repro.py": _REPRO.encode()}
+    if failure.original is not None:
+        files["original.hlo"] = failure.original.module_text.encode()
+        arrays["original.npz"] = failure.original.inputs
+    if failure.bounds is not None:
+        arrays["bounds.npz"] = [array for bounds in failure.bounds for array in (bounds.value, bounds.error)]
     files |= {name: pack_arrays(values) for name, values in arrays.items()}
     machine = environment.capture().to_json()
     manifest = {
@@ -212,10 +240,35 @@ def _contents(failure: Failure) -> dict[str, bytes]:
         "tolerance": asdict(failure.policy),
         "environment": {key: machine[key] for key in _ENVIRONMENT},
         "arrays": {name: [np.asarray(value).dtype.name for value in values] for name, values in arrays.items()},
-        "files": {name: hashlib.sha256(files[name]).hexdigest() for name in _FILES},
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
     files["manifest.json"] = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
     return files
+
+
+def _find_bounds(failure: Failure, timeout_s: float) -> tuple[Bounds, ...] | None:
+    """The error bounds of the reference, where it was our own and no tolerance was given; a watched worker is asked."""
+    elements = sum(array.size for array in failure.expected)
+    is_ours = split_spec(failure.reference)[0] == "reference"
+    if not is_ours or failure.policy != TolerancePolicy() or not 0 < elements <= _MOST_BOUNDED:
+        return None
+    with tempfile.TemporaryDirectory(prefix="bounds-") as folder, Worker() as worker:
+        paths = {name: Path(folder) / name for name in ("program", "inputs", "expected", "results")}
+        paths["program"].write_text(failure.module_text, encoding="utf-8", errors="surrogateescape")
+        jobs.write_arrays(paths["inputs"], failure.inputs)
+        jobs.write_arrays(paths["expected"], failure.expected)
+        arguments = {name: str(path) for name, path in paths.items()}
+        outcome = worker.run("xlabench.jobs:bound", arguments, timeout_s=timeout_s)
+        return jobs.basis_of(outcome, paths["results"]).bounds
+
+
+def _bounds(arrays: Sequence[Array], expected: Sequence[Array]) -> tuple[Bounds, ...]:
+    """The bounds that a bundle brings; they must fit its results."""
+    pairs = list(zip(arrays[::2], arrays[1::2], strict=True))
+    shapes = [array.shape for array in expected]
+    if [value.shape for value, _ in pairs] != shapes or [error.shape for _, error in pairs] != shapes:
+        raise ValueError("bounds.npz does not fit expected.npz")
+    return tuple(Bounds(value, np.asarray(error, np.float64)) for value, error in pairs)
 
 
 def _verify(draft: Path, timeout_s: float) -> str:
@@ -239,47 +292,6 @@ def _verify(draft: Path, timeout_s: float) -> str:
     if done.returncode == ExitCode.WRONG and "Traceback" not in done.stderr:
         return ""
     return f"the replay ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
-
-
-def pack_arrays(arrays: Sequence[Array]) -> bytes:
-    """The bytes of an `.npz` file that depend on nothing but the arrays."""
-    members = {}
-    for number, value in enumerate(arrays):
-        array = np.asarray(value)
-        stored = array if is_npy_type(array.dtype) else raw_bits(array)
-        member = io.BytesIO()
-        np.lib.format.write_array(member, np.asarray(stored, order="C"), version=(1, 0), allow_pickle=False)
-        members[f"array_{number:04d}.npy"] = member.getvalue()
-    return archive.pack(members)
-
-
-def _unpack(data: bytes, dtypes: Sequence[str], max_bytes: int) -> list[Array]:
-    by_name = {dtype.name: dtype for dtype in DTYPES.values()}
-    with zipfile.ZipFile(io.BytesIO(data)) as file:
-        members = file.infolist()
-        if sum(member.file_size for member in members) > max_bytes:
-            raise ValueError(f"its arrays take more than the limit of {max_bytes:,} bytes")
-        if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
-            raise ValueError("its arrays are compressed or encrypted, which those of a bundle are not")
-        if len(members) != len(dtypes):
-            raise ValueError(f"{len(members)} arrays, but the manifest lists {len(dtypes)}")
-        pairs = zip(members, dtypes, strict=True)
-        return [_read_array(file.read(member), by_name[name]) for member, name in pairs]
-
-
-def _read_array(data: bytes, dtype: DType) -> Array:
-    """One `.npy` file; its header is believed only if as many bytes follow as it says."""
-    file = io.BytesIO(data)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("an array of an unknown .npy version")
-    shape, is_fortran, stored = np.lib.format.read_array_header_1_0(file)
-    rest = data[file.tell() :]
-    if stored.hasobject or is_fortran or math.prod(shape) * stored.itemsize != len(rest):
-        raise ValueError("an array that is not as long as its header says")
-    array = restore(np.frombuffer(rest, stored).reshape(shape), dtype)
-    if array.dtype != dtype:
-        raise ValueError(f"an array of {array.dtype}, but the manifest says {dtype}")
-    return array.copy()
 
 
 _Source = Callable[[str, int], bytes]
@@ -315,11 +327,13 @@ def _read_manifest(source: _Source) -> Mapping[str, Any]:
     manifest: Mapping[str, Any] = json.loads(data)
     if manifest.get("format") != "xlabench-bundle":
         raise ValueError("manifest.json is not that of a bundle")
-    if manifest.get("version") != FORMAT_VERSION:
-        raise ValueError(f"format version {manifest.get('version')!r}, this xlabench reads version {FORMAT_VERSION}")
+    if manifest.get("version") not in _READ_VERSIONS:
+        raise ValueError(f"format version {manifest.get('version')!r}, this xlabench reads versions 1 and 2")
     for key, kind in _TYPES.items():
         if not isinstance(manifest[key], kind):
             raise ValueError(f"{key} cannot be {manifest[key]!r}")
+    if not set(_ARRAY_FILES) <= set(manifest["arrays"]) <= {*_ARRAY_FILES, *_MORE_ARRAY_FILES}:
+        raise ValueError(f"arrays of {', '.join(manifest['arrays'])}")
     if manifest["verdict"] not in VERDICT_EXIT_CODES:
         raise ValueError(f"unknown verdict {manifest['verdict']!r}")
     return manifest
@@ -327,7 +341,7 @@ def _read_manifest(source: _Source) -> Mapping[str, Any]:
 
 def _read_files(source: _Source, digests: Mapping[str, str], max_bytes: int) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
-    for name in _FILES:
+    for name in (*_FILES, *(name for name in _MORE_FILES if name in digests)):
         files[name] = source(name, max_bytes)
         if hashlib.sha256(files[name]).hexdigest() != digests[name]:
             raise ValueError(f"{name} is not the file that the manifest describes")

@@ -21,7 +21,7 @@ import compiler
 from compiler import edit
 from xlabench import jobs
 from xlabench.case import Case
-from xlabench.differ import compare
+from xlabench.differ import Comparison, compare
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
 from xlabench.judge import judge
@@ -144,9 +144,7 @@ class Prober:
             return Judgement(_verdict_of(outcome), message, expected)
         actual = tuple(jobs.read_arrays(Path(arguments["results"])))
         comparison = compare(expected, actual, policy=self.setup.policy)
-        verdict, message = str(comparison.agreement), comparison.describe()
-        if verdict == "wrong" and self.agrees(case, expected, actual):
-            verdict, message = "undecided", f"{message}, as rounding may explain"
+        verdict, message = self._compare(case, expected, actual, comparison)
         if outcome.value["changed_inputs"]:
             verdict, message = "wrong", f"changed its inputs; {message}"
         elif not outcome.value["repeats"]:
@@ -169,11 +167,26 @@ class Prober:
         return judgement, _RUNNING.findall(listing.read_text(encoding="utf-8", errors="replace"))
 
     def agrees(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> bool:
-        """Whether results are right: near enough, or, where no bounds were given, as near as rounding allows."""
-        policy = self.setup.policy
-        if str(compare(expected, actual, policy=policy).agreement) != "wrong":
-            return True
-        return policy == TolerancePolicy() and judge(case.module, case.inputs, expected, actual).verdict != "wrong"
+        """Whether results are right, or may be."""
+        comparison = compare(expected, actual, policy=self.setup.policy)
+        return self._compare(case, expected, actual, comparison)[0] != "wrong"
+
+    def _compare(
+        self, case: Case, expected: Sequence[Array], actual: Sequence[Array], comparison: Comparison
+    ) -> tuple[str, str]:
+        """The verdict and its reason: by error bounds, unless somebody gave tolerances or another engine to believe."""
+        verdict, message = str(comparison.agreement), comparison.describe()
+        is_ours = split_spec(self.setup.reference)[0] == "reference" and self.setup.policy == TolerancePolicy()
+        if verdict == "bitwise" or not is_ours:
+            return verdict, message
+        arguments = self._arguments(case.text(), case.inputs)
+        for name, arrays in (("expected", expected), ("results", actual)):
+            arguments[name] = str(self._scratch / f"judged-{name}")
+            jobs.write_arrays(Path(arguments[name]), arrays)
+        outcome = self._reference.run("xlabench.probe:judge_results", arguments, timeout_s=self.setup.timeout_s)
+        if outcome.ending != "answered":
+            return verdict, message
+        return outcome.value["verdict"], outcome.value["message"]
 
     def record(self, case: Case) -> dict[tuple[str, str], Array]:
         """The values at every place of the program on the reference, the last where it ran more than once."""
@@ -221,6 +234,15 @@ def require_failure(judgement: Judgement) -> None:
     if not judgement.is_failure:
         kind = Undecidable if judgement.verdict in ("undecided", "unsupported") else BenchError
         raise kind(f"there is no failure to look into: {judgement.verdict}: {judgement.message}")
+
+
+def judge_results(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: judge results by error bounds, as `xlabench run` and campaigns do."""
+    say("judge")
+    module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
+    inputs, expected, actual = (jobs.read_arrays(Path(arguments[name])) for name in ("inputs", "expected", "results"))
+    judgement = judge(module, inputs, expected, actual)
+    return {"verdict": judgement.verdict, "message": judgement.message}
 
 
 def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlabench import archive, bundle
+from xlabench import archive, bundle, packing
+from xlabench.bounds import Bounds
 from xlabench.errors import BenchError, ExitCode
 from xlabench.inputs import DTYPES
 from xlabench.tolerance import TolerancePolicy
@@ -83,7 +84,7 @@ def test_a_bundle_reads_back_to_the_bit(draft):
 def test_every_element_type_is_kept_whole(dtype):
     array = np.arange(6).reshape(2, 3).astype(dtype)
     for value in (array, array.T, array[:0], array[0, 0]):
-        (back,) = bundle._unpack(bundle.pack_arrays([value]), [dtype.name], 1 << 20)
+        (back,) = packing.unpack_arrays(packing.pack_arrays([value]), [dtype.name], 1 << 20)
         assert (back.dtype, back.shape) == (dtype, np.shape(value))
         assert back.tobytes() == np.asarray(value).tobytes()
 
@@ -118,6 +119,50 @@ def test_a_replay_says_what_became_of_the_failure(tmp_path, changes, verdict, co
     assert (outcome.verdict, outcome.exit_code, outcome.recorded) == (verdict, code, "wrong")
 
 
+FLOATS = "ENTRY e { x = f32[3] parameter(0) ROOT y = f32[3] add(x, x) }"
+ONES = np.ones(3, np.float32)
+NEAR = (
+    ONES + ONES + np.array([0, 0, 2.0**-20], np.float32)
+)  # inside of the tolerance of f32, beyond what one sum may err
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(2.0**-22, "wrong"), (2.0**-10, "within"), (np.inf, "within")])
+def test_a_bundle_is_judged_by_the_bounds_it_brings(tmp_path, spread, verdict):
+    bounds = (Bounds(NEAR.astype(np.float64), np.full(3, spread)),)
+    wrong = _draft(tmp_path / "b", module_text=FLOATS, inputs=[ONES], expected=[NEAR], actual=[], bounds=bounds)
+    assert bundle.replay(wrong).verdict == verdict
+    assert bundle.load(wrong).bounds[0].error.tobytes() == bounds[0].error.tobytes()
+
+
+def test_bounds_are_found_when_a_bundle_is_saved(tmp_path):
+    right = _failure(module_text=FLOATS, inputs=[ONES], expected=[ONES + ONES], actual=[NEAR])
+    (bounds,) = bundle.load(bundle.save(right, tmp_path / "b").path).bounds
+    assert (bounds.error < 2.0**-20).all()
+    given = _failure(
+        module_text=FLOATS, inputs=[ONES], expected=[ONES], actual=[NEAR], policy=TolerancePolicy(rtol=0.1)
+    )
+    assert bundle.load(bundle.save(given, tmp_path / "given").path).bounds is None
+
+
+def test_bounds_that_do_not_fit_are_refused(tmp_path):
+    bounds = (Bounds(np.zeros(2), np.zeros(2)),)
+    with pytest.raises(BenchError, match=r"bounds\.npz does not fit"):
+        bundle.load(_draft(tmp_path / "b", bounds=bounds))
+
+
+def test_the_program_before_its_reduction_stays_beside_it(tmp_path):
+    original = bundle.Original(FLOATS, [ONES])
+    loaded = bundle.load(_draft(tmp_path / "b", original=original)).original
+    assert loaded.module_text == FLOATS
+    assert loaded.inputs[0].tobytes() == ONES.tobytes()
+
+
+def test_a_bundle_of_the_first_version_is_still_read(draft):
+    _edit(draft, version=1)
+    assert bundle.load(draft).bounds is None
+    assert bundle.replay(draft).verdict == "wrong"
+
+
 def test_a_link_is_refused(draft):
     (draft / "module.hlo").rename(draft / "elsewhere")
     (draft / "module.hlo").symlink_to(draft / "elsewhere")
@@ -143,7 +188,7 @@ def test_a_large_bundle_is_refused_before_it_is_read(draft):
         ("[]", "not a whole bundle"),
         ("[" * 100_000, "not a whole bundle"),
         ("{}", "not that of a bundle"),
-        ('{"format": "xlabench-bundle", "version": 99}', "format version 99, this xlabench reads version 1"),
+        ('{"format": "xlabench-bundle", "version": 99}', "format version 99, this xlabench reads versions 1 and 2"),
         ('{"format": "xlabench-bundle", "version": 1}', "engine"),
     ],
 )

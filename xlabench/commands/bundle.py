@@ -11,6 +11,7 @@ from xlabench import atomic
 from xlabench import bundle as bundles
 from xlabench.commands.target import new_folder
 from xlabench.literals_text import write_literals
+from xlabench.packing import pack_arrays
 
 _SCRIPT = '''"""Run this program on XLA's CPU client through jaxlib.
 
@@ -74,14 +75,18 @@ def show(folder: Path, *, as_json: bool) -> None:
         for name, values in (("inputs", failure.inputs), ("expected", failure.expected), ("actual", failure.actual))
     }
     fields = {name: getattr(failure, name) for name in ("verdict", "message", "engine", "reference", "seed")}
+    fields["judged_by"] = "bounds" if failure.bounds is not None else "tolerance"
     if as_json:
-        click.echo(json.dumps({**fields, **arrays, "module": failure.module_text}))
+        original = failure.original.module_text if failure.original else None
+        click.echo(json.dumps({**fields, **arrays, "module": failure.module_text, "original": original}))
         return
     for name, value in fields.items():
         click.echo(f"{name}: {value}")
     for name, shapes in arrays.items():
         click.echo(f"{name}: {', '.join(shapes) or 'none'}")
     click.echo(f"\n{failure.module_text.rstrip()}")
+    if failure.original is not None:
+        click.echo(f"\nreduced from\n\n{failure.original.module_text.rstrip()}")
 
 
 @command.command(short_help="Check that a bundle is whole and that its failure shows.")
@@ -110,8 +115,8 @@ def export(folder: Path, *, out: Path) -> None:
     files = {
         "module.hlo": failure.module_text.encode(),
         "literals.textproto": literals.encode(),
-        "inputs.npz": bundles.pack_arrays(failure.inputs),
-        "expected.npz": bundles.pack_arrays(failure.expected),
+        "inputs.npz": pack_arrays(failure.inputs),
+        "expected.npz": pack_arrays(failure.expected),
         "run_in_jax.py": _SCRIPT.format(dtypes=dtypes, rtol=_RTOL).encode(),
     }
     new_folder(out)
