@@ -55,6 +55,11 @@ def is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0
 
 
+def is_inverse(kernel: Kernel) -> bool:
+    """Whether the exponent is positive and the sums are divided by the length."""
+    return kernel.roots[0].attributes["fft_type"] in ("IFFT", "IRFFT")
+
+
 def line_bytes(kernel: Kernel) -> int:
     """The room for two lines of c128, for the longest transform of a kernel."""
     longest: int = max(kernel.roots[0].attributes["fft_length"])
@@ -107,7 +112,7 @@ class Transform:
         self.between = between
         self.each = each
         self.sync = sync
-        self.inverse = kernel.roots[0].attributes["fft_type"] in ("IFFT", "IRFFT")
+        self.inverse = is_inverse(kernel)
 
     def line(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
         """Transform the line of that number, with room for two lines of c128."""

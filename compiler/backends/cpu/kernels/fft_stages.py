@@ -1,72 +1,177 @@
-"""Fourier transforms of lines of a power of two elements: stages of radix 4 that leave the elements in order.
+"""Fourier transforms in O(n log n) steps of any length: stages of small radix that leave the elements in order.
 
 A stage reads one line and writes another (Stockham's way), so nothing is ever put in order for itself, and its inner
-loop runs over neighbours in both.  Real and imaginary parts lie apart in the workspace, as vectors want them.
+loop runs over neighbours in both.  Real and imaginary parts lie apart, as vectors want them.  Where fewer neighbours
+than a vector's lanes belong to one root of unity, a vector holds several roots, and the results are interleaved in
+registers before they are stored.
 """
 
 from __future__ import annotations
 
-from compiler.codegen import fourier
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
 from compiler.codegen.complex_numbers import Complex
-from compiler.codegen.fourier import Transform
-from compiler.codegen.llvm_ir import PTR, Builder, Value, integer, keep_rolled
+from compiler.codegen.llvm_ir import PTR, Builder, Value, integer, keep_rolled, vector_type
 from compiler.codegen.math.term import Term
+from compiler.ir.numbers import Array
 
-_SHORTEST = 4
+_RADICES = (4, 2, 3, 5, 7, 11, 13)
+_VECTOR_BYTES = 64
+_CONTRACT = "contract"
 
 
-class Stages(Transform):
-    """Emits one pass of a kernel by stages where its lines are of a power of two elements."""
+def radices(length: int) -> list[int] | None:
+    """The radices of a transform's stages, in order; None for a length that has a larger prime factor."""
+    found, rest = [], length
+    for radix in _RADICES:
+        while rest % radix == 0:
+            found.append(radix)
+            rest //= radix
+    return found if rest == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The stages of transforms of one length.
+
+    Attributes:
+        length: a product of small primes.
+        type: `float` or `double`: what is computed in.
+        inverse: the sign of the exponent; nothing is divided by the length.
+    """
+
+    length: int
+    type: str
+    inverse: bool
 
     @property
-    def is_split(self) -> bool:
-        """Whether a line's parts lie apart."""
-        return fourier.is_power_of_two(self.part.length) and self.part.length >= _SHORTEST
+    def size_bytes(self) -> int:
+        """Bytes of a real number."""
+        return 4 if self.type == "float" else 8
 
-    def line(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
-        """Transform the line of that number, with room for two lines of c128."""
-        if not self.is_split:
-            super().line(builder, number, here, there)
-            return
-        self._load(builder, number, here, reversed_bits=False)
+    @property
+    def lanes(self) -> int:
+        """Numbers in a vector."""
+        return _VECTOR_BYTES // self.size_bytes
+
+    def run(self, builder: Builder, here: Value, there: Value) -> tuple[Value, Value]:
+        """Transform the line in `here`, n real parts before n imaginary ones; returns where it is and the other."""
         stride = 1
-        while stride < self.part.length:
-            radix = 4 if self.part.length // stride >= _SHORTEST else 2
-            builder.call(f"@{self._stage(builder, radix, stride)}", "void", [here, there])
+        for radix in radices(self.length) or ():
+            builder.call(f"@{self._function(builder, radix, stride)}", "void", [here, there])
             here, there, stride = there, here, stride * radix
-        self._store(builder, number, here)
+        return here, there
 
-    def _stage(self, builder: Builder, radix: int, stride: int) -> str:
-        """`void stage(ptr from, ptr to)`: the butterflies of one stage, whose inner loop is over `stride` elements."""
-        direction = "inverse" if self.inverse else "forward"
-        name = f"fft.{direction}.{self.part.length}.{stride}"
+    @property
+    def name(self) -> str:
+        """What its functions and tables are named after."""
+        return f"fft.{self.type}.{'inverse' if self.inverse else 'forward'}.{self.length}"
+
+    def _function(self, builder: Builder, radix: int, stride: int) -> str:
+        """`void stage(ptr from, ptr to)`, defined once in a module."""
+        name = f"{self.name}.{stride}"
         if builder.module.has_function(name):
             return name
         parameters = [(f"{PTR} noalias", "from"), (f"{PTR} noalias", "to")]
         function = builder.module.function(name, "void", parameters, linkage="internal", attributes="noinline nounwind")
         inside = Builder(function)
-        butterflies = self.part.length // stride // radix
-        rolled = keep_rolled(builder.module)
-        with (
-            inside.loop(integer(0), integer(butterflies), name="root", nonempty=True, metadata=rolled) as root,
-            inside.loop(integer(0), integer(stride), name="element", nonempty=True, metadata=rolled) as at,
-        ):
-            self._butterfly(inside, radix, stride, root.index, at.index)
+        _Stage(self, inside, radix, stride).emit()
         inside.ret()
         return name
 
-    def _butterfly(self, builder: Builder, radix: int, stride: int, root: Value, at: Value) -> None:
-        source, target = (Value(PTR, name) for name in ("%from", "%to"))
-        apart = self.part.length // radix
-        first = builder.add(builder.mul(root, integer(stride)), at)
-        values = [self._get(builder, source, builder.add(first, integer(n * apart))) for n in range(radix)]
-        place = builder.add(builder.mul(root, integer(stride * radix)), at)
-        results = _two(values) if radix == 2 else self._four(values)
-        for number, result in enumerate(results):
-            if number and radix == 4:
-                power = builder.mul(root, integer(number * stride))
-                result = result * super()._get(builder, self._roots(builder), power)
-            self._put(builder, target, builder.add(place, integer(number * stride)), result)
+
+class _Stage:
+    """One stage: `root` counts the roots of unity that are multiplied by, `at` the neighbours that share one."""
+
+    def __init__(self, stages: Stages, builder: Builder, radix: int, stride: int) -> None:
+        self.stages = stages
+        self.builder = builder
+        self.radix = radix
+        self.stride = stride
+        self.roots = stages.length // stride // radix
+        self.table = self._table() if self.roots > 1 else None
+
+    def emit(self) -> None:
+        """All butterflies, by vectors where they fit."""
+        builder, lanes = self.builder, self.stages.lanes
+        rolled = keep_rolled(builder.module)
+        if self._mixes_roots():
+            count = integer(self.stride * self.roots)
+            with builder.loop(integer(0), count, step=lanes, name="roots", nonempty=True, metadata=rolled) as loop:
+                self._mixed(loop.index)
+            return
+        step = lanes if self.stride % lanes == 0 else 1
+        type_ = vector_type(self.stages.type, lanes) if step > 1 else self.stages.type
+        with builder.loop(integer(0), integer(self.roots), name="root", nonempty=True, metadata=rolled) as root:
+            twiddles = self._all(lambda number: self._twiddle(number, root.index, type_))
+            with builder.loop(
+                integer(0), integer(self.stride), step=step, name="element", nonempty=True, metadata=rolled
+            ) as at:
+                first = builder.add(builder.mul(root.index, integer(self.stride)), at.index)
+                place = builder.add(builder.mul(root.index, integer(self.stride * self.radix)), at.index)
+                for number, result in enumerate(self._butterfly(type_, first, twiddles)):
+                    self._put(builder.add(place, integer(number * self.stride)), result)
+
+    def _mixes_roots(self) -> bool:
+        """Whether a vector holds neighbours of several roots, which are interleaved by halves."""
+        lanes = self.stages.lanes
+        fits = self.stride < lanes and lanes % self.stride == 0 and self.stride * self.roots % lanes == 0
+        return fits and self.radix in (2, 4)
+
+    def _mixed(self, first: Value) -> None:
+        builder, lanes = self.builder, self.stages.lanes
+        type_ = vector_type(self.stages.type, lanes)
+        root = builder.binary("udiv", first, integer(self.stride))
+        twiddles = self._all(lambda number: self._spread(number, root))
+        results = self._butterfly(type_, first, twiddles)
+        parts = [self._interleaved([getattr(value, part).value for value in results]) for part in ("re", "im")]
+        place = builder.mul(first, integer(self.radix))
+        for number, (real, imaginary) in enumerate(zip(*parts, strict=True)):
+            result = Complex(Term(builder, real), Term(builder, imaginary))
+            self._put(builder.add(place, integer(number * lanes)), result)
+
+    def _interleaved(self, vectors: Sequence[Value]) -> list[Value]:
+        """Groups of `stride` lanes taken from each vector in turn."""
+        if len(vectors) == 1:
+            return list(vectors)
+        even, odd = self._interleaved(vectors[::2]), self._interleaved(vectors[1::2])
+        return [half for left, right in zip(even, odd, strict=True) for half in self._zipped(left, right)]
+
+    def _zipped(self, left: Value, right: Value) -> list[Value]:
+        """The two vectors that hold `stride` lanes of each side in turn."""
+        lanes, stride = self.stages.lanes, self.stride
+        pairs = [
+            side + lane
+            for start in range(0, lanes, stride)
+            for side in (start, lanes + start)
+            for lane in range(stride)
+        ]
+        return [self._shuffled(left, right, half) for half in (pairs[:lanes], pairs[lanes:])]
+
+    def _shuffled(self, left: Value, right: Value, places: Sequence[int]) -> Value:
+        mask = ", ".join(f"i32 {place}" for place in places)
+        type_ = vector_type(self.stages.type, len(places))
+        return self.builder.emit(type_, f"shufflevector {left}, {right}, <{len(places)} x i32> <{mask}>")
+
+    # -- butterflies --------------------------------------------------------------------------------------------
+    def _butterfly(self, type_: str, first: Value, twiddles: Sequence[Complex]) -> list[Complex]:
+        """The transform of elements n / radix apart, each but the first multiplied by its power of the root."""
+        apart = self.stages.length // self.radix
+        values = [self._get(type_, self.builder.add(first, integer(n * apart))) for n in range(self.radix)]
+        results = self._combined(values)
+        if not twiddles:
+            return results
+        turned = (self._product(value, twiddle) for value, twiddle in zip(results[1:], twiddles, strict=True))
+        return [results[0], *turned]
+
+    def _combined(self, values: list[Complex]) -> list[Complex]:
+        if self.radix == 2:
+            return _two(values)
+        return self._four(values) if self.radix == 4 else self._odd(values)
 
     def _four(self, values: list[Complex]) -> list[Complex]:
         first, second, third, fourth = values
@@ -74,25 +179,121 @@ class Stages(Transform):
         low, high = _two([second, fourth])
         ahead = Complex(odd.re - high.im, odd.im + high.re)
         behind = Complex(odd.re + high.im, odd.im - high.re)
-        quarters = (ahead, behind) if self.inverse else (behind, ahead)
+        quarters = (ahead, behind) if self.stages.inverse else (behind, ahead)
         return [even + low, quarters[0], even - low, quarters[1]]
 
-    def _get(self, builder: Builder, line: Value, number: Value) -> Complex:
-        if not self.is_split:
-            return super()._get(builder, line, number)
-        parts = (builder.load("double", place, align=8) for place in self._places(builder, line, number))
-        return Complex(*(Term(builder, part) for part in parts))
+    def _odd(self, values: list[Complex]) -> list[Complex]:
+        """By sums and differences of elements that stand opposite each other, whose roots are conjugates."""
+        radix = self.radix
+        sign = 1.0 if self.stages.inverse else -1.0
+        pairs = [_two([values[n], values[radix - n]]) for n in range(1, radix // 2 + 1)]
+        total = values[0]
+        for sums, _ in pairs:
+            total = total + sums
+        results = [total, *values[1:]]
+        for k in range(1, radix // 2 + 1):
+            even, odd = values[0], None
+            for n, (sums, differences) in enumerate(pairs, start=1):
+                angle = 2 * math.pi * (k * n % radix) / radix
+                even = self._plus_scaled(even, sums, math.cos(angle))
+                odd = self._plus_scaled(odd, differences, sign * math.sin(angle))
+            assert odd is not None
+            results[k] = Complex(even.re - odd.im, even.im + odd.re)
+            results[radix - k] = Complex(even.re + odd.im, even.im - odd.re)
+        return results
 
-    def _put(self, builder: Builder, line: Value, number: Value, value: Complex) -> None:
-        if not self.is_split:
-            super()._put(builder, line, number, value)
-            return
-        for part, place in zip((value.re, value.im), self._places(builder, line, number), strict=True):
-            builder.store(part.value, place, align=8)
+    def _plus_scaled(self, start: Complex | None, value: Complex, factor: float) -> Complex:
+        if start is None:
+            return value.scaled(factor)
+        parts = ((start.re, value.re), (start.im, value.im))
+        return Complex(*(Term(self.builder, self._fused(b, b.literal(factor), "fadd", a)) for a, b in parts))
 
-    def _places(self, builder: Builder, line: Value, number: Value) -> list[Value]:
-        imaginary = builder.gep("double", line, integer(self.part.length))
-        return [builder.gep("double", part, number) for part in (line, imaginary)]
+    def _product(self, left: Complex, right: Complex) -> Complex:
+        """A product whose parts are each rounded twice where the machine multiplies and adds at once."""
+        real = self._fused(left.re, right.re, "fsub", left.im * right.im, ahead=True)
+        imaginary = self._fused(left.im, right.re, "fadd", left.re * right.im)
+        return Complex(Term(self.builder, real), Term(self.builder, imaginary))
+
+    def _fused(self, left: Term, right: Term, opcode: str, other: Term, *, ahead: bool = False) -> Value:
+        """`other +- left * right`, or with `ahead` `left * right - other`, contracted where that is one operation."""
+        product = self.builder.binary("fmul", left.value, right.value, _CONTRACT)
+        operands = (product, other.value) if ahead else (other.value, product)
+        return self.builder.binary(opcode, *operands, _CONTRACT)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+    def _get(self, type_: str, number: Value) -> Complex:
+        parts = (
+            self.builder.load(type_, place, align=self.stages.size_bytes) for place in self._places("%from", number)
+        )
+        return Complex(*(Term(self.builder, part) for part in parts))
+
+    def _put(self, number: Value, value: Complex) -> None:
+        for part, place in zip((value.re, value.im), self._places("%to", number), strict=True):
+            self.builder.store(part.value, place, align=self.stages.size_bytes)
+
+    def _places(self, line: str, number: Value) -> list[Value]:
+        builder, type_ = self.builder, self.stages.type
+        real = builder.gep(type_, Value(PTR, line), number)
+        return [real, builder.gep(type_, real, integer(self.stages.length))]
+
+    def _table(self) -> Value:
+        """Powers of the primitive root: for each multiple, the real parts for each root, then the imaginary ones."""
+        stages = self.stages
+        powers = np.arange(1, self.radix)[:, None] * np.arange(self.roots)[None, :] * self.stride % stages.length
+        values = roots_of_unity(stages.length, inverse=stages.inverse)[powers]
+        data = np.stack([values.real, values.imag], axis=1)
+        return table(self.builder, f"roots.{stages.name}.{self.stride}", data, stages.type)
+
+    def _all(self, one: Callable[[int], Complex]) -> list[Complex]:
+        """What the results but the first are multiplied by; nothing where that is 1 throughout."""
+        return [one(number) for number in range(1, self.radix)] if self.roots > 1 else []
+
+    def _twiddles(self, number: int, root: Value) -> list[Value]:
+        """Where the parts of the root to the power of a multiple lie."""
+        assert self.table is not None
+        start = self.builder.add(root, integer(2 * (number - 1) * self.roots))
+        real = self.builder.gep(self.stages.type, self.table, start)
+        return [real, self.builder.gep(self.stages.type, real, integer(self.roots))]
+
+    def _twiddle(self, number: int, root: Value, type_: str) -> Complex:
+        """One root for all lanes."""
+        parts = [self.builder.load(self.stages.type, place) for place in self._twiddles(number, root)]
+        return Complex(*(Term(self.builder, splat(self.builder, part, type_)) for part in parts))
+
+    def _spread(self, number: int, root: Value) -> Complex:
+        """Several roots, each for `stride` lanes."""
+        builder, stages = self.builder, self.stages
+        count = stages.lanes // self.stride
+        type_ = vector_type(stages.type, count)
+        places = [lane // self.stride for lane in range(stages.lanes)]
+        parts = [builder.load(type_, place, align=stages.size_bytes) for place in self._twiddles(number, root)]
+        return Complex(*(Term(builder, self._shuffled(part, part, places)) for part in parts))
+
+
+def roots_of_unity(length: int, *, inverse: bool) -> Array:
+    """Powers of the primitive root of that order, each right to the last bit of c128 or nearly, quarters exact."""
+    eighth = np.arange(length) * 8 // length if length else np.arange(0)
+    # The angle is taken from the nearest quarter turn, so that symmetric roots have equal parts.
+    quarter = (eighth + 1) // 2
+    offset = np.arange(length) - quarter * length / 4
+    angle = 2 * np.pi * offset / max(length, 1)
+    turned = (np.cos(angle) + 1j * np.sin(angle)) * np.array([1, 1j, -1, -1j, 1])[quarter]
+    return np.asarray(turned if inverse else turned.conj())
+
+
+def table(builder: Builder, name: str, data: Array, type_: str) -> Value:
+    """A constant array of real numbers in the module, written once."""
+    raw = np.ascontiguousarray(data, np.float32 if type_ == "float" else np.float64).tobytes()
+    text = "".join(f"\\{byte:02X}" for byte in raw)
+    return builder.module.define_global(name, f'internal constant [{len(raw)} x i8] c"{text}", align 64')
+
+
+def splat(builder: Builder, value: Value, type_: str) -> Value:
+    """A value in every lane, where the type is a vector's."""
+    if value.type == type_:
+        return value
+    one = builder.emit(type_, f"insertelement {type_} poison, {value}, i32 0")
+    return builder.emit(type_, f"shufflevector {one}, {type_} poison, {type_.split(' x ')[0]} x i32> zeroinitializer")
 
 
 def _two(values: list[Complex]) -> list[Complex]:

@@ -68,10 +68,14 @@ FFTS = [
     ("RFFT", "f32", "c64"),
     ("IRFFT", "c64", "f32"),
     ("RFFT", "f64", "c128"),
+    ("IFFT", "c128", "c128"),
 ]
 
 
-@pytest.mark.parametrize("length", [(8,), (1,), (12,), (7,), (4, 6), (5, 2, 7), (2,), (4, 32), (256,)])
+@pytest.mark.parametrize(
+    "length",
+    [(8,), (1,), (12,), (7,), (4, 6), (5, 2, 7), (2,), (4, 32), (256,), (64,), (360,), (1001,), (97,), (2, 34)],
+)
 @pytest.mark.parametrize(("kind", "source", "result"), FFTS)
 def test_fourier_transforms_of_any_length(kind: str, source: str, result: str, length: tuple[int, ...]) -> None:
     half = (*length[:-1], length[-1] // 2 + 1)
