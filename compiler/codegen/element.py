@@ -9,7 +9,7 @@ memory, of which the low bits count, and are wrapped to their width after every 
 from __future__ import annotations
 
 from compiler.codegen import complex_numbers, minifloat
-from compiler.codegen.llvm_ir import FLOAT_TYPES, I1, I8, Builder, Value, floating, integer
+from compiler.codegen.llvm_ir import FLOAT_TYPES, I1, I8, Builder, Value, element_of, floating, integer
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.types import BF16, C64, F16, F32, F64, ElementType, Kind
 
@@ -61,10 +61,10 @@ def load(builder: Builder, element_type: ElementType, pointer: Value, metadata: 
         both = (load(builder, half, address, metadata) for address in (pointer, second))
         return complex_numbers.pair(builder, *both)
     in_memory = builder.load(storage_type(element_type), pointer, align=align, metadata=metadata)
-    return _loaded(builder, element_type, in_memory)
+    return loaded(builder, element_type, in_memory)
 
 
-def _loaded(builder: Builder, element_type: ElementType, stored: Value) -> Value:
+def loaded(builder: Builder, element_type: ElementType, stored: Value) -> Value:
     """The value of an element from the form in which it lies in memory."""
     if element_type.kind is Kind.PRED:
         return builder.compare("ne", stored, integer(0, I8))
@@ -106,7 +106,7 @@ def from_bits(builder: Builder, element_type: ElementType, bits: Value) -> Value
         return bits
     opcode = "sext" if is_signed(element_type) else "zext"
     wide = builder.cast(opcode, bits, f"i{8 * element_type.size_bytes}")
-    return _loaded(builder, element_type, builder.cast("bitcast", wide, storage_type(element_type)))
+    return loaded(builder, element_type, builder.cast("bitcast", wide, storage_type(element_type)))
 
 
 def store(builder: Builder, element_type: ElementType, value: Value, pointer: Value, metadata: str = "") -> None:
@@ -226,7 +226,7 @@ def _to_float(builder: Builder, value: Value, source: ElementType, target: Eleme
             wide = _odd_double(builder, value, source)
             return round_to(builder, target, _narrow(builder, wide))
         return round_to(builder, target, builder.cast(opcode, value, type_))
-    if value.type == type_:
+    if element_of(value.type) == type_:
         return round_to(builder, target, value)
     if type_ == "double":
         return builder.cast("fpext", value, type_)

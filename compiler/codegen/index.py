@@ -127,18 +127,43 @@ def _normal(terms: Iterable[tuple[Digit, int]], constant_: int) -> Index:
     return Index(tuple(joined), constant_)
 
 
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Neighbouring values of a loop's counter that are computed together, one in each lane of vectors.
+
+    Attributes:
+        variable: the counter, its value a vector.
+        first: the counter in the first lane.
+        mask: the lanes that count, as a vector of i1; None where all do.
+    """
+
+    variable: Variable
+    first: Variable
+    width: int
+    mask: Value | None = None
+
+    def start(self, index: Index) -> Index | None:
+        """The index in the first lane where it grows by one from lane to lane, None where it does not."""
+        mine = [(digit, factor) for digit, factor in index.terms if digit.variable is self.variable]
+        if len(mine) != 1 or mine[0][1] != 1 or not mine[0][0].is_whole:
+            return None
+        others = tuple(term for term in index.terms if term[0].variable is not self.variable)
+        return whole(self.first) + Index(others, index.constant)
+
+
 @dataclass(slots=True)
 class Emission:
     """Turns indices into LLVM values in the current block; `cuts` tells which strides of which variable hurt.
 
     `breaks` tells at which values of which digit the code changes over from one case to another.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
-    `enter` before and `leave` after it.
+    `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
     """
 
     builder: Builder
     cuts: dict[Variable, set[int]] = field(default_factory=dict)
     breaks: dict[Digit, set[int]] = field(default_factory=dict)
+    lane: Lane | None = None
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:

@@ -51,13 +51,36 @@ def element_of(type_: str) -> str:
     return type_[type_.index(" x ") + 3 : -1] if type_[0] == "<" else type_
 
 
+def lanes_of(type_: str) -> int:
+    """How many lanes a vector type has; 0 for any other type."""
+    return int(type_[1 : type_.index(" ")]) if type_[0] == "<" else 0
+
+
+def mangled(type_: str) -> str:
+    """A type as names of intrinsics spell it: `f32`, `i64`, `v16f32`, `v8p0`."""
+    element = _MANGLED.get(element_of(type_), element_of(type_))
+    return f"v{lanes_of(type_)}{element}" if type_[0] == "<" else element
+
+
+_MANGLED = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16", "ptr": "p0"}
+
+
+def splat(literal: Value, lanes: int) -> Value:
+    """A vector literal with the scalar literal in every lane."""
+    return Value(vector_type(literal.type, lanes), f"splat ({literal})")
+
+
 def integer(value: int, type_: str = I64) -> Value:
-    """An integer literal."""
+    """An integer literal; of a vector type, one in every lane."""
+    if type_[0] == "<":
+        return splat(integer(value, element_of(type_)), lanes_of(type_))
     return Value(type_, str(value))
 
 
 def floating(value: float, type_: str) -> Value:
-    """The floating-point literal that `value` rounds to in `type_`, NaN payload and sign of zero kept."""
+    """The floating-point literal that `value` rounds to in `type_`, NaN payload and sign of zero kept; as `integer`."""
+    if type_[0] == "<":
+        return splat(floating(value, element_of(type_)), lanes_of(type_))
     if type_ == "half":
         return Value(type_, f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}")
     if type_ == "bfloat":
@@ -326,6 +349,10 @@ class Builder:
         result = result or arguments[0].type
         callee = self.module.declare(f"llvm.{name}", result, [argument.type for argument in arguments])
         return self.call(callee, result, arguments, flags)
+
+    def alike(self, operands: Sequence[Value]) -> list[Value]:
+        """Operands of one element each as they are; where some are vectors (`LaneBuilder`), all as vectors."""
+        return list(operands)
 
     # -- memory -------------------------------------------------------------------------------------------------
     def gep(self, element: str, pointer: Value, index: Value) -> Value:

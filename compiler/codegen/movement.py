@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from compiler.codegen import element
+from compiler.codegen import access, element
 from compiler.codegen.index import ZERO, Emission, Index, constant, linear, reshape
 from compiler.codegen.llvm_ir import Builder, Value, integer, zero
 from compiler.diagnostics import UnsupportedError
@@ -56,9 +56,7 @@ def buffer_leaf(emission: Emission, pointer: Value, shape: ArrayShape, metadata:
     """A leaf that lies row-major at `pointer`."""
 
     def leaf(indices: Indices) -> Value:
-        offset = emission.value(linear(indices, shape.dims))
-        address = emission.builder.gep(element.storage_type(shape.element_type), pointer, offset)
-        return element.load(emission.builder, shape.element_type, address, metadata)
+        return access.read(emission, pointer, shape.element_type, linear(indices, shape.dims), metadata)
 
     return leaf
 

@@ -52,6 +52,15 @@ IDENTITIES: dict[str, Callable[[ElementType], complex]] = {
 """For a reducer's opcode, the value that leaves any other unchanged."""
 
 
+def identity(reduce: Instruction) -> Value | None:
+    """The value that a reducer of one array leaves others unchanged by; None if it is not known."""
+    of_type = IDENTITIES.get(binary_opcode(reduce.attributes["to_apply"]) or "")
+    if of_type is None or len(reduce.operands) != 2:
+        return None
+    element_type = reduce.array.element_type
+    return element.constant(element_type, of_type(element_type))
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Neighbouring dimensions `first` to `last - 1`, all kept or all reduced; `size` elements together."""
@@ -88,14 +97,26 @@ class Reduction:
 
     def identities(self) -> list[Value] | None:
         """For each accumulator the value that its reducer leaves others unchanged by; None if one is not known."""
-        values: list[Value] = []
-        for reduce in self.reduces:
-            of_type = IDENTITIES.get(binary_opcode(reduce.attributes["to_apply"]) or "")
-            if of_type is None or len(reduce.operands) != 2:
-                return None
-            element_type = reduce.array.element_type
-            values.append(element.constant(element_type, of_type(element_type)))
-        return values
+        values = [identity(reduce) for reduce in self.reduces]
+        known = [value for value in values if value is not None]
+        return known if len(known) == len(values) else None
+
+    def computed(self) -> tuple[list[Instruction], list[Instruction]]:
+        """What is computed at each element that is reduced, and the leaves that it is read from."""
+        given = {leaf for leaf, _ in self.kernel.leaves}
+        found: dict[Instruction, None] = {}
+        stack = [operand for operand, _ in self.accumulators]
+        while stack:
+            value = stack.pop()
+            if value not in found and value.array.rank:
+                found[value] = None
+                stack += () if value in given else value.operands
+        return [i for i in found if i not in given], [i for i in found if i in given]
+
+    def reducers(self) -> list[Instruction]:
+        """What is computed to combine two elements."""
+        inner = [i for reduce in self.reduces for i in reduce.attributes["to_apply"].instructions]
+        return [i for i in inner if i.opcode not in ("parameter", "tuple")]
 
     def results(self, accumulators: Sequence[Value]) -> dict[Instruction, Value]:
         """Which inner instruction each accumulator is the value of."""

@@ -70,6 +70,21 @@ class Rows:
             return [reduce.operands[0] for reduce in phase.reduces]
         return [root for root in self.kernel.roots if not self.is_row_result(root)]
 
+    def computed(self, phase: Phase) -> list[Instruction]:
+        """What a phase computes at each position of a row, what it reads from memory left out."""
+        given = {leaf for leaf, _ in self.kernel.leaves}
+        for earlier in self.phases[: self.phases.index(phase)]:
+            given.update(earlier.kept)
+        found: dict[Instruction, None] = {}
+        stack = self.targets(phase)
+        while stack:
+            value = stack.pop()
+            if value in found or value in given or value in phase.spread or not value.array.rank:
+                continue
+            found[value] = None
+            stack += value.operands
+        return [*found, *phase.reduces]
+
     def _keep(self) -> None:
         """Find what each phase reads, and which values of earlier phases it would compute again."""
         computed: dict[Instruction, Phase] = {}

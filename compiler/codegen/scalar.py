@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.codegen import complex_functions, complex_numbers, element, math, rounding
-from compiler.codegen.llvm_ir import I1, Builder, Value, floating, integer
+from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import ElementType
@@ -55,7 +55,7 @@ def emit(builder: Builder, instruction: Instruction, operands: Sequence[Value], 
     rule = RULES.get(opcode)
     if rule is None:
         raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
-    value = rule(Scalar(builder, instruction, source, flags), operands)
+    value = rule(Scalar(builder, instruction, source, flags), builder.alike(operands))
     is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
     return value if is_exact else element.round_to(builder, result, value)
 
@@ -91,7 +91,7 @@ def _arithmetic(float_opcode: str, integer_opcode: str, pred_opcode: str) -> Rul
         left, right = operands
         if scalar.is_float:
             return scalar.builder.binary(float_opcode, left, right, scalar.flags)
-        opcode = pred_opcode if left.type == I1 else integer_opcode
+        opcode = pred_opcode if element_of(left.type) == I1 else integer_opcode
         return scalar.builder.binary(opcode, left, right)
 
     return rule
@@ -116,19 +116,15 @@ def _function(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _float_intrinsic(name: str) -> Rule:
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
-        return scalar.builder.intrinsic(f"{name}.{_suffix(operands[0])}", operands)
+        return scalar.builder.intrinsic(f"{name}.{mangled(operands[0].type)}", operands)
 
     return rule
-
-
-def _suffix(value: Value) -> str:
-    return {"float": "f32", "double": "f64"}.get(value.type, value.type)
 
 
 def _integer_intrinsic(name: str, *flags: str) -> Rule:
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
         arguments = [*operands, *(Value(I1, flag) for flag in flags)]
-        return scalar.builder.intrinsic(f"{name}.{operands[0].type}", arguments)
+        return scalar.builder.intrinsic(f"{name}.{mangled(operands[0].type)}", arguments)
 
     return rule
 
@@ -142,7 +138,7 @@ def _negate(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _not(scalar: Scalar, operands: Sequence[Value]) -> Value:
     (value,) = operands
-    ones = Value(I1, "true") if value.type == I1 else integer(-1, value.type)
+    ones = Value(I1, "true") if element_of(value.type) == I1 else integer(-1, value.type)
     return scalar.builder.binary("xor", value, ones)
 
 
@@ -156,7 +152,7 @@ def _sign(scalar: Scalar, operands: Sequence[Value]) -> Value:
     builder, (value,) = scalar.builder, operands
     if scalar.is_float:
         zero = floating(0.0, value.type)
-        one = builder.intrinsic(f"copysign.{_suffix(value)}", [floating(1.0, value.type), value])
+        one = builder.intrinsic(f"copysign.{mangled(value.type)}", [floating(1.0, value.type), value])
         # Zero keeps its sign and NaN stays NaN: both are what they are.
         return builder.select(builder.compare("one", value, zero), one, value)
     positive = builder.cast("zext", builder.compare("ne", value, integer(0, value.type)), value.type)
@@ -168,7 +164,7 @@ def _sign(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _is_finite(scalar: Scalar, operands: Sequence[Value]) -> Value:
     (value,) = operands
-    magnitude = scalar.builder.intrinsic(f"fabs.{_suffix(value)}", [value])
+    magnitude = scalar.builder.intrinsic(f"fabs.{mangled(value.type)}", [value])
     return scalar.builder.compare("olt", magnitude, floating(float("inf"), value.type))
 
 
@@ -213,11 +209,11 @@ def _extremum(name: str) -> Rule:
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
         builder, (left, right) = scalar.builder, operands
         if scalar.is_float:
-            return builder.intrinsic(f"{name}imum.{_suffix(left)}", operands, flags=_nonstrict(scalar.flags))
-        if left.type == I1:
+            return builder.intrinsic(f"{name}imum.{mangled(left.type)}", operands, flags=_nonstrict(scalar.flags))
+        if element_of(left.type) == I1:
             return builder.binary("or" if name == "max" else "and", left, right)
         sign = "s" if scalar.is_signed else "u"
-        return builder.intrinsic(f"{sign}{name}.{left.type}", operands)
+        return builder.intrinsic(f"{sign}{name}.{mangled(left.type)}", operands)
 
     return rule
 
@@ -275,7 +271,7 @@ def _compare(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _total_order(builder: Builder, value: Value) -> Value:
     """The integer whose order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
-    type_ = "i32" if value.type == "float" else "i64"
+    type_ = "i32" if element_of(value.type) == "float" else "i64"
     width = int(type_[1:])
     bits = builder.cast("bitcast", value, type_)
     sign = builder.binary("ashr", bits, integer(width - 1, type_))

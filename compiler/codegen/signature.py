@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.codegen import element
+from compiler.codegen import access
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
@@ -58,9 +58,7 @@ def elemental_of(kernel: Kernel, emission: Emission) -> Elemental:
 
 def store(emission: Emission, shape: ArrayShape, value: Value, output: Value, at: Index) -> None:
     """Store an element of a result, given by its linear index."""
-    builder, element_type = emission.builder, shape.element_type
-    address = builder.gep(element.storage_type(element_type), output, emission.value(at))
-    element.store(builder, element_type, value, address)
+    access.write(emission, output, shape.element_type, at, value)
 
 
 def store_roots(kernel: Kernel, emission: Emission, indices: Sequence[Index], linear: Index) -> None:

@@ -1,91 +1,276 @@
-"""A row reduced in lanes, for reducers that LLVM does not vectorise by itself: argmax and whatever else is written.
+"""Walks along a loop with a vector of neighbouring elements at a time, for kernels whose time is in reductions.
 
-Lane `k` combines elements k, k + LANES, k + 2 LANES, ...; the lanes' accumulators lie in a small tile, so that the loop
-over lanes carries nothing from turn to turn and becomes vectors.  The lanes are combined in order at the end.  Every
-lane starts from its own first element: no identity of the reducer is needed.
+LLVM's vectoriser keeps one accumulator where a loop may not be unrolled, leaves what does not fill a vector to single
+elements, and gives up on reducers that it does not know (argmax).  Here several vectors of accumulators hide the
+latency of the chain, the rest is one masked vector, and lanes are combined by halves at the end, whatever the reducer.
+Which lane takes which element depends on the shape and the target alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen import element, nest
-from compiler.codegen.index import Emission, Index, Variable, constant, whole
-from compiler.codegen.llvm_ir import PTR, Builder, Value
+from compiler.codegen import cost, nest
+from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, whole
+from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.llvm import Target
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, keep_rolled, vector_type
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
 
-LANES = 64
+_OPCODES = frozenset(
+    {
+        "abs", "add", "and", "broadcast", "clamp", "compare", "constant", "convert", "copy", "divide", "exponential",
+        "exponential-minus-one", "get-tuple-element", "iota", "is-finite", "log", "log-plus-one", "logistic", "maximum",
+        "minimum", "multiply", "negate", "not", "or", "reduce", "reshape", "rsqrt", "select", "sign", "slice", "sqrt",
+        "subtract", "tanh", "transpose", "xor",
+    }
+)  # fmt: skip
+"""Opcodes that are emitted on vectors; the others are left to LLVM's vectoriser."""
+_TYPES = frozenset({"pred", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64"})
+_MOST_CHAINS = 4
+"""Accumulators of one reduction: as many as hide the latency of an addition."""
+_LIGHT_NS = 0.25
+"""Elements that cost less than that are done before the accumulator is, so that several are needed."""
+_FEWEST = 4
+"""Turns of a loop from which on vectors pay."""
 
-Elements = Callable[[Index], list[Value]]
+Counters = Sequence[Index]
+Elements = Callable[[Counters], list[Value]]
 Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
+Step = Callable[[Counters, list[Value]], list[Value]]
 
 
-def pays(count: int) -> bool:
-    """Whether a row of that many elements is long enough for lanes."""
-    return count >= 2 * LANES
+def fits(instructions: Iterable[Instruction], leaves: Iterable[Instruction]) -> bool:
+    """Whether these values, computed from these leaves, can be emitted on vectors."""
+    computed = list(instructions)
+    types = {t.name for i in (*computed, *leaves) for t in _element_types(i)}
+    return types <= _TYPES and all(i.opcode in _OPCODES and _plain(i) for i in computed)
+
+
+def _element_types(instruction: Instruction) -> list[ElementType]:
+    arrays = [i.shape for i in (instruction, *instruction.operands)]
+    return [shape.element_type for shape in arrays if isinstance(shape, ArrayShape)]
+
+
+def _plain(instruction: Instruction) -> bool:
+    """Whether an opcode's rule for these types has a form on vectors."""
+    if instruction.opcode not in ("convert", "divide"):
+        return True
+    source, target = instruction.operands[0].array.element_type, instruction.array.element_type
+    if instruction.opcode == "divide":
+        return target.is_float
+    if target.is_integer:
+        return not source.is_float
+    return target.bits >= 32 or source.bits <= 16 or source.name == "f32"
+
+
+def _value_bytes(array: ArrayShape) -> int:
+    """The size of an element as it is computed with."""
+    return 4 if array.element_type.is_float and array.element_type.bits < 32 else array.element_type.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Loops of `counts` turns, outermost first, of which `ranges` are run."""
+
+    ranges: Sequence[nest.Range]
+    counts: Sequence[int]
+
+    @staticmethod
+    def all_of(counts: Sequence[int]) -> Loops:
+        """Every turn of every loop."""
+        return Loops([nest.all_of(count) for count in counts], counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanewise:
+    """A reduction: elements at a point, the reducer, the start values, and (if known) what leaves others unchanged.
+
+    Without identities there is one loop, of at least as many turns as there are lanes in all: each lane starts from
+    its own first element.
+    """
+
+    elements: Elements
+    combine: Combine
+    start: Sequence[Value]
+    identities: Sequence[Value] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Accumulators of these types, one tile each."""
+    """Vectors of `width` elements; `chains` of them are accumulated side by side."""
 
-    types: Sequence[ElementType]
-    tiles: Sequence[Value]
+    width: int
+    chains: int
 
     @staticmethod
-    def allocate(builder: Builder, types: Sequence[ElementType]) -> Lanes:
-        """Put the tiles on the stack; to be called in the function's first block."""
-        tiles = [builder.emit(PTR, f"alloca [{LANES} x {element.storage_type(type_)}], align 64") for type_ in types]
-        return Lanes(types, tiles)
+    def choose(
+        target: Target, arrays: Iterable[ArrayShape], count: int, computed: Iterable[Instruction], *, chained: bool
+    ) -> Lanes | None:
+        """Lanes for a loop of `count` turns that computes instructions from arrays; None if the turns are too few."""
+        if count < _FEWEST:
+            return None
+        vector_bytes = 64 if target.has("avx512f") else 32 if target.has("avx2") else 16
+        size = max((_value_bytes(array) for array in arrays), default=4)
+        width = min(vector_bytes // size, 1 << (count - 1).bit_length())
+        if not chained:
+            return Lanes(width, 1)
+        weight = sum(cost.element_weight(i.opcode) for i in computed)
+        most = _MOST_CHAINS if weight < _LIGHT_NS else 1
+        return Lanes(width, max(1, min(most, count // width)))
 
-    def reduce(
-        self, emission: Emission, count: int, elements: Elements, combine: Combine, start: Sequence[Value]
+    def reduce(self, emission: Emission, loops: Loops, reduction: Lanewise) -> list[Value]:
+        """Reduce over loops, start values included."""
+        builder = _lane_builder(emission)
+        elements, combine = reduction.elements, reduction.combine
+
+        def lifted(values: Iterable[Value]) -> list[Value]:
+            return [builder.lift(value, self.width) for value in values]
+
+        def step(counters: Counters, values: list[Value]) -> list[Value]:
+            found = lifted(combine(emission, values, elements(counters)))
+            mask = emission.lane.mask if emission.lane else None
+            return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
+
+        if reduction.identities is not None:
+            groups = [lifted(reduction.identities)] * self.chains
+        else:
+            size = loops.counts[-1]
+            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
+            groups = [lifted(self._within(emission, lane, lambda at: elements([at]))) for lane in places]
+            loops = Loops([nest.Range(integer(self.chains * self.width), integer(size))], [size])
+        groups = self._walk(emission, loops, groups, step)
+        return combine(emission, reduction.start, self._fold(emission, groups, combine))
+
+    def each(self, emission: Emission, loops: Loops, body: Callable[[Counters], None]) -> None:
+        """Do something at every point of loops."""
+
+        def step(counters: Counters, _: list[Value]) -> list[Value]:
+            body(counters)
+            return []
+
+        self._walk(emission, loops, [[]], step)
+
+    def _walk(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
+        """Nested loops whose innermost goes by vectors, `groups` of carried values being advanced in turn."""
+        *outer, last = loops.ranges
+
+        def innermost(counters: list[Value], carried: list[Value]) -> list[Value]:
+            at = [whole(Variable(v, c)) for v, c in zip(counters, loops.counts, strict=False)]
+            return self._span(
+                emission, last, loops.counts[-1], _cut(carried, len(groups)), lambda c, v: step([*at, *c], v)
+            )
+
+        flat = [value for group in groups for value in group]
+        return _cut(nest.nested(emission, outer, flat, innermost), len(groups))
+
+    def _span(
+        self, emission: Emission, part: nest.Range, size: int, groups: list[list[Value]], step: Step
     ) -> list[Value]:
-        """Reduce `count` elements, given by their position, and the start values."""
-        blocks, rest = divmod(count, LANES)
-        self._each(emission, LANES, lambda lane: self._save(emission, lane, elements(lane)))
+        """The innermost loop: whole vectors for all groups, then what is left, masked, for the first one."""
+        builder = _lane_builder(emission)
+        block = len(groups) * self.width
+        length = builder.sub(part.stop, part.start)
+        blocks = _whole_blocks(builder, length, block)
+        middle = builder.add(part.start, blocks)
 
-        def add(base: Index) -> Callable[[Index], None]:
-            def step(lane: Index) -> None:
-                values = combine(emission, self._load(emission, lane), elements(base + lane))
-                self._save(emission, lane, values)
+        def blockwise(index: Value, carried: list[Value]) -> list[Value]:
+            advanced: list[Value] = []
+            for number, group in enumerate(_cut(carried, len(groups))):
+                lane = self._lane(builder, builder.add(index, integer(number * self.width)), size, None)
+                advanced += self._within(emission, lane, _after(step, group))
+            return advanced
 
-            return step
+        def masked(index: Value, carried: list[Value]) -> list[Value]:
+            lane = self._lane(builder, index, size, self._mask(builder, builder.sub(part.stop, index)))
+            return self._within(emission, lane, _after(step, carried))
 
-        def block(counters: list[Value], _: list[Value]) -> list[Value]:
-            number = whole(Variable(counters[0], blocks - 1)).plus(1)
-            self._each(emission, LANES, add(number.times(LANES)))
-            return []
+        flat = [value for group in groups for value in group]
+        flat = _turns(emission, nest.Range(part.start, middle), block, flat, blockwise)
+        each = len(groups[0])
+        rest = _turns(emission, nest.Range(middle, part.stop), self.width, flat[:each], masked)
+        return [*rest, *flat[each:]]
 
-        nest.nested(emission, [nest.all_of(blocks - 1)], [], block)
-        if rest:
-            self._each(emission, rest, add(constant(blocks * LANES)))
+    def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
+        assert isinstance(builder, LaneBuilder)
+        lanes = builder.add(builder.lift(first, self.width), self._steps(I64))
+        return Lane(Variable(lanes, size), Variable(first, size), self.width, mask)
 
-        def fold(counters: list[Value], carried: list[Value]) -> list[Value]:
-            return combine(emission, carried, self._load(emission, whole(Variable(counters[0], LANES))))
+    def _mask(self, builder: Builder, left: Value) -> Value:
+        """Which lanes are among the first `left` elements."""
+        return builder.compare("ult", self._steps(I32), builder.cast("trunc", left, I32))
 
-        return nest.nested(emission, [nest.all_of(LANES)], start, fold)
+    def _steps(self, type_: str) -> Value:
+        numbers = ", ".join(f"{type_} {number}" for number in range(self.width))
+        return Value(vector_type(type_, self.width), f"<{numbers}>")
 
     @staticmethod
-    def _each(emission: Emission, count: int, body: Callable[[Index], None]) -> None:
-        def step(counters: list[Value], _: list[Value]) -> list[Value]:
-            body(whole(Variable(counters[0], count)))
-            return []
+    def _within(emission: Emission, lane: Lane, body: Callable[[Index], list[Value]]) -> list[Value]:
+        """Emit with a counter's values in lanes; one that can only be 0 is still a counter here."""
+        emission.enter()
+        before, emission.lane = emission.lane, lane
+        values = body(Index(((Digit(lane.variable, 1, lane.variable.size), 1),)))
+        emission.lane = before
+        emission.leave()
+        return values
 
-        nest.nested(emission, [nest.all_of(count)], [], step)
+    def _fold(self, emission: Emission, groups: Sequence[list[Value]], combine: Combine) -> list[Value]:
+        """All accumulators of all lanes combined: vectors pairwise, then each with its upper half."""
+        builder = emission.builder
+        while len(groups) > 1:
+            pairs = [combine(emission, a, b) for a, b in zip(groups[::2], groups[1::2], strict=False)]
+            groups = [*pairs, *groups[len(pairs) * 2 :]]
+        (values,) = groups
+        lanes = self.width
+        while lanes > 2:
+            lanes //= 2
+            low, high = range(lanes), range(lanes, 2 * lanes)
+            halves = ([builder.shuffle(value, None, part) for value in values] for part in (low, high))
+            values = combine(emission, *halves)
+        if lanes == 1:
+            return [builder.extract(value, 0) for value in values]
+        return combine(emission, *([builder.extract(value, lane) for value in values] for lane in (0, 1)))
 
-    def _addresses(self, emission: Emission, lane: Index) -> list[Value]:
-        at = emission.value(lane)
-        return [
-            emission.builder.gep(element.storage_type(type_), tile, at)
-            for type_, tile in zip(self.types, self.tiles, strict=True)
-        ]
 
-    def _load(self, emission: Emission, lane: Index) -> list[Value]:
-        addresses = self._addresses(emission, lane)
-        return [element.load(emission.builder, t, a) for t, a in zip(self.types, addresses, strict=True)]
+def _lane_builder(emission: Emission) -> LaneBuilder:
+    assert isinstance(emission.builder, LaneBuilder)
+    return emission.builder
 
-    def _save(self, emission: Emission, lane: Index, values: Sequence[Value]) -> None:
-        for type_, address, value in zip(self.types, self._addresses(emission, lane), values, strict=True):
-            element.store(emission.builder, type_, value, address)
+
+def _whole_blocks(builder: Builder, length: Value, block: int) -> Value:
+    """The largest multiple of `block` that is no more than a length."""
+    if length.literal is not None:
+        return integer(length.literal // block * block)
+    return builder.mul(builder.binary("udiv", length, integer(block)), integer(block))
+
+
+def _after(step: Step, values: list[Value]) -> Callable[[Index], list[Value]]:
+    return lambda at: step([at], values)
+
+
+def _cut(values: Sequence[Value], parts: int) -> list[list[Value]]:
+    each = len(values) // parts
+    return [list(values[n * each : (n + 1) * each]) for n in range(parts)]
+
+
+def _turns(
+    emission: Emission,
+    part: nest.Range,
+    step: int,
+    carried: list[Value],
+    body: Callable[[Value, list[Value]], list[Value]],
+) -> list[Value]:
+    """A loop that carries values; none for no turn or one."""
+    start, stop = part.start.literal, part.stop.literal
+    if start is not None and stop is not None and stop - start <= step:
+        return body(part.start, carried) if stop > start else carried
+    builder = emission.builder
+    rolled = keep_rolled(builder.module)
+    with builder.loop(
+        part.start, part.stop, step=step, carried=carried, nonempty=part.nonempty, metadata=rolled
+    ) as loop:
+        loop.carry(*body(loop.index, loop.carried))
+    return loop.results

@@ -16,12 +16,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import Lanes, pays
+from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, fits
 from compiler.codegen import cost, element, nest
 from compiler.codegen.index import Emission, Index, Variable, linear, whole
 from compiler.codegen.kernel import Kernel
+from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.reduction import Reduction
+from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
 
 _TILE = 512
@@ -32,7 +35,7 @@ _CHUNK_ELEMENTS = 16384
 _MOST_CHUNKS = 64
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
+def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
     """Emit a reduction kernel."""
     form = Reduction(kernel)
     if form.kept == 0:
@@ -40,7 +43,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         Builder(function).ret()
         return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
     work = cost.nanoseconds(kernel)
-    emitter = _Emitter(module, form)
+    emitter = _Emitter(module, form, target)
     chunks = emitter.chunks(work)
     if chunks == 1:
         return EmittedKernel(kernel, (emitter.reduce_all(),), 0, work > cost.PARALLEL_NS, work)
@@ -58,9 +61,10 @@ class _Emitter:
     `loops` holds the loops that each group is walked by; a *counter* is the index of one of them.
     """
 
-    def __init__(self, module: Module, form: Reduction) -> None:
+    def __init__(self, module: Module, form: Reduction, target: Target) -> None:
         self.module = module
         self.form = form
+        self.target = target
 
         def touch(emission: Emission, at: Sequence[Index]) -> None:
             self.form.elements(emission, at)
@@ -87,7 +91,7 @@ class _Emitter:
     # -- functions ----------------------------------------------------------------------------------------------
     def reduce_all(self) -> str:
         """One function from operands to results."""
-        builder = Builder(begin(self.module, self.form.kernel))
+        builder = LaneBuilder(begin(self.module, self.form.kernel))
         emission = Emission(builder)
         ranges = [nest.all_of(count) for count in self._counts(reduced=True)]
         self._walk(emission, (THREAD, THREADS), ranges, self.form.initial, self.form.finish)
@@ -96,7 +100,7 @@ class _Emitter:
 
     def reduce_chunks(self, chunks: int) -> str:
         """The first of two functions: every chunk's partial results into the workspace."""
-        builder = Builder(begin(self.module, self.form.kernel, ".partial"))
+        builder = LaneBuilder(begin(self.module, self.form.kernel, ".partial"))
         emission = Emission(builder)
         outermost, *inner = self._counts(reduced=True)
         part = nest.share(builder, chunks, THREAD, THREADS)
@@ -117,7 +121,7 @@ class _Emitter:
 
     def combine_chunks(self, chunks: int) -> str:
         """The second function: the partial results of each result combined in order."""
-        builder = Builder(begin(self.module, self.form.kernel, ".combine"))
+        builder = LaneBuilder(begin(self.module, self.form.kernel, ".combine"))
         emission = Emission(builder)
         part = nest.share(builder, self.form.kept, THREAD, THREADS)
         with builder.loop(part.start, part.stop, name="result") as loop:
@@ -156,33 +160,38 @@ class _Emitter:
     ) -> None:
         """Each result on its own, its accumulators in registers."""
         builder, counts = emission.builder, self._counts(reduced=False)
-        lanes = self._lanes(builder)
+        reduced = self._counts(reduced=True)
+        lanes = self._lanes(reduced)
         part = nest.share(builder, self.form.kept, *share)
         with builder.loop(part.start, part.stop, name="row") as row:
             emission.enter()
             kept = self._counters(emission, row.index, counts)
 
-            def step(counters: list[Value], carried: list[Value]) -> list[Value]:
-                at = self._group_indices(kept, self._as_counters(counters))
-                return self.form.combine(emission, carried, self.form.elements(emission, at))
+            def elements(counters: Counters) -> list[Value]:
+                return self.form.elements(emission, self._group_indices(kept, counters))
 
-            def element_at(position: Index) -> list[Value]:
-                return self.form.elements(emission, self._group_indices(kept, [position]))
+            def step(counters: list[Value], carried: list[Value]) -> list[Value]:
+                return self.form.combine(emission, carried, elements(self._as_counters(counters)))
 
             if lanes:
-                count = self._counts(reduced=True)[0]
-                result = lanes.reduce(emission, count, element_at, self.form.combine, start(emission))
+                loops = Loops(ranges, reduced)
+                reduction = Lanewise(elements, self.form.combine, start(emission), self.form.identities())
+                result = lanes.reduce(emission, loops, reduction)
             else:
                 result = nest.nested(emission, ranges, start(emission), step)
             finish(emission, whole(Variable(row.index, self.form.kept)), result)
             emission.leave()
 
-    def _lanes(self, builder: Builder) -> Lanes | None:
-        """Lanes for a long row in one loop, whose reducer is none that LLVM knows how to vectorise."""
-        counts = self._counts(reduced=True)
-        if self.form.identities() is not None or len(counts) != 1 or not pays(counts[0]):
+    def _lanes(self, reduced: Sequence[int]) -> Lanes | None:
+        """Lanes along the innermost reduced loop, where the elements can be emitted on vectors."""
+        computed, leaves = self.form.computed()
+        if not fits([*computed, *self.form.reducers()], leaves):
             return None
-        return Lanes.allocate(builder, self.form.types)
+        arrays = [i.array for i in (*computed, *leaves) if isinstance(i.shape, ArrayShape)]
+        lanes = Lanes.choose(self.target, arrays, reduced[-1], computed, chained=True)
+        if lanes and self.form.identities() is None and (len(reduced) > 1 or reduced[0] < lanes.width):
+            return None
+        return lanes
 
     def _columns(
         self,

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.backends.cpu.kernels import lanes
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.codegen import cost, element, nest
+from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
+from compiler.codegen import access, cost, element, nest
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.kernel import Kernel
+from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value
+from compiler.codegen.reduction import identity
 from compiler.codegen.row_values import Load, RowValues, Save
 from compiler.codegen.rows import Phase, Rows
 from compiler.ir.module import Instruction
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
+def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
     """Emit a row kernel."""
     rows = Rows(kernel)
     work = cost.nanoseconds(kernel)
-    builder = Builder(begin(module, kernel))
+    builder = LaneBuilder(begin(module, kernel))
     buffers = _Buffers(builder, rows)
     group = _plan(module, rows)
+    along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
+    in_lanes = lanes.fits(along, [leaf for leaf, _ in kernel.leaves])
     part = nest.share(builder, rows.count, THREAD, THREADS)
     with builder.loop(part.start, part.stop, name="row") as loop:
         emission = Emission(builder)
@@ -28,16 +35,29 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
             rows, emission, whole(Variable(loop.index, rows.count)), buffers.loader(emission), buffers.saver(emission)
         )
         for phase in rows.phases:
-            _pass(values, phase, group)
+            _pass(values, phase, group, _lanes(target, rows, phase, group) if in_lanes else None)
         values.store_row_results()
     builder.ret()
     return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
 
 
-def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
+def _lanes(target: Target, rows: Rows, phase: Phase, group: nest.Group) -> Lanes | None:
+    """The lanes of a phase."""
+    computed = rows.computed(phase)
+    arrays = [array for i in computed for array in (i.array, *(o.array for o in i.operands))]
+    identities = [identity(reduce) for reduce in phase.reduces]
+    if None in identities:
+        return None
+    return Lanes.choose(target, arrays, group.loops[-1], computed, chained=bool(phase.reduces))
+
+
+def _pass(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes | None) -> None:
     """One phase over one row."""
     emission = values.emission
     start = values.enter(phase)
+    if chosen is not None:
+        _in_lanes(values, phase, group, chosen, start)
+        return
 
     def step(counters: list[Value], carried: list[Value]) -> list[Value]:
         indices = [whole(Variable(value, count)) for value, count in zip(counters, group.loops, strict=True)]
@@ -50,6 +70,25 @@ def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
 
     ranges = [nest.all_of(count) for count in group.loops]
     values.leave(phase, nest.nested(emission, ranges, start, step))
+
+
+def _in_lanes(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes, start: list[Value]) -> None:
+    emission, loops = values.emission, Loops.all_of(group.loops)
+
+    def store(counters: Counters) -> None:
+        position = group.combine(counters)
+        values.store_elements(values.elements(phase, position), position)
+
+    if not phase.reduces:
+        chosen.each(emission, loops, store)
+        return
+    reduction = Lanewise(
+        lambda counters: values.elements(phase, group.combine(counters)),
+        lambda _, left, right: values.combine(phase, left, right),
+        start,
+        [value for reduce in phase.reduces if (value := identity(reduce))],
+    )
+    values.leave(phase, chosen.reduce(emission, loops, reduction))
 
 
 def _plan(module: Module, rows: Rows) -> nest.Group:
@@ -87,18 +126,12 @@ class _Buffers:
                 type_ = element.storage_type(value.array.element_type)
                 self.of[value] = builder.emit(PTR, f"alloca [{rows.length} x {type_}], align 64")
 
-    def _address(self, emission: Emission, value: Instruction, position: Index) -> Value:
-        type_ = element.storage_type(value.array.element_type)
-        return emission.builder.gep(type_, self.of[value], emission.value(position))
-
     def loader(self, emission: Emission) -> Load:
         """Reads a kept value."""
-        return lambda value, position: element.load(
-            emission.builder, value.array.element_type, self._address(emission, value, position)
-        )
+        return lambda value, position: access.read(emission, self.of[value], value.array.element_type, position)
 
     def saver(self, emission: Emission) -> Save:
         """Writes a kept value."""
-        return lambda value, position, result: element.store(
-            emission.builder, value.array.element_type, result, self._address(emission, value, position)
+        return lambda value, position, result: access.write(
+            emission, self.of[value], value.array.element_type, position, result
         )

@@ -29,8 +29,8 @@ Emitter = Callable[[Module, Kernel, Target, int], EmittedKernel]
 
 EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.LOOP: lambda module, kernel, _target, _threads: loop.emit(module, kernel),
-    KernelKind.REDUCE: lambda module, kernel, _target, _threads: reduce.emit(module, kernel),
-    KernelKind.ROW: lambda module, kernel, _target, _threads: row.emit(module, kernel),
+    KernelKind.REDUCE: lambda module, kernel, target, _threads: reduce.emit(module, kernel, target),
+    KernelKind.ROW: lambda module, kernel, target, _threads: row.emit(module, kernel, target),
     KernelKind.DOT: dot.emit,
     KernelKind.CONVOLUTION: convolution.emit,
     KernelKind.REDUCE_WINDOW: lambda module, kernel, _target, threads: window.emit(module, kernel, threads),

@@ -40,3 +40,110 @@ def test_argmax_takes_the_first_of_the_greatest(length):
 
     assert np.array_equal(values, x.max(1))
     assert np.array_equal(indices, x.argmax(1))
+
+
+ROW = """HloModule m
+most {{
+  a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  ROOT c = {t}[] maximum(a, b)
+}}
+least {{
+  a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  ROOT c = {t}[] minimum(a, b)
+}}
+plus {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY e {{
+  x = {t}[{rows},{row}] parameter(0)
+  g = {t}[{row}] parameter(1)
+  floor = {t}[] constant(-inf)
+  roof = {t}[] constant(inf)
+  zero = f32[] constant(0)
+  high = {t}[{rows}] reduce(x, floor), dimensions={{{along}}}, to_apply=most
+  low = {t}[{rows}] reduce(x, roof), dimensions={{{along}}}, to_apply=least
+  highs = {t}[{rows},{row}] broadcast(high), dimensions={{0}}
+  below = {t}[{rows},{row}] subtract(x, highs)
+  power = {t}[{rows},{row}] exponential(below)
+  wide = f32[{rows},{row}] convert(power)
+  place = s32[{rows},{row}] iota(), iota_dimension={last}
+  odd = s32[] constant(3)
+  odds = s32[{rows},{row}] broadcast(odd), dimensions={{}}
+  far = pred[{rows},{row}] compare(place, odds), direction=GE
+  none = f32[{rows},{row}] broadcast(zero), dimensions={{}}
+  some = f32[{rows},{row}] select(far, wide, none)
+  total = f32[{rows}] reduce(some, zero), dimensions={{{along}}}, to_apply=plus
+  one = f32[] constant(1)
+  ones = f32[{rows}] broadcast(one), dimensions={{}}
+  more = f32[{rows}] add(total, ones)
+  mores = f32[{rows},{row}] broadcast(more), dimensions={{0}}
+  part = f32[{rows},{row}] divide(wide, mores)
+  narrow = {t}[{rows},{row}] convert(part)
+  gs = {t}[{rows},{row}] broadcast(g), dimensions={{{along}}}
+  y = {t}[{rows},{row}] multiply(narrow, gs)
+  ROOT r = ({t}[{rows},{row}], {t}[{rows}], f32[{rows}]) tuple(y, low, total)
+}}
+"""
+TOLERANCES = {"bf16": 1e-2, "f16": 2e-3, "f32": 1e-5, "f64": 1e-5}
+
+
+@pytest.mark.parametrize("row", [(1,), (3,), (4,), (7,), (16,), (31,), (100,), (1000,), (3, 37), (21, 2), (5, 4, 9)])
+@pytest.mark.parametrize("name", TOLERANCES)
+def test_rows_of_any_length_are_what_the_reference_says(name, row):
+    dims = {"row": ",".join(map(str, row)), "along": ",".join(str(d + 1) for d in range(len(row)))}
+    text = ROW.format(t=name, rows=3, last=len(row), **dims)
+    module = compiler.parse(text)
+    kinds = [parameter.array.element_type.dtype for parameter in module.entry.parameters]
+    random = np.random.default_rng(len(row))
+    inputs = [
+        (4 * random.standard_normal(shape)).astype(kind) for shape, kind in zip([(3, *row), row], kinds, strict=True)
+    ]
+
+    for found, expected in zip(compiler.compile(module)(*inputs), compiler.interpret(module, *inputs), strict=True):
+        np.testing.assert_allclose(
+            found.astype(np.float64), expected.astype(np.float64), rtol=TOLERANCES[name], atol=TOLERANCES[name] / 50
+        )
+
+
+EXTREMUM = """HloModule m
+most {{
+  a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  ROOT c = {t}[] {opcode}(a, b)
+}}
+ENTRY e {{
+  x = {t}[7,{length}] parameter(0)
+  first = {t}[] constant({start})
+  ROOT r = {t}[7] reduce(x, first), dimensions={{1}}, to_apply=most
+}}
+"""
+
+
+@pytest.mark.parametrize("length", [4, 16, 37, 1024])
+@pytest.mark.parametrize(("opcode", "start"), [("maximum", "-inf"), ("minimum", "inf")])
+@pytest.mark.parametrize("name", TOLERANCES)
+def test_an_extremum_keeps_nan_and_the_sign_of_zero(name, opcode, start, length):
+    text = EXTREMUM.format(t=name, opcode=opcode, start=start, length=length)
+    module = compiler.parse(text)
+    x = np.random.default_rng(length).standard_normal((7, length))
+    place = length * 2 // 3
+    x[1, place] = np.nan
+    x[2, place] = -np.nan
+    x[3] = -np.abs(x[3])
+    x[3, place] = 0.0
+    x[4] = -0.0
+    x[5] = np.where(np.arange(length) == place, 0.0, -0.0)
+    x[6] = np.where(np.arange(length) == place, -0.0, 0.0)
+    x = x.astype(module.entry.parameters[0].array.element_type.dtype)
+
+    (found,) = (result.astype(np.float64) for result in compiler.compile(module)(x))
+
+    expected = np.append(x.astype(np.float64), np.full((7, 1), float(start)), axis=1)
+    expected = expected.max(1) if opcode == "maximum" else expected.min(1)
+    assert np.array_equal(found, expected, equal_nan=True)
+    wanted_sign = np.signbit(x[4:]).all(1) if opcode == "maximum" else np.signbit(x[4:]).any(1)
+    assert np.array_equal(np.signbit(found[4:]), wanted_sign)

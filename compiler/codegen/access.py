@@ -1,0 +1,62 @@
+"""Elements read and written at an index on symbols: one, or as many neighbours as the emission's lanes ask for.
+
+Where lanes are neighbours in memory, they are one vector; where they are apart, a gather; where the index is the same
+for all of them, one element that `LaneBuilder` spreads when it meets a vector.
+"""
+
+from __future__ import annotations
+
+from compiler.codegen import element
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.llvm_ir import I1, I32, PTR, Value, integer, lanes_of, mangled, splat, vector_type, zero
+from compiler.ir.types import ElementType
+
+
+def read(emission: Emission, pointer: Value, element_type: ElementType, index: Index, metadata: str = "") -> Value:
+    """The element at an index of an array at `pointer`, in the form in which it is computed with."""
+    builder, lane = emission.builder, emission.lane
+    storage = element.storage_type(element_type)
+    start = lane.start(index) if lane else None
+    if lane is None or start is None:
+        address = builder.gep(storage, pointer, emission.value(index))
+        if lanes_of(address.type):
+            return element.loaded(builder, element_type, _gather(emission, address, storage, element_type.size_bytes))
+        return element.load(builder, element_type, address, metadata)
+    address = builder.gep(storage, pointer, emission.value(start))
+    vector, size = vector_type(storage, lane.width), element_type.size_bytes
+    if lane.mask is None:
+        found = builder.load(vector, address, align=size, metadata=metadata)
+    else:
+        name = f"masked.load.{mangled(vector)}.p0"
+        arguments = [address, integer(size, I32), lane.mask, zero(vector)]
+        found = builder.intrinsic(name, arguments, result=vector)
+    return element.loaded(builder, element_type, found)
+
+
+def _gather(emission: Emission, addresses: Value, storage: str, size: int) -> Value:
+    builder, lane = emission.builder, emission.lane
+    lanes = lanes_of(addresses.type)
+    vector = vector_type(storage, lanes)
+    mask = lane.mask if lane and lane.mask else splat(Value(I1, "true"), lanes)
+    name = f"masked.gather.{mangled(vector)}.{mangled(vector_type(PTR, lanes))}"
+    return builder.intrinsic(name, [addresses, integer(size, I32), mask, zero(vector)], result=vector)
+
+
+def write(emission: Emission, pointer: Value, element_type: ElementType, index: Index, value: Value) -> None:
+    """Store an element at an index of an array at `pointer`; lanes must be neighbours there."""
+    builder, lane = emission.builder, emission.lane
+    storage, size = element.storage_type(element_type), element_type.size_bytes
+    start = lane.start(index) if lane else None
+    if lane is None or start is None:
+        address = builder.gep(storage, pointer, emission.value(index))
+        element.store(builder, element_type, value, address)
+        return
+    assert isinstance(builder, LaneBuilder)
+    address = builder.gep(storage, pointer, emission.value(start))
+    stored = builder.lift(element.stored(builder, element_type, value), lane.width)
+    if lane.mask is None:
+        builder.store(stored, address, align=size)
+        return
+    name = f"masked.store.{mangled(stored.type)}.p0"
+    builder.intrinsic(name, [stored, address, integer(size, I32), lane.mask], result="void")

@@ -1,0 +1,58 @@
+"""A builder for several elements at a time: what is written for one element is emitted for as many as a vector holds.
+
+Code generation writes down what happens to one element.  Where an operand is a vector, its lanes being neighbouring
+elements, the operation is emitted on vectors: literals and values that are the same for all elements are spread over
+the lanes, and types are made vector types.  So kernels that know better than LLVM's vectoriser where their time goes
+(reductions, whose accumulators are a chain of dependences) emit vectors from the same rules as all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.codegen.llvm_ir import Builder, Value, _fold, lanes_of, splat, vector_type
+
+
+class LaneBuilder(Builder):
+    """A builder whose operands may be vectors, all of the same number of lanes."""
+
+    __slots__ = ()
+
+    def lift(self, value: Value, lanes: int) -> Value:
+        """The value in every lane, unless it is a vector already."""
+        if not lanes or value.type[0] == "<":
+            return value
+        return self.broadcast(value, lanes) if value.name[0] == "%" else splat(value, lanes)
+
+    def alike(self, operands: Sequence[Value]) -> list[Value]:
+        """All operands as vectors where some are, else as they are."""
+        lanes = max((lanes_of(operand.type) for operand in operands), default=0)
+        return [self.lift(operand, lanes) for operand in operands] if lanes else list(operands)
+
+    def binary(self, opcode: str, left: Value, right: Value, flags: str = "") -> Value:
+        """`opcode [flags] left, right`; integer literals are folded."""
+        folded = _fold(opcode, left, right) if opcode[0] != "f" else None
+        if folded is not None:
+            return folded
+        left, right = self.alike([left, right])
+        return super().binary(opcode, left, right, flags)
+
+    def compare(self, predicate: str, left: Value, right: Value) -> Value:
+        """`icmp` or `fcmp`, whichever the type asks for."""
+        return super().compare(predicate, *self.alike([left, right]))
+
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        """`condition ? then : otherwise`, lane by lane."""
+        return super().select(*self.alike([condition, then, otherwise]))
+
+    def cast(self, opcode: str, value: Value, type_: str) -> Value:
+        """`opcode value to type_`, of every lane."""
+        lanes = lanes_of(value.type)
+        return super().cast(opcode, value, vector_type(type_, lanes) if lanes and type_[0] != "<" else type_)
+
+    def gep(self, element: str, pointer: Value, index: Value) -> Value:
+        """The address of element `index`; of a vector of indices, a vector of addresses."""
+        lanes = lanes_of(index.type)
+        if not lanes:
+            return super().gep(element, pointer, index)
+        return self.emit(vector_type(pointer.type, lanes), f"getelementptr inbounds {element}, {pointer}, {index}")
