@@ -29,6 +29,7 @@ from compiler.backends.nvptx.simulator.control import (
 from compiler.backends.nvptx.simulator.flatten import FlatProgram, Placed, flatten
 from compiler.backends.nvptx.simulator.matrix import decode_load_matrix, decode_matrix_multiply
 from compiler.backends.nvptx.simulator.operands import Operands, Slots
+from compiler.backends.nvptx.simulator.order import in_order
 from compiler.backends.nvptx.simulator.syntax import (
     TYPE_BITS,
     Function,
@@ -65,7 +66,7 @@ class Program:
 
 def decode(module: PtxModule, kernel: Function) -> Program:
     """Decode a kernel; what the simulator does not know is an `UnsupportedError` with the line."""
-    flat = flatten(module, kernel)
+    flat = in_order(flatten(module, kernel))
     slots = Slots()
     actions = tuple(_decode_instruction(placed, slots, flat) for placed in flat.placed)
     instructions = tuple(placed.instruction for placed in flat.placed)
@@ -106,9 +107,12 @@ def _decode_instruction(placed: Placed, slots: Slots, flat: FlatProgram) -> Acti
 
 
 def _decode_jump_of_call(operands: Operands, end: int) -> Action:
-    """A `ret` in an expanded function jumps to its end; a `call` jumps there where its guard does not hold."""
+    """A `ret` in an expanded function jumps to its end; a `call` jumps there where its guard does not hold.
+
+    Where blocks have been put in order, a `bra` goes where the text went on.
+    """
     chosen = decode_guard(operands)
-    if operands.instruction.opcode == "ret":
+    if operands.instruction.opcode in ("ret", "bra"):
         return jump(end, chosen)
     guard = operands.instruction.guard
     if guard is None:

@@ -70,6 +70,35 @@ def test_divergent_loops_meet_again(run_kernel, lanes_per_batch) -> None:
     assert out.tolist() == [collatz(i + 1) for i in range(128)]
 
 
+# The branches meet at `join`, which stands before both of them; the vote there needs all 32 lanes.
+MEETS_BEHIND = """
+ mov.u32 %w, 0;
+again:
+ and.b32 %y, %t, 1;
+ setp.eq.u32 %p, %y, 0;
+ @%p bra even;
+ bra odd;
+join:
+ vote.sync.ballot.b32 %x, %q, 0xffffffff;
+ add.u32 %w, %w, 1;
+ setp.lt.u32 %p, %w, 3;
+ @%p bra again;
+ bra out;
+even:
+ setp.gt.u32 %q, %t, 15;
+ bra join;
+odd:
+ setp.lt.u32 %q, %t, 16;
+ bra join;
+out:
+"""
+
+
+def test_lanes_meet_where_the_text_has_it_before_their_branches(run_kernel) -> None:
+    out = run(run_kernel, MEETS_BEHIND, 32)
+    assert {hex(x) for x in out.tolist()} == {"0x5555aaaa"}
+
+
 def test_indexed_branch_goes_to_the_target_of_each_lane(run_kernel) -> None:
     body = """
  and.b32 %y, %t, 3;
