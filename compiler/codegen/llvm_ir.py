@@ -336,9 +336,15 @@ class Builder:
         flags = f"{flags} " if flags else ""
         return self.emit(value.type, f"{opcode} {flags}{value}")
 
-    def call(self, callee: str, result: str, arguments: Sequence[Value], flags: str = "") -> Value:
-        """Call a function by its spelling (`@name`); for a void result the returned value is meaningless."""
-        text = f"call {flags + ' ' if flags else ''}{result} {callee}({', '.join(map(str, arguments))})"
+    def call(
+        self, callee: str, result: str, arguments: Sequence[Value], flags: str = "", attributes: str = ""
+    ) -> Value:
+        """Call a function by its spelling (`@name`); for a void result the returned value is meaningless.
+
+        `attributes` are the call's own, which LLVM heeds beside those that it knows of the function.
+        """
+        text = f"call {flags + ' ' if flags else ''}{result} {callee}({', '.join(map(str, arguments))}) {attributes}"
+        text = text.rstrip()
         if result == "void":
             self._lines.append(f"  {text}")
             return Value("void", "void")

@@ -105,6 +105,7 @@ TYPES: dict[str, ElementType] = {row.name: row for row in _rows()}
 """Every primitive type by its name in HLO text."""
 
 PRED = TYPES["pred"]
+S8 = TYPES["s8"]
 S32 = TYPES["s32"]
 S64 = TYPES["s64"]
 U8 = TYPES["u8"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.backends.nvptx.kernels import (
+    convolution,
     dot,
     fft,
     loop,
@@ -33,7 +34,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.REDUCE: _for_all(reduce.emit),
     KernelKind.ROW: _for_all(row.emit),
     KernelKind.DOT: dot.emit,
-    KernelKind.CONVOLUTION: _for_all(loop.emit),
+    KernelKind.CONVOLUTION: convolution.emit,
     KernelKind.REDUCE_WINDOW: _for_all(loop.emit),
     KernelKind.SCATTER: _for_all(scatter.emit),
     KernelKind.SORT: _for_all(sort.emit),

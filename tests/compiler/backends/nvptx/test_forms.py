@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import inputs
+from compiler.backends.nvptx.kernels import tile
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"
 
@@ -18,14 +18,34 @@ def loop(type_: str, dims: str) -> str:
     return f"ENTRY e {{ x = {type_}[{dims}] parameter(0)  ROOT r = {type_}[{dims}] add(x, x) }}"
 
 
-def dot(type_: str, m: int, k: int, n: int) -> str:
-    return f"""ENTRY e {{ x = {type_}[{m},{k}] parameter(0)  y = {type_}[{k},{n}] parameter(1)
-  ROOT r = f32[{m},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"""
+SUMS = {"s8": "s32", "u8": "s32", "f64": "f64"}
+
+
+def dot(type_: str, m: int, k: int, n: int, *, how: str = "nn", algorithm: str = "") -> str:
+    """A product of matrices; `how` says of either whether it lies transposed."""
+    lhs, rhs = (f"{k},{m}" if how[0] == "t" else f"{m},{k}"), (f"{n},{k}" if how[1] == "t" else f"{k},{n}")
+    left, _, right = type_.partition(" by ")
+    note = f", algorithm={algorithm}" if algorithm else ""
+    return f"""ENTRY e {{ x = {left}[{lhs}] parameter(0)  y = {right or left}[{rhs}] parameter(1)
+  ROOT r = {SUMS.get(left, "f32")}[{m},{n}] dot(x, y), lhs_contracting_dims={{{int(how[0] != "t")}}},
+    rhs_contracting_dims={{{int(how[1] == "t")}}}{note} }}"""
+
+
+def convolution(type_: str, x: str, w: str, out: str, how: str) -> str:
+    return f"""ENTRY e {{ x = {type_}[{x}] parameter(0)  w = {type_}[{w}] parameter(1)
+  ROOT r = f32[{out}] convolution(x, w), {how} }}"""
 
 
 def reduction(dims: str, out: str, over: str) -> str:
     return f"""{ADD}ENTRY e {{ x = f32[{dims}] parameter(0)  z = f32[] constant(0)
   ROOT r = f32[{out}] reduce(x, z), dimensions={{{over}}}, to_apply=add }}"""
+
+
+def whole_numbers(module: compiler.Module) -> list[Any]:
+    """Small integers: products and sums are exact, so that a wrong element cannot hide."""
+    rng = np.random.default_rng(0)
+    types = [(p.array.dims, p.array.element_type) for p in module.entry.parameters]
+    return [rng.integers(0 if t.name == "u8" else -4, 5, dims).astype(t.dtype) for dims, t in types]
 
 
 # A program, what its PTX must hold, and what it must not.
@@ -42,13 +62,64 @@ FORMS = {
     ),
     "dots of f32 go through shared memory in words": (
         dot("f32", 64, 64, 64),
-        "ld.shared.v2 bar.sync fma.rn.f32",
+        "cp.async.ca.shared.global ld.shared.v2 bar.sync fma.rn.f32",
         "mma",
     ),
     "long thin dots are summed by warps": (dot("f32", 2, 256, 3), "shfl.sync", "bar.sync mma"),
     "small dots have a thread for each element": (dot("f32", 3, 5, 4), "fma.rn.f32", "shfl bar.sync mma"),
     "dots of bf16 go to tensor cores": (dot("bf16", 64, 64, 64), "mma.sync.aligned.m16n8k16.row.col.f32.bf16", ""),
     "dots of f16 go to tensor cores": (dot("f16", 64, 64, 64), "mma.sync.aligned.m16n8k16.row.col.f32.f16", ""),
+    "operands of tensor cores come in words and are turned over on the way": (
+        dot("bf16", 64, 64, 64),
+        "cp.async.cg.shared.global cp.async.wait_group ldmatrix.sync.aligned.m8n8.x4.shared m8n8.x4.trans.shared",
+        "ld.shared cp.async.ca",
+    ),
+    "dots of s8 go to tensor cores": (
+        dot("s8", 32, 64, 32, how="nt"),
+        "m16n8k32.row.col.s32.s8.s8.s32 cp.async.cg",
+        "",
+    ),
+    "dots of u8 go to tensor cores": (dot("u8", 32, 64, 32), "m16n8k32.row.col.s32.u8.u8.s32 ldmatrix", ""),
+    "dots of s8 by u8 go to tensor cores": (dot("s8 by u8", 32, 64, 32), "m16n8k32.row.col.s32.s8.u8.s32", ""),
+    "dots of f64 go to tensor cores": (dot("f64", 32, 64, 32), "mma.sync.aligned.m8n8k4.row.col.f64", "fma.rn.f64"),
+    "dots of f32 may be rounded to tf32": (
+        dot("f32", 32, 64, 32, algorithm="dot_tf32_tf32_f32"),
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32 cvt.rna.tf32",
+        "",
+    ),
+    "dots of f32 may be rounded to bf16": (
+        dot("f32", 32, 64, 32, algorithm="dot_bf16_bf16_f32"),
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16",
+        "",
+    ),
+    "dots of f32 in three parts are not rounded": (
+        dot("f32", 32, 64, 32, algorithm="dot_tf32_tf32_f32_x3"),
+        "fma.rn.f32",
+        "mma",
+    ),
+    "convolutions of bf16 go to tensor cores": (
+        convolution(
+            "bf16", "2,8,8,16", "3,3,16,24", "2,8,8,24", "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
+        ),
+        "mma.sync.aligned.m16n8k16 cp.async.cg.shared.global",
+        "",
+    ),
+    "convolutions of f32 go through shared memory": (
+        convolution("f32", "2,16,30", "24,16,3", "2,24,30", "window={size=3 pad=1_1}, dim_labels=bf0_oi0->bf0"),
+        "cp.async.ca.shared.global bar.sync fma.rn.f32",
+        "mma",
+    ),
+    "depthwise convolutions are summed directly": (
+        convolution(
+            "f32",
+            "2,20,32",
+            "3,1,32",
+            "2,20,32",
+            "window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f, feature_group_count=32",
+        ),
+        "fma.rn.f32",
+        "bar.sync mma",
+    ),
     "rows are reduced by shuffles": (reduction("40,500", "40", "1"), "shfl.sync bar.sync", ""),
     "columns are reduced in strips": (reduction("500,40", "40", "0"), "bar.sync", "shfl"),
     "short columns are reduced by single threads": (reduction("5,400", "400", "0"), "", "shfl bar.sync"),
@@ -62,31 +133,81 @@ def test_the_form_is_chosen_and_right(name: str, gpu: Any) -> None:
     missing = [word for word in held.split() if word not in executable.ptx]
     assert not missing, executable.ptx
     assert not [word for word in absent.split() if word in executable.ptx]
-    arrays = inputs.draw(compiler.parse(text), 0)
+    arrays = whole_numbers(compiler.parse(text))
     (expected,), (actual,) = compiler.interpret(compiler.parse(text), *arrays), executable(*arrays)
-    close = np.allclose(expected.astype(np.float64), actual.astype(np.float64), rtol=1e-4, atol=1e-4)
-    assert close
+    assert np.array_equal(expected, actual)
 
 
-@pytest.mark.parametrize("type_", ["bf16", "f16"])
-def test_a_gpu_without_such_tensor_cores_is_not_asked_for_them(type_: str, gpu: Any) -> None:
-    text = dot(type_, 20, 40, 30)
-    executable = gpu.compile(text, replace(gpu.options, arch="sm_75"))
-    assert "mma" not in executable.ptx
-    arrays = inputs.draw(compiler.parse(text), 0)
-    assert np.allclose(
-        executable(*arrays)[0], compiler.interpret(compiler.parse(text), *arrays)[0], rtol=1e-5, atol=1e-5
-    )
-
-
-@pytest.mark.parametrize("type_", ["bf16", "f16"])
-@pytest.mark.parametrize(("m", "k", "n"), [(16, 16, 16), (17, 33, 65), (64, 32, 64), (130, 100, 70)])
-def test_tensor_cores_make_every_size(type_: str, m: int, k: int, n: int, gpu: Any) -> None:
-    module = compiler.parse(dot(type_, m, k, n))
-    rng = np.random.default_rng(0)
-    # Small integers: products and sums are exact, so that a wrong element cannot hide.
-    arrays = [rng.integers(-4, 5, p.array.dims).astype(p.array.element_type.dtype) for p in module.entry.parameters]
+def check_exactly(text: str, gpu: Any) -> None:
+    module = compiler.parse(text)
+    arrays = whole_numbers(module)
     assert np.array_equal(gpu(module, *arrays)[0], compiler.interpret(module, *arrays)[0])
+
+
+TENSOR_TYPES = ["bf16", "f16", "s8", "u8", "s8 by u8", "f64"]
+
+
+@pytest.mark.parametrize("type_", [*TENSOR_TYPES, "f32"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_70"])
+def test_a_gpu_without_such_tensor_cores_is_not_asked_for_them(type_: str, arch: str, gpu: Any) -> None:
+    text = dot(type_, 20, 40, 30)
+    executable = gpu.compile(text, replace(gpu.options, arch=arch))
+    assert not [word for word in ("mma", "cp.async", "ldmatrix") if word in executable.ptx]
+    arrays = whole_numbers(compiler.parse(text))
+    assert np.array_equal(executable(*arrays)[0], compiler.interpret(compiler.parse(text), *arrays)[0])
+
+
+@pytest.mark.parametrize("type_", TENSOR_TYPES)
+@pytest.mark.parametrize("how", ["nn", "tt"])
+@pytest.mark.parametrize(("m", "k", "n"), [(17, 33, 65), (48, 96, 72)])
+def test_tensor_cores_make_every_size(type_: str, how: str, m: int, k: int, n: int, gpu: Any) -> None:
+    check_exactly(dot(type_, m, k, n, how=how), gpu)
+
+
+@pytest.mark.parametrize("algorithm", ["dot_tf32_tf32_f32", "dot_bf16_bf16_f32", "dot_f16_f16_f32"])
+@pytest.mark.parametrize("how", ["nn", "tt"])
+def test_rounded_operands_lie_either_way(algorithm: str, how: str, gpu: Any) -> None:
+    check_exactly(dot("f32", 40, 36, 44, how=how, algorithm=algorithm), gpu)
+
+
+@pytest.mark.parametrize("type_", [*TENSOR_TYPES, "f32", "tf32"])
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_large_tiles_are_right(type_: str, blocks: int, gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tile, "_MANY_BLOCKS", blocks)
+    algorithm, type_ = ("dot_tf32_tf32_f32", "f32") if type_ == "tf32" else ("", type_)
+    check_exactly(dot(type_, 130, 72, 140, algorithm=algorithm), gpu)
+
+
+CONVOLUTIONS = {
+    "strides": ("2,9,8,16", "3,2,16,24", "2,9,4,24", "size=3x2 stride=1x2 pad=1_1x0_0", "b01f_01io->b01f", 1),
+    "few input features": ("2,9,8,3", "3,2,3,24", "2,9,4,24", "size=3x2 stride=1x2 pad=1_1x0_0", "b01f_01io->b01f", 1),
+    "features first": ("2,16,9,8", "24,16,3,3", "2,24,9,8", "size=3x3 pad=1_1x1_1", "bf01_oi01->bf01", 1),
+    "weights otherwise": ("2,9,8,16", "24,16,3,3", "2,9,8,24", "size=3x3 pad=1_1x1_1", "b01f_oi01->b01f", 1),
+    "two groups": ("2,32,30", "40,16,3", "2,40,30", "size=3 pad=1_1", "bf0_oi0->bf0", 2),
+    "reversed": ("2,12,32", "3,16,40", "2,24,40", "size=3 pad=2_1 lhs_dilate=2 rhs_reversal=1", "b0f_0io->b0f", 2),
+    "dilated window": ("2,20,8", "3,8,16", "2,16,16", "size=3 rhs_dilate=2", "b0f_0io->b0f", 1),
+    "window of one": ("2,20,16", "1,16,24", "2,20,24", "size=1", "b0f_0io->b0f", 1),
+    "batch last": ("20,16,3", "3,16,24", "20,24,3", "size=3 pad=1_1", "0fb_0io->0fb", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16", "s8"])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_are_products_of_patches(name: str, type_: str, gpu: Any) -> None:
+    x, w, out, window, labels, groups = CONVOLUTIONS[name]
+    how = f"window={{{window}}}, dim_labels={labels}, feature_group_count={groups}"
+    check_exactly(convolution(type_, x, w, out, how), gpu)
+
+
+def test_a_convolution_takes_a_prologue_and_an_epilogue(gpu: Any) -> None:
+    text = """ENTRY e { x = s8[2,9,8,16] parameter(0)  w = f32[3,3,16,24] parameter(1)  b = f32[24] parameter(2)
+  y = f32[2,9,8,16] convert(x)
+  c = f32[2,9,8,24] convolution(y, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  d = f32[2,9,8,24] broadcast(b), dimensions={3}
+  s = f32[2,9,8,24] add(c, d)
+  ROOT r = f32[2,9,8,24] maximum(s, f32[2,9,8,24] negate(s)) }"""
+    check_exactly(text, gpu)
+    assert gpu.compile(text).ptx.count(".entry") == 1
 
 
 def test_a_long_sum_is_cut_into_chunks(gpu: Any) -> None:
@@ -100,4 +221,4 @@ def test_what_kernels_need_is_recorded(gpu: Any) -> None:
     for kernel in gpu.resources:
         assert (kernel.spill_bytes, kernel.stack_bytes) == (0, 0)
         assert 0 < kernel.registers < 256
-        assert kernel.shared_bytes == 2 * 16 * (32 + 4) * 4
+        assert kernel.shared_bytes == 4 * 2 * 16 * (32 + 4) * 4

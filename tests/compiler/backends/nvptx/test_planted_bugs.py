@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 
 import compiler
 from compiler import CompileOptions
-from compiler.backends.nvptx.kernels import dot, grid, scatter
+from compiler.backends.nvptx.kernels import grid, scatter, tile, tile_mma, tile_plain
+from compiler.backends.nvptx.kernels.tile_slice import Layout, Slice
 from compiler.backends.nvptx.kernels.tree import Block
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.simulator import LaunchOptions, SimulationError
+from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import I1, Builder, Value, integer
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"
@@ -26,6 +29,7 @@ REDUCE = (
 SHORT_REDUCE = REDUCE.replace("4,512", "4,24")
 DOT = """ENTRY e { x = f32[40,20] parameter(0)  y = f32[20,40] parameter(1)
   ROOT r = f32[40,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+TENSOR_DOT = DOT.replace("f32[40,20]", "bf16[40,96]").replace("f32[20,40]", "bf16[96,40]")
 SORT = """lt { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT }
 ENTRY e { x = f32[200] parameter(0)  ROOT r = f32[200] sort(x), dimensions={0}, is_stable=true, to_apply=lt }"""
 SCATTER = (
@@ -83,27 +87,52 @@ def _mask_of_half_the_warp(patch: pytest.MonkeyPatch) -> None:
 
 
 def _wrong_stride(patch: pytest.MonkeyPatch) -> None:
-    original = dot._Tiled._address
+    original = Layout.place
 
-    def address(self: Any, builder: Builder, shared: Value, depth: Value, position: Value) -> Value:
-        return original(self, builder, shared, builder.mul(depth, integer(8)), position)
+    def place(self: Layout, position: Index, depth: Index) -> Index:
+        return original(self, position, depth).times(8)
 
-    patch.setattr(dot._Tiled, "_address", address)
+    patch.setattr(Layout, "place", place)
 
 
 def _overlapping_stride(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(dot, "_PAD", -16)
+    patch.setattr(tile_plain, "_PAD", -16)
+
+
+def _unaligned_rows(patch: pytest.MonkeyPatch) -> None:
+    original = tile_mma._layout
+    patch.setattr(tile_mma, "_layout", lambda *given: replace(original(*given), pad=4))
 
 
 def _part_of_shared_memory_unfilled(patch: pytest.MonkeyPatch) -> None:
-    original = dot._Tiled._fill
+    original = Slice._copy
 
-    def fill(self: Any, *arguments: Any) -> None:
-        builder = arguments[0].builder
-        with builder.when(builder.compare("slt", grid.thread(builder), integer(200)), "some"):
-            original(self, *arguments)
+    def copy(self: Slice, emission: Emission, *rest: Any) -> None:
+        with emission.builder.when(
+            emission.builder.compare("slt", grid.thread(emission.builder), integer(100)), "some"
+        ):
+            original(self, emission, *rest)
 
-    patch.setattr(dot._Tiled, "_fill", fill)
+    patch.setattr(Slice, "_copy", copy)
+
+
+def _no_wait(patch: pytest.MonkeyPatch) -> None:
+    original = tile._TileKernel._asynchronous
+
+    def only_commit(self: Any, name: str, *rest: Value) -> None:
+        if name == "commit.group":
+            original(self, name, *rest)
+
+    patch.setattr(tile._TileKernel, "_asynchronous", only_commit)
+
+
+def _wait_for_too_few(patch: pytest.MonkeyPatch) -> None:
+    original = tile._TileKernel._asynchronous
+
+    def more(self: Any, name: str, *rest: Value) -> None:
+        original(self, name, *(integer(int(value.literal or 0) + 1, value.type) for value in rest))
+
+    patch.setattr(tile._TileKernel, "_asynchronous", more)
 
 
 def _neighbour_beyond_the_block(patch: pytest.MonkeyPatch) -> None:
@@ -146,10 +175,14 @@ CATALOGUE: dict[str, tuple[Plant, str, str]] = {
     "short reduction with too wide a mask": (_wrong_mask, SHORT_REDUCE, "divergent-shuffle"),
     "reduction with a mask that lacks half the lanes": (_mask_of_half_the_warp, REDUCE, "divergent-shuffle"),
     "dot without barriers": (_no_barrier, DOT, "race"),
-    "dot without the second barrier": (_second_barrier_missing, DOT, "race"),
     "dot with too wide a stride": (_wrong_stride, DOT, "out-of-bounds"),
     "dot with rows that overlap": (_overlapping_stride, DOT, "race"),
     "dot with a part of its tile unfilled": (_part_of_shared_memory_unfilled, DOT, "uninitialised"),
+    "dot that does not wait for its copies": (_no_wait, DOT, "uninitialised"),
+    "dot that waits for too few of its copies": (_wait_for_too_few, DOT, "uninitialised"),
+    "dot on tensor cores without barriers": (_no_barrier, TENSOR_DOT, "race"),
+    "dot on tensor cores with rows that lie across words": (_unaligned_rows, TENSOR_DOT, "misaligned"),
+    "dot on tensor cores that does not wait": (_no_wait, TENSOR_DOT, "uninitialised"),
     "loop with a guard off by one": (_guard_off_by_one, LOOP, "out-of-bounds"),
     "scatter without order": (_scatter_without_order, SCATTER, "race"),
     "sort without barriers": (_no_barrier, SORT, "race"),

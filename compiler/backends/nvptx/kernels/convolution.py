@@ -1,0 +1,179 @@
+"""Convolution kernels: a batch of matrix products whose left operand is never made, or a thread for each element.
+
+A result is a place and an output feature, a term a tap of the window and an input feature; so the places are rows, the
+output features columns and the terms the depth of a product of the window's patches and the weights.  Which element of
+the input a patch holds is index arithmetic where slices are loaded (`tile_slice`); what lies in the padding is zero.
+Groups of features are the batch.  Groups too narrow for a tile, as in depthwise convolutions, are summed directly, and
+so are groups of the batch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from compiler.backends.nvptx.kernels import dot, loop, tile
+from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot, run_of, taken_apart
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Module, Value
+from compiler.codegen.movement import Indices, Values
+from compiler.codegen.product import Factor, pointwise
+from compiler.codegen.windows import covered, window_of
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.attributes import ConvolutionDimensions, Window
+from compiler.ir.module import Instruction
+
+_LEAST = 16
+"""Places, output features and terms of each group from which on tiles are not mostly empty."""
+
+
+def emit(module: Module, kernel: Kernel, capability: int) -> EmittedKernel:
+    """Emit a convolution kernel for GPUs of that compute capability."""
+    found = kernel.of_opcode("convolution")
+    if len(found) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != found[0].array.dims:
+        raise UnsupportedError("a fusion of this form around convolution", "the NVPTX back end", kernel.name)
+    factors = pointwise(found[0])
+    if factors is not None:
+        left, right = (_without_window(found[0], part) for part in factors)
+        return EmittedKernel(kernel, (dot.emit_product(module, of_dot(kernel, found[0], (left, right)), capability),))
+    product = _Geometry(found[0]).product(kernel)
+    groups = found[0].attributes.get("batch_group_count", 1)
+    if groups > 1 or min(product.rows, product.columns, product.depth) < _LEAST:
+        return loop.emit(module, kernel)
+    return EmittedKernel(kernel, (tile.emit(module, product, capability),))
+
+
+def _without_window(convolution: Instruction, part: Factor) -> Factor:
+    """A factor without the window's dimensions, of one element each, which the result does not have."""
+    labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
+    spatial = labels.kernel_spatial if part.instruction is convolution.operands[1] else ()
+    return replace(part, free=tuple(d for d in part.free if d not in spatial))
+
+
+class _Geometry:
+    """The dimensions of a convolution by the part that they play in the product."""
+
+    def __init__(self, convolution: Instruction) -> None:
+        self.instruction = convolution
+        self.labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
+        self.window: Window = window_of(convolution, len(self.labels.input_spatial))
+        self.input, self.weights = convolution.operands[:2]
+        self.groups: int = convolution.attributes.get("feature_group_count", 1)
+        labels, dims = self.labels, convolution.array.dims
+        self.features: int = dims[labels.output_feature] // self.groups
+        self.places = tuple(d for d in range(len(dims)) if d != labels.output_feature)
+        self.place_sizes = [dims[d] for d in self.places]
+        # Terms in the order in which the larger operand has them side by side, if it does.
+        is_last = labels.input_feature == self.input.array.rank - 1
+        taps = [*labels.kernel_spatial, labels.kernel_input_feature]
+        self.terms = taps if is_last else sorted(taps)
+        self.term_sizes = [self.weights.array.dims[d] for d in self.terms]
+
+    def product(self, kernel: Kernel) -> Product:
+        """The convolution as a batch of products: rows are what lies further apart in the result."""
+        patches, weights = _Patches(self), _Weights(self)
+        is_last = self.labels.output_feature == self.instruction.array.rank - 1
+
+        def place(emission: Emission, at: Place) -> Indices:
+            group, row, column = at
+            places, feature = (row, column) if is_last else (column, row)
+            found = dict(zip(self.places, taken_apart(emission, places, self.place_sizes), strict=True))
+            found[self.labels.output_feature] = group.times(self.features) + feature
+            return tuple(found[d] for d in range(len(found)))
+
+        sides = (patches, weights) if is_last else (weights, patches)
+        return Product(kernel, self.instruction, sides, self.groups, math.prod(self.term_sizes), place)
+
+    def terms_at(self, emission: Emission, depth: Index) -> dict[int, Index]:
+        """The tap and the input feature of a term, by dimension of the weights."""
+        parts = taken_apart(emission, depth, self.term_sizes)
+        bounded = (
+            emission.opaque(emission.value(part), size) for part, size in zip(parts, self.term_sizes, strict=True)
+        )
+        return dict(zip(self.terms, bounded, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Patches:
+    """The elements of the input under the window at every place."""
+
+    geometry: _Geometry
+
+    @property
+    def instruction(self) -> Instruction:
+        """The input."""
+        return self.geometry.input
+
+    @property
+    def count(self) -> int:
+        """Places of the window."""
+        return math.prod(self.geometry.place_sizes)
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether input features lie side by side."""
+        return self.geometry.labels.input_feature == self.instruction.array.rank - 1
+
+    @property
+    def run(self) -> int:
+        """How many terms lie side by side: places overlap, wherever they begin."""
+        geometry = self.geometry
+        return run_of(geometry.weights.array.dims[geometry.labels.kernel_input_feature]) if self.is_deep else 1
+
+    def at(self, values: Values, place: Place) -> tuple[Indices, list[Value | None]]:
+        """The element of the input, and whether it is not padding."""
+        geometry, labels, (group, free, depth) = self.geometry, self.geometry.labels, place
+        emission = values.emission
+        parts = taken_apart(emission, free, geometry.place_sizes)
+        where = {
+            d: emission.opaque(emission.value(part), size)
+            for d, part, size in zip(geometry.places, parts, geometry.place_sizes, strict=True)
+        }
+        terms = geometry.terms_at(emission, depth)
+        sizes = [self.instruction.array.dims[d] for d in labels.input_spatial]
+        places = [where[d] for d in labels.output_spatial]
+        source, conditions = covered(values, geometry.window, sizes, places, [terms[d] for d in labels.kernel_spatial])
+        found = dict(zip(labels.input_spatial, source, strict=True))
+        inputs = geometry.weights.array.dims[labels.kernel_input_feature]
+        found[labels.input_batch] = where[labels.output_batch]
+        found[labels.input_feature] = group.times(inputs) + terms[labels.kernel_input_feature]
+        return tuple(found[d] for d in range(len(found))), conditions
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """The weights of every output feature."""
+
+    geometry: _Geometry
+
+    @property
+    def instruction(self) -> Instruction:
+        """The weights."""
+        return self.geometry.weights
+
+    @property
+    def count(self) -> int:
+        """Output features of a group."""
+        return self.geometry.features
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether terms lie side by side, and not output features."""
+        return self.geometry.labels.kernel_output_feature != self.instruction.array.rank - 1
+
+    @property
+    def run(self) -> int:
+        """How many of them lie side by side, aligned."""
+        last = self.instruction.array.rank - 1
+        if not self.is_deep:
+            return run_of(self.geometry.features)
+        return run_of(self.instruction.array.dims[last]) if self.geometry.terms[-1] == last else 1
+
+    def at(self, values: Values, place: Place) -> tuple[Indices, list[Value | None]]:
+        """The indices of a weight."""
+        labels, (group, free, depth) = self.geometry.labels, place
+        found = self.geometry.terms_at(values.emission, depth)
+        found[labels.kernel_output_feature] = group.times(self.geometry.features) + free
+        return tuple(found[d] for d in range(len(found))), []

@@ -1,0 +1,193 @@
+"""Product kernels in tiles: slices of both operands stream through shared memory while those before are multiplied.
+
+Each block makes one tile of the result, on tensor cores where `mma` has a form for the product, else by ordinary
+arithmetic.  Shared memory holds a slice for each of several stages: while one is multiplied the next ones are on their
+way (`tile_slice`), so that one barrier for each slice does: behind it nobody reads the stage that is filled next.
+
+Prologues are evaluated where operands are loaded, the epilogue where an element is stored.  Sums are made in the order
+of the depth, whatever the tile: results depend on the operands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from compiler.backends.nvptx.kernels import grid, mma, tile_mma, tile_plain
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.matrix_product import Product, all_of, inside
+from compiler.backends.nvptx.kernels.tile_slice import Layout, Slice
+from compiler.backends.nvptx.kernels.tree import power_of_two
+from compiler.codegen.index import Emission, Index, Variable, constant, reshape, whole
+from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer
+
+_SHARED_BYTES = 48 * 1024
+"""What a block has without asking for more when it is launched."""
+_MOST_STAGES = 4
+_MANY_BLOCKS = 128
+"""Blocks from which on a larger tile keeps a GPU busy too."""
+_LONG_BODY = 40
+
+Multiplier = tile_mma.TensorTile | tile_plain.PlainTile
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A tile that a product may be made in: `form` and `shape` on tensor cores, None by ordinary arithmetic."""
+
+    rows: int
+    columns: int
+    threads: int
+    layouts: tuple[Layout, Layout]
+    form: mma.Mma | None = None
+    shape: tile_mma.Shape | None = None
+
+    @property
+    def stage_bytes(self) -> int:
+        """Shared memory of one stage."""
+        return sum(layout.size * layout.type.size_bytes for layout in self.layouts)
+
+    def multiplier(self, emission: Emission, product: Product) -> Multiplier:
+        """The arithmetic."""
+        if self.form is not None and self.shape is not None:
+            return tile_mma.TensorTile(emission, self.form, self.shape, self.layouts)
+        return tile_plain.PlainTile(emission, product, self.layouts)
+
+
+def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
+    """What may be chosen, the largest tile first."""
+    if form is None:
+        # A square of 8 by 8 sums of two registers each would leave none for anything else.
+        for side in tile_plain.SIDES if product.type.size_bytes < 8 else tile_plain.SIDES[1:]:
+            yield _Plan(side, side, tile_plain.THREADS, tile_plain.layouts(product, side))
+        return
+    for shape in tile_mma.shapes(form):
+        layouts = tile_mma.layouts(form, product, shape)
+        yield _Plan(shape.rows, shape.columns, shape.threads, layouts, form, shape)
+
+
+def _choose(product: Product, form: mma.Mma | None) -> _Plan:
+    """The largest tile of which there are enough to keep a GPU busy."""
+    is_long = sum(1 for _ in product.kernel.body()) > _LONG_BODY
+    *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= _SHARED_BYTES)
+    for plan in plans:
+        blocks = product.batch * -(-product.rows // plan.rows) * -(-product.columns // plan.columns)
+        if blocks >= _MANY_BLOCKS and not is_long:
+            return plan
+    return smallest
+
+
+def emit(module: Module, product: Product, capability: int) -> Launch:
+    """Emit a product kernel."""
+    plan = _choose(product, mma.find(product, capability))
+    builder = grid.begin(module, product.kernel, plan.threads)
+    kernel = _TileKernel(module, builder, product, plan, capability)
+    kernel.store(kernel.sums())
+    builder.ret()
+    return Launch(builder.function.name, kernel.blocks, plan.threads)
+
+
+class _TileKernel:
+    """One block's work."""
+
+    def __init__(self, module: Module, builder: Builder, product: Product, plan: _Plan, capability: int) -> None:
+        self.product = product
+        self.plan = plan
+        self.emission = emission = Emission(builder)
+        sizes = (product.batch, -(-product.rows // plan.rows), -(-product.columns // plan.columns))
+        self.blocks = sizes[0] * sizes[1] * sizes[2]
+        found = reshape(emission, (emission.opaque(grid.block(builder), self.blocks),), (self.blocks,), sizes)
+        self.batch, row, column = (
+            emission.opaque(emission.value(index), size) for index, size in zip(found, sizes, strict=True)
+        )
+        self.start = row.times(plan.rows), column.times(plan.columns)
+        self.tile = plan.multiplier(emission, product)
+        self.slices = [
+            Slice(product, side, layout, plan.threads, capability)
+            for side, layout in zip(product.sides, plan.layouts, strict=True)
+        ]
+        self.is_asynchronous = any(part.is_asynchronous for part in self.slices)
+        most = min(_MOST_STAGES, _SHARED_BYTES // plan.stage_bytes) if self.is_asynchronous else 2
+        self.stages = power_of_two(most)
+        self.shared = [
+            grid.shared_array(module, f"{product.kernel.name}.{name}", layout.stored, self.stages * layout.size)
+            for name, layout in zip(("lhs", "rhs"), plan.layouts, strict=True)
+        ]
+
+    def sums(self) -> list[Value]:
+        """The thread's sums, slice by slice."""
+        emission, builder = self.emission, self.emission.builder
+        count, ahead = -(-self.product.depth // self.tile.depth), self.stages - 1
+        for number in range(ahead):
+            emission.enter()
+            self._put(integer(number), self._fetch(integer(number), count))
+            emission.leave()
+        start = self.tile.start()
+        with builder.loop(integer(0), integer(count), carried=start, name="slice", nonempty=True) as loop:
+            emission.enter()
+            self._asynchronous("wait.group", integer(ahead - 1, I32))
+            grid.barrier(builder)
+            following = builder.add(loop.index, integer(ahead))
+            registers = self._fetch(following, count)
+            totals = self.tile.multiply(emission, self._stage(loop.index), loop.carried)
+            self._put(following, registers)
+            loop.carry(*totals)
+            emission.leave()
+        return loop.results
+
+    def _fetch(self, number: Value, count: int) -> list[list[Value]]:
+        """Start to bring in a slice of each operand; what goes by registers is returned."""
+        # Slices behind the last one have nothing inside the operands.
+        first = whole(Variable(number, count + self.stages)) if number.literal is None else constant(number.literal)
+        depth, stages = first.times(self.tile.depth), self._stage(number)
+        registers = [
+            part.fetch(self.emission, (self.batch, start, depth), stage)
+            for part, start, stage in zip(self.slices, self.start, stages, strict=True)
+        ]
+        self._asynchronous("commit.group")
+        return registers
+
+    def _put(self, number: Value, registers: Sequence[list[Value]]) -> None:
+        for part, values, stage in zip(self.slices, registers, self._stage(number), strict=True):
+            part.put(self.emission, values, stage)
+
+    def _stage(self, number: Value) -> list[Value]:
+        """Where the slices of that number lie in shared memory."""
+        builder = self.emission.builder
+        stage = builder.binary("and", number, integer(self.stages - 1))
+        return [
+            builder.gep(layout.stored, shared, builder.mul(stage, integer(layout.size)))
+            for layout, shared in zip(self.plan.layouts, self.shared, strict=True)
+        ]
+
+    def _asynchronous(self, name: str, *arguments: Value) -> None:
+        """Close a group of `cp.async`, or wait for all groups but the last few, where there are any."""
+        if self.is_asynchronous:
+            builder = self.emission.builder
+            callee = builder.module.declare(f"llvm.nvvm.cp.async.{name}", "void", [value.type for value in arguments])
+            builder.call(callee, "void", arguments)
+
+    def store(self, totals: Sequence[Value]) -> None:
+        """Store the thread's sums, but for what lies beyond the result's edges."""
+        for row, column, values in self.tile.results(totals):
+            at = self.start[0] + row, self.start[1] + column
+            if self.product.columns % len(values):
+                for number, value in enumerate(values):
+                    self._store_run((at[0], at[1].plus(number)), [value])
+            else:
+                self._store_run(at, values)
+
+    def _store_run(self, at: tuple[Index, Index], values: Sequence[Value]) -> None:
+        """Store neighbours of which all or none are inside."""
+        emission, product = self.emission, self.product
+        condition = all_of(emission.builder, inside(emission, [(at[0], product.rows), (at[1], product.columns)]))
+        with emission.builder.when(condition, "inside") if condition else nullcontext():
+            emission.enter()
+            row, column = (
+                emission.opaque(emission.value(index), bound)
+                for index, bound in zip(at, (product.rows, product.columns), strict=True)
+            )
+            for number, value in enumerate(values):
+                product.store(emission, value, (self.batch, row, column.plus(number)))
+            emission.leave()
