@@ -36,6 +36,7 @@ class Value:
 PTR = "ptr"
 I1 = "i1"
 I8 = "i8"
+I16 = "i16"
 I32 = "i32"
 I64 = "i64"
 FLOAT_TYPES = ("half", "bfloat", "float", "double")

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from compiler.backends.cpu.kernels.gemm_plan import ELEMENT_BYTES
+from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES
 from compiler.codegen import element
 from compiler.codegen.product import accumulation_type
 from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension

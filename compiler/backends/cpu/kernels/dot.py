@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from compiler.backends.cpu.kernels import gemm
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
-from compiler.backends.cpu.kernels.gemm_plan import Array, Gemm, Narrow, Operand
+from compiler.backends.cpu.kernels.gemm_product import Array, Gemm, Narrow, Operand
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, reshape

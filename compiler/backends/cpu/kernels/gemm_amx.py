@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm_pack import Packer, Panels, Steps
-from compiler.backends.cpu.kernels.gemm_plan import Gemm, Narrow, Operand
+from compiler.backends.cpu.kernels.gemm_product import Gemm, Narrow, Operand
 from compiler.backends.cpu.kernels.gemm_share import Extent, Range, batches, blocks, minimum, share
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm_plan import ELEMENT_BYTES
+from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Words
+from compiler.backends.cpu.kernels.gemm_words import multiply_add_words
 from compiler.codegen.llvm_ir import (
     FLOAT_TYPES,
     I1,
@@ -60,7 +61,8 @@ class Tile:
     """A register tile of `rows` x `columns`, and the constant strides (in elements) of what it reads and writes.
 
     The columns are covered by vectors of `lanes`; where they end within a vector, `partial_load` and `partial_store`
-    say whether the lanes behind the end may not be touched in the right factor and in the result.
+    say whether the lanes behind the end may not be touched in the right factor and in the result.  With `words`,
+    factors are words; sums start from minus what lies one step before the right factor where words were flipped.
     """
 
     type: str
@@ -74,6 +76,13 @@ class Tile:
     partial_load: bool
     partial_store: bool
     accumulates: bool
+    words: Words | None = None
+    corrected: bool = False
+
+    @property
+    def factor(self) -> str:
+        """The type of the factors' elements."""
+        return I32 if self.words else self.type
 
     @property
     def vectors(self) -> int:
@@ -103,22 +112,35 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
     function = module.function(name, "void", parameters, linkage="internal", attributes=_ATTRIBUTES)
     lhs, rhs, out, depth, accumulate = function.arguments
     b = Builder(function)
-    totals = _initial(b, tile, out, accumulate)
+    totals = _corrected(b, tile, rhs, _initial(b, tile, out, accumulate))
     with b.loop(integer(0), depth, carried=totals, name="depth", nonempty=True, metadata=keep_rolled(module)) as loop:
-        left = b.gep(tile.type, lhs, b.mul(loop.index, integer(tile.lhs_step)))
-        right = b.gep(tile.type, rhs, b.mul(loop.index, integer(tile.rhs_step)))
-        factors = [_load(b, tile, right, 0, v, masked=tile.partial_load) for v in range(tile.vectors)]
+        left = b.gep(tile.factor, lhs, b.mul(loop.index, integer(tile.lhs_step)))
+        right = b.gep(tile.factor, rhs, b.mul(loop.index, integer(tile.rhs_step)))
+        factors = [_load(b, tile, tile.factor, (right, 0, v), masked=tile.partial_load) for v in range(tile.vectors)]
         sums: list[Value] = []
         for row in range(tile.rows):
-            element = b.load(tile.type, b.gep(tile.type, left, integer(row * tile.lhs_row)))
+            element = b.load(tile.factor, b.gep(tile.factor, left, integer(row * tile.lhs_row)))
             spread = b.broadcast(element, tile.lanes)
             held = loop.carried[row * tile.vectors : (row + 1) * tile.vectors]
-            sums += [multiply_add(b, spread, factor, total) for factor, total in zip(factors, held, strict=True)]
+            sums += [_step(b, tile, spread, factor, total) for factor, total in zip(factors, held, strict=True)]
         loop.carry(*sums)
     for position, total in enumerate(loop.results):
         _store(b, tile, out, *divmod(position, tile.vectors), total)
     b.ret()
     return Value(PTR, f"@{name}")
+
+
+def _step(b: Builder, tile: Tile, left: Value, right: Value, total: Value) -> Value:
+    if tile.words:
+        return multiply_add_words(b, tile.words, left, right, total)
+    return multiply_add(b, left, right, total)
+
+
+def _corrected(b: Builder, tile: Tile, rhs: Value, totals: list[Value]) -> list[Value]:
+    if not tile.corrected:
+        return totals
+    taken = [_load(b, tile, I32, (rhs, -tile.rhs_step, vector), masked=False) for vector in range(tile.vectors)]
+    return [b.binary("sub", total, taken[number % tile.vectors]) for number, total in enumerate(totals)]
 
 
 def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Value]:
@@ -129,7 +151,7 @@ def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Valu
     b.branch_if(accumulate, resume, start)
     b.begin(resume)
     loaded = [
-        _load(b, tile, out, row * tile.out_row, vector, masked=tile.partial_store)
+        _load(b, tile, tile.type, (out, row * tile.out_row, vector), masked=tile.partial_store)
         for row in range(tile.rows)
         for vector in range(tile.vectors)
     ]
@@ -138,10 +160,11 @@ def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Valu
     return [b.phi(tile.vector, [(value, resume), (zero(tile.vector), entry)]) for value in loaded]
 
 
-def _load(b: Builder, tile: Tile, base: Value, offset: int, vector: int, *, masked: bool) -> Value:
+def _load(b: Builder, tile: Tile, type_: str, where: tuple[Value, int, int], *, masked: bool) -> Value:
+    base, offset, vector = where
     first = vector * tile.lanes
-    address = b.gep(tile.type, base, integer(offset + first))
-    return load_lanes(b, tile.type, address, tile.lanes, tile.columns - first if masked else tile.lanes)
+    address = b.gep(type_, base, integer(offset + first))
+    return load_lanes(b, type_, address, tile.lanes, tile.columns - first if masked else tile.lanes)
 
 
 def _store(b: Builder, tile: Tile, out: Value, row: int, vector: int, value: Value) -> None:

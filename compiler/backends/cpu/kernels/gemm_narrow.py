@@ -7,7 +7,7 @@ conversions fused into `load` are vectorised with them.
 from __future__ import annotations
 
 from compiler.backends.cpu.kernels.gemm_micro import multiply_add
-from compiler.backends.cpu.kernels.gemm_plan import ELEMENT_BYTES, Gemm
+from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm_share import Extent, Range, batches, blocks, share
 from compiler.codegen.llvm_ir import FLOAT_TYPES, Builder, Value, integer, zero
 

@@ -1,4 +1,4 @@
-"""What a matrix product is, and how its generated kernel will go about it; nothing here emits code.
+"""How the generated kernel of a matrix product will go about it; nothing here emits code.
 
 The plan depends on the shape, the operands' memory order and the target only, never on the number of threads: the order
 in which one output element is summed is therefore fixed when the kernel is compiled, and results are bit-identical for
@@ -8,25 +8,22 @@ panel of the left operand in L1, a block of the right one in half of L2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Gemm
+from compiler.backends.cpu.kernels.gemm_words import narrowed
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import Builder, Value
 from compiler.diagnostics import UnsupportedError
 
-Load: TypeAlias = Callable[[Builder, Value, Value, Value], Value]
-Store: TypeAlias = Callable[[Builder, Value, Value, Value, Value], None]
 Form: TypeAlias = Literal["empty", "zero", "dot", "stream", "tile"]
 
-ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
 # Rows or columns up to which a product counts as matrix times vector.
 _NARROW = 4
 # Steps along k that are summed in one go, in bytes of one row: all of them, blocks of them, and blocks when the right
 # factor is read where it lies, far away, one page per step.
-_WHOLE_DEPTH_BYTES = 2048
-_DEPTH_BYTES = 1280
+_WHOLE_DEPTH_BYTES = 4096
+_DEPTH_BYTES = 2048
 _DISTANT_DEPTH_BYTES = 384
 # A packed block of the right factor, and a block of partial sums: half of L2 each.
 _RIGHT_BYTES = 1 << 20
@@ -38,86 +35,13 @@ _MOST_COLLIDING_ROWS = 16
 # What is read a few times only, or stays near, is not worth packing.
 _FEW_ROW_PANELS = 5
 _FEW_COLUMN_PANELS = 2
-_NEAR_BYTES = 640 << 10
+_NEAR_BYTES = 1 << 20
 _FMA_LATENCY = 4
 _RHS_READS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """A matrix per batch that lies plainly in memory in the accumulation type.
-
-    `base(builder, batch)` is the address of element (0, 0) of that batch; `row` and `column` are strides in elements.
-    """
-
-    base: Callable[[Builder, Value], Value]
-    row: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Narrow:
-    """A factor before it is converted: elements of `type` (`bfloat` or `i8`), signed or not, and where they lie."""
-
-    type: str
-    load: Load
-    signed: bool = True
-    array: Array | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """A factor: `load(builder, batch, row, column)` emits one element in the accumulation type.
-
-    `row_major` says along which index neighbours are adjacent in memory (true: the column index); it steers loop
-    order only.  `array` is given when `load` does no more than read such an array, which may then be read in vectors.
-    `narrow` is given when `load` converts, exactly, from a type that the CPU may have matrix instructions for.
-    """
-
-    load: Load
-    row_major: bool = True
-    array: Array | None = None
-    narrow: Narrow | None = None
-
-    def transposed(self) -> Operand:
-        """The same elements with row and column exchanged."""
-        array = self.array and Array(self.array.base, self.array.column, self.array.row)
-        return Operand(lambda b, batch, row, column: self.load(b, batch, column, row), not self.row_major, array)
-
-
-@dataclass(frozen=True, slots=True)
-class Gemm:
-    """`store(b, i, j, sum over k of lhs(b, i, k) * rhs(b, k, j))` for every batch b < `batch`, i < `m`, j < `n`.
-
-    `type` is the type of the accumulation, `float`, `double`, `i32` or `i64` (integers wrap).  `store(builder, batch,
-    row, column, value)` is the epilogue and is called once per element.  `out` is given when `store` writes element
-    (row, column) of a plain array that overlaps neither operand: partial sums may be kept there, and when that write is
-    all that `store` does (`plain_store`), it is not called at all.  `exchanged` says that neighbours in the result are
-    adjacent in memory along rows; it steers loop order only.
-    """
-
-    batch: int
-    m: int
-    n: int
-    k: int
-    type: str
-    lhs: Operand
-    rhs: Operand
-    store: Store
-    out: Array | None = None
-    plain_store: bool = True
-    exchanged: bool = False
-
-    def transposed(self) -> Gemm:
-        """The product of the exchanged and transposed factors, stored to the same places."""
-        out = self.out and Array(self.out.base, self.out.column, self.out.row)
-        return Gemm(
-            *(self.batch, self.n, self.m, self.k, self.type, self.rhs.transposed(), self.lhs.transposed()),
-            store=lambda b, batch, row, column, value: self.store(b, batch, column, row, value),
-            out=out,
-            plain_store=self.plain_store,
-            exchanged=not self.exchanged,
-        )
+# Cycles that a register tile takes beside its multiply-adds, and more of them for every sum that it stores.
+_TILE_CYCLES = 20
+_STORE_CYCLES = 1
+_MOST_VECTORS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +80,32 @@ class Plan:
         return -(-self.gemm.n // self.columns)
 
     @property
+    def overlaps(self) -> bool:
+        """Whether the last register tiles overlap those before, and so are as large: not where that spoils sums."""
+        return self.depth_blocks == 1 and (self.gemm.plain_store or not self.out_direct)
+
+    @property
     def last_rows(self) -> int:
         """Rows of the last register tile."""
-        return self.gemm.m - (self.row_panels - 1) * self.rows
+        return self.rows if self.overlaps else self.gemm.m - (self.row_panels - 1) * self.rows
 
     @property
     def last_columns(self) -> int:
-        """Columns of the last register tile."""
+        """Columns of the last register tile, of which there are less only where they overlap none before."""
+        if self.overlaps and self.column_panels > 1:
+            return self.columns
         return self.gemm.n - (self.column_panels - 1) * self.columns
+
+    @property
+    def most_row(self) -> int | None:
+        """Behind which row no register tile starts; None where that follows from how many there are."""
+        return self.gemm.m - self.rows if self.overlaps and self.gemm.m % self.rows else None
+
+    @property
+    def most_column(self) -> int | None:
+        """Behind which column no register tile starts; None where that follows from how many there are."""
+        partial = self.gemm.n % self.columns and self.column_panels > 1
+        return self.gemm.n - self.columns if self.overlaps and partial else None
 
     @property
     def depth_blocks(self) -> int:
@@ -190,7 +132,9 @@ def plan(gemm: Gemm, target: Target) -> Plan:
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
     lanes = vector_bits(target) // 8 // ELEMENT_BYTES[gemm.type]
     gemm, form = _form(gemm, lanes)
-    rows, vectors = _register_tile(max(gemm.m, 1), max(gemm.n, 1), lanes, registers(target))
+    if form == "tile":
+        gemm = narrowed(gemm, target, vector_bits(target))
+    rows, vectors = _register_tile(gemm, lanes, registers(target))
     first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
     return _blocked(first) if form == "tile" else first
 
@@ -217,31 +161,25 @@ def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:
     return gemm.n <= lanes and not gemm.lhs.row_major
 
 
-def _register_tile(m: int, n: int, lanes: int, registers: int) -> tuple[int, int]:
-    """The rows and vectors of the tile that takes the fewest cycles, by a count of multiply-adds, loads and latency."""
+def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
+    """The rows and vectors of the tile that takes the fewest cycles, by a count of multiply-adds, loads and latency.
 
-    def cycles(rows: int, vectors: int) -> float:
-        return max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY)
+    All tiles are of one size, so that there is one kernel: sizes that divide the product well do the least twice.
+    """
+    m, n, k = max(gemm.m, 1), max(gemm.n, 1), max(gemm.k, 1)
 
     def cost(tile: tuple[int, int]) -> tuple[float, float]:
         rows, vectors = tile
-        full_rows, rest_rows = divmod(m, rows)
-        full_columns, rest_columns = divmod(n, vectors * lanes)
-        last_vectors = -(-rest_columns // lanes)
-        total = sum(
-            count * width_count * cycles(height, width)
-            for count, height in ((full_rows, rows), (1, rest_rows))
-            for width_count, width in ((full_columns, vectors), (1, last_vectors))
-            if height and width
-        )
-        total += -(-m // rows) * -(-n // lanes) / _RHS_READS
-        return total, (rows + vectors) / (rows * vectors)
+        step = max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY)
+        panels, tiles = -(-m // rows), -(-m // rows) * -(-n // (vectors * lanes))
+        total = tiles * (k * step + _TILE_CYCLES + _STORE_CYCLES * rows * vectors)
+        return total + panels * -(-n // lanes) * k / _RHS_READS, (rows + vectors) / (rows * vectors)
 
-    tiles = []
-    for vectors in range(1, 5):
-        highest = (registers - vectors - 1) // vectors
-        # Tiles of equal height: a last tile of one row would wait for its multiply-adds.
-        tiles.append((-(-m // -(-m // highest)), vectors))
+    tiles = [
+        (rows, vectors)
+        for vectors in range(1, min(_MOST_VECTORS, -(-n // lanes)) + 1)
+        for rows in range(1, min(m, (registers - vectors - 1) // vectors) + 1)
+    ]
     return min(tiles, key=cost)
 
 
@@ -290,7 +228,7 @@ def _reads_lhs_directly(plan: Plan) -> bool:
 
 def _reads_rhs_directly(plan: Plan) -> bool:
     array, gemm = plan.gemm.rhs.array, plan.gemm
-    if array is None or array.column != 1:
+    if array is None or array.column != 1 or gemm.words:
         return False
     size = ELEMENT_BYTES[gemm.type]
     collides = array.row * size % (_COLLISION // 2) == 0

@@ -2,7 +2,8 @@
 
 Every thread computes its own range from its number and the number of threads; no thread waits for another and nothing
 is shared, so each packs what it needs.  Threads form a grid over (batch and rows) x columns, whose aspect follows the
-shape: a thread of a square product on four threads packs half of either factor, not one of them whole.
+shape: a thread of a square product on four threads packs half of either factor, not one of them whole.  The arithmetic
+is a function of its own, one in a module: code for divisions is long.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compiler.codegen.llvm_ir import Builder, Value, integer, keep_rolled
+from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer, keep_rolled
 
-_GRID_WIDTHS = (2, 3, 4, 6, 8, 12, 16)
+_GRID = "gemm.share"
+_BOUNDS = "[4 x i64]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +54,63 @@ class Share:
 def share(b: Builder, extent: Extent, thread: Value, threads: Value) -> Share:
     """The part of thread number `thread`; the parts of all `threads` cover everything once."""
     height = extent.batch * extent.rows
+    columns = Range(integer(0), integer(extent.columns))
     if height == 1:
         return Share(extent, Range(integer(0), integer(1)), _part(b, extent.columns, thread, threads))
-    width = _grid_width(b, extent, threads)
-    if width.literal == 1:
-        return Share(extent, _part(b, height, thread, threads), Range(integer(0), integer(extent.columns)))
-    row, column = b.binary("sdiv", thread, width), b.binary("srem", thread, width)
-    rows = _part(b, height, row, b.binary("sdiv", threads, width))
-    return Share(extent, rows, _part(b, extent.columns, column, width))
+    if extent.columns == 1:
+        return Share(extent, _part(b, height, thread, threads), columns)
+    sizes = [height, extent.columns, height * extent.row_size, extent.columns * extent.column_size]
+    bounds = b.call(_grid(b.module), _BOUNDS, [thread, threads, *map(integer, sizes)])
+    parts = [b.emit(I64, f"extractvalue {bounds}, {number}") for number in range(4)]
+    return Share(extent, Range(parts[0], parts[1]), Range(parts[2], parts[3]))
 
 
-def _grid_width(b: Builder, extent: Extent, threads: Value) -> Value:
-    """How many threads share a row of the grid; a divisor of the number of threads."""
-    width = integer(1)
-    height = extent.batch * extent.rows * extent.row_size
-    across = b.mul(threads, integer(extent.columns * extent.column_size))
-    for candidate in _GRID_WIDTHS:
-        if candidate > extent.columns:
-            break
-        fits = b.compare("sge", across, integer(candidate * candidate * height))
-        divides = b.compare("eq", b.binary("srem", threads, integer(candidate)), integer(0))
-        width = b.select(b.binary("and", fits, divides), integer(candidate), width)
-    return width
+def _grid(module: Module) -> str:
+    """`[4 x i64] NAME(thread, threads, rows, columns, height, width)`: bounds of rows and columns, counted in panels.
+
+    The width of the grid, how many threads share a row of it, is the largest divisor of their number for which a
+    thread's part is not narrower than it is high.
+    """
+    if module.has_function(_GRID):
+        return f"@{_GRID}"
+    names = ("thread", "threads", "rows", "columns", "height", "width")
+    function = module.function(
+        _GRID, _BOUNDS, [(I64, name) for name in names], linkage="internal", attributes="noinline optnone nounwind"
+    )
+    thread, threads, rows, columns, height, width = function.arguments
+    b = Builder(function)
+    with b.when(b.compare("eq", threads, integer(1)), "alone"):
+        b.ret(_packed(b, [integer(0), rows, integer(0), columns]))
+        b.begin(b.new_label("never"))
+    most = b.intrinsic("smin.i64", [threads, columns])
+    across = b.mul(threads, width)
+    with b.loop(
+        integer(1), b.add(most, integer(1)), carried=[integer(1)], name="divisor", metadata=keep_rolled(module)
+    ) as loop:
+        fits = b.compare("sge", across, b.mul(b.mul(loop.index, loop.index), height))
+        divides = b.compare("eq", b.binary("urem", threads, loop.index), integer(0))
+        loop.carry(b.select(b.binary("and", fits, divides), loop.index, loop.carried[0]))
+    (grid,) = loop.results
+    row, column = b.binary("udiv", thread, grid), b.binary("urem", thread, grid)
+    parts = [*_between(b, rows, row, b.binary("udiv", threads, grid)), *_between(b, columns, column, grid)]
+    b.ret(_packed(b, parts))
+    return f"@{_GRID}"
+
+
+def _packed(b: Builder, parts: list[Value]) -> Value:
+    result = Value(_BOUNDS, "poison")
+    for number, part in enumerate(parts):
+        result = b.emit(_BOUNDS, f"insertvalue {result}, {part}, {number}")
+    return result
 
 
 def _part(b: Builder, count: int, part: Value, parts: Value) -> Range:
-    total = integer(count)
-    start = b.binary("sdiv", b.mul(part, total), parts)
-    return Range(start, b.binary("sdiv", b.mul(b.add(part, integer(1)), total), parts))
+    return Range(*_between(b, integer(count), part, parts))
+
+
+def _between(b: Builder, total: Value, part: Value, parts: Value) -> tuple[Value, Value]:
+    start = b.binary("udiv", b.mul(part, total), parts)
+    return start, b.binary("udiv", b.mul(b.add(part, integer(1)), total), parts)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Products of bf16 and 8-bit factors on tile registers, where this machine has them; otherwise in vectors."""
+"""Products of bf16 and of 8-bit and 16-bit factors on tile registers and in vectors of words, as this machine can."""
 
 import ctypes
 from dataclasses import replace
@@ -7,8 +7,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.backends.cpu.kernels.gemm import Array, Gemm, Narrow, Operand, emit
+from compiler.backends.cpu.kernels.gemm import emit
 from compiler.backends.cpu.kernels.gemm_amx import applies
+from compiler.backends.cpu.kernels.gemm_product import Array, Gemm, Narrow, Operand
 from compiler.codegen.llvm import Library, Target, assembly, optimise, parse
 from compiler.codegen.llvm_ir import PTR, Module, Value, integer
 
@@ -17,7 +18,13 @@ KINDS = {
     "bf16": (ml_dtypes.bfloat16, "bfloat", "fpext"),
     "s8": (np.int8, "i8", "sext"),
     "u8": (np.uint8, "i8", "zext"),
+    "s16": (np.int16, "i16", "sext"),
 }
+_HOST = Target.host()
+_SSE2 = Target(_HOST.triple, "x86-64", "")
+_AVX2 = Target(_HOST.triple, "haswell", "+avx2,+fma")
+_VNNI = Target(_HOST.triple, "alderlake", "+avx2,+fma,+avxvnni")
+_FLAT = Target(_HOST.triple, _HOST.cpu, ",".join(f for f in _HOST.features.split(",") if "amx" not in f))
 SHAPES = [(16, 16, 16), (17, 33, 67), (32, 32, 64), (45, 70, 131), (64, 96, 128), (33, 300, 18), (96, 64, 640)]
 
 
@@ -59,11 +66,12 @@ def factor(kind, shape, seed):
     generator = np.random.default_rng(seed)
     if kind == "bf16":
         return generator.standard_normal(shape).astype(ml_dtypes.bfloat16)
-    return generator.integers(0, 256, shape, np.uint8).view(KINDS[kind][0])
+    limits = np.iinfo(KINDS[kind][0])
+    return generator.integers(limits.min, limits.max, shape, KINDS[kind][0], endpoint=True)
 
 
-def check(gemm, kinds, transposed):
-    module, target = Module(), Target.host()
+def check(gemm, kinds, transposed, target=_HOST):
+    module = Module()
     size = emit(module, "product", gemm, target, [(f"{PTR} noalias", name) for name in ("lhs", "rhs", "out")])
     native = parse(str(module), target, 1)
     optimise(native, target, 1)
@@ -89,8 +97,11 @@ def check(gemm, kinds, transposed):
         results.append(out)
     for other in results[1:]:
         np.testing.assert_array_equal(results[0], other)
+    if gemm.type == "i32":
+        np.testing.assert_array_equal(results[0], (left.astype(np.int64) @ right.astype(np.int64)).astype(np.int32))
+        return
     bound = np.finfo(np.float32).eps * (np.sqrt(gemm.k) + 2) * (np.abs(left) @ np.abs(right))
-    assert (np.abs(results[0] - left @ right) <= (bound if gemm.type == "float" else 0)).all()
+    assert (np.abs(results[0] - left @ right) <= bound).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -108,6 +119,38 @@ def test_transposed_narrow_factors_and_batches(transposed, kind, plain):
     for shape in ((45, 70, 131), (64, 64, 128)):
         gemm = product((kind, kind), shape, batch=2, transposed=transposed, plain=plain)
         check(gemm, (kind, kind), transposed)
+
+
+@pytest.mark.parametrize("target", [_SSE2, _AVX2, _VNNI, _FLAT], ids=["sse2", "avx2", "avxvnni", "avx512"])
+@pytest.mark.parametrize(
+    "kinds", [("bf16", "bf16"), ("s8", "s8"), ("s8", "u8"), ("u8", "s8"), ("u8", "u8"), ("s16", "s16")], ids="-".join
+)
+def test_products_of_words_in_vectors_of_every_width(kinds, target):
+    needed = {feature[1:] for feature in target.features.split(",") if feature[:1] == "+"}
+    if not all(_HOST.has(feature) for feature in needed):
+        pytest.skip("this machine lacks some of the instructions")
+    for shape, transposed, plain in (
+        ((45, 70, 131), (False, False), True),
+        ((45, 7, 64), (True, True), False),
+        ((9, 100, 4200), (False, True), True),
+    ):
+        check(product(kinds, shape, transposed=transposed, plain=plain), kinds, transposed, target)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "instruction"),
+    [
+        ("bf16", Target(_HOST.triple, "znver4", "+avx512f,+avx512bf16"), "vdpbf16ps"),
+        ("u8", Target(_HOST.triple, "znver4", "+avx512f,+avx512vnni"), "vpdpbusd"),
+        ("s8", _VNNI, "vpdpbusd"),
+        ("s8", _AVX2, "vpmaddwd"),
+        ("s16", _SSE2, "pmaddwd"),
+    ],
+)
+def test_word_instructions_are_used_where_there_are_any(kind, target, instruction):
+    module = Module()
+    emit(module, "product", product((kind, kind), (64, 64, 64)), target, [(PTR, n) for n in ("lhs", "rhs", "out")])
+    assert instruction in assembly(parse(str(module), target, 1), target, 1)
 
 
 def test_small_products_stay_in_vectors():
