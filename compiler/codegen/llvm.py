@@ -39,7 +39,12 @@ class Target:
 
     def has(self, feature: str) -> bool:
         """Whether the target has a feature by LLVM's name, e.g. `avx512f`."""
-        return f"+{feature}" in self.features.split(",")
+        return feature in self.present
+
+    @property
+    def present(self) -> frozenset[str]:
+        """The features that the target has."""
+        return frozenset(feature[1:] for feature in self.features.split(",") if feature.startswith("+"))
 
 
 @functools.cache

@@ -127,8 +127,12 @@ _FEW_TURNS = 16
 
 @dataclass(slots=True)
 class Module:
-    """One LLVM module: globals, declarations, functions and metadata, each written once."""
+    """One LLVM module: globals, declarations, functions and metadata, each written once.
 
+    `features` are those of the target, by LLVM's names, for which something else is written.
+    """
+
+    features: frozenset[str] = frozenset()
     functions: list[Function] = field(default_factory=list)
     _function_names: set[str] = field(default_factory=set)
     _globals: dict[str, str] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 Each function is straight-line code out of LLVM's instructions and of intrinsics which both x86-64 and NVPTX have
 as instructions (`fma`, `fabs`, `copysign`, `sqrt`, `rint`): a loop that calls it vectorises, and nothing is left
 to link.  It is written into a module once, on first use, as an internal function that is always inlined.
+Where a module's features have one instruction for several of them that gives the same bits, it is written instead.
 
 f32 and f64 are computed in (f32 here and there in double); callers with smaller floats convert around the call.
 Denormals count, as arguments and as results (XLA on CPUs flushes them, which is the one place where its special

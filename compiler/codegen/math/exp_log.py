@@ -13,6 +13,7 @@ coefficients rounded one by one with the remaining ones fitted again); the comme
 
 from __future__ import annotations
 
+from compiler.codegen.llvm_ir import integer
 from compiler.codegen.math.term import Format, Term, polynomial
 
 _LOG2_E = 1.4426950408889634
@@ -69,10 +70,28 @@ def _power_of_two(n: Term, format_: Format, *, minus: int = 0) -> Term:
 def scale(p: Term, n: Term, *, minus: int = 0) -> Term:
     """Compute p * 2^(n - minus) by two factors, so that results round once into the denormals, and overflow."""
     format_ = p.format
+    native = _SCALE.get(p.type) if "avx512f" in p.builder.module.features else None
+    if native is not None:
+        exponent = n.real() - format_.magic
+        return _scale_natively(native, p, exponent - float(minus) if minus else exponent)
     n = n - minus if minus else n
     whole = n << format_.mantissa
     half = (whole >> 1) & -(1 << format_.mantissa)
     return p * (half + format_.one).real() * (whole - half + format_.one).real()
+
+
+_SCALE = {"<16 x float>": ("ps", "i16"), "<8 x double>": ("pd", "i8")}
+"""Vectors for which AVX-512 multiplies by a power of two in one instruction: its name's end, and a mask's type."""
+
+
+def _scale_natively(native: tuple[str, str], p: Term, exponent: Term) -> Term:
+    """P * 2^exponent, rounded once: the same bits as by two factors, in one instruction for six."""
+    name, mask = native
+    arguments = [p.value, exponent.value, p.value, integer(-1, mask), integer(_ROUND_AS_SET, "i32")]
+    return Term(p.builder, p.builder.intrinsic(f"x86.avx512.mask.scalef.{name}.512", arguments))
+
+
+_ROUND_AS_SET = 4
 
 
 def exp_scaled(x: Term, *, minus: int = 0) -> Term:
