@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from compiler.backends.cpu.kernels.chains import Extremum
 from compiler.codegen import cost, nest
 from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, whole
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, keep_rolled, vector_type
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, floating, integer, keep_rolled, vector_type
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
@@ -30,10 +31,12 @@ _OPCODES = frozenset(
 )  # fmt: skip
 """Opcodes that are emitted on vectors; the others are left to LLVM's vectoriser."""
 _TYPES = frozenset({"pred", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64"})
-_MOST_CHAINS = 4
-"""Accumulators of one reduction: as many as hide the latency of an addition."""
 _LIGHT_NS = 0.25
-"""Elements that cost less than that are done before the accumulator is, so that several are needed."""
+"""Elements that cost less than that are done before an accumulator is."""
+_LIGHT_CHAINS = 4
+"""Accumulators of a reduction of such: as many as hide the latency of an addition."""
+_HEAVY_CHAINS = 2
+"""Vectors side by side of other elements: a polynomial waits for itself."""
 _FEWEST = 4
 """Turns of a loop from which on vectors pay."""
 
@@ -97,6 +100,51 @@ class Lanewise:
     combine: Combine
     start: Sequence[Value]
     identities: Sequence[Value] | None
+    extrema: Sequence[Extremum | None]
+    """Which values are kept as integers inside the loop."""
+
+    def kept_identities(self) -> list[Value]:
+        """The identities of what is kept."""
+        pairs = zip(self.identities or (), self.extrema, strict=True)
+        return [value for identity, extremum in pairs for value in (extremum.identities() if extremum else [identity])]
+
+    def join(self, emission: Emission, kept: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+        """Take one more value of each in."""
+        groups = self._groups(kept)
+        left = [v if extremum else k[0] for k, v, extremum in zip(groups, values, self.extrema, strict=True)]
+        builder, joined = _lane_builder(emission), self.combine(emission, left, values)
+        parts = zip(groups, values, joined, self.extrema, strict=True)
+        return [
+            v
+            for k, value, plain, extremum in parts
+            for v in (extremum.join(builder, k, value) if extremum else [plain])
+        ]
+
+    def merge(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """What is kept for all values of two."""
+        builder = _lane_builder(emission)
+        a, b = self._groups(left), self._groups(right)
+        joined = self.combine(emission, self._plain(a), self._plain(b))
+        parts = zip(a, b, joined, self.extrema, strict=True)
+        return [v for x, y, plain, extremum in parts for v in (extremum.merge(builder, x, y) if extremum else [plain])]
+
+    def values(self, emission: Emission, kept: Sequence[Value]) -> list[Value]:
+        """The values that are kept, with the start values."""
+        builder = _lane_builder(emission)
+        pairs = zip(self._groups(kept), self.extrema, strict=True)
+        found = [builder.extract(extremum.value(builder, k) if extremum else k[0], 0) for k, extremum in pairs]
+        if self.identities is not None and list(self.identities) == list(self.start):
+            return found
+        return self.combine(emission, self.start, found)
+
+    def _plain(self, groups: Sequence[Sequence[Value]]) -> list[Value]:
+        """Operands for the reducers, of which what becomes of the extrema does not matter."""
+        pairs = zip(groups, self.extrema, strict=True)
+        return [floating(0.0, extremum.type) if extremum else kept[0] for kept, extremum in pairs]
+
+    def _groups(self, kept: Sequence[Value]) -> list[list[Value]]:
+        queue = iter(kept)
+        return [[next(queue) for _ in range(3 if extremum else 1)] for extremum in self.extrema]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,34 +164,32 @@ class Lanes:
         vector_bytes = 64 if target.has("avx512f") else 32 if target.has("avx2") else 16
         size = max((_value_bytes(array) for array in arrays), default=4)
         width = min(vector_bytes // size, 1 << (count - 1).bit_length())
-        if not chained:
-            return Lanes(width, 1)
-        weight = sum(cost.element_weight(i.opcode) for i in computed)
-        most = _MOST_CHAINS if weight < _LIGHT_NS else 1
+        is_light = sum(cost.element_weight(i.opcode) for i in computed) < _LIGHT_NS
+        most = _HEAVY_CHAINS if not is_light else _LIGHT_CHAINS if chained else 1
         return Lanes(width, max(1, min(most, count // width)))
 
     def reduce(self, emission: Emission, loops: Loops, reduction: Lanewise) -> list[Value]:
         """Reduce over loops, start values included."""
         builder = _lane_builder(emission)
-        elements, combine = reduction.elements, reduction.combine
+        elements = reduction.elements
 
         def lifted(values: Iterable[Value]) -> list[Value]:
             return [builder.lift(value, self.width) for value in values]
 
         def step(counters: Counters, values: list[Value]) -> list[Value]:
-            found = lifted(combine(emission, values, elements(counters)))
+            found = lifted(reduction.join(emission, values, elements(counters)))
             mask = emission.lane.mask if emission.lane else None
             return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
 
         if reduction.identities is not None:
-            groups = [lifted(reduction.identities)] * self.chains
+            groups = [lifted(reduction.kept_identities())] * self.chains
         else:
             size = loops.counts[-1]
             places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
             groups = [lifted(self._within(emission, lane, lambda at: elements([at]))) for lane in places]
             loops = Loops([nest.Range(integer(self.chains * self.width), integer(size))], [size])
         groups = self._walk(emission, loops, groups, step)
-        return combine(emission, reduction.start, self._fold(emission, groups, combine))
+        return reduction.values(emission, self._fold(emission, groups, reduction.merge))
 
     def each(self, emission: Emission, loops: Loops, body: Callable[[Counters], None]) -> None:
         """Do something at every point of loops."""
@@ -218,7 +264,7 @@ class Lanes:
         return values
 
     def _fold(self, emission: Emission, groups: Sequence[list[Value]], combine: Combine) -> list[Value]:
-        """All accumulators of all lanes combined: vectors pairwise, then each with its upper half."""
+        """Combine vectors pairwise, then each with its upper half; what comes of it is in both of two lanes."""
         builder = emission.builder
         while len(groups) > 1:
             pairs = [combine(emission, a, b) for a, b in zip(groups[::2], groups[1::2], strict=False)]
@@ -230,9 +276,8 @@ class Lanes:
             low, high = range(lanes), range(lanes, 2 * lanes)
             halves = ([builder.shuffle(value, None, part) for value in values] for part in (low, high))
             values = combine(emission, *halves)
-        if lanes == 1:
-            return [builder.extract(value, 0) for value in values]
-        return combine(emission, *([builder.extract(value, lane) for value in values] for lane in (0, 1)))
+        # The last two lanes are combined as vectors still: integers would leave the vector registers.
+        return combine(emission, values, [builder.shuffle(value, None, [1, 0]) for value in values])
 
 
 def _lane_builder(emission: Emission) -> LaneBuilder:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from compiler.backends.cpu.kernels.chains import Extremum, extremum_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, fits
 from compiler.codegen import cost, element, nest
@@ -175,12 +176,21 @@ class _Emitter:
 
             if lanes:
                 loops = Loops(ranges, reduced)
-                reduction = Lanewise(elements, self.form.combine, start(emission), self.form.identities())
+                reduction = Lanewise(
+                    elements, self.form.combine, start(emission), self.form.identities(), self._extrema()
+                )
                 result = lanes.reduce(emission, loops, reduction)
             else:
                 result = nest.nested(emission, ranges, start(emission), step)
             finish(emission, whole(Variable(row.index, self.form.kept)), result)
             emission.leave()
+
+    def _extrema(self) -> list[Extremum | None]:
+        return [
+            extremum_of(reduce, self.target) if len(reduce.operands) == 2 else None
+            for reduce in self.form.reduces
+            for _ in reduce.operands[: len(reduce.operands) // 2]
+        ]
 
     def _lanes(self, reduced: Sequence[int]) -> Lanes | None:
         """Lanes along the innermost reduced loop, where the elements can be emitted on vectors."""

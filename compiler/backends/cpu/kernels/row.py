@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.backends.cpu.kernels import lanes
+from compiler.backends.cpu.kernels.chains import extremum_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
 from compiler.codegen import access, cost, element, nest
@@ -35,7 +36,7 @@ def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
             rows, emission, whole(Variable(loop.index, rows.count)), buffers.loader(emission), buffers.saver(emission)
         )
         for phase in rows.phases:
-            _pass(values, phase, group, _lanes(target, rows, phase, group) if in_lanes else None)
+            _pass(values, phase, group, _lanes(target, rows, phase, group) if in_lanes else None, target)
         values.store_row_results()
     builder.ret()
     return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
@@ -51,12 +52,12 @@ def _lanes(target: Target, rows: Rows, phase: Phase, group: nest.Group) -> Lanes
     return Lanes.choose(target, arrays, group.loops[-1], computed, chained=bool(phase.reduces))
 
 
-def _pass(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes | None) -> None:
+def _pass(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes | None, target: Target) -> None:
     """One phase over one row."""
     emission = values.emission
     start = values.enter(phase)
     if chosen is not None:
-        _in_lanes(values, phase, group, chosen, start)
+        _in_lanes(values, phase, group, chosen, start, target)
         return
 
     def step(counters: list[Value], carried: list[Value]) -> list[Value]:
@@ -72,7 +73,9 @@ def _pass(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes | No
     values.leave(phase, nest.nested(emission, ranges, start, step))
 
 
-def _in_lanes(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes, start: list[Value]) -> None:
+def _in_lanes(
+    values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes, start: list[Value], target: Target
+) -> None:
     emission, loops = values.emission, Loops.all_of(group.loops)
 
     def store(counters: Counters) -> None:
@@ -87,6 +90,7 @@ def _in_lanes(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes,
         lambda _, left, right: values.combine(phase, left, right),
         start,
         [value for reduce in phase.reduces if (value := identity(reduce))],
+        [extremum_of(reduce, target) for reduce in phase.reduces],
     )
     values.leave(phase, chosen.reduce(emission, loops, reduction))
 
