@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from compiler.codegen import movement, scalar, windows
+from compiler.codegen import math, movement, scalar, windows
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.movement import Indices, Leaf, Rule
@@ -71,7 +71,13 @@ class Elemental:
         if rule is not None:
             return rule(self, instruction, indices)
         operands = [self.value(operand, indices if operand.array.rank else ()) for operand in instruction.operands]
-        return scalar.emit(self.builder, instruction, operands, flags=self.flags)
+        near = self._note_far(instruction.opcode, operands)
+        return scalar.emit(self.builder, instruction, operands, flags=self.flags, near=near)
+
+    def _note_far(self, opcode: str, operands: Sequence[Value]) -> bool:
+        """Whether a function is computed in the form for small arguments; then how large they are is noted."""
+        limit = math.near_limit(opcode, operands[0].type) if operands else None
+        return limit is not None and self.emission.note_far(operands[0], limit)
 
     def elements(self, instruction: Instruction, indices: Indices) -> list[Value]:
         """The elements at `indices` of every array of a tuple of equal dimensions; of an array, its element."""

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.codegen.llvm_ir import Builder, Value, integer
+from compiler.codegen.llvm_ir import Builder, Value, floating, integer
 
 
 @dataclass(slots=True, eq=False)
@@ -156,6 +156,7 @@ class Emission:
     """Turns indices into LLVM values in the current block; `cuts` tells which strides of which variable hurt.
 
     `breaks` tells at which values of which digit the code changes over from one case to another.
+    `far`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
     """
@@ -164,6 +165,7 @@ class Emission:
     cuts: dict[Variable, set[int]] = field(default_factory=dict)
     breaks: dict[Digit, set[int]] = field(default_factory=dict)
     lane: Lane | None = None
+    far: Value | None = None
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
@@ -212,6 +214,17 @@ class Emission:
         if digit.stride * digit.size < variable.size:
             value = builder.binary("urem", value, integer(digit.size))
         return value
+
+    def note_far(self, argument: Value, limit: float) -> bool:
+        """Have it told by `far` if a float is not below a limit in magnitude; False where nobody would hear of it."""
+        if self.far is None or len(self._scopes) > 1:
+            return False
+        builder = self.builder
+        suffix = "f32" if argument.type == "float" else "f64"
+        magnitude = builder.intrinsic(f"fabs.{suffix}", [argument])
+        beyond = builder.compare("uge", magnitude, floating(limit, argument.type))
+        self.far = builder.binary("or", self.far, beyond)
+        return True
 
     def changes(self, index: Index, bound: int) -> None:
         """Note that it decides something whether an index is below a bound; of several digits nothing is noted."""

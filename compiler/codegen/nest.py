@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
-from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer, keep_rolled
+from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
 
 _MOST_PIECES = 32
 """How often a body may be emitted, for as many combinations of pieces of its loops."""
@@ -168,17 +168,17 @@ def walk(
     *,
     split: int = -1,
     part: Range | None = None,
-    interleave: int = 0,
+    innermost: Callable[[Range, Callable[[Value], None]], None] | None = None,
 ) -> None:
     """Run a body, which gets the linear index, over a group's loops piece by piece, emitting it once for each piece.
 
-    Loop number `split` runs over `part` only.  Innermost loops have so many vectors under way at once; 0 leaves that
-    to LLVM.
+    Loop number `split` runs over `part` only.  `innermost`, if given, emits the innermost loops: it gets the turns and
+    what emits the body of one.
     """
 
-    def metadata(level: int) -> str:
-        innermost = level == len(group.loops) - 1
-        return keep_rolled(builder.module, interleave=interleave) if interleave and innermost else ""
+    def plain(limits: Range, turn: Callable[[Value], None]) -> None:
+        with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty) as loop:
+            turn(loop.index)
 
     def open_from(level: int, counters: list[Index]) -> None:
         if level == len(group.loops):
@@ -192,8 +192,12 @@ def walk(
             if size == 1 and limits.nonempty:
                 open_from(level + 1, [*counters, constant(first)])
                 continue
-            with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata(level)) as loop:
-                open_from(level + 1, [*counters, whole(Variable(loop.index, size)).plus(first)])
+
+            def turn(index: Value, size: int = size, first: int = first) -> None:
+                open_from(level + 1, [*counters, whole(Variable(index, size)).plus(first)])
+
+            run = innermost if innermost and level == len(group.loops) - 1 else plain
+            run(limits, turn)
 
     open_from(0, [])
 

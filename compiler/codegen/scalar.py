@@ -24,12 +24,14 @@ class Scalar:
     """One application of an opcode to scalars: where to emit, on which type, with which attributes.
 
     `flags` are the fast-math flags of additions and products: reductions add `reassoc` for their accumulator.
+    `near` asks for the form of a function whose argument is below `math.near_limit`.
     """
 
     builder: Builder
     instruction: Instruction
     element_type: ElementType
     flags: str = CONTRACT
+    near: bool = False
 
     @property
     def is_float(self) -> bool:
@@ -45,7 +47,14 @@ class Scalar:
 Rule = Callable[[Scalar, Sequence[Value]], Value]
 
 
-def emit(builder: Builder, instruction: Instruction, operands: Sequence[Value], *, flags: str = CONTRACT) -> Value:
+def emit(
+    builder: Builder,
+    instruction: Instruction,
+    operands: Sequence[Value],
+    *,
+    flags: str = CONTRACT,
+    near: bool = False,
+) -> Value:
     """The value of an elementwise instruction from the values of its operands, rounded to the result's type."""
     opcode = instruction.opcode
     source = instruction.operands[-1 if opcode == "select" else 0].array.element_type
@@ -55,7 +64,7 @@ def emit(builder: Builder, instruction: Instruction, operands: Sequence[Value], 
     rule = RULES.get(opcode)
     if rule is None:
         raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
-    value = rule(Scalar(builder, instruction, source, flags), builder.alike(operands))
+    value = rule(Scalar(builder, instruction, source, flags, near), builder.alike(operands))
     is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
     return value if is_exact else element.round_to(builder, result, value)
 
@@ -111,7 +120,7 @@ def _function(scalar: Scalar, operands: Sequence[Value]) -> Value:
         raise UnsupportedError(
             f"{scalar.instruction.opcode} on {scalar.element_type}", "code generation", "no such function of integers"
         )
-    return math.emit(scalar.builder, scalar.instruction.opcode, operands)
+    return math.emit(scalar.builder, scalar.instruction.opcode, operands, near=scalar.near)
 
 
 def _float_intrinsic(name: str) -> Rule:

@@ -13,8 +13,9 @@ are what the tests measure against.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.math import exp_log, hyperbolic, inverse_trig, power, special, trig
@@ -22,17 +23,22 @@ from compiler.codegen.math.remainder import remainder
 from compiler.codegen.math.term import Term, format_of, suffix
 from compiler.diagnostics import UnsupportedError
 
-__all__ = ["FUNCTIONS", "MathFunction", "emit", "remainder"]
+__all__ = ["FUNCTIONS", "MathFunction", "emit", "near_limit", "remainder"]
 
 
 @dataclass(frozen=True, slots=True)
 class MathFunction:
-    """A function by its emitter, which takes and gives terms, and the largest error of its results in ULP."""
+    """A function by its emitter, which takes and gives terms, and the largest error of its results in ULP.
+
+    `near` holds magnitudes, by LLVM's type, below which the argument of a cheaper form must be; the form's results are
+    the same, and the emitter's argument of that name asks for it.
+    """
 
     emitter: Callable[..., Term]
     arity: int
     ulp_f32: float
     ulp_f64: float
+    near: Mapping[str, float] = field(default_factory=dict)
 
 
 FUNCTIONS = {
@@ -47,9 +53,9 @@ FUNCTIONS = {
     "asinh": MathFunction(hyperbolic.asinh, 1, 2.0, 2.0),
     "acosh": MathFunction(hyperbolic.acosh, 1, 2.5, 2.0),
     "atanh": MathFunction(hyperbolic.atanh, 1, 2.0, 2.0),
-    "sine": MathFunction(trig.sine, 1, 2.0, 1.0),
-    "cosine": MathFunction(trig.cosine, 1, 2.0, 1.0),
-    "tan": MathFunction(trig.tan, 1, 1.0, 2.0),
+    "sine": MathFunction(trig.sine, 1, 2.0, 1.0, trig.NEAR),
+    "cosine": MathFunction(trig.cosine, 1, 2.0, 1.0, trig.NEAR),
+    "tan": MathFunction(trig.tan, 1, 1.0, 2.0, {"double": trig.NEAR["double"]}),
     "asin": MathFunction(inverse_trig.asin, 1, 2.0, 2.0),
     "acos": MathFunction(inverse_trig.acos, 1, 2.0, 2.0),
     "atan2": MathFunction(inverse_trig.atan2, 2, 2.0, 2.0),
@@ -62,24 +68,35 @@ FUNCTIONS = {
 """Every function by its opcode."""
 
 
-def emit(builder: Builder, name: str, operands: Sequence[Value]) -> Value:
-    """Call the function of that opcode on floats or doubles (or vectors of them), defining it first if need be."""
+def near_limit(name: str, type_: str) -> float | None:
+    """The magnitude below which the argument of a function's cheaper form must be; None if it has none."""
+    function = FUNCTIONS.get(name)
+    return function.near.get(type_) if function else None
+
+
+def emit(builder: Builder, name: str, operands: Sequence[Value], *, near: bool = False) -> Value:
+    """Call the function of that opcode on floats or doubles (or vectors of them), defining it first if need be.
+
+    With `near` it is the form whose argument must be below `near_limit`.
+    """
     function = FUNCTIONS.get(name)
     if function is None:
         raise UnsupportedError(name, "the math functions", f"they are {', '.join(sorted(FUNCTIONS))}")
     assert len(operands) == function.arity, f"{name} takes {function.arity} operands, not {len(operands)}"
     type_ = operands[0].type
     format_of(type_)
-    symbol = f"math.{name}.{suffix(type_)}"
+    symbol = f"math.{name}.{suffix(type_)}{'.near' if near else ''}"
     if not builder.module.has_function(symbol):
-        _define(builder, symbol, function, type_)
+        _define(
+            builder, symbol, partial(function.emitter, near=True) if near else function.emitter, type_, len(operands)
+        )
     return builder.call(f"@{symbol}", type_, operands)
 
 
-def _define(builder: Builder, symbol: str, function: MathFunction, type_: str) -> None:
-    parameters = [(type_, f"x{index}") for index in range(function.arity)]
+def _define(builder: Builder, symbol: str, emitter: Callable[..., Term], type_: str, arity: int) -> None:
+    parameters = [(type_, f"x{index}") for index in range(arity)]
     definition = builder.module.function(
         symbol, type_, parameters, linkage="internal", attributes="nounwind willreturn alwaysinline"
     )
     body = Builder(definition)
-    body.ret(function.emitter(*(Term(body, argument) for argument in definition.arguments)).value)
+    body.ret(emitter(*(Term(body, argument) for argument in definition.arguments)).value)

@@ -6,11 +6,16 @@ and Hanek).  The window depends on the exponent of x and is picked without a bra
 a product of x with 26 bits of the window is exact.  In f64 the windows are a small table of four doubles each, and
 the products and sums are compensated.  Then pi/2 * y goes into minimax polynomials of sine and cosine on [-pi/4,
 pi/4], one of which is chosen by k.
+
+Arguments that are not far from zero, which is nearly all of them, are reduced by less: k times pi/2 in three parts is
+taken off, the first of which leaves an exact difference (Cody and Waite).  Whoever can tell that no argument exceeds
+`NEAR` leaves the other way out; the results are the same to the bit, since otherwise it is chosen by that limit.
 """
 
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 
 from compiler.codegen.llvm_ir import PTR, Value, floating
 from compiler.codegen.math.term import F32, F64, Term, polynomial, two_product, two_sum
@@ -43,6 +48,12 @@ _COSINE = {
 }  # fmt: skip
 _SINE_SHORT = (-0.16666666640789465, 0.008333329304068321, -0.00019839312031627433, 2.7181193512627037e-06)
 _COSINE_SHORT = (0.04166666661945131, -0.0013888883496768895, 2.47994593560659e-05, -2.720569357129207e-07)
+NEAR = {"float": 2.0**17, "double": 2.0**20}
+"""Up to here arguments are reduced by three parts of pi/2."""
+_HALF_PI_PARTS = {
+    "float": (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
+    "double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
+}
 _F32_WINDOW = 26
 _F64_WINDOW = 32
 
@@ -134,24 +145,61 @@ def _reduce_f64(magnitude: Term) -> tuple[Term, Term, Term]:
     return shifted.bits(), rounded, (y - rounded) + tail
 
 
-def _sine_and_cosine(x: Term) -> tuple[Term, Term, Term]:
+@dataclass(frozen=True, slots=True)
+class _Reduced:
+    """|x| less k quarter turns: k in the low bits of an integer of the format's size, the rest, and its rounding."""
+
+    quadrant: Term
+    rest: Term
+    tail: Term | None
+
+    def where(self, condition: Term, otherwise: _Reduced) -> _Reduced:
+        """This one where the condition holds."""
+        tail = self.tail and otherwise.tail and condition.where(self.tail, otherwise.tail)
+        return _Reduced(
+            condition.where(self.quadrant, otherwise.quadrant), condition.where(self.rest, otherwise.rest), tail
+        )
+
+
+def _reduce_near(magnitude: Term) -> _Reduced:
+    """The reduction of |x| up to `NEAR`; tiny arguments come through as they are."""
+    format_, (first, second, third) = magnitude.format, _HALF_PI_PARTS[magnitude.format.type]
+    shifted = magnitude * (1.0 / _HALF_PI) + format_.magic
+    turns = format_.magic - shifted
+    exact = turns.fma(first, magnitude)
+    if format_ is F32:
+        return _Reduced(shifted.bits(), turns.fma(third, turns.fma(second, exact)), None)
+    product, lost = two_product(turns, second)
+    r, tail = two_sum(exact, product)
+    return _Reduced(shifted.bits(), r, turns.fma(third, tail + lost))
+
+
+def _reduce_far(magnitude: Term) -> _Reduced:
+    """The reduction of any |x|; it would round denormals."""
+    if magnitude.format is F32:
+        quadrant, y = _reduce_f32(magnitude.cast("fpext", "double"))
+        return _Reduced(quadrant.cast("trunc", "i32"), (y * _HALF_PI).cast("fptrunc", "float"), None)
+    quadrant, y, rest = _reduce_f64(magnitude)
+    r, tail = two_product(y, _HALF_PI)
+    return _Reduced(quadrant, r, tail + y.fma(_HALF_PI_TAIL, rest * _HALF_PI))
+
+
+def _reduce(magnitude: Term, *, near: bool) -> _Reduced:
+    """The reduction of |x|, which is not beyond the limit if `near`."""
+    close = _reduce_near(magnitude)
+    return close if near else close.where(magnitude < NEAR[magnitude.format.type], _reduce_far(magnitude))
+
+
+def _sine_and_cosine(x: Term, *, near: bool) -> tuple[Term, Term, Term]:
     """(k as an integer of the format's size, sin, cos) of the reduced |x|."""
-    if x.format is F32:
-        quadrant, y = _reduce_f32(x.abs().cast("fpext", "double"))
-        r, tail = (y * _HALF_PI).cast("fptrunc", "float"), None
-        quadrant = quadrant.cast("trunc", "i32")
-    else:
-        quadrant, y, rest = _reduce_f64(x.abs())
-        r, tail = two_product(y, _HALF_PI)
-        tail = tail + y.fma(_HALF_PI_TAIL, rest * _HALF_PI)
+    reduced = _reduce(x.abs(), near=near)
+    quadrant, r, tail = reduced.quadrant, reduced.rest, reduced.tail
     z = r * r
     sine_part, cosine_part = polynomial(z, _SINE[x.format.type]), polynomial(z, _COSINE[x.format.type])
     if tail is None:
         return quadrant, (r * z).fma(sine_part, r), z.fma(z.fma(cosine_part, -0.5), 1.0)
     half = z * 0.5
     sine = r + (r * z).fma(sine_part, tail - half * tail)
-    # The way through 2/pi and back would round denormals.
-    sine = (x.abs() < 2.0**-27).where(x.abs(), sine)
     head = 1.0 - half
     cosine = head + (((1.0 - head) - half) + (z * z).fma(cosine_part, -(r * tail)))
     return quadrant, sine, cosine
@@ -164,19 +212,19 @@ def _turned(quadrant: Term, sine: Term, cosine: Term, sign: Term) -> Term:
     return (result ^ (((quadrant << int(format_.integer[1:]) - 2) ^ sign) & format_.sign)).real()
 
 
-def sine(x: Term) -> Term:
+def sine(x: Term, *, near: bool = False) -> Term:
     """Sine; the sign of x is taken off first, so that -0 stays -0."""
-    quadrant, sin, cos = _sine_and_cosine(x)
+    quadrant, sin, cos = _sine_and_cosine(x, near=near)
     return _turned(quadrant, sin, cos, x.bits())
 
 
-def cosine(x: Term) -> Term:
+def cosine(x: Term, *, near: bool = False) -> Term:
     """Cosine, the sine a quarter turn later."""
-    quadrant, sin, cos = _sine_and_cosine(x)
+    quadrant, sin, cos = _sine_and_cosine(x, near=near)
     return _turned(quadrant + 1, sin, cos, quadrant.literal(0))
 
 
-def tan(x: Term) -> Term:
+def tan(x: Term, *, near: bool = False) -> Term:
     """sin/cos, or -cos/sin after an odd number of quarter turns; f32 is computed in double throughout."""
     if x.format is F32:
         wide, y = _reduce_f32(x.abs().cast("fpext", "double"))
@@ -185,7 +233,7 @@ def tan(x: Term) -> Term:
         sin = (r * z).fma(polynomial(z, _SINE_SHORT), r)
         cos = z.fma(z.fma(polynomial(z, _COSINE_SHORT), -0.5), 1.0)
     else:
-        wide, sin, cos = _sine_and_cosine(x)
+        wide, sin, cos = _sine_and_cosine(x, near=near)
     even = (wide & 1).equals(0)
     quotient = even.where(sin, -cos) / even.where(cos, sin)
     if x.format is F32:

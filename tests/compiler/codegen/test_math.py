@@ -126,7 +126,8 @@ def f32_operands(opcode: str, generator: np.random.Generator) -> list[np.ndarray
     """All exponents of both signs, dense samples where something happens, and multiples of pi/2 and ln2."""
     bits = generator.integers(0, 2**32, 150_000, dtype=np.uint64).astype(np.uint32)
     dense = [centre + width * generator.uniform(-1, 1, 8_000) for centre, width in [*_INTERVALS, (-103.5, 1)]]
-    multiples = [np.arange(1, 5_000) * (np.pi / 2), np.arange(-150, 150) * np.log(2)]
+    turns = np.concatenate([np.arange(1, 5_000), generator.integers(5_000, 90_000, 5_000)])
+    multiples = [turns * (np.pi / 2), np.arange(-150, 150) * np.log(2)]
     x = np.concatenate([bits.view(np.float32), *(part.astype(np.float32) for part in dense + multiples)])
     if opcode == "atan2":
         near = x * np.exp(3 * generator.normal(size=x.size)) * generator.choice([-1, 1], x.size)
@@ -147,7 +148,8 @@ def f64_operands(opcode: str, generator: np.random.Generator) -> list[np.ndarray
     low, high = _DOMAINS.get(opcode, (-np.inf, np.inf))
     widest = max(abs(low), abs(high)) if np.isfinite(high - low) else 700
     dense = [centre + width * generator.uniform(-1, 1, 100) for centre, width in [*_INTERVALS[:8], (0, widest)]]
-    x = np.concatenate([spread, *dense, np.arange(1, 100) * (np.pi / 2), [_HARDEST_ANGLE]])
+    turns = np.concatenate([np.arange(1, 100), generator.integers(100, 700_000, 100)])
+    x = np.concatenate([spread, *dense, turns * (np.pi / 2), [_HARDEST_ANGLE]])
     x = x[(x > low) & (x < high)]
     if opcode == "atan2":
         near = x * np.exp(3 * generator.normal(size=x.size)) * generator.choice([-1, 1], x.size)
@@ -170,8 +172,8 @@ def exact(opcode: str, operands: list[np.ndarray]) -> tuple[np.ndarray, np.ndarr
 DTYPES = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
 
 
-def loop_module(opcode: str, type_: str) -> Module:
-    """`kernel(x, [y,] out, n)`: the function applied to every element."""
+def loop_module(opcode: str, type_: str, *, near: bool = False) -> Module:
+    """`kernel(x, [y,] out, n)`: the function, or its form for small arguments, applied to every element."""
     module = Module()
     arity, align = math.FUNCTIONS[opcode].arity, DTYPES[element_of(type_)].itemsize
     pointers = [(f"{PTR} noalias", f"p{index}") for index in range(arity + 1)]
@@ -181,27 +183,28 @@ def loop_module(opcode: str, type_: str) -> Module:
     with builder.loop(integer(0), Value(I64, "%n")) as loop:
         addresses = [builder.gep(type_, array, loop.index) for array in arrays]
         operands = [builder.load(type_, address, align=align) for address in addresses]
-        builder.store(math.emit(builder, opcode, operands), builder.gep(type_, result, loop.index), align=align)
+        value = math.emit(builder, opcode, operands, near=near)
+        builder.store(value, builder.gep(type_, result, loop.index), align=align)
     builder.ret()
     return module
 
 
 @functools.cache
-def _compiled(opcode: str, type_: str) -> tuple[llvm.Library, ctypes._CFuncPtr]:
+def _compiled(opcode: str, type_: str, *, near: bool) -> tuple[llvm.Library, ctypes._CFuncPtr]:
     target = llvm.Target.host()
-    module = llvm.parse(str(loop_module(opcode, type_)), target, 3)
+    module = llvm.parse(str(loop_module(opcode, type_, near=near)), target, 3)
     llvm.optimise(module, target, 3)
     library = llvm.Library(module, ["kernel"], target, 3)
     arguments = [ctypes.c_void_p] * (math.FUNCTIONS[opcode].arity + 1)
     return library, library.function("kernel", None, *arguments, ctypes.c_int64)
 
 
-def apply(opcode: str, type_: str, *operands: np.ndarray) -> np.ndarray:
+def apply(opcode: str, type_: str, *operands: np.ndarray, near: bool = False) -> np.ndarray:
     """The function of every element, computed by our code on this machine; vectors must fill the arrays."""
     operands = tuple(np.ascontiguousarray(operand, DTYPES[element_of(type_)]) for operand in operands)
     result = np.empty_like(operands[0])
     lanes = 1 if type_ in DTYPES else int(type_[1 : type_.index(" ")])
-    _, function = _compiled(opcode, type_)
+    _, function = _compiled(opcode, type_, near=near)
     function(*(array.ctypes.data for array in (*operands, result)), result.size // lanes)
     return result
 
@@ -248,6 +251,21 @@ def test_f64_results_are_within_the_bound(opcode: str, generator: np.random.Gene
     result = apply(opcode, "double", *operands)
     head, tail = exact(opcode, operands)
     assert ulp_errors(result, head, tail).max() <= math.FUNCTIONS[opcode].ulp_f64 + 1e-6
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("opcode", [opcode for opcode, function in math.FUNCTIONS.items() if function.near])
+def test_the_form_for_small_arguments_gives_the_same_bits(
+    opcode: str, type_: str, generator: np.random.Generator
+) -> None:
+    limit = math.near_limit(opcode, type_)
+    if limit is None:
+        pytest.skip(f"{opcode} of {type_} has one form")
+    x = (f32_operands if type_ == "float" else f64_operands)(opcode, generator)[0].astype(DTYPES[type_])
+    x = np.concatenate([x[np.abs(x) < limit], np.nextafter(np.array([limit, -limit], x.dtype), x.dtype.type(0))])
+
+    assert x.size > 1000
+    assert apply(opcode, type_, x, near=True).tobytes() == apply(opcode, type_, x).tobytes()
 
 
 @pytest.mark.parametrize("type_", TYPES)

@@ -6,20 +6,24 @@ in one pass, so that what they share is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels import tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.codegen import cost, nest
+from compiler.codegen import cost, math, nest
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module
+from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.signature import store_roots
+from compiler.ir.shape import ArrayShape
 
 _LINE = 64
 """Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 
 _SHORT = 256
+_BLOCK = 1024
+"""Elements that are done again where an argument was too large for the cheaper form of a function."""
 _CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.2, 1.5, 8.0, 20.0
 """Weights of bodies, in nanoseconds per element, between which a loop is interleaved."""
 _WORTH = 1.5e6
@@ -52,12 +56,72 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if parallel:
         align = _LINE if level == len(group.loops) - 1 else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
-    interleave = _interleave(kernel, group.loops[-1], work)
+    turns = _Turns(builder, _interleave(kernel, group.loops[-1], work), _may_be_near(kernel, group.loops[-1]))
     nest.walk(
-        builder, group, lambda index: body(Emission(builder), [index]), split=level, part=part, interleave=interleave
+        builder,
+        group,
+        lambda index: turns.body(lambda emission: body(emission, [index])),
+        split=level,
+        part=part,
+        innermost=turns.run,
     )
     builder.ret()
     return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+
+
+@dataclass(slots=True)
+class _Turns:
+    """How the innermost loops of a kernel run.
+
+    Where functions have a cheaper form for arguments that are not large, the loop runs with it, in blocks, and tells
+    whether some argument was; such a block is done again in full.  The results are the same either way.
+    """
+
+    builder: Builder
+    interleave: int
+    near: bool
+    _far: Value | None = None
+
+    def body(self, emit_body: Callable[[Emission], None]) -> None:
+        """Emit one turn."""
+        emission = Emission(self.builder, far=self._far)
+        emit_body(emission)
+        self._far = emission.far
+
+    def run(self, limits: nest.Range, turn: Callable[[Value], None]) -> None:
+        """Emit an innermost loop."""
+        builder = self.builder
+        metadata = keep_rolled(builder.module, interleave=self.interleave) if self.interleave else ""
+        if not self.near:
+            with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
+                turn(loop.index)
+            return
+        with builder.loop(limits.start, limits.stop, step=_BLOCK, name="block", nonempty=limits.nonempty) as block:
+            last = builder.add(block.index, integer(_BLOCK))
+            stop = builder.intrinsic("smin.i64", [last, limits.stop])
+            none = Value(I1, "false")
+            with builder.loop(block.index, stop, carried=[none], nonempty=True, metadata=metadata) as loop:
+                self._far = loop.carried[0]
+                turn(loop.index)
+                loop.carry(self._far)
+                self._far = None
+            again = keep_rolled(builder.module, scalar=True)
+            with (
+                builder.when(loop.results[0], "far"),
+                builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
+            ):
+                turn(loop.index)
+
+
+def _may_be_near(kernel: Kernel, length: int) -> bool:
+    """Whether a kernel calls functions that have a cheaper form, in loops that are long enough."""
+    found = any(
+        instruction.opcode in math.FUNCTIONS
+        and math.FUNCTIONS[instruction.opcode].near
+        and instruction.operands[0].array.element_type.is_float
+        for instruction in kernel.body()
+    )
+    return found and length >= _SHORT
 
 
 def _interleave(kernel: Kernel, length: int, work: float) -> int:
@@ -67,7 +131,10 @@ def _interleave(kernel: Kernel, length: int, work: float) -> int:
     the time, while operands that no longer fit into registers cost next to nothing.  Long bodies take long to compile
     so many times over: they get fewer.
     """
+    types = {i.array.element_type for i in kernel.body() if isinstance(i.shape, ArrayShape)}
     weight = sum(cost.element_weight(instruction.opcode) for instruction in kernel.body())
-    if length < _SHORT or not _CHAIN <= weight < _ENDLESS:
+    weight *= 2 if any(type_.bits == 64 for type_ in types) else 1
+    # Parts of complex numbers are shuffled more than computed with.
+    if length < _SHORT or not _CHAIN <= weight < _ENDLESS or any(type_.is_complex for type_ in types):
         return 0
     return 4 if weight < _LONG or (work >= _WORTH and weight < _VERY_LONG) else 2

@@ -1,7 +1,8 @@
-"""Loops that compute several vectors at once: every length comes out the same, whatever is left over at the end."""
+"""Loops of several vectors at once, and of cheaper forms for small arguments: each element as if it were alone."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -22,3 +23,46 @@ def test_an_element_does_not_depend_on_where_it_stands(size):
     for place in (0, 1, size // 2, size - 17, size - 1):
         assert found[place] == alone(x[place : place + 1])[0][0]
     assert np.allclose(found, np.tanh(x), rtol=3e-7)
+
+
+@pytest.mark.parametrize(("type_", "dtype"), [("f32", np.float32), ("f64", np.float64), ("bf16", ml_dtypes.bfloat16)])
+@pytest.mark.parametrize("opcode", ["sine", "cosine", "tan"])
+def test_large_arguments_change_nothing_for_their_neighbours(opcode, type_, dtype):
+    size = 5000
+    generator = np.random.default_rng(1)
+    x = (generator.normal(size=size) * 50).astype(dtype)
+    mixed = x.copy()
+    places = np.array([0, 7, 2047, 2048, 4999])
+    mixed[places] = np.array([1e7, np.inf, -3e30, np.nan, -131072.0]).astype(dtype)
+    text = f"ENTRY e {{ x = {type_}[{size}] parameter(0)  ROOT y = {type_}[{size}] {opcode}(x) }}"
+    executable = compiler.compile(text, options=compiler.CompileOptions(threads=2))
+
+    plain, found = executable(x)[0], executable(mixed)[0]
+
+    others = np.ones(size, bool)
+    others[places] = False
+    assert plain[others].tobytes() == found[others].tobytes()
+    want = compiler.interpret(compiler.parse(text), mixed)[0]
+    assert np.allclose(found.astype(float), np.asarray(want).astype(float), rtol=1e-2, equal_nan=True)
+    assert np.array_equal(np.isnan(found.astype(float)), np.isnan(mixed.astype(float)) | np.isinf(mixed.astype(float)))
+
+
+def test_functions_of_unlike_arguments_in_one_loop_and_in_branches():
+    text = """ENTRY e {
+      x = f64[3000] parameter(0)
+      y = f32[3000] parameter(1)
+      zero = f64[] constant(0)
+      s = f64[3000] sine(x)
+      c = f32[3000] cosine(y)
+      w = f64[3000] convert(c)
+      p = f64[3010] pad(s, zero), padding=4_6
+      q = f64[3010] pad(w, zero), padding=7_3
+      t = f64[3010] sine(p)
+      ROOT r = f64[3010] add(t, q)
+    }"""
+    x, y = np.linspace(-1e3, 1e8, 3000), np.linspace(0, 1e6, 3000).astype(np.float32)
+
+    found = compiler.compile(text)(x, y)[0]
+
+    want = np.sin(np.pad(np.sin(x), (4, 6))) + np.pad(np.cos(y.astype(np.float64)), (7, 3))
+    assert np.allclose(found, want, rtol=1e-6, atol=1e-7)
