@@ -1,0 +1,44 @@
+"""The guard pages do stop a program: one that is told of a shorter array than it writes is caught."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+TOLD = """
+import numpy as np
+import compiler
+from compiler.backends.cpu.arguments import Leaf
+from dataclasses import replace
+from tests import guard
+
+executable = compiler.compile("ENTRY e {{ x = f32[{length}] parameter(0) ROOT y = f32[{length}] negate(x) }}")
+program = executable._entry.snapshot()
+leaves = [Leaf(np.dtype(np.float32), ({told},))]
+program = replace(program, parameters=leaves, results=leaves)
+print(guard.call(program, np.arange({told}, dtype=np.float32), at_end={at_end})[0].tolist())
+"""
+
+
+def run(length: int, told: int, *, at_end: bool) -> subprocess.CompletedProcess[str]:
+    code = TOLD.format(length=length, told=told, at_end=at_end)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+def test_a_right_program_runs_as_ever(*, at_end: bool) -> None:
+    result = run(8, 8, at_end=at_end)
+    assert result.stdout == f"{[-float(x) for x in range(8)]}\n", result.stderr
+
+
+def test_what_runs_over_the_end_is_stopped() -> None:
+    assert run(64, 4, at_end=True).returncode == -signal.SIGSEGV
+
+
+def test_what_writes_between_the_end_and_the_page_is_seen() -> None:
+    result = run(8, 7, at_end=True)
+    assert result.returncode == 1
+    assert "a program wrote outside of its arrays" in result.stderr
