@@ -124,7 +124,7 @@ class AmxNest:
         offsets = [sum(self.sizes[:position]) for position in range(len(self.sizes))]
         packed_right, packed_left, staging, sums = (b.gep(I8, scratch, integer(offset)) for offset in offsets)
         packer = Packer(f"{self.name}.rhs", self.panels, staging)
-        mine = share(b, Extent(self.gemm.batch, self.rows, self.columns, _BLOCK, _BLOCK), *threads)
+        mine = share(b, Extent(self.gemm.batch, self.rows, self.columns), *threads)
         with b.when(mine.present(b), "present"):
             _configure(b)
             with (

@@ -74,7 +74,7 @@ def stream_scratch(gemm: Gemm) -> int:
 def emit_stream(b: Builder, gemm: Gemm, scratch: Value, threads: tuple[Value, Value]) -> None:
     """At most a few rows: several rows of the right factor at a time are added, scaled, to the rows of the result."""
     units = -(-gemm.n // _COLUMN_UNIT)
-    mine = share(b, Extent(gemm.batch, 1, units, gemm.m, _COLUMN_UNIT), *threads)
+    mine = share(b, Extent(gemm.batch, 1, units), *threads)
     with (
         b.when(mine.present(b), "present"),
         batches(b, mine) as (batch, _),

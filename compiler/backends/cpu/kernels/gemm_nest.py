@@ -144,7 +144,8 @@ class TileNest:
         """The whole nest, for one thread."""
         b, plan = self.b, self.plan
         gemm = plan.gemm
-        extent = Extent(gemm.batch, plan.row_panels, plan.column_panels, plan.rows, plan.columns)
+        packs = int(not plan.lhs_direct), int(not plan.rhs_direct)
+        extent = Extent(gemm.batch, plan.row_panels, plan.column_panels, *packs)
         mine = share(b, extent, *threads)
         with (
             b.when(mine.present(b), "present"),

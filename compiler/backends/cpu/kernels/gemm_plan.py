@@ -37,7 +37,7 @@ _FEW_ROW_PANELS = 5
 _FEW_COLUMN_PANELS = 2
 _NEAR_BYTES = 1 << 20
 _FMA_LATENCY = 4
-_RHS_READS = 16
+_LOADS = 32
 # Cycles that a register tile takes beside its multiply-adds, and more of them for every sum that it stores.
 _TILE_CYCLES = 20
 _STORE_CYCLES = 1
@@ -170,10 +170,10 @@ def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
 
     def cost(tile: tuple[int, int]) -> tuple[float, float]:
         rows, vectors = tile
-        step = max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY)
-        panels, tiles = -(-m // rows), -(-m // rows) * -(-n // (vectors * lanes))
-        total = tiles * (k * step + _TILE_CYCLES + _STORE_CYCLES * rows * vectors)
-        return total + panels * -(-n // lanes) * k / _RHS_READS, (rows + vectors) / (rows * vectors)
+        loads = rows + vectors
+        step = max(rows * vectors / 2, loads / 2, _FMA_LATENCY) + loads / _LOADS
+        total = -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + _STORE_CYCLES * rows * vectors)
+        return total, vectors
 
     tiles = [
         (rows, vectors)
@@ -216,11 +216,14 @@ def _depth(plan: Plan) -> int:
 
 
 def _reads_lhs_directly(plan: Plan) -> bool:
+    """Whether a few rows, read side by side along k, or elements that stay near anyway, are left where they are."""
     array, gemm = plan.gemm.lhs.array, plan.gemm
     if array is None:
         return False
     size = ELEMENT_BYTES[gemm.type]
     collides = array.row * size % _COLLISION == 0
+    if plan.rows <= _SAFE_ROWS and array.column == 1:
+        return True
     if plan.column_panels <= _FEW_COLUMN_PANELS:
         return not (collides and plan.rows > _MOST_COLLIDING_ROWS)
     return gemm.m * gemm.k * size <= _NEAR_BYTES and not (collides and plan.rows > _SAFE_ROWS)

@@ -1,9 +1,10 @@
 """Dividing a kernel's iteration space among threads, by arithmetic alone.
 
 Every thread computes its own range from its number and the number of threads; no thread waits for another and nothing
-is shared, so each packs what it needs.  Threads form a grid over (batch and rows) x columns, whose aspect follows the
-shape: a thread of a square product on four threads packs half of either factor, not one of them whole.  The arithmetic
-is a function of its own, one in a module: code for divisions is long.
+is shared, so each packs what it needs.  Threads form a grid over (batch and rows) x columns, whose aspect is the one
+that leaves the least to do for the thread that has most, packing included: a thread of a square product on four threads
+packs half of either factor, not one of them whole.  The arithmetic is a function of its own, one in a module: code for
+divisions is long.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer, keep_
 
 _GRID = "gemm.share"
 _BOUNDS = "[4 x i64]"
+_NEVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +30,17 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The whole iteration space: batches, and panels of `row_size` rows and `column_size` columns each."""
+    """The whole iteration space: batches, and panels of rows and columns.
+
+    `row_cost` and `column_cost` are what it takes to pack a panel of rows and one of columns, where half of what it
+    takes to compute where the two meet is 1.
+    """
 
     batch: int
     rows: int
     columns: int
-    row_size: int = 1
-    column_size: int = 1
+    row_cost: int = 1
+    column_cost: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,38 +65,39 @@ def share(b: Builder, extent: Extent, thread: Value, threads: Value) -> Share:
         return Share(extent, Range(integer(0), integer(1)), _part(b, extent.columns, thread, threads))
     if extent.columns == 1:
         return Share(extent, _part(b, height, thread, threads), columns)
-    sizes = [height, extent.columns, height * extent.row_size, extent.columns * extent.column_size]
+    sizes = height, extent.columns, extent.row_cost, extent.column_cost
     bounds = b.call(_grid(b.module), _BOUNDS, [thread, threads, *map(integer, sizes)])
     parts = [b.emit(I64, f"extractvalue {bounds}, {number}") for number in range(4)]
     return Share(extent, Range(parts[0], parts[1]), Range(parts[2], parts[3]))
 
 
 def _grid(module: Module) -> str:
-    """`[4 x i64] NAME(thread, threads, rows, columns, height, width)`: bounds of rows and columns, counted in panels.
+    """`[4 x i64] NAME(thread, threads, rows, columns, row cost, column cost)`: bounds of rows and columns, in panels.
 
-    The width of the grid, how many threads share a row of it, is the largest divisor of their number for which a
-    thread's part is not narrower than it is high.
+    The width of the grid is how many threads share a row of it: a divisor of their number.
     """
     if module.has_function(_GRID):
         return f"@{_GRID}"
-    names = ("thread", "threads", "rows", "columns", "height", "width")
+    names = ("thread", "threads", "rows", "columns", "row_cost", "column_cost")
     function = module.function(
         _GRID, _BOUNDS, [(I64, name) for name in names], linkage="internal", attributes="noinline optnone nounwind"
     )
-    thread, threads, rows, columns, height, width = function.arguments
+    thread, threads, rows, columns, row_cost, column_cost = function.arguments
     b = Builder(function)
     with b.when(b.compare("eq", threads, integer(1)), "alone"):
         b.ret(_packed(b, [integer(0), rows, integer(0), columns]))
         b.begin(b.new_label("never"))
-    most = b.intrinsic("smin.i64", [threads, columns])
-    across = b.mul(threads, width)
-    with b.loop(
-        integer(1), b.add(most, integer(1)), carried=[integer(1)], name="divisor", metadata=keep_rolled(module)
-    ) as loop:
-        fits = b.compare("sge", across, b.mul(b.mul(loop.index, loop.index), height))
-        divides = b.compare("eq", b.binary("urem", threads, loop.index), integer(0))
-        loop.carry(b.select(b.binary("and", fits, divides), loop.index, loop.carried[0]))
-    (grid,) = loop.results
+    start = [integer(1), integer(_NEVER)]
+    with b.loop(integer(1), b.add(threads, integer(1)), carried=start, name="divisor", nonempty=True) as loop:
+        down = b.binary("udiv", threads, loop.index)
+        tall = b.binary("udiv", b.add(rows, b.sub(down, integer(1))), down)
+        wide = b.binary("udiv", b.add(columns, b.sub(loop.index, integer(1))), loop.index)
+        packing = b.add(b.mul(tall, row_cost), b.mul(wide, column_cost))
+        cost = b.add(b.mul(b.mul(tall, wide), integer(2)), packing)
+        divides = b.compare("eq", b.mul(down, loop.index), threads)
+        better = b.binary("and", divides, b.compare("slt", cost, loop.carried[1]))
+        loop.carry(b.select(better, loop.index, loop.carried[0]), b.select(better, cost, loop.carried[1]))
+    grid = loop.results[0]
     row, column = b.binary("udiv", thread, grid), b.binary("urem", thread, grid)
     parts = [*_between(b, rows, row, b.binary("udiv", threads, grid)), *_between(b, columns, column, grid)]
     b.ret(_packed(b, parts))
