@@ -21,7 +21,7 @@ _FREE = frozenset(
 """Opcodes that are exact and next to free: such values are computed again rather than kept."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Phase:
     """One pass over a row: reductions (none in the last), and the values kept for later passes."""
 

@@ -37,6 +37,9 @@ _LIGHT_CHAINS = 4
 """Accumulators of a reduction of such: as many as hide the latency of an addition."""
 _HEAVY_CHAINS = 2
 """Vectors side by side of other elements: a polynomial waits for itself."""
+_MANY_ROWS = 64
+_SHORT_ROWS = 4096
+"""Elements of rows side by side: what happens at the ends of longer rows does not count."""
 _FEWEST = 4
 """Turns of a loop from which on vectors pay."""
 
@@ -73,6 +76,12 @@ def _plain(instruction: Instruction) -> bool:
 def _value_bytes(array: ArrayShape) -> int:
     """The size of an element as it is computed with."""
     return 4 if array.element_type.is_float and array.element_type.bits < 32 else array.element_type.size_bytes
+
+
+def together(rows: int, length: int) -> int:
+    """How many rows of a length are walked side by side, so that what happens at their ends overlaps."""
+    fitting = (n for n in (4, 2) if rows % n == 0 and rows >= _MANY_ROWS and n * length <= _SHORT_ROWS)
+    return next(fitting, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +165,20 @@ class Lanes:
 
     @staticmethod
     def choose(
-        target: Target, arrays: Iterable[ArrayShape], count: int, computed: Iterable[Instruction], *, chained: bool
+        target: Target, arrays: Iterable[ArrayShape], count: int, computed: Iterable[Instruction], *, together: int
     ) -> Lanes | None:
-        """Lanes for a loop of `count` turns that computes instructions from arrays; None if the turns are too few."""
+        """Lanes for a loop of `count` turns that computes instructions from arrays; None if the turns are too few.
+
+        `together` says for how many rows each turn does so.
+        """
         if count < _FEWEST:
             return None
         vector_bytes = 64 if target.has("avx512f") else 32 if target.has("avx2") else 16
         size = max((_value_bytes(array) for array in arrays), default=4)
         width = min(vector_bytes // size, 1 << (count - 1).bit_length())
         is_light = sum(cost.element_weight(i.opcode) for i in computed) < _LIGHT_NS
-        most = _HEAVY_CHAINS if not is_light else _LIGHT_CHAINS if chained else 1
-        return Lanes(width, max(1, min(most, count // width)))
+        most = _LIGHT_CHAINS if is_light else _HEAVY_CHAINS
+        return Lanes(width, max(1, min(most // together, count // width)))
 
     def reduce(self, emission: Emission, loops: Loops, reduction: Lanewise) -> list[Value]:
         """Reduce over loops, start values included."""
@@ -198,7 +210,7 @@ class Lanes:
             body(counters)
             return []
 
-        self._walk(emission, loops, [[]], step)
+        self._walk(emission, loops, [[]] * self.chains, step)
 
     def _walk(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
         """Nested loops whose innermost goes by vectors, `groups` of carried values being advanced in turn."""
@@ -207,11 +219,11 @@ class Lanes:
         def innermost(counters: list[Value], carried: list[Value]) -> list[Value]:
             at = [whole(Variable(v, c)) for v, c in zip(counters, loops.counts, strict=False)]
             return self._span(
-                emission, last, loops.counts[-1], _cut(carried, len(groups)), lambda c, v: step([*at, *c], v)
+                emission, last, loops.counts[-1], cut(carried, len(groups)), lambda c, v: step([*at, *c], v)
             )
 
         flat = [value for group in groups for value in group]
-        return _cut(nest.nested(emission, outer, flat, innermost), len(groups))
+        return cut(nest.nested(emission, outer, flat, innermost), len(groups))
 
     def _span(
         self, emission: Emission, part: nest.Range, size: int, groups: list[list[Value]], step: Step
@@ -225,7 +237,7 @@ class Lanes:
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
             advanced: list[Value] = []
-            for number, group in enumerate(_cut(carried, len(groups))):
+            for number, group in enumerate(cut(carried, len(groups))):
                 lane = self._lane(builder, builder.add(index, integer(number * self.width)), size, None)
                 advanced += self._within(emission, lane, _after(step, group))
             return advanced
@@ -296,7 +308,8 @@ def _after(step: Step, values: list[Value]) -> Callable[[Index], list[Value]]:
     return lambda at: step([at], values)
 
 
-def _cut(values: Sequence[Value], parts: int) -> list[list[Value]]:
+def cut(values: Sequence[Value], parts: int) -> list[list[Value]]:
+    """Values in so many parts of equal size."""
     each = len(values) // parts
     return [list(values[n * each : (n + 1) * each]) for n in range(parts)]
 

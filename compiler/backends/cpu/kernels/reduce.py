@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.chains import Extremum, extremum_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, fits
+from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, cut, fits, together
 from compiler.codegen import cost, element, nest
 from compiler.codegen.index import Emission, Index, Variable, linear, whole
 from compiler.codegen.kernel import Kernel
@@ -161,28 +161,32 @@ class _Emitter:
     ) -> None:
         """Each result on its own, its accumulators in registers."""
         builder, counts = emission.builder, self._counts(reduced=False)
-        reduced = self._counts(reduced=True)
-        lanes = self._lanes(reduced)
-        part = nest.share(builder, self.form.kept, *share)
-        with builder.loop(part.start, part.stop, name="row") as row:
+        side, lanes = self._lanes(share)
+        part = nest.share(builder, self.form.kept, *share, align=side)
+        with builder.loop(part.start, part.stop, step=side, name="row") as row:
             emission.enter()
-            kept = self._counters(emission, row.index, counts)
+            numbers = [builder.add(row.index, integer(number)) for number in range(side)]
+            many = [self._counters(emission, number, counts) for number in numbers]
 
             def elements(counters: Counters) -> list[Value]:
-                return self.form.elements(emission, self._group_indices(kept, counters))
+                return [v for kept in many for v in self.form.elements(emission, self._group_indices(kept, counters))]
 
             def step(counters: list[Value], carried: list[Value]) -> list[Value]:
                 return self.form.combine(emission, carried, elements(self._as_counters(counters)))
 
+            def combine(emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+                pairs = zip(cut(left, side), cut(right, side), strict=True)
+                return [value for a, b in pairs for value in self.form.combine(emission, a, b)]
+
             if lanes:
-                loops = Loops(ranges, reduced)
-                reduction = Lanewise(
-                    elements, self.form.combine, start(emission), self.form.identities(), self._extrema()
-                )
-                result = lanes.reduce(emission, loops, reduction)
+                identities = self.form.identities()
+                every = None if identities is None else identities * side
+                reduction = Lanewise(elements, combine, start(emission) * side, every, self._extrema() * side)
+                result = lanes.reduce(emission, Loops(ranges, self._counts(reduced=True)), reduction)
             else:
                 result = nest.nested(emission, ranges, start(emission), step)
-            finish(emission, whole(Variable(row.index, self.form.kept)), result)
+            for number, values in zip(numbers, cut(result, side), strict=True):
+                finish(emission, whole(Variable(number, self.form.kept)), values)
             emission.leave()
 
     def _extrema(self) -> list[Extremum | None]:
@@ -192,16 +196,21 @@ class _Emitter:
             for _ in reduce.operands[: len(reduce.operands) // 2]
         ]
 
-    def _lanes(self, reduced: Sequence[int]) -> Lanes | None:
-        """Lanes along the innermost reduced loop, where the elements can be emitted on vectors."""
+    def _lanes(self, share: tuple[Value, Value]) -> tuple[int, Lanes | None]:
+        """How many rows are walked side by side, and the lanes along the innermost reduced loop, None if it has none.
+
+        The elements must be such as can be emitted on vectors.
+        """
+        reduced = self._counts(reduced=True)
         computed, leaves = self.form.computed()
         if not fits([*computed, *self.form.reducers()], leaves):
-            return None
+            return 1, None
         arrays = [i.array for i in (*computed, *leaves) if isinstance(i.shape, ArrayShape)]
-        lanes = Lanes.choose(self.target, arrays, reduced[-1], computed, chained=True)
+        side = together(self.form.kept, math.prod(reduced)) if share == (THREAD, THREADS) else 1
+        lanes = Lanes.choose(self.target, arrays, reduced[-1], computed, together=side)
         if lanes and self.form.identities() is None and (len(reduced) > 1 or reduced[0] < lanes.width):
-            return None
-        return lanes
+            lanes = None
+        return (side, lanes) if lanes else (1, None)
 
     def _columns(
         self,

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from compiler.backends.cpu.kernels import lanes
 from compiler.backends.cpu.kernels.chains import extremum_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
+from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, cut
 from compiler.codegen import access, cost, element, nest
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import PTR, Builder, Module, Value
+from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, integer
 from compiler.codegen.reduction import identity
 from compiler.codegen.row_values import Load, RowValues, Save
 from compiler.codegen.rows import Phase, Rows
@@ -25,40 +25,55 @@ def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
     rows = Rows(kernel)
     work = cost.nanoseconds(kernel)
     builder = LaneBuilder(begin(module, kernel))
-    buffers = _Buffers(builder, rows)
     group = _plan(module, rows)
-    along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
-    in_lanes = lanes.fits(along, [leaf for leaf, _ in kernel.leaves])
-    part = nest.share(builder, rows.count, THREAD, THREADS)
-    with builder.loop(part.start, part.stop, name="row") as loop:
+    side, chosen = _lanes(target, rows, group)
+    buffers = [_Buffers(builder, rows) for _ in range(side)]
+    part = nest.share(builder, rows.count, THREAD, THREADS, align=side)
+    with builder.loop(part.start, part.stop, step=side, name="row") as loop:
         emission = Emission(builder)
-        values = RowValues(
-            rows, emission, whole(Variable(loop.index, rows.count)), buffers.loader(emission), buffers.saver(emission)
-        )
+        many = [
+            RowValues(
+                rows, emission, _row(emission, loop.index, number, rows.count), b.loader(emission), b.saver(emission)
+            )
+            for number, b in enumerate(buffers)
+        ]
         for phase in rows.phases:
-            _pass(values, phase, group, _lanes(target, rows, phase, group) if in_lanes else None, target)
-        values.store_row_results()
+            if chosen is None:
+                _pass(many[0], phase, group)
+            else:
+                _in_lanes(many, phase, group, chosen[phase], target)
+        for values in many:
+            values.store_row_results()
     builder.ret()
     return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
 
 
-def _lanes(target: Target, rows: Rows, phase: Phase, group: nest.Group) -> Lanes | None:
-    """The lanes of a phase."""
-    computed = rows.computed(phase)
-    arrays = [array for i in computed for array in (i.array, *(o.array for o in i.operands))]
-    identities = [identity(reduce) for reduce in phase.reduces]
-    if None in identities:
-        return None
-    return Lanes.choose(target, arrays, group.loops[-1], computed, chained=bool(phase.reduces))
+def _row(emission: Emission, first: Value, number: int, count: int) -> Index:
+    return emission.opaque(emission.builder.add(first, integer(number)), count)
 
 
-def _pass(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes | None, target: Target) -> None:
+def _lanes(target: Target, rows: Rows, group: nest.Group) -> tuple[int, dict[Phase, Lanes] | None]:
+    """How many rows are walked side by side, and the lanes of each phase, None where not all can have some."""
+    along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
+    known = all(identity(reduce) for reduce in rows.reduces)
+    if not known or not lanes.fits(along, [leaf for leaf, _ in rows.kernel.leaves]):
+        return 1, None
+    side = lanes.together(rows.count, rows.length)
+    chosen: dict[Phase, Lanes] = {}
+    for phase in rows.phases:
+        computed = rows.computed(phase)
+        arrays = [array for i in computed for array in (i.array, *(o.array for o in i.operands))]
+        found = Lanes.choose(target, arrays, group.loops[-1], computed, together=side)
+        if found is None:
+            return 1, None
+        chosen[phase] = found
+    return side, chosen
+
+
+def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
     """One phase over one row."""
     emission = values.emission
     start = values.enter(phase)
-    if chosen is not None:
-        _in_lanes(values, phase, group, chosen, start, target)
-        return
 
     def step(counters: list[Value], carried: list[Value]) -> list[Value]:
         indices = [whole(Variable(value, count)) for value, count in zip(counters, group.loops, strict=True)]
@@ -73,26 +88,33 @@ def _pass(values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes | No
     values.leave(phase, nest.nested(emission, ranges, start, step))
 
 
-def _in_lanes(
-    values: RowValues, phase: Phase, group: nest.Group, chosen: Lanes, start: list[Value], target: Target
-) -> None:
-    emission, loops = values.emission, Loops.all_of(group.loops)
+def _in_lanes(many: Sequence[RowValues], phase: Phase, group: nest.Group, chosen: Lanes, target: Target) -> None:
+    """One phase over several rows side by side."""
+    emission, loops = many[0].emission, Loops.all_of(group.loops)
+    start = [value for values in many for value in values.enter(phase)]
 
     def store(counters: Counters) -> None:
         position = group.combine(counters)
-        values.store_elements(values.elements(phase, position), position)
+        for values in many:
+            values.store_elements(values.elements(phase, position), position)
+
+    def elements(counters: Counters) -> list[Value]:
+        position = group.combine(counters)
+        return [value for values in many for value in values.elements(phase, position)]
+
+    def combine(_: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        pairs = zip(many, cut(left, len(many)), cut(right, len(many)), strict=True)
+        return [value for values, a, b in pairs for value in values.combine(phase, a, b)]
 
     if not phase.reduces:
         chosen.each(emission, loops, store)
         return
-    reduction = Lanewise(
-        lambda counters: values.elements(phase, group.combine(counters)),
-        lambda _, left, right: values.combine(phase, left, right),
-        start,
-        [value for reduce in phase.reduces if (value := identity(reduce))],
-        [extremum_of(reduce, target) for reduce in phase.reduces],
-    )
-    values.leave(phase, chosen.reduce(emission, loops, reduction))
+    identities = [value for reduce in phase.reduces if (value := identity(reduce))]
+    extrema = [extremum_of(reduce, target) for reduce in phase.reduces]
+    reduction = Lanewise(elements, combine, start, identities * len(many), extrema * len(many))
+    results = chosen.reduce(emission, loops, reduction)
+    for values, mine in zip(many, cut(results, len(many)), strict=True):
+        values.leave(phase, mine)
 
 
 def _plan(module: Module, rows: Rows) -> nest.Group:
