@@ -31,6 +31,7 @@ from compiler.passes import (
     grouped_dot_expander,
     in_place_updates,
     layout_normalization,
+    loop_interchange,
     loop_unrolling,
     marker_removal,
     rng_expander,
@@ -66,6 +67,7 @@ PASSES: dict[str, Pass] = {
     "dce": dce.run,
     "loop-unrolling": loop_unrolling.run,
     "transpose-folding": transpose_folding.run,
+    "loop-interchange": loop_interchange.run,
     "fusion": fusion.run,
     "in-place-updates": in_place_updates.run,
     "copy-insertion": copy_insertion.run,
@@ -120,7 +122,7 @@ _OPTIMISE = (
     Stage("enter", _ENTER),
     Stage("simplification", _SIMPLIFY, until_stable=True),
     Stage("dots", ("transpose-folding", "dce")),
-    Stage("fusion", ("fusion", "dce")),
+    Stage("fusion", ("loop-interchange", "fusion", "dce")),
 )
 
 PIPELINES: dict[str, tuple[Stage, ...]] = {
@@ -204,7 +206,7 @@ def run(
     skipped = {name for name in options.disable_passes if name not in REQUIRED}
     if not options.fusion:
         # Every instruction has a kernel and a buffer of its own.
-        skipped |= {"fusion", "in-place-updates"}
+        skipped |= {"loop-interchange", "fusion", "in-place-updates"}
     number = 0
     for stage in stages:
         names = [name for name in stage.passes if name not in skipped]

@@ -40,6 +40,18 @@ def reached(module: Module) -> set[Computation]:
     return found
 
 
+def within_fusions(module: Module) -> set[Computation]:
+    """The computations that fusions call, directly or not: they are kernels' insides."""
+    found: set[Computation] = set()
+    pending = [c for i in module.instructions() if i.opcode == "fusion" for c in i.called_computations()]
+    while pending:
+        computation = pending.pop()
+        if computation not in found:
+            found.add(computation)
+            pending += [c for i in computation.instructions for c in i.called_computations()]
+    return found
+
+
 def _acts(instruction: Instruction) -> bool:
     op = OPS.get(instruction.opcode)
     return op is None or op.side_effect or bool(instruction.attributes.get("custom_call_has_side_effect"))

@@ -9,13 +9,19 @@ move data from `movement`, those that combine many elements into one from `windo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 
+from compiler.analysis.iteration import Iteration, iteration_of
 from compiler.codegen import math, movement, scalar, windows
+from compiler.codegen.element import value_type
 from compiler.codegen.index import Emission
-from compiler.codegen.llvm_ir import Builder, Value
+from compiler.codegen.llvm_ir import Builder, Value, zero
 from compiler.codegen.movement import Indices, Leaf, Rule
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import TupleShape
+
+_NOTHING: Mapping[Instruction, Value] = MappingProxyType({})
 
 
 class Elemental:
@@ -87,9 +93,61 @@ class Elemental:
         known = self.emission.cached(key)
         if isinstance(known, list):
             return known
-        values = windows.RULES[instruction.opcode](self, instruction, indices)
+        if instruction.opcode == "while":
+            values = self._turns(instruction, indices)
+        else:
+            values = windows.RULES[instruction.opcode](self, instruction, indices)
         self.emission.remember(key, values)
         return values
+
+    def _turns(self, loop: Instruction, indices: Indices) -> list[Value]:
+        """The state's elements at `indices` after a loop whose elements go their own ways."""
+        form, builder = iteration_of(loop), self.builder
+        numbers = (*form.arrays, *form.scalars)
+        at = [indices if number in form.arrays else () for number in numbers]
+        start = [self.value(form.initial[number], place) for number, place in zip(numbers, at, strict=True)]
+        before, header, body, done = builder.block, *(builder.new_label(f"turn{end}") for end in ("", ".body", ".end"))
+        builder.branch(header)
+        builder.begin(header)
+        state = [builder.placeholders(value.type, 1)[0] for value in start]
+        present = dict(zip(numbers, state, strict=True))
+        self.emission.enter()
+        again = self.within(form, form.condition, present, indices).value(form.condition.root, ())
+        builder.branch_if(again, body, done)
+        builder.begin(body)
+        turn, root = self.within(form, form.body, present, indices), form.body.root
+        following = [turn.value(root.operands[n], place) for n, place in zip(numbers, at, strict=True)]
+        self.emission.leave()
+        for phi, first, following_value in zip(state, start, following, strict=True):
+            builder.fill(phi, [(first, before), (following_value, builder.block)])
+        builder.branch(header)
+        builder.begin(done)
+        nothing = [zero(value_type(leaf.array.element_type)) for leaf in form.initial]
+        return [present.get(number, other) for number, other in enumerate(nothing)]
+
+    def within(
+        self,
+        form: Iteration,
+        computation: Computation,
+        state: Mapping[int, Value],
+        indices: Indices,
+        known: Mapping[Instruction, Value] = _NOTHING,
+    ) -> Elemental:
+        """Values inside a loop's condition or body at a place, given the changing state's elements there.
+
+        Without those of its arrays there are only values that they do not matter to; `known` are given besides.
+        """
+        leaves: dict[Instruction, Leaf] = {}
+        for piece in computation.parameters[0].users:
+            number = piece.attributes["index"]
+            fixed = partial(self.value, form.initial[number])
+            leaves[piece] = _fixed(state[number]) if number in state else fixed
+        inside = Elemental(self.emission, leaves, flags=self.flags)
+        if form.alive is not None and form.alive not in known and computation is form.condition:
+            left = form.alive.operands[0]
+            leaves[form.alive] = lambda _: inside.value(left, indices)
+        leaves |= {value: _fixed(found) for value, found in known.items()}
+        return inside
 
     def apply(self, computation: Computation, arguments: Sequence[Value], *, flags: str = "") -> list[Value]:
         """The results of a computation of scalars (a reducer, a comparator) on values."""

@@ -22,6 +22,7 @@ class KernelKind(enum.Enum):
     """How a kernel walks over its data."""
 
     LOOP = "loop"
+    ITERATION = "iteration"
     REDUCE = "reduce"
     ROW = "row"
     DOT = "dot"
@@ -169,6 +170,8 @@ def _of_fusion(fusion: Instruction) -> Kernel:
     inputs = tuple(dict.fromkeys(fusion.operands))
     given = tuple((p, inputs.index(fusion.operands[p.parameter_number])) for p in body.parameters)
     kernel = Kernel(fusion, kind, inputs, given, _roots(body.root))
+    if kind is KernelKind.LOOP and kernel.of_opcode("while"):
+        return replace(kernel, kind=KernelKind.ITERATION)
     convolutions = kernel.of_opcode("convolution") if kind is KernelKind.DOT else []
     if convolutions:
         product = KernelKind.CONVOLUTION if all(map(is_sum_of_products, convolutions)) else KernelKind.LOOP

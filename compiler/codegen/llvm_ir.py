@@ -121,6 +121,14 @@ def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) ->
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
 
 
+def unroll_vectors(module: Module) -> str:
+    """Metadata of a short loop of known length that is unrolled, wholly, only after it has become vectors."""
+    whole = module.metadata('!{!"llvm.loop.unroll.full"}')
+    after = module.metadata(f'!{{!"llvm.loop.vectorize.followup_vectorized", {whole}}}')
+    now = module.metadata('!{!"llvm.loop.unroll.disable"}')
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {now}, {after}}}')}"
+
+
 _FEW_TURNS = 16
 """Loops of at most that many turns, known beforehand, may be unrolled altogether."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compiler.analysis.aliasing import origin
+from compiler.analysis.effects import within_fusions
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import TupleShape
@@ -21,8 +22,9 @@ _NO_MEMORY = frozenset({"parameter", "constant"})
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = _own_leaves(module.entry, fuel, set())
+    inside = within_fusions(module)
     for instruction in list(module.instructions()):
-        if instruction.opcode == "while":
+        if instruction.opcode == "while" and instruction.computation not in inside:
             body: Computation = instruction.attributes["body"]
             changed |= _own_leaves(body, fuel, _unchanged(body))
     return changed

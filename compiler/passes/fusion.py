@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compiler.analysis.effects import has_effect, held_by_control
+from compiler.analysis.effects import has_effect, held_by_control, within_fusions
 from compiler.analysis.groups import Group, adopt, kind_of, may_copy, may_join, worth_a_fusion
 from compiler.analysis.merging import merge
 from compiler.ir.module import Computation, Instruction, Module
@@ -23,7 +23,7 @@ from compiler.ops.build import build
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
-    fused_bodies = {c for i in module.instructions() if i.opcode == "fusion" for c in i.called_computations()}
+    fused_bodies = within_fusions(module)
     applied = {c for i in module.instructions() for c in _applied(i)}
     for computation in list(module.computations):
         if computation in fused_bodies or computation in applied:

@@ -8,6 +8,7 @@ from compiler.backends.cpu.kernels import (
     convolution,
     dot,
     fft,
+    iteration,
     loop,
     pool_gradient,
     reduce,
@@ -29,6 +30,7 @@ Emitter = Callable[[Module, Kernel, Target, int], EmittedKernel]
 
 EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.LOOP: lambda module, kernel, _target, _threads: loop.emit(module, kernel),
+    KernelKind.ITERATION: lambda module, kernel, _target, _threads: iteration.emit(module, kernel),
     KernelKind.REDUCE: lambda module, kernel, target, _threads: reduce.emit(module, kernel, target),
     KernelKind.ROW: lambda module, kernel, target, _threads: row.emit(module, kernel, target),
     KernelKind.DOT: dot.emit,

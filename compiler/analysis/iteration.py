@@ -1,0 +1,236 @@
+"""Loops whose elements go their own ways: a `while` that can be one kernel, in which each element takes all its turns.
+
+The state of such a loop is arrays of equal dimensions, each of whose elements is computed from the elements at the same
+place, scalars computed from scalars (a counter), and what the loop leaves alone.  Then it does not matter whether all
+elements take one turn after another together, or some elements take all their turns first, which they do in registers.
+
+The condition may be on scalars.  It may also ask, by a reduction, whether anything is left to do for any element, where
+the body does nothing to the elements that nothing is left to do for: then a few elements stop when they are done, which
+is before the whole loop does, and it makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from compiler.analysis.groups import is_elementwise, is_fusible
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.literal import Literal
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.types import PRED
+
+_LARGEST_BODY = 256
+_PASSIVE = frozenset({"parameter", "tuple", "get-tuple-element", "constant"})
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """A loop whose elements go their own ways.
+
+    Attributes:
+        loop: the `while`.
+        arrays: the numbers of the state's arrays that change; all have the same dimensions.
+        scalars: those of the scalars that change.
+        alive: the reduction in the condition that asks whether anything is left to do, if there is one.
+    """
+
+    loop: Instruction
+    arrays: tuple[int, ...]
+    scalars: tuple[int, ...]
+    alive: Instruction | None
+
+    @property
+    def initial(self) -> tuple[Instruction, ...]:
+        """The state before the first turn."""
+        return self.loop.operands[0].operands
+
+    @property
+    def condition(self) -> Computation:
+        """Whether there is another turn."""
+        found: Computation = self.loop.attributes["condition"]
+        return found
+
+    @property
+    def body(self) -> Computation:
+        """A turn."""
+        found: Computation = self.loop.attributes["body"]
+        return found
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The dimensions of the arrays."""
+        return self.initial[self.arrays[0]].array.dims
+
+
+def find(loop: Instruction) -> Iteration | None:
+    """A `while` as a loop whose elements go their own ways; None for any other."""
+    condition, body = loop.attributes["condition"], loop.attributes["body"]
+    if not _has_plain_state(loop) or len(body.instructions) + len(condition.instructions) > _LARGEST_BODY:
+        return None
+    changing = [number for number, value in enumerate(body.root.operands) if not _is_piece(value, number)]
+    arrays = tuple(number for number in changing if body.root.operands[number].array.rank)
+    scalars = tuple(number for number in changing if number not in arrays)
+    dims = {body.root.operands[number].array.dims for number in arrays}
+    if len(dims) != 1 or any(user.attributes["index"] not in arrays for user in loop.users):
+        return None
+    varying = depends_on(body, arrays)
+    if any(body.root.operands[number] in varying for number in scalars):
+        return None
+    if not all(_stays_in_place(i, varying, *dims) for i in body.instructions if i is not body.root):
+        return None
+    is_sound, alive = _left_to_do(condition, arrays, *dims)
+    if not is_sound:
+        return None
+    found = Iteration(loop, arrays, scalars, alive)
+    return found if alive is None or _rests(found) else None
+
+
+def iteration_of(loop: Instruction) -> Iteration:
+    """What is known of a `while` inside a fusion, which only loop interchange puts there."""
+    found = find(loop)
+    if found is None:
+        raise UnsupportedError(f"a fusion with the loop {loop.name} inside", "code generation", "its elements depend")
+    return found
+
+
+def _has_plain_state(loop: Instruction) -> bool:
+    """Whether the state is arrays only, taken apart by whoever reads it."""
+    (initial,) = loop.operands
+    shape = loop.shape
+    if initial.opcode != "tuple" or not isinstance(shape, TupleShape) or loop.is_root or not loop.users:
+        return False
+    if not all(isinstance(leaf, ArrayShape) and not leaf.is_dynamic for leaf in shape.elements):
+        return False
+    states = [loop, *(c.parameters[0] for c in loop.called_computations())]
+    if any(user.opcode != "get-tuple-element" for state in states for user in state.users):
+        return False
+    body: Computation = loop.attributes["body"]
+    inner = [i for c in loop.called_computations() for i in c.instructions]
+    return body.root.opcode == "tuple" and not any("control-predecessors" in i.attributes for i in (loop, *inner))
+
+
+def _is_piece(value: Instruction, number: int) -> bool:
+    """Whether a value is that element of the state."""
+    return value.opcode == "get-tuple-element" and value.attributes["index"] == number and _is_state(value.operands[0])
+
+
+def _is_state(value: Instruction) -> bool:
+    return value.opcode == "parameter"
+
+
+def depends_on(computation: Computation, numbers: Iterable[int]) -> set[Instruction]:
+    """The instructions that depend on those elements of the state; the computation's order must be one of execution."""
+    found: set[Instruction] = set()
+    wanted = set(numbers)
+    for instruction in computation.instructions:
+        if instruction.opcode == "get-tuple-element":
+            if instruction.attributes["index"] in wanted:
+                found.add(instruction)
+        elif any(operand in found for operand in instruction.operands):
+            found.add(instruction)
+    return found
+
+
+def _stays_in_place(instruction: Instruction, varying: set[Instruction], dims: tuple[int, ...]) -> bool:
+    """Whether an element of a value needs of the arrays only the elements at its own place."""
+    if instruction.opcode in _PASSIVE:
+        return True
+    if instruction in varying:
+        return is_elementwise(instruction) and instruction.array.dims == dims
+    return is_fusible(instruction)
+
+
+def _left_to_do(
+    condition: Computation, arrays: tuple[int, ...], dims: tuple[int, ...]
+) -> tuple[bool, Instruction | None]:
+    """Whether a condition is on scalars, but for at most one reduction over the arrays; and that reduction."""
+    varying = depends_on(condition, arrays)
+    asked = [part for part in _conjuncts(condition.root) if part in varying]
+    if len(asked) > 1 or (asked and not _is_any(asked[0], dims)):
+        return False, None
+    alive = asked[0] if asked else None
+    above = {part for part in varying if not part.array.rank}
+    rest = [i for i in condition.instructions if i is not alive and i not in above]
+    sound = all(_stays_in_place(i, varying, dims) for i in rest) and all(_is_and(i) for i in above if i is not alive)
+    return sound, alive
+
+
+def _conjuncts(root: Instruction) -> list[Instruction]:
+    """The parts all of which must hold."""
+    if not _is_and(root):
+        return [root]
+    return [part for operand in root.operands for part in _conjuncts(operand)]
+
+
+def _is_and(value: Instruction) -> bool:
+    return value.opcode == "and" and value.array.element_type is PRED and not value.array.rank
+
+
+def _is_any(reduce: Instruction, dims: tuple[int, ...]) -> bool:
+    """Whether a value says if any element of an array is true."""
+    if reduce.opcode != "reduce" or len(reduce.operands) != 2 or reduce.operands[0].array.dims != dims:
+        return False
+    initial, reducer = reduce.operands[1], reduce.attributes["to_apply"].root
+    is_or = reducer.opcode == "or" and {o.opcode for o in reducer.operands} == {"parameter"}
+    whole = len(reduce.attributes["dimensions"]) == len(dims) and len(set(reducer.operands)) == 2
+    return is_or and whole and initial.opcode == "constant" and not _bytes(initial.literal).strip(b"\0")
+
+
+def _bytes(literal: Literal) -> bytes:
+    return b"" if literal.array is None else literal.array.tobytes()
+
+
+# -- elements that nothing is left to do for --------------------------------------------------------------------
+def _rests(iteration: Iteration) -> bool:
+    """Whether the body leaves an element alone for which the reduction's operand is false, and that stays so."""
+    assert iteration.alive is not None
+    asked, body = iteration.alive.operands[0], iteration.body
+    moving = depends_on(iteration.condition, iteration.scalars)
+    if asked in moving:
+        return False
+    known: dict[Instruction, bool] = {i: False for i in body.instructions if _same(asked, i)}
+    if asked.opcode == "not":
+        known |= {i: True for i in body.instructions if _same(asked.operands[0], i)}
+    rested = ((_settled(body.root.operands[n], known), n) for n in iteration.arrays)
+    return all(isinstance(value, Instruction) and _is_piece(value, n) for value, n in rested)
+
+
+def _same(left: Instruction, right: Instruction) -> bool:
+    """Whether instructions of the condition and of the body compute the same from equal states."""
+    if left.opcode != right.opcode or left.shape != right.shape or len(left.operands) != len(right.operands):
+        return False
+    if _is_state(left):
+        return True
+    return left.attributes == right.attributes and all(map(_same, left.operands, right.operands))
+
+
+def _settled(value: Instruction, known: dict[Instruction, bool]) -> Instruction | bool:
+    """What a value is where some truth values are known: False stands for zero of any type as well."""
+    if value in known:
+        return known[value]
+    if value.opcode == "select":
+        chosen = _settled(value.operands[0], known)
+        return _settled(value.operands[1 if chosen else 2], known) if isinstance(chosen, bool) else value
+    if value.opcode == "convert":
+        return False if _settled(value.operands[0], known) is False else value
+    if value.opcode == "not" and value.array.element_type is PRED:
+        inner = _settled(value.operands[0], known)
+        return not inner if isinstance(inner, bool) else value
+    if value.array.element_type.is_float or value.array.element_type.is_complex:
+        # Minus zero and zero are zero: nothing but a choice leaves it alone.
+        return value
+    return _settled_sum(value, known)
+
+
+def _settled_sum(value: Instruction, known: dict[Instruction, bool]) -> Instruction | bool:
+    """The same of `and`, `or`, and sums and products of integers."""
+    if value.opcode not in ("and", "or", "xor", "add", "subtract", "multiply"):
+        return value
+    left, right = (_settled(operand, known) for operand in value.operands)
+    if value.opcode in ("and", "multiply"):
+        return False if left is False or right is False else value
+    if right is False:
+        return left
+    return right if left is False and value.opcode != "subtract" else value

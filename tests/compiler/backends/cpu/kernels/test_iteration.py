@@ -1,0 +1,158 @@
+"""Loops computed block by block agree with the reference turn by turn, wherever a block or a vector ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+
+COUNTED = """HloModule m
+body {{
+  s = (s32[], {type}[{dims}], {type}[{dims}], {type}[{dims}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = {type}[{dims}] get-tuple-element(s), index=1
+  y = {type}[{dims}] get-tuple-element(s), index=2
+  c = {type}[{dims}] get-tuple-element(s), index=3
+  sum = {type}[{dims}] {op}(y, c)
+  ROOT r = (s32[], {type}[{dims}], {type}[{dims}], {type}[{dims}]) tuple(next, sum, x, c)
+}}
+condition {{
+  s = (s32[], {type}[{dims}], {type}[{dims}], {type}[{dims}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({turns})
+  ROOT again = pred[] compare(i, n), direction=LT
+}}
+ENTRY e {{
+  zero = s32[] constant(0)
+  x = {type}[{dims}] parameter(0)
+  y = {type}[{dims}] parameter(1)
+  v = {type}[{last}] parameter(2)
+  c = {type}[{dims}] broadcast(v), dimensions={{{along}}}
+  t = (s32[], {type}[{dims}], {type}[{dims}], {type}[{dims}]) tuple(zero, x, y, c)
+  w = (s32[], {type}[{dims}], {type}[{dims}], {type}[{dims}]) while(t), condition=condition, body=body
+  a = {type}[{dims}] get-tuple-element(w), index=1
+  b = {type}[{dims}] get-tuple-element(w), index=2
+  ROOT both = ({type}[{dims}], {type}[{dims}]) tuple(b, a)
+}}
+"""
+
+UNTIL_ALL_REST = """HloModule m
+any {{
+  a = pred[] parameter(0)
+  b = pred[] parameter(1)
+  ROOT or = pred[] or(a, b)
+}}
+body {{
+  s = (s32[], f32[{n}], s32[{n}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = f32[{n}] get-tuple-element(s), index=1
+  k = s32[{n}] get-tuple-element(s), index=2
+  limit = f32[] constant(100)
+  limits = f32[{n}] broadcast(limit), dimensions={{}}
+  alive = pred[{n}] compare(x, limits), direction=LT
+  doubled = f32[{n}] add(x, x)
+  moved = f32[{n}] select(alive, doubled, x)
+  more = s32[{n}] convert(alive)
+  counted = s32[{n}] add(k, more)
+  ROOT r = (s32[], f32[{n}], s32[{n}]) tuple(next, moved, {counted})
+}}
+condition {{
+  s = (s32[], f32[{n}], s32[{n}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  most = s32[] constant(9)
+  few = pred[] compare(i, most), direction=LT
+  x = f32[{n}] get-tuple-element(s), index=1
+  limit = f32[] constant(100)
+  limits = f32[{n}] broadcast(limit), dimensions={{}}
+  alive = pred[{n}] compare(x, limits), direction=LT
+  no = pred[] constant(false)
+  left = pred[] reduce(alive, no), dimensions={{0}}, to_apply=any
+  ROOT again = pred[] and(few, left)
+}}
+ENTRY e {{
+  zero = s32[] constant(0)
+  zeros = s32[{n}] broadcast(zero), dimensions={{}}
+  x = f32[{n}] parameter(0)
+  t = (s32[], f32[{n}], s32[{n}]) tuple(zero, x, zeros)
+  w = (s32[], f32[{n}], s32[{n}]) while(t), condition=condition, body=body
+  a = f32[{n}] get-tuple-element(w), index=1
+  b = s32[{n}] get-tuple-element(w), index=2
+  ROOT both = (f32[{n}], s32[{n}]) tuple(a, b)
+}}
+"""
+
+
+def is_one_kernel(text: str) -> bool:
+    """Whether a program's loop became part of a kernel."""
+    return all(i.opcode != "while" for i in compiler.optimize(compiler.parse(text)).entry.instructions)
+
+
+def check(text: str, *, threads: int = 2, low: int = 0) -> None:
+    """The results are the reference's, bit for bit."""
+    module = compiler.parse(text)
+    inputs = draw(module, low)
+    got = compiler.compile(module, options=compiler.CompileOptions(threads=threads))(*inputs)
+    for mine, theirs in zip(got, compiler.interpret(module, *inputs), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def draw(module: compiler.Module, low: int = 0) -> list[np.ndarray]:
+    """Small whole numbers for each parameter."""
+    random = np.random.default_rng(0)
+    shapes = [parameter.array for parameter in module.entry.parameters]
+    return [random.integers(low, 5, shape.dims).astype(shape.element_type.dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dims", [(16,), (64,), (65,), (5, 77), (3, 5, 20), (300, 130)])
+def test_a_counted_loop_of_any_shape(dims, threads):
+    text = COUNTED.format(
+        type="f32", op="add", dims=",".join(map(str, dims)), last=dims[-1], along=len(dims) - 1, turns=7
+    )
+
+    assert is_one_kernel(text)
+    check(text, threads=threads)
+
+
+@pytest.mark.parametrize(
+    ("type_", "op"),
+    [
+        ("f64", "add"),
+        ("bf16", "multiply"),
+        ("f16", "add"),
+        ("s8", "add"),
+        ("u64", "multiply"),
+        ("s4", "add"),
+        ("pred", "xor"),
+        ("c64", "add"),
+    ],
+)
+def test_a_state_of_any_type(type_, op):
+    check(COUNTED.format(type=type_, op=op, dims="70", last=70, along=0, turns=4))
+
+
+@pytest.mark.parametrize("turns", [0, 1, -3])
+def test_a_loop_of_few_turns_or_none(turns):
+    check(COUNTED.format(type="s32", op="add", dims="40", last=40, along=0, turns=turns))
+
+
+@pytest.mark.parametrize("n", [16, 63, 64, 200, 5000])
+def test_blocks_stop_when_their_elements_rest(n):
+    text = UNTIL_ALL_REST.format(n=n, counted="counted")
+
+    assert is_one_kernel(text)
+    check(text, low=1)
+
+
+def test_elements_that_do_not_rest_keep_the_loop_whole():
+    text = UNTIL_ALL_REST.format(n=64, counted="k2").replace(
+        "  ROOT r = ", "  k2 = s32[64] add(k, k)\n  k3 = s32[64] add(counted, counted)\n  ROOT r = "
+    )
+
+    assert not is_one_kernel(text)
+    check(text)
