@@ -320,7 +320,36 @@ def _repeats_work(instruction: Instruction, group: Group) -> bool:
     dependents = {member for member in _between(instruction, group) if isinstance(member.shape, ArrayShape)}
     if instruction.array.rank and all(_is_hoisted(instruction, member) for member in dependents):
         return False
-    return any(_visits(user) > size for user in _between(instruction, group) | {group.root})
+    between = _between(instruction, group) | {group.root}
+    if group.kind is GroupKind.LOOP and _is_small(group) and all(map(_keeps_pieces, between)):
+        return _asked(instruction, group) > size
+    return any(_visits(user) > size for user in between)
+
+
+def _keeps_pieces(member: Instruction) -> bool:
+    """Whether a loop over a member can be run in pieces between the edges of what it is computed from."""
+    return is_elementwise(member) or member.opcode in _EDGES or member.opcode in ("reverse", "slice")
+
+
+def _asked(instruction: Instruction, group: Group) -> int:
+    """How often a loop asks for elements of an instruction: on behalf of what it is a part of, for the part only."""
+    known: dict[Instruction, int] = {}
+
+    def asked(value: Instruction) -> int:
+        if value not in known:
+            users = [user for user in value.users if user in group.members]
+            # At one index a value is computed once, each move asks at indices of its own; edges are cheap at many.
+            in_place = max((asked(user) for user in users if is_elementwise(user)), default=0)
+            moved = [share(user, value) for user in users if not is_elementwise(user)]
+            total = max([in_place, *moved]) if instruction.opcode in _EDGES else in_place + sum(moved)
+            known[value] = max(_visits(value) if value in group.members else 0, total)
+        return known[value]
+
+    def share(user: Instruction, value: Instruction) -> int:
+        size = max(1, user.array.size)
+        return asked(user) * value.array.size // size if user.opcode in _EDGES else asked(user)
+
+    return asked(instruction)
 
 
 def _is_small(group: Group) -> bool:
