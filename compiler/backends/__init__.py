@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.backends.cpu.executable import CpuExecutable
+from compiler.backends.cpu import executable as cpu
 from compiler.backends.executable import Executable, Phases
 from compiler.backends.nvptx.executable import NvptxExecutable
 from compiler.ir.module import Module
@@ -17,7 +17,7 @@ Backend = Callable[[Module, CompileOptions, Phases], Executable]
 """Compiles a module that the pipeline `compile` has prepared."""
 
 BACKENDS: dict[str, Backend] = {
-    "cpu": CpuExecutable,
+    "cpu": cpu.compile_module,
     "nvptx": NvptxExecutable,
 }
 """Every back end by name."""

@@ -68,8 +68,11 @@ class Artifacts(Mapping[str, Artifact]):
 class Executable(Protocol):
     """A compiled module."""
 
-    module: Module
     phases: list[Phase]
+
+    @property
+    def module(self) -> Module:
+        """The module as the back end was given it."""
 
     @property
     def artifacts(self) -> Mapping[str, Artifact]:

@@ -142,10 +142,10 @@ class Module:
 
     features: frozenset[str] = frozenset()
     functions: list[Function] = field(default_factory=list)
+    globals: dict[str, str] = field(default_factory=dict)
+    declarations: dict[str, str] = field(default_factory=dict)
+    nodes: list[str] = field(default_factory=list)
     _function_names: set[str] = field(default_factory=set)
-    _globals: dict[str, str] = field(default_factory=dict)
-    _declarations: dict[str, str] = field(default_factory=dict)
-    _metadata: list[str] = field(default_factory=list)
 
     def function(
         self,
@@ -179,7 +179,7 @@ class Module:
 
     def declare(self, name: str, result: str, parameters: Sequence[str], attributes: str = "") -> str:
         """Declare an outside function or an intrinsic once; returns its spelling for `call`."""
-        self._declarations.setdefault(name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
+        self.declarations.setdefault(name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
         return f"@{name}"
 
     def define_global(self, name: str, definition: str) -> Value:
@@ -188,31 +188,34 @@ class Module:
         Where the name stands for something else already, another one is made from it.
         """
         number, free = 1, name
-        while self._globals.get(free, definition) != definition:
+        while self.globals.get(free, definition) != definition:
             number += 1
             free = f"{name}.{number}"
-        self._globals[free] = definition
+        self.globals[free] = definition
         return Value(PTR, f"@{free}")
 
     def metadata(self, text: str) -> str:
         """Add a metadata node; returns its reference, e.g. `!3`.  `{self}` in the text is that reference."""
-        reference = f"!{len(self._metadata)}"
-        self._metadata.append(f"{reference} = {text.replace('{self}', reference)}")
+        reference = f"!{len(self.nodes)}"
+        self.nodes.append(f"{reference} = {text.replace('{self}', reference)}")
         return reference
 
     def __str__(self) -> str:
         parts = [
-            "\n".join(f"@{name} = {definition}" for name, definition in self._globals.items()),
-            "\n".join(self._declarations.values()),
+            "\n".join(f"@{name} = {definition}" for name, definition in self.globals.items()),
+            "\n".join(self.declarations.values()),
             "\n\n".join(map(str, self.functions)),
-            "\n".join(self._metadata),
+            "\n".join(self.nodes),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
 @dataclass(slots=True)
 class Function:
-    """A function under construction: blocks of instruction lines in the order in which they were begun."""
+    """A function under construction: blocks of instruction lines in the order in which they were begun.
+
+    `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.
+    """
 
     module: Module
     name: str
@@ -222,6 +225,7 @@ class Function:
     attributes: str
     lines: list[str] = field(default_factory=list)
     counter: int = 0
+    scalar_loops: int = 0
 
     @property
     def arguments(self) -> list[Value]:
@@ -232,10 +236,19 @@ class Function:
         ]
 
     def __str__(self) -> str:
+        return self.text(internal=self.linkage == "internal")
+
+    def text(self, *, internal: bool) -> str:
+        """The definition; a function of linkage `internal` may be made visible to other modules."""
         parameters = ", ".join(f"{type_} %{name}" for type_, name in self.parameters)
-        linkage = f"{self.linkage} " if self.linkage else ""
+        linkage = "internal" if internal else self.linkage.removeprefix("internal")
         body = "\n".join(self.lines)
-        return f"define {linkage}{self.result} @{self.name}({parameters}) {self.attributes} {{\n{body}\n}}"
+        head = f"define {linkage} {self.result}" if linkage else f"define {self.result}"
+        return f"{head} @{self.name}({parameters}) {self.attributes} {{\n{body}\n}}"
+
+    def declaration(self) -> str:
+        """What another module says to call it."""
+        return f"declare {self.result} @{self.name}({', '.join(type_ for type_, _ in self.parameters)}) nounwind"
 
 
 @dataclass(slots=True)
@@ -255,7 +268,7 @@ class Loop:
 class Builder:
     """Appends instructions to the current block of a function."""
 
-    __slots__ = ("_block", "_lines", "_placeholders", "function", "module")
+    __slots__ = ("_block", "_lines", "_loops", "_placeholders", "_visited", "function", "module")
 
     def __init__(self, function: Function, entry: str = "entry") -> None:
         self.function = function
@@ -263,6 +276,8 @@ class Builder:
         self._lines = function.lines
         self._block = entry
         self._placeholders: dict[str, int] = {}
+        self._visited: set[str] = set()
+        self._loops = 0
         self.begin(entry)
 
     # -- blocks -------------------------------------------------------------------------------------------------
@@ -275,6 +290,7 @@ class Builder:
         """Start the block `label`; what follows is appended there."""
         self._lines.append(f"{label}:")
         self._block = label
+        self._visited.add(label)
 
     @property
     def block(self) -> str:
@@ -284,10 +300,18 @@ class Builder:
     def branch(self, label: str) -> None:
         """Jump to a block."""
         self._lines.append(f"  br label %{label}")
+        self._note_loop(label)
 
     def branch_if(self, condition: Value, then: str, otherwise: str, metadata: str = "") -> None:
         """Jump to one of two blocks."""
         self._lines.append(f"  br i1 {condition.name}, label %{then}, label %{otherwise}{metadata}")
+        self._note_loop(then)
+        self._note_loop(otherwise)
+
+    def _note_loop(self, label: str) -> None:
+        if label in self._visited:
+            self._loops += 1
+            self.function.scalar_loops += 1
 
     def ret(self, value: Value | None = None) -> None:
         """Return."""
@@ -440,7 +464,7 @@ class Builder:
         else:
             self.branch(body)
         self.begin(body)
-        slot = len(self._lines)
+        slot, inner = len(self._lines), self._loops
         index = self._reserve(start.type)
         phis = [self._reserve(value.type) for value in carried]
         loop = Loop(index, phis)
@@ -454,6 +478,8 @@ class Builder:
             f"  {phi.name} = phi {phi.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
             for phi, first, later in incoming
         ]
+        if self._loops > inner or any("<" in line for line in self._lines[slot:]):
+            self.function.scalar_loops -= 1
         self.branch_if(again, body, done, metadata or self._rolled(start, stop, step))
         self.begin(done)
         if nonempty:

@@ -3,67 +3,70 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from compiler.backends.cpu import memory, program, threads
-from compiler.backends.cpu.arguments import Array, Leaf, convert
+from compiler.backends.cpu.arguments import Array, convert
 from compiler.backends.cpu.entry import Entry
+from compiler.backends.cpu.image import Image, create, leaf, sources
 from compiler.backends.executable import Artifacts, KernelTime, Phases
-from compiler.codegen import llvm
+from compiler.codegen import llvm, parts
 from compiler.ir.module import Module
-from compiler.ir.shape import Shape, leaves, without_layout
-from compiler.ir.types import TOKEN
 from compiler.options import CompileOptions
+from compiler.text.printer import to_text
 
-_HOLD_LOCK_NS = 20_000.0
-"""Programs shorter than this keep the interpreter lock: giving it up and taking it back costs more."""
+
+def compile_module(module: Module, options: CompileOptions, phases: Phases) -> CpuExecutable:
+    """Compile a module that the pipeline `compile` has prepared."""
+    target = llvm.Target.host()
+    wanted = options.threads or threads.available()
+    with phases.phase("emit"):
+        built = program.build(module, target, wanted)
+    with phases.phase("llvm"):
+        image = create(built, target, options.opt, threads=1 if options.llvm_limit is not None else wanted)
+    return CpuExecutable(image, lambda: built, options, phases)
+
+
+Lowering = Callable[[], program.Program]
+"""The program as LLVM IR, made when first asked for: what was loaded from a cache has never been lowered here."""
 
 
 class CpuExecutable:
     """A module compiled for this machine's CPU: call it with the entry parameters, get the leaves of the root."""
 
-    def __init__(self, module: Module, options: CompileOptions, phases: Phases) -> None:
-        self.module = module
+    def __init__(self, image: Image, lowering: Lowering, options: CompileOptions, phases: Phases) -> None:
+        self.image = image
+        self._lowering = lowering
+        self._opt = options.opt
         self._target = llvm.Target.host()
-        wanted = options.threads or threads.available()
-        with phases.phase("emit"):
-            self._program = program.build(module, self._target, wanted)
-            text = str(self._program.ir)
-        with phases.phase("llvm-parse"):
-            native = llvm.parse(text, self._target, options.opt)
-        with phases.phase("llvm-optimise"):
-            llvm.optimise(native, self._target, options.opt)
-        exports = (self._program.name, self._program.profile_name, program.TIMELINE)
-        with phases.phase("llvm-codegen"):
-            code = llvm.object_code(native, self._target, options.opt)
         with phases.phase("link"):
-            self._library = llvm.Library(code, exports, self._target, options.opt)
-        entry = module.entry
-        self._parameters = _leaves([p.shape for p in entry.parameters])
-        self._results = _leaves([entry.root.shape])
+            self._library = llvm.Library(image.objects, (program.PROGRAM, *image.kernels), self._target, self._opt)
+        self._parameters = [leaf(array) for array in image.parameters]
+        self._results = [leaf(array) for array in image.results]
         self.phases = phases.done
         self.artifacts = Artifacts(
             {
-                "cpu_after_optimizations.txt": phases.optimised_text,
-                "buffer-assignment.txt": self._program.assignment.to_text,
-                "ir-no-opt.ll": lambda: text,
-                "ir-with-opt.ll": lambda: str(native),
-                "s": lambda: llvm.assembly(native, self._target, options.opt),
-                "o": lambda: code,
+                "cpu_after_optimizations.txt": lambda: to_text(self.module),
+                "buffer-assignment.txt": lambda: self._lowering().assignment.to_text(),
+                "ir-no-opt.ll": lambda: str(self._lowering().ir),
+                "ir-with-opt.ll": lambda: self._listing(llvm.optimised_text),
+                "s": lambda: self._listing(llvm.assembly_text),
+                "o": self._object,
             }
         )
         self._entry = Entry(
-            self._library.address(self._program.name),
+            self._library.address(program.PROGRAM),
             self._parameters,
             self._results,
-            self._program.assignment.arena_bytes,
-            threads=self._program.threads,
+            image.arena_bytes,
+            threads=image.threads,
             keep=self._library,
-            release_gil=self._program.work > _HOLD_LOCK_NS or _has_loop(module),
+            release_gil=image.releases_lock,
         )
         self.call = self._entry.call
 
@@ -72,15 +75,28 @@ class CpuExecutable:
         return self.call(*inputs)
 
     @property
+    def module(self) -> Module:
+        """The module as the back end was given it."""
+        return self._lowering().module
+
+    @property
     def threads(self) -> int:
         """How many threads a call runs on."""
-        return self._program.threads
+        return self.image.threads
 
     @property
     def memory_bytes(self) -> tuple[int, int]:
         """The arena's size and its lower bound."""
-        assignment = self._program.assignment
-        return assignment.arena_bytes, assignment.lower_bound_bytes
+        return self.image.arena_bytes, self.image.lower_bound_bytes
+
+    def _listing(self, write: Callable[[llvm.Source, llvm.Target, int], str]) -> str:
+        return "\n".join(write(source, self._target, self._opt) for source in sources(self._lowering()))
+
+    def _object(self) -> bytes:
+        """The whole program as one object file."""
+        part = parts.whole(self._lowering().ir)
+        source = llvm.Source(part.text, part.has_loops)
+        return llvm.compile_all([source], self._target, self._opt, threads=1)[0]
 
     def profile(self, *inputs: object) -> list[KernelTime]:
         """Run once and say when each kernel's functions started and how long they took, per thread.
@@ -89,18 +105,26 @@ class CpuExecutable:
         """
         arrays = convert(inputs, self._parameters)
         results = [memory.empty(leaf.shape, leaf.dtype) for leaf in self._results]
-        names = self._program.functions
+        library, names = self._profiler, self.image.kernels
         rows = self.threads, max(1, len(names)), 2
-        timeline = (ctypes.c_int64 * math.prod(rows)).from_address(self._library.address(program.TIMELINE))
+        timeline = (ctypes.c_int64 * math.prod(rows)).from_address(library.address(program.TIMELINE))
         marks = np.ctypeslib.as_array(timeline).reshape(rows)
         marks[...] = 0
-        with memory.lease(self._program.assignment.arena_bytes) as arena:
-            address = self._library.address(self._program.profile_name)
+        with memory.lease(self.image.arena_bytes) as arena:
+            address = library.address(program.PROFILE)
             start = time.perf_counter_ns()
             run = threads.pool().run
             run(address, _pointers(arrays), _pointers(results), arena, threads=self.threads)
             elapsed = time.perf_counter_ns() - start
         return _kernel_times(marks.copy(), names, start, elapsed)
+
+    @functools.cached_property
+    def _profiler(self) -> llvm.Library:
+        """The program once more, with marks, around the kernels that are there already."""
+        source = llvm.Source(str(self._lowering().profile_ir()), has_loops=False)
+        code = llvm.compile_all([source], self._target, self._opt, threads=1)
+        kernels = {name: self._library.address(name) for name in self.image.kernels}
+        return llvm.Library(code, (program.PROFILE, program.TIMELINE), self._target, self._opt, imports=kernels)
 
 
 def _kernel_times(marks: Array, names: Sequence[str], start: int, elapsed: int) -> list[KernelTime]:
@@ -118,14 +142,5 @@ def _kernel_times(marks: Array, names: Sequence[str], start: int, elapsed: int) 
     ]
 
 
-def _leaves(shapes: Sequence[Shape]) -> list[Leaf]:
-    arrays = (array for shape in shapes for array in leaves(shape) if array.element_type is not TOKEN)
-    return [Leaf(a.element_type.dtype, a.dims, str(without_layout(a))) for a in arrays]
-
-
 def _pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
     return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))
-
-
-def _has_loop(module: Module) -> bool:
-    return any(instruction.opcode == "while" for instruction in module.instructions())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from compiler.analysis.buffers import Assignment, Buffer, Place, assign, branches, check_unique_callers
 from compiler.backends.cpu import threads as runtime
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
 from compiler.backends.cpu.kernels.table import EMITTERS
 from compiler.codegen import nest
 from compiler.codegen.kernel import kernel_of, scheduled
@@ -43,30 +43,41 @@ class Program:
 
     Attributes:
         ir: the LLVM module.
-        name: the function that runs it.
+        module: what it was made from.
         assignment: where everything lies.
-        kernels: in the order of the schedule.
+        emitted: the kernels, in the order of the schedule.
         threads: how many threads it is worth running on.
         work: estimated nanoseconds on one thread; loops count one turn.
     """
 
     ir: Module
-    name: str
+    module: HloModule
     assignment: Assignment
-    kernels: tuple[EmittedKernel, ...]
+    emitted: dict[Instruction, EmittedKernel]
     threads: int
     work: float
 
     @property
     def functions(self) -> list[str]:
         """The kernels' functions, in the order of their marks in the timeline."""
-        return [function for kernel in self.kernels for function in kernel.functions]
+        return [function for kernel in self.emitted.values() for function in kernel.functions]
 
-    @property
-    def profile_name(self) -> str:
-        """The function that also notes when each kernel starts and ends, in `TIMELINE`."""
-        return f"{self.name}.profile"
+    def profile_ir(self) -> Module:
+        """`PROFILE` alone, which does what `PROGRAM` does and also notes when each kernel starts and ends."""
+        ir = Module()
+        for kernel in self.emitted.values():
+            types = [type_.split(" ")[0] for type_, _ in parameters(kernel.kernel)]
+            for function in kernel.functions:
+                ir.declare(function, "void", types)
+        _Driver(ir, self.assignment, self.emitted, self.threads, profile=True).function(self.module, PROFILE)
+        return ir
 
+
+PROGRAM = "program"
+"""The function that runs a module."""
+
+PROFILE = "program.profile"
+"""The function that runs it for `TIMELINE`."""
 
 TIMELINE = "timeline"
 """The global that holds (start, end) cycle counts of each function of each kernel, in order, for each thread."""
@@ -84,12 +95,8 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     if not any(kernel.parallel for kernel in emitted.values()):
         threads = 1
-    name = "program"
-    for is_profile in (False, True):
-        driver = _Driver(ir, assignment, emitted, threads, profile=is_profile)
-        driver.function(module, f"{name}.profile" if is_profile else name)
-    kernels = tuple(emitted.values())
-    return Program(ir, name, assignment, kernels, threads, sum(kernel.work for kernel in kernels))
+    _Driver(ir, assignment, emitted, threads, profile=False).function(module, PROGRAM)
+    return Program(ir, module, assignment, emitted, threads, sum(kernel.work for kernel in emitted.values()))
 
 
 @dataclass(slots=True)

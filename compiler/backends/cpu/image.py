@@ -1,0 +1,104 @@
+"""A program as it leaves the compiler: object files, and the few facts that it takes to link and call them.
+
+Emission ends here and loading begins here, so an image may as well come from a cache, or go to a file.  As bytes it is
+a header in JSON, which says how long the object files are that follow it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from compiler.backends.cpu.arguments import Leaf
+from compiler.backends.cpu.program import Program
+from compiler.codegen import llvm, parts
+from compiler.ir.shape import Shape, leaves, without_layout
+from compiler.ir.types import TOKEN, TYPES
+
+_HOLD_LOCK_NS = 20_000.0
+"""Programs shorter than this keep the interpreter lock: giving it up and taking it back costs more."""
+
+_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A compiled program that is not linked yet.
+
+    Attributes:
+        objects: object files that together define the program and its kernels.
+        kernels: the kernels' functions, in the order of their marks in the timeline.
+        parameters: (element type, dimensions, HLO text) of each array that it takes.
+        results: the same of each array that it gives.
+        arena_bytes: the scratch memory of a call.
+        lower_bound_bytes: the least that any arrangement of the arena could take.
+        threads: how many threads it is worth running on.
+        releases_lock: whether it runs long enough for the interpreter lock to be given up.
+    """
+
+    objects: tuple[bytes, ...]
+    kernels: tuple[str, ...]
+    parameters: tuple[tuple[str, tuple[int, ...], str], ...]
+    results: tuple[tuple[str, tuple[int, ...], str], ...]
+    arena_bytes: int
+    lower_bound_bytes: int
+    threads: int
+    releases_lock: bool
+
+    def to_bytes(self) -> bytes:
+        """The image as `from_bytes` reads it."""
+        header = {name: getattr(self, name) for name in _FACTS}
+        header["objects"] = [len(code) for code in self.objects]
+        text = json.dumps(header).encode()
+        return b"".join([len(text).to_bytes(_LENGTH, "little"), text, *self.objects])
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Image:
+        """The image that `to_bytes` wrote."""
+        start = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
+        header: dict[str, Any] = json.loads(data[_LENGTH:start])
+        ends = [start]
+        for length in header.pop("objects"):
+            ends.append(ends[-1] + length)
+        header["objects"] = tuple(data[begin:end] for begin, end in pairwise(ends))
+        header["kernels"] = tuple(header["kernels"])
+        for side in ("parameters", "results"):
+            header[side] = tuple((name, tuple(dims), text) for name, dims, text in header[side])
+        return Image(**header)
+
+
+_FACTS = tuple(name for name in Image.__dataclass_fields__ if name != "objects")
+
+
+def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> Image:
+    """Compile a program's IR, on up to that many threads."""
+    code = llvm.compile_all(sources(program), target, opt, threads=threads)
+    assignment, module = program.assignment, program.module
+    return Image(
+        tuple(code),
+        tuple(program.functions),
+        _arrays(*(parameter.shape for parameter in module.entry.parameters)),
+        _arrays(module.entry.root.shape),
+        assignment.arena_bytes,
+        assignment.lower_bound_bytes,
+        program.threads,
+        program.work > _HOLD_LOCK_NS or any(instruction.opcode == "while" for instruction in module.instructions()),
+    )
+
+
+def sources(program: Program) -> list[llvm.Source]:
+    """What LLVM is given, the longest first."""
+    return [llvm.Source(part.text, part.has_loops) for part in parts.cut(program.ir)]
+
+
+def leaf(array: tuple[str, tuple[int, ...], str]) -> Leaf:
+    """An array of the image as calls see it."""
+    name, dims, text = array
+    return Leaf(TYPES[name].dtype, dims, text)
+
+
+def _arrays(*shapes: Shape) -> tuple[tuple[str, tuple[int, ...], str], ...]:
+    arrays = (array for shape in shapes for array in leaves(shape) if array.element_type is not TOKEN)
+    return tuple((array.element_type.name, array.dims, str(without_layout(array))) for array in arrays)

@@ -1,0 +1,138 @@
+"""A module cut into parts, each compiled on its own: several at once, and none with passes that are of no use to it.
+
+A function that must not be inlined can be called across parts, so such functions, and those that are seen from outside,
+are what a module is cut into.  The other functions, which are small, go with whoever calls them, once per part.  Which
+functions share a part depends on the module alone, never on the machine's number of cores, so the code does not either.
+
+Functions without a loop that LLVM could vectorise (those that calculate with vectors themselves, and the program that
+calls them) make parts of their own: to them the passes that transform loops are nothing but work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from compiler.codegen.llvm_ir import Function, Module
+
+_REFERENCE = re.compile(r"@([\w.$-]+)|!(\d+)")
+_LARGE = 4096
+"""Constants with longer definitions are defined once and shared, others once per part that uses them."""
+
+_LOOP_COST = 150
+"""What vectorising a loop costs, in instructions of code that is only translated."""
+
+_PART_COST = 400
+"""Parts are filled up to this cost, some 5 ms: less does not make up for what every part costs, about 1 ms."""
+
+
+@dataclass(slots=True)
+class Part:
+    """Some functions of a module, with all that they need.
+
+    Attributes:
+        has_loops: whether there are loops that LLVM should vectorise.
+        cost: how long it takes to compile, about, in instructions.
+        functions: those of the module, in its order, that are defined here.
+    """
+
+    has_loops: bool
+    cost: int = 0
+    functions: list[Function] = field(default_factory=list)
+    text: str = ""
+
+
+def whole(module: Module) -> Part:
+    """The module as one part."""
+    has_loops = any(function.scalar_loops for function in module.functions)
+    return Part(has_loops, functions=module.functions, text=str(module))
+
+
+def cut(module: Module) -> list[Part]:
+    """The module's parts, the most expensive first.  Functions called across parts become visible from outside."""
+    helpers = {function.name: function for function in module.functions if _goes_along(function)}
+    uses = {function.name: _references(str(function)) for function in module.functions}
+    units = [_closure(function, helpers, uses) for function in module.functions if function.name not in helpers]
+    parts = _fill(units)
+    shared: set[str] = set()
+    for part in parts:
+        part.text = _text(module, part, uses, shared)
+    return parts
+
+
+def _goes_along(function: Function) -> bool:
+    return function.linkage == "internal" and "noinline" not in function.attributes
+
+
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    symbols: frozenset[str]
+    metadata: frozenset[int]
+
+
+def _references(text: str) -> _Uses:
+    found = _REFERENCE.findall(text)
+    return _Uses(frozenset(name for name, _ in found if name), frozenset(int(node) for _, node in found if node))
+
+
+def _closure(root: Function, helpers: dict[str, Function], uses: dict[str, _Uses]) -> list[Function]:
+    """A function and the helpers that go along with it."""
+    found, names = [root], {root.name}
+    for function in found:
+        for name in sorted(uses[function.name].symbols & helpers.keys() - names):
+            names.add(name)
+            found.append(helpers[name])
+    return found
+
+
+def _fill(units: Sequence[Sequence[Function]]) -> list[Part]:
+    """Neighbours of one sort share a part until it is full."""
+    parts: list[Part] = []
+    open_parts: dict[bool, Part] = {}
+    for unit in units:
+        has_loops = any(function.scalar_loops for function in unit)
+        cost = sum(len(function.lines) + _LOOP_COST * function.scalar_loops for function in unit)
+        part = open_parts.get(has_loops)
+        if part is None or (part.cost and part.cost + cost > _PART_COST):
+            part = open_parts[has_loops] = Part(has_loops)
+            parts.append(part)
+        known = {function.name for function in part.functions}
+        part.functions += [function for function in unit if function.name not in known]
+        part.cost += cost
+    return sorted(parts, key=lambda part: -part.cost)
+
+
+def _text(module: Module, part: Part, uses: dict[str, _Uses], shared: set[str]) -> str:
+    defined = {function.name for function in part.functions}
+    symbols = frozenset[str]().union(*(uses[name].symbols for name in defined)) - defined
+    nodes = _reachable(module.nodes, frozenset[int]().union(*(uses[name].metadata for name in defined)))
+    others = {function.name: function for function in module.functions}
+    lines = [_global(module, name, shared) for name in module.globals if name in symbols]
+    lines += [module.declarations[name] for name in module.declarations if name in symbols]
+    lines += [others[name].declaration() for name in sorted(symbols & others.keys())]
+    lines += [function.text(internal=_goes_along(function)) for function in part.functions]
+    lines += [module.nodes[node] for node in nodes]
+    return "\n".join(lines) + "\n"
+
+
+def _global(module: Module, name: str, shared: set[str]) -> str:
+    """The definition of a global, or its declaration where another part has the only one."""
+    definition = module.globals[name]
+    kind = next(word for word in ("constant", "global") if f"{word} " in definition[:32])
+    if kind == "constant" and len(definition) < _LARGE:
+        return f"@{name} = {definition}"
+    if name in shared:
+        return f"@{name} = external {kind} i8"
+    shared.add(name)
+    return f"@{name} = {definition.removeprefix('internal ')}"
+
+
+def _reachable(nodes: Sequence[str], first: Iterable[int]) -> list[int]:
+    found = sorted(first)
+    seen = set(found)
+    for node in found:
+        more = [int(number) for number in re.findall(r"!(\d+)", nodes[node])]
+        found += [number for number in dict.fromkeys(more) if number not in seen]
+        seen.update(more)
+    return sorted(found)

@@ -1,0 +1,142 @@
+"""Parts of a module: what goes into one, that together they are the module, and that LLVM takes each of them."""
+
+import ctypes
+
+import pytest
+
+from compiler.codegen import llvm, parts
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+
+TARGET = llvm.Target.host()
+POINTER = ("ptr", "p")
+
+
+def add_loop(module, name, *, vectors, turns=1000, value="1", attributes="noinline nounwind"):
+    """A function that writes a value to every element of an array."""
+    function = module.function(name, "void", [POINTER], linkage="internal", attributes=attributes)
+    build = Builder(function)
+    with build.loop(integer(0), integer(turns), step=4 if vectors else 1) as loop:
+        element = Value("i32", value)
+        stored = build.broadcast(element, 4) if vectors else element
+        build.store(stored, build.gep("i32", function.arguments[0], loop.index), align=4)
+    build.ret()
+    return function
+
+
+def add_caller(module, *callees, name="program"):
+    function = module.function(name, "void", [POINTER])
+    build = Builder(function)
+    for callee in callees:
+        build.call(f"@{callee.name}", "void", function.arguments)
+    build.ret()
+    return function
+
+
+def names(part):
+    return [function.name for function in part.functions]
+
+
+def run(module, count=1000):
+    sources = [llvm.Source(part.text, part.has_loops) for part in parts.cut(module)]
+    library = llvm.Library(llvm.compile_all(sources, TARGET, 2, threads=2), ["program"], TARGET, 2)
+    array = (ctypes.c_int32 * count)()
+    library.function("program", None, ctypes.c_void_p)(ctypes.addressof(array))
+    return list(array)
+
+
+def test_only_loops_without_vectors_are_left_to_llvm():
+    module = Module()
+    scalar, vector = add_loop(module, "scalar", vectors=False), add_loop(module, "vector", vectors=True)
+    caller = add_caller(module, scalar, vector)
+    assert (scalar.scalar_loops, vector.scalar_loops, caller.scalar_loops) == (1, 0, 0)
+    assert {part.has_loops: names(part) for part in parts.cut(module)} == {
+        True: ["scalar"],
+        False: ["vector", "program"],
+    }
+
+
+def test_a_nest_counts_once_and_a_loop_written_by_hand_too():
+    module = Module()
+    function = module.function("nest", "void", [POINTER])
+    build = Builder(function)
+    with build.loop(integer(0), integer(100)), build.loop(integer(0), integer(100)) as inner:
+        build.store(inner.index, function.arguments[0])
+    assert function.scalar_loops == 1
+    again, done = build.new_label("again"), build.new_label("done")
+    build.branch(again)
+    build.begin(again)
+    build.branch_if(build.compare("eq", build.load("i64", function.arguments[0]), integer(7)), done, again)
+    build.begin(done)
+    assert function.scalar_loops == 2
+
+
+def test_parts_fill_up_and_call_one_another():
+    module = Module()
+    loops = [add_loop(module, f"loop{n}", vectors=bool(n % 3), turns=100 * n, value=str(n)) for n in range(9, 0, -1)]
+    add_caller(module, *loops)
+    cut = parts.cut(module)
+    assert len(cut) > 2
+    assert sorted(name for part in cut for name in names(part)) == sorted(f.name for f in module.functions)
+    assert [part.cost for part in cut] == sorted((part.cost for part in cut), reverse=True)
+    assert run(module) == [n for n in range(1, 10) for _ in range(100)] + [0] * 100
+
+
+def test_what_may_be_inlined_goes_with_each_caller():
+    module = Module()
+    helper = add_loop(module, "helper", vectors=False, attributes="nounwind")
+    large = [add_loop(module, f"large{n}", vectors=False) for n in range(4)]
+    for function in large:
+        function.lines.insert(-1, f"  call void @{helper.name}(ptr %p)")
+    add_caller(module, *large)
+    holders = [part for part in parts.cut(module) if "helper" in names(part)]
+    assert len(holders) > 1
+    assert all("define internal void @helper" in part.text for part in holders)
+    assert run(module) == [1] * 1000
+
+
+@pytest.mark.parametrize(("length", "definitions"), [(4, 2), (10_000, 1)])
+def test_large_constants_are_defined_once(length, definitions):
+    module = Module()
+    data = "\\07" * length
+    table = module.define_global("table", f'internal constant [{length} x i8] c"{data}", align 64')
+    readers = [add_loop(module, f"reader{vectors}", vectors=vectors, turns=8) for vectors in (False, True)]
+    for function in readers:
+        function.lines.insert(-1, f"  %read{function.scalar_loops} = load i8, ptr {table.name}")
+        function.lines.insert(-1, f"  store i8 %read{function.scalar_loops}, ptr %p")
+    add_caller(module, *readers)
+    texts = [part.text for part in parts.cut(module)]
+    assert sum(f"constant [{length} x i8]" in text for text in texts) == definitions
+    assert run(module, 8)[:2] == [7, 1]
+
+
+def test_a_state_is_shared():
+    module = Module()
+    state = module.define_global("state", "internal global i32 5")
+    writers = [add_loop(module, f"writer{vectors}", vectors=vectors, turns=8) for vectors in (False, True)]
+    for number, function in enumerate(writers):
+        function.lines[-1:] = [
+            f"  %old = load i32, ptr {state.name}",
+            f"  %new = add i32 %old, {number + 1}",
+            f"  store i32 %new, ptr {state.name}",
+            "  store i32 %new, ptr %p",
+            "  ret void",
+        ]
+    add_caller(module, *writers)
+    assert run(module, 8) == [8, 1, 1, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_every_level_compiles_and_can_be_looked_at(level):
+    module = Module()
+    add_caller(module, add_loop(module, "scalar", vectors=False))
+    part = parts.whole(module)
+    source = llvm.Source(part.text, part.has_loops)
+    assert (" x i32> " in llvm.optimised_text(source, TARGET, level)) == (level >= 2)
+    assert "program" in llvm.assembly_text(source, TARGET, level)
+    [code] = llvm.compile_all([source], TARGET, level, threads=2)
+    assert code[:4] == b"\x7fELF"
+
+
+def test_an_error_in_the_code_is_llvms_own_message():
+    with pytest.raises(RuntimeError, match="expected"):
+        llvm.compile_all([llvm.Source("nonsense", has_loops=False)] * 2, TARGET, 2, threads=2)
