@@ -303,7 +303,8 @@ def _beside_dot(instruction: Instruction, group: Group) -> bool:
     feeds_dot = any(user.opcode in _PRODUCTS for user in instruction.users)
     if feeds_dot:
         return instruction.opcode == "convert" or instruction.opcode == "constant"
-    return all(user in group.members for user in instruction.users) and not _feeds_operand(instruction, group)
+    alone = _is_splat(instruction) or all(user in group.members for user in instruction.users)
+    return alone and not _feeds_operand(instruction, group)
 
 
 def _feeds_operand(instruction: Instruction, group: Group) -> bool:

@@ -132,8 +132,11 @@ class Panels:
 
     @property
     def panel_elements(self) -> int:
-        """The size of one packed panel, without the slack of `lanes` elements that packing may write behind it."""
-        return (self.depth + self.head) * self.pitch(self.width)
+        """The size of one packed panel, without the slack of `lanes` elements that packing may write behind it.
+
+        A step more than needed keeps a step's places in all panels out of one set of the caches.
+        """
+        return (self.depth + self.head + 1) * self.pitch(self.width)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ _NARROW = 4
 # factor is read where it lies, far away, one page per step.
 _WHOLE_DEPTH_BYTES = 4096
 _DEPTH_BYTES = 2048
-_DISTANT_DEPTH_BYTES = 384
+_DISTANT_DEPTH_BYTES = 512
 # A packed block of the right factor, and a block of partial sums: half of L2 each.
 _RIGHT_BYTES = 1 << 20
 _PARTIAL_BYTES = 1 << 20
@@ -32,12 +32,17 @@ _PARTIAL_BYTES = 1 << 20
 _COLLISION = 4096
 _SAFE_ROWS = 8
 _MOST_COLLIDING_ROWS = 16
-# What is read a few times only, or stays near, is not worth packing.
-_FEW_ROW_PANELS = 5
+# What is read a few times only, or stays near, is not worth packing.  For the right factor: up to how many rows of the
+# product, by what the distance between its own rows is a multiple of.
 _FEW_COLUMN_PANELS = 2
 _NEAR_BYTES = 1 << 20
+_NEAR_RIGHT_BYTES = 5 << 19
+_PARTLY_COLLIDES = _COLLISION // 2
+_DIRECT_ROWS = {_COLLISION: 32, _PARTLY_COLLIDES: 64, 1: 320}
 _FMA_LATENCY = 4
-_LOADS = 32
+# Cycles that are lost by a load of the left factor, from L1, and of the right one, from farther away.
+_NEAR_LOAD = 0.03
+_FAR_LOAD = 0.1
 # Cycles that a register tile takes beside its multiply-adds, and more of them for every sum that it stores.
 _TILE_CYCLES = 20
 _STORE_CYCLES = 1
@@ -170,8 +175,7 @@ def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
 
     def cost(tile: tuple[int, int]) -> tuple[float, float]:
         rows, vectors = tile
-        loads = rows + vectors
-        step = max(rows * vectors / 2, loads / 2, _FMA_LATENCY) + loads / _LOADS
+        step = max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY) + rows * _NEAR_LOAD + vectors * _FAR_LOAD
         total = -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + _STORE_CYCLES * rows * vectors)
         return total, vectors
 
@@ -210,7 +214,8 @@ def _depth(plan: Plan) -> int:
     length = gemm.k * size
     if length <= _WHOLE_DEPTH_BYTES:
         return gemm.k
-    distant = _reads_rhs_directly(plan) and length * gemm.n > _RIGHT_BYTES
+    array = gemm.rhs.array if _reads_rhs_directly(plan) else None
+    distant = array is not None and array.row * size % _COLLISION == 0 and length * gemm.n > _RIGHT_BYTES
     blocks = -(-length // (_DISTANT_DEPTH_BYTES if distant else _DEPTH_BYTES))
     return -(-gemm.k // blocks // plan.lanes) * plan.lanes
 
@@ -230,9 +235,10 @@ def _reads_lhs_directly(plan: Plan) -> bool:
 
 
 def _reads_rhs_directly(plan: Plan) -> bool:
+    """Whether the right factor is read too seldom to be worth packing, or lies near enough anyway."""
     array, gemm = plan.gemm.rhs.array, plan.gemm
     if array is None or array.column != 1 or gemm.words:
         return False
-    size = ELEMENT_BYTES[gemm.type]
-    collides = array.row * size % (_COLLISION // 2) == 0
-    return plan.row_panels <= _FEW_ROW_PANELS or (gemm.k * gemm.n * size <= _NEAR_BYTES and not collides)
+    row = array.row * ELEMENT_BYTES[gemm.type]
+    near = gemm.k * gemm.n * ELEMENT_BYTES[gemm.type] <= _NEAR_RIGHT_BYTES and row % _PARTLY_COLLIDES
+    return gemm.m <= next(most for stride, most in _DIRECT_ROWS.items() if row % stride == 0) or bool(near)
