@@ -39,7 +39,7 @@ class RowValues:
         values = Elemental(self.emission, self.leaves)
         for spread in phase.spread:
             (operand,) = spread.operands
-            self.leaves[spread] = _always(values.value(operand, self.at_row))
+            self.leaves[spread] = always(values.value(operand, self.at_row))
         return [values.value(reduce.operands[1], ()) for reduce in phase.reduces]
 
     def elements(self, phase: Phase, position: Index) -> list[Value]:
@@ -60,7 +60,7 @@ class RowValues:
     def leave(self, phase: Phase, results: Sequence[Value]) -> None:
         """A phase is over: its reductions are known from now on, and its kept values are read back."""
         for reduce, result in zip(phase.reduces, results, strict=True):
-            self.leaves[reduce] = _always(result)
+            self.leaves[reduce] = always(result)
         for kept in phase.kept:
             self.leaves[kept] = self._kept(kept)
 
@@ -90,5 +90,6 @@ class RowValues:
         return lambda indices: self.load(value, linear(indices[self.rows.outer :], self.rows.inner_dims))
 
 
-def _always(value: Value) -> Leaf:
+def always(value: Value) -> Leaf:
+    """A leaf that is the same wherever it is asked for."""
     return lambda _: value

@@ -8,15 +8,16 @@ Which lane takes which element depends on the shape and the target alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from compiler.backends.cpu.kernels.chains import Extremum
 from compiler.codegen import cost, nest
 from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, whole
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import I32, I64, Builder, Value, floating, integer, keep_rolled, vector_type
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, floating, integer, keep_rolled, lanes_of, vector_type
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
@@ -38,8 +39,8 @@ _LIGHT_CHAINS = 4
 _HEAVY_CHAINS = 2
 """Vectors side by side of other elements: a polynomial waits for itself."""
 _MANY_ROWS = 64
-_SHORT_ROWS = 4096
-"""Elements of rows side by side: what happens at the ends of longer rows does not count."""
+_LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
+"""For a number of rows side by side, the most elements of one: the ends of longer rows do not count."""
 _FEWEST = 4
 """Turns of a loop from which on vectors pay."""
 
@@ -78,10 +79,26 @@ def _value_bytes(array: ArrayShape) -> int:
     return 4 if array.element_type.is_float and array.element_type.bits < 32 else array.element_type.size_bytes
 
 
-def together(rows: int, length: int) -> int:
-    """How many rows of a length are walked side by side, so that what happens at their ends overlaps."""
-    fitting = (n for n in (4, 2) if rows % n == 0 and rows >= _MANY_ROWS and n * length <= _SHORT_ROWS)
-    return next(fitting, 1)
+def row_lane(emission: Emission, first: Value, rows: int, count: int) -> Lane:
+    """Neighbouring rows, of `count` in all, as lanes."""
+    builder = _lane_builder(emission)
+    steps = Value(vector_type(I64, rows), f"<{', '.join(f'i64 {row}' for row in range(rows))}>")
+    return Lane(Variable(builder.add(builder.lift(first, rows), steps), count), Variable(first, count), rows)
+
+
+def at_lane(lane: Lane) -> Index:
+    """The counter; one that can only be 0 is still a counter here."""
+    return Index(((Digit(lane.variable, 1, lane.variable.size), 1),))
+
+
+@contextmanager
+def in_lane(emission: Emission, lane: Lane | None) -> Iterator[None]:
+    """Emit with a counter's values in lanes."""
+    emission.enter()
+    before, emission.lane = emission.lane, lane
+    yield
+    emission.lane = before
+    emission.leave()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +116,19 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Lanewise:
-    """A reduction: elements at a point, the reducer, the start values, and (if known) what leaves others unchanged.
+    """A reduction of one row, or of several side by side.
 
     Without identities there is one loop, of at least as many turns as there are lanes in all: each lane starts from
     its own first element.
     """
 
+    rows: int
     elements: Elements
+    """The elements at a point, those of one row behind those of another."""
     combine: Combine
     start: Sequence[Value]
     identities: Sequence[Value] | None
+    """What leaves others unchanged, None where it is not known for all."""
     extrema: Sequence[Extremum | None]
     """Which values are kept as integers inside the loop."""
 
@@ -138,10 +158,12 @@ class Lanewise:
         return [v for x, y, plain, extremum in parts for v in (extremum.merge(builder, x, y) if extremum else [plain])]
 
     def values(self, emission: Emission, kept: Sequence[Value]) -> list[Value]:
-        """The values that are kept, with the start values."""
+        """The values that are kept, with the start values; of several rows, one in each lane."""
         builder = _lane_builder(emission)
         pairs = zip(self._groups(kept), self.extrema, strict=True)
-        found = [builder.extract(extremum.value(builder, k) if extremum else k[0], 0) for k, extremum in pairs]
+        found = [extremum.value(builder, k) if extremum else k[0] for k, extremum in pairs]
+        if self.rows == 1:
+            found = [builder.extract(value, 0) for value in found]
         if self.identities is not None and list(self.identities) == list(self.start):
             return found
         return self.combine(emission, self.start, found)
@@ -164,21 +186,26 @@ class Lanes:
     chains: int
 
     @staticmethod
-    def choose(
-        target: Target, arrays: Iterable[ArrayShape], count: int, computed: Iterable[Instruction], *, together: int
-    ) -> Lanes | None:
-        """Lanes for a loop of `count` turns that computes instructions from arrays; None if the turns are too few.
-
-        `together` says for how many rows each turn does so.
-        """
+    def choose(target: Target, arrays: Iterable[ArrayShape], count: int) -> Lanes | None:
+        """Lanes for elements of arrays in a loop of `count` turns; None if the turns are too few."""
         if count < _FEWEST:
             return None
         vector_bytes = 64 if target.has("avx512f") else 32 if target.has("avx2") else 16
         size = max((_value_bytes(array) for array in arrays), default=4)
-        width = min(vector_bytes // size, 1 << (count - 1).bit_length())
+        return Lanes(min(vector_bytes // size, 1 << (count - 1).bit_length()), 1)
+
+    def together(self, rows: int, length: int) -> int:
+        """How many of so many rows of a length are walked side by side, so that what happens at their ends overlaps."""
+        if rows < _MANY_ROWS:
+            return 1
+        fitting = (n for n in (16, 8, 4, 2) if rows % n == 0 and n <= self.width and length <= _LONGEST_ROWS[n])
+        return next(fitting, 1)
+
+    def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
+        """These lanes for so many rows side by side and a loop of `count` turns that computes instructions."""
         is_light = sum(cost.element_weight(i.opcode) for i in computed) < _LIGHT_NS
         most = _LIGHT_CHAINS if is_light else _HEAVY_CHAINS
-        return Lanes(width, max(1, min(most // together, count // width)))
+        return replace(self, chains=max(1, min(most // rows, count // self.width)))
 
     def reduce(self, emission: Emission, loops: Loops, reduction: Lanewise) -> list[Value]:
         """Reduce over loops, start values included."""
@@ -189,19 +216,20 @@ class Lanes:
             return [builder.lift(value, self.width) for value in values]
 
         def step(counters: Counters, values: list[Value]) -> list[Value]:
-            found = lifted(reduction.join(emission, values, elements(counters)))
+            pairs = zip(cut(values, reduction.rows), cut(elements(counters), reduction.rows), strict=True)
+            found = lifted(v for kept, mine in pairs for v in reduction.join(emission, kept, mine))
             mask = emission.lane.mask if emission.lane else None
             return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
 
         if reduction.identities is not None:
-            groups = [lifted(reduction.kept_identities())] * self.chains
+            groups = [lifted(reduction.kept_identities()) * reduction.rows] * self.chains
         else:
             size = loops.counts[-1]
             places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
             groups = [lifted(self._within(emission, lane, lambda at: elements([at]))) for lane in places]
             loops = Loops([nest.Range(integer(self.chains * self.width), integer(size))], [size])
         groups = self._walk(emission, loops, groups, step)
-        return reduction.values(emission, self._fold(emission, groups, reduction.merge))
+        return reduction.values(emission, self._fold(emission, groups, reduction))
 
     def each(self, emission: Emission, loops: Loops, body: Callable[[Counters], None]) -> None:
         """Do something at every point of loops."""
@@ -267,29 +295,43 @@ class Lanes:
 
     @staticmethod
     def _within(emission: Emission, lane: Lane, body: Callable[[Index], list[Value]]) -> list[Value]:
-        """Emit with a counter's values in lanes; one that can only be 0 is still a counter here."""
-        emission.enter()
-        before, emission.lane = emission.lane, lane
-        values = body(Index(((Digit(lane.variable, 1, lane.variable.size), 1),)))
-        emission.lane = before
-        emission.leave()
-        return values
+        """What a body yields with a counter's values in lanes."""
+        with in_lane(emission, lane):
+            return body(at_lane(lane))
 
-    def _fold(self, emission: Emission, groups: Sequence[list[Value]], combine: Combine) -> list[Value]:
-        """Combine vectors pairwise, then each with its upper half; what comes of it is in both of two lanes."""
-        builder = emission.builder
-        while len(groups) > 1:
-            pairs = [combine(emission, a, b) for a, b in zip(groups[::2], groups[1::2], strict=False)]
-            groups = [*pairs, *groups[len(pairs) * 2 :]]
-        (values,) = groups
-        lanes = self.width
-        while lanes > 2:
+    def _fold(self, emission: Emission, groups: Sequence[list[Value]], reduction: Lanewise) -> list[Value]:
+        """All accumulators combined into one vector with a lane for each row, or two equal ones for a single row."""
+        chains = [cut(group, reduction.rows) for group in groups]
+        rows = list(chains[0])
+        for chain in chains[1:]:
+            rows = [reduction.merge(emission, a, b) for a, b in zip(rows, chain, strict=True)]
+        lanes, segments = self.width, 1
+        while len(rows) > 1:
+            pairs = zip(rows[: len(rows) // 2], rows[len(rows) // 2 :], strict=True)
+            rows = [_halve(emission, reduction, a, b, lanes // segments) for a, b in pairs]
+            segments *= 2
+        (values,) = rows
+        while lanes > max(segments, 2):
+            values = _halve(emission, reduction, values, None, lanes // segments)
             lanes //= 2
-            low, high = range(lanes), range(lanes, 2 * lanes)
-            halves = ([builder.shuffle(value, None, part) for value in values] for part in (low, high))
-            values = combine(emission, *halves)
+        if segments > 1:
+            return values
         # The last two lanes are combined as vectors still: integers would leave the vector registers.
-        return combine(emission, values, [builder.shuffle(value, None, [1, 0]) for value in values])
+        builder = emission.builder
+        return reduction.merge(emission, values, [builder.shuffle(value, None, [1, 0]) for value in values])
+
+
+def _halve(
+    emission: Emission, reduction: Lanewise, left: Sequence[Value], right: Sequence[Value] | None, size: int
+) -> list[Value]:
+    """Combine the first with the second half of each segment of `size` lanes; segments of two vectors alternate."""
+    builder = emission.builder
+    lanes, half = lanes_of(left[0].type), size // 2
+    firsts = [first + other for first in range(0, lanes, size) for other in ((0, lanes) if right else (0,))]
+    low = [first + lane for first in firsts for lane in range(half)]
+    pairs = list(zip(left, right, strict=True)) if right else [(value, None) for value in left]
+    halves = ([builder.shuffle(a, b, [n + offset for n in low]) for a, b in pairs] for offset in (0, half))
+    return reduction.merge(emission, *halves)
 
 
 def _lane_builder(emission: Emission) -> LaneBuilder:

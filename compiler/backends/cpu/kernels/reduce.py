@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.chains import Extremum, extremum_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, cut, fits, together
+from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, at_lane, fits, in_lane, row_lane
 from compiler.codegen import cost, element, nest
 from compiler.codegen.index import Emission, Index, Variable, linear, whole
 from compiler.codegen.kernel import Kernel
@@ -174,19 +174,16 @@ class _Emitter:
             def step(counters: list[Value], carried: list[Value]) -> list[Value]:
                 return self.form.combine(emission, carried, elements(self._as_counters(counters)))
 
-            def combine(emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-                pairs = zip(cut(left, side), cut(right, side), strict=True)
-                return [value for a, b in pairs for value in self.form.combine(emission, a, b)]
-
             if lanes:
                 identities = self.form.identities()
-                every = None if identities is None else identities * side
-                reduction = Lanewise(elements, combine, start(emission) * side, every, self._extrema() * side)
+                initial = start(emission)
+                reduction = Lanewise(side, elements, self.form.combine, initial, identities, self._extrema())
                 result = lanes.reduce(emission, Loops(ranges, self._counts(reduced=True)), reduction)
             else:
                 result = nest.nested(emission, ranges, start(emission), step)
-            for number, values in zip(numbers, cut(result, side), strict=True):
-                finish(emission, whole(Variable(number, self.form.kept)), values)
+            lane = row_lane(emission, row.index, side, self.form.kept) if side > 1 else None
+            with in_lane(emission, lane):
+                finish(emission, at_lane(lane) if lane else whole(Variable(row.index, self.form.kept)), result)
             emission.leave()
 
     def _extrema(self) -> list[Extremum | None]:
@@ -206,11 +203,15 @@ class _Emitter:
         if not fits([*computed, *self.form.reducers()], leaves):
             return 1, None
         arrays = [i.array for i in (*computed, *leaves) if isinstance(i.shape, ArrayShape)]
-        side = together(self.form.kept, math.prod(reduced)) if share == (THREAD, THREADS) else 1
-        lanes = Lanes.choose(self.target, arrays, reduced[-1], computed, together=side)
+        lanes = Lanes.choose(self.target, arrays, reduced[-1])
         if lanes and self.form.identities() is None and (len(reduced) > 1 or reduced[0] < lanes.width):
             lanes = None
-        return (side, lanes) if lanes else (1, None)
+        if lanes is None:
+            return 1, None
+        everything = [i for i in self.form.kernel.body() if i not in self.form.reduces]
+        joins = share == (THREAD, THREADS) and fits(everything, [leaf for leaf, _ in self.form.kernel.leaves])
+        side = lanes.together(self.form.kept, math.prod(reduced)) if joins else 1
+        return side, lanes.chained(side, reduced[-1], computed)
 
     def _columns(
         self,

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels import lanes
 from compiler.backends.cpu.kernels.chains import extremum_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, cut
+from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
 from compiler.codegen import access, cost, element, nest
-from compiler.codegen.index import Emission, Index, Variable, whole
+from compiler.codegen.index import Emission, Index, Lane, Variable, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, integer
 from compiler.codegen.reduction import identity
-from compiler.codegen.row_values import Load, RowValues, Save
+from compiler.codegen.row_values import Load, RowValues, Save, always
 from compiler.codegen.rows import Phase, Rows
 from compiler.ir.module import Instruction
 
@@ -26,7 +27,8 @@ def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
     work = cost.nanoseconds(kernel)
     builder = LaneBuilder(begin(module, kernel))
     group = _plan(module, rows)
-    side, chosen = _lanes(target, rows, group)
+    chosen = _lanes(target, rows, group)
+    side = chosen.together(rows.count, rows.length) if chosen and _joins(rows) else 1
     buffers = [_Buffers(builder, rows) for _ in range(side)]
     part = nest.share(builder, rows.count, THREAD, THREADS, align=side)
     with builder.loop(part.start, part.stop, step=side, name="row") as loop:
@@ -37,13 +39,16 @@ def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
             )
             for number, b in enumerate(buffers)
         ]
+        lane = lanes.row_lane(emission, loop.index, side, rows.count) if side > 1 else None
+        every = RowValues(rows, emission, lanes.at_lane(lane), many[0].load, many[0].save) if lane else many[0]
         for phase in rows.phases:
             if chosen is None:
-                _pass(many[0], phase, group)
+                _pass(every, phase, group)
             else:
-                _in_lanes(many, phase, group, chosen[phase], target)
-        for values in many:
-            values.store_row_results()
+                width = chosen.chained(side, group.loops[-1], rows.computed(phase))
+                _in_lanes(_Side(every, lane, many), phase, group, width, target)
+        with lanes.in_lane(emission, lane):
+            every.store_row_results()
     builder.ret()
     return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
 
@@ -52,22 +57,48 @@ def _row(emission: Emission, first: Value, number: int, count: int) -> Index:
     return emission.opaque(emission.builder.add(first, integer(number)), count)
 
 
-def _lanes(target: Target, rows: Rows, group: nest.Group) -> tuple[int, dict[Phase, Lanes] | None]:
-    """How many rows are walked side by side, and the lanes of each phase, None where not all can have some."""
+def _lanes(target: Target, rows: Rows, group: nest.Group) -> Lanes | None:
+    """The lanes along a row, None where not every phase can have some."""
     along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
-    known = all(identity(reduce) for reduce in rows.reduces)
-    if not known or not lanes.fits(along, [leaf for leaf, _ in rows.kernel.leaves]):
-        return 1, None
-    side = lanes.together(rows.count, rows.length)
-    chosen: dict[Phase, Lanes] = {}
-    for phase in rows.phases:
-        computed = rows.computed(phase)
-        arrays = [array for i in computed for array in (i.array, *(o.array for o in i.operands))]
-        found = Lanes.choose(target, arrays, group.loops[-1], computed, together=side)
-        if found is None:
-            return 1, None
-        chosen[phase] = found
-    return side, chosen
+    leaves = [leaf for leaf, _ in rows.kernel.leaves]
+    if not all(identity(reduce) for reduce in rows.reduces) or not lanes.fits(along, leaves):
+        return None
+    return Lanes.choose(target, [i.array for i in (*along, *leaves)], group.loops[-1])
+
+
+def _joins(rows: Rows) -> bool:
+    """Whether what is computed once for each row can be computed for several in lanes."""
+    return lanes.fits(rows.body, [leaf for leaf, _ in rows.kernel.leaves])
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Rows side by side: values of `many` rows, and of every one of them in a lane each."""
+
+    every: RowValues
+    lane: Lane | None
+    many: Sequence[RowValues]
+
+    def enter(self, phase: Phase) -> list[Value]:
+        """Compute what a phase needs before it starts, for every row; returns the initial values."""
+        emission, every = self.every.emission, self.every
+        with lanes.in_lane(emission, self.lane):
+            start = every.enter(phase)
+            spread = {value: every.leaves[value](()) for value in phase.spread}
+        if self.lane is None:
+            return start
+        for number, values in enumerate(self.many):
+            for instruction, value in spread.items():
+                mine = emission.builder.extract(value, number) if value.type[0] == "<" else value
+                values.leaves[instruction] = always(mine)
+        return start
+
+    def leave(self, phase: Phase, results: Sequence[Value]) -> None:
+        """A phase is over."""
+        self.every.leave(phase, results)
+        builder = self.every.emission.builder
+        for number, values in enumerate(self.many if self.lane else ()):
+            values.leave(phase, [builder.extract(result, number) for result in results])
 
 
 def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
@@ -88,10 +119,10 @@ def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
     values.leave(phase, nest.nested(emission, ranges, start, step))
 
 
-def _in_lanes(many: Sequence[RowValues], phase: Phase, group: nest.Group, chosen: Lanes, target: Target) -> None:
-    """One phase over several rows side by side."""
-    emission, loops = many[0].emission, Loops.all_of(group.loops)
-    start = [value for values in many for value in values.enter(phase)]
+def _in_lanes(side: _Side, phase: Phase, group: nest.Group, chosen: Lanes, target: Target) -> None:
+    """One phase over rows side by side."""
+    emission, loops, many = side.every.emission, Loops.all_of(group.loops), side.many
+    start = side.enter(phase)
 
     def store(counters: Counters) -> None:
         position = group.combine(counters)
@@ -103,18 +134,16 @@ def _in_lanes(many: Sequence[RowValues], phase: Phase, group: nest.Group, chosen
         return [value for values in many for value in values.elements(phase, position)]
 
     def combine(_: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        pairs = zip(many, cut(left, len(many)), cut(right, len(many)), strict=True)
-        return [value for values, a, b in pairs for value in values.combine(phase, a, b)]
+        return side.every.combine(phase, left, right)
 
     if not phase.reduces:
         chosen.each(emission, loops, store)
         return
     identities = [value for reduce in phase.reduces if (value := identity(reduce))]
     extrema = [extremum_of(reduce, target) for reduce in phase.reduces]
-    reduction = Lanewise(elements, combine, start, identities * len(many), extrema * len(many))
-    results = chosen.reduce(emission, loops, reduction)
-    for values, mine in zip(many, cut(results, len(many)), strict=True):
-        values.leave(phase, mine)
+    side.leave(
+        phase, chosen.reduce(emission, loops, Lanewise(len(many), elements, combine, start, identities, extrema))
+    )
 
 
 def _plan(module: Module, rows: Rows) -> nest.Group:
