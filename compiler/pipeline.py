@@ -34,6 +34,7 @@ from compiler.passes import (
     loop_interchange,
     loop_unrolling,
     marker_removal,
+    reduction_normalization,
     rng_expander,
     scan_expander,
     schedule,
@@ -55,6 +56,7 @@ PASSES: dict[str, Pass] = {
     "scan-expander": scan_expander.run,
     "device-expander": device_expander.run,
     "flatten-calls": flatten_calls.run,
+    "reduction-normalization": reduction_normalization.run,
     "topk-expander": topk_expander.run,
     "batch-norm-expander": batch_norm_expander.run,
     "grouped-dot-expander": grouped_dot_expander.run,
@@ -91,6 +93,7 @@ _EARLY = (
     "scan-expander",
     "device-expander",
     "flatten-calls",
+    "reduction-normalization",
 )
 
 REQUIRED = frozenset({*_EARLY, *_EXPANDERS, "copy-insertion", "schedule"})

@@ -18,7 +18,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir.literal import Literal
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import S64, ElementType
+from compiler.ir.types import PRED, S64, ElementType
 
 Indices = tuple[Index, ...]
 Leaf = Callable[[Indices], Value]
@@ -181,18 +181,26 @@ def _bitcast_convert(values: Values, instruction: Instruction, indices: Indices)
     source, target = operand.array.element_type, instruction.array.element_type
     if source is target:
         return values.value(operand, indices)
-    if source.bits == target.bits:
-        bits = element.to_bits(builder, source, values.value(operand, indices))
-    elif source.bits > target.bits:
-        whole = element.to_bits(builder, source, values.value(operand, indices[:-1]))
-        position = builder.cast("trunc", values.emission.value(indices[-1].times(target.bits)), whole.type)
-        bits = builder.cast("trunc", builder.binary("lshr", whole, position), f"i{target.bits}")
+    if source.is_complex:
+        raise UnsupportedError(f"bitcast-convert of {source} to {target}", "code generation")
+    have, want = source.stored_bits, target.stored_bits
+
+    def read(at: Indices) -> Value:
+        return builder.cast("zext", element.to_bits(builder, source, values.value(operand, at)), f"i{have}")
+
+    if have == want:
+        bits = read(indices)
+    elif have > want:
+        whole = read(indices[:-1])
+        position = builder.cast("trunc", values.emission.value(indices[-1].times(want)), whole.type)
+        bits = builder.cast("trunc", builder.binary("lshr", whole, position), f"i{want}")
     else:
-        bits = integer(0, f"i{target.bits}")
-        for number in range(target.bits // source.bits):
-            piece = element.to_bits(builder, source, values.value(operand, (*indices, constant(number))))
-            wide = builder.cast("zext", piece, bits.type)
-            bits = builder.binary("or", bits, builder.binary("shl", wide, integer(number * source.bits, bits.type)))
+        bits = integer(0, f"i{want}")
+        for number in range(want // have):
+            wide = builder.cast("zext", read((*indices, constant(number))), bits.type)
+            bits = builder.binary("or", bits, builder.binary("shl", wide, integer(number * have, bits.type)))
+    if target is PRED:
+        return builder.compare("ne", bits, integer(0, bits.type))
     return element.from_bits(builder, target, bits)
 
 

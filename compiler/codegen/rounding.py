@@ -39,7 +39,9 @@ def reduce_precision(
             signed = builder.intrinsic(f"copysign.{suffix}", [floating(replacement, value.type), result])
             beyond = builder.compare(predicate, size, floating(bound, value.type))
             result = builder.select(beyond, signed, result)
-    return builder.select(builder.compare("uno", value, value), value, result)
+    # A format without mantissa has no NaN; the infinity stands where NaN would.
+    undefined = value if mantissa_bits else floating(float("inf"), value.type)
+    return builder.select(builder.compare("uno", value, value), undefined, result)
 
 
 def _is_small(builder: Builder, value: Value) -> Value:

@@ -20,13 +20,20 @@ COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "
 
 def binary_opcode(computation: Computation) -> str | None:
     """The opcode of a computation that is one commutative op on its two parameters, else None."""
-    root = computation.root
+    root = _unwrapped(computation.root)
     if root.opcode not in COMMUTATIVE or len(computation.parameters) != 2:
         return None
     left, right = root.operands
     if left is right or "parameter" not in (left.opcode, right.opcode) or left.opcode != right.opcode:
         return None
     return root.opcode
+
+
+def _unwrapped(root: Instruction) -> Instruction:
+    """What a tuple of one holds, taken out of it or not."""
+    if root.opcode == "get-tuple-element" and root.operands[0].opcode == "tuple":
+        return root.operands[0].operands[root.attributes["index"]]
+    return root.operands[0] if root.opcode == "tuple" and len(root.operands) == 1 else root
 
 
 def comparison(computation: Computation) -> tuple[int, str, str] | None:

@@ -139,3 +139,8 @@ def agree(left: Shape, right: Shape) -> bool:
 def tuple_or_single(shapes: Sequence[Shape]) -> Shape:
     """The one shape, or the tuple of several: what variadic ops yield."""
     return shapes[0] if len(shapes) == 1 else TupleShape(tuple(shapes))
+
+
+def like_root(root: Shape, shapes: Sequence[Shape]) -> Shape:
+    """What a reduction yields whose computation yields `root`: a tuple, even of one, where that is a tuple."""
+    return TupleShape(tuple(shapes)) if isinstance(root, TupleShape) else shapes[0]

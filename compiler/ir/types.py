@@ -58,6 +58,11 @@ class ElementType:
         return self.kind is Kind.COMPLEX
 
     @property
+    def stored_bits(self) -> int:
+        """Bits that one element has where XLA looks at bits: a pred has a byte."""
+        return 8 if self.kind is Kind.PRED else self.bits
+
+    @property
     def size_bytes(self) -> int:
         """Bytes that one element takes in memory."""
         return self.dtype.itemsize

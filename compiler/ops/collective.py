@@ -17,7 +17,17 @@ from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
-from compiler.ir.shape_rules import agree, dimension, operand, operands, require, signature, stated, tuple_or_single
+from compiler.ir.shape_rules import (
+    agree,
+    dimension,
+    is_stated,
+    operand,
+    operands,
+    require,
+    signature,
+    stated,
+    tuple_or_single,
+)
 from compiler.ir.types import U32
 
 _CHANNEL = ("replica_groups", "channel_id")
@@ -30,6 +40,18 @@ def _infer_same(instruction: Instruction) -> Shape:
 
 def _same(_: Instruction, values: Sequence[Array], __: Evaluator) -> Value:
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _infer_all_to_all(instruction: Instruction) -> Shape:
+    shape = _infer_same(instruction)
+    # Without a dimension to split, each operand goes to one device and the result is a tuple, even of one.
+    alone = not instruction.attributes.get("dimensions") and not isinstance(shape, TupleShape)
+    wanted = is_stated(instruction) and isinstance(instruction.shape, TupleShape)
+    return TupleShape((shape,)) if alone and wanted else shape
+
+
+def _all_to_all(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
+    return tuple(values) if isinstance(instruction.shape, TupleShape) else values[0]
 
 
 def _infer_reduce(instruction: Instruction) -> Shape:
@@ -75,7 +97,7 @@ def _started(infer: Callable[[Instruction], Shape]) -> Callable[[Instruction], S
         shape = stated(instruction)
         if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
             raise ShapeError(f"{instruction.opcode} yields (operands, results, ...), not {shape}")
-        given = tuple_or_single([o.shape for o in instruction.operands])
+        given = tuple_or_single([o.shape for o in instruction.operands[: 1 if _moves_slice(instruction) else None]])
         require(agree(shape.elements[0], given), f"{instruction.opcode} carries {shape.elements[0]}, given {given}")
         result = Instruction(instruction.opcode, shape.elements[1], instruction.operands, instruction.attributes)
         inferred = infer(result)
@@ -90,8 +112,8 @@ def _started(infer: Callable[[Instruction], Shape]) -> Callable[[Instruction], S
 def _start(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     shape = instruction.shape
     assert isinstance(shape, TupleShape)
-    moved = values[0] if len(values) == 1 else tuple(values)
-    result = _moved(instruction, moved)
+    moved = values[0] if len(values) == 1 or _moves_slice(instruction) else tuple(values)
+    result = values[1] if _moves_slice(instruction) else _moved(instruction, moved)
     return (moved, result, *(np.zeros((), np.uint32) for _ in shape.elements[2:]))
 
 
@@ -111,9 +133,13 @@ def _infer_first(instruction: Instruction) -> Shape:
     return instruction.operands[0].shape
 
 
+def _moves_slice(instruction: Instruction) -> bool:
+    """Whether slices of operand 0 go into operand 1, from where operand 2 says to where operand 3 says."""
+    return len(instruction.operands) == 4 and "slice_sizes" in instruction.attributes
+
+
 def _infer_permute(instruction: Instruction) -> Shape:
-    sources = [instruction.operands[1].shape] if len(instruction.operands) == 4 else None
-    return sources[0] if sources else _infer_same(instruction)
+    return instruction.operands[1].shape if _moves_slice(instruction) else _infer_same(instruction)
 
 
 def _moved(instruction: Instruction, value: Value) -> Value:
@@ -125,8 +151,7 @@ def _moved(instruction: Instruction, value: Value) -> Value:
 
 
 def _permute(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
-    if len(values) == 4:
-        # The form that moves a slice: its start in the source and in the target are operands 2 and 3.
+    if _moves_slice(instruction):
         return values[1]
     return _moved(instruction, values[0] if len(values) == 1 else tuple(values))
 
@@ -213,8 +238,8 @@ OPS: dict[str, Op] = {
         Op(
             "all-to-all",
             (1, None),
-            _infer_same,
-            _same,
+            _infer_all_to_all,
+            _all_to_all,
             "Each device sends a part to each other.",
             optional=(*_CHANNEL, "dimensions", "constrain_layout"),
         ),

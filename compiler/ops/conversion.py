@@ -16,7 +16,7 @@ from compiler.ir.numbers import Array, integer_bounds, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
-from compiler.ir.types import C64, C128, F16, F32, F64, ElementType, Kind
+from compiler.ir.types import C64, C128, F16, F32, F64, PRED, U8, ElementType, Kind
 
 
 def convert(value: Array, source: ElementType, target: ElementType) -> Array:
@@ -71,11 +71,10 @@ def _convert(instruction: Instruction, values: Sequence[Array], _: Evaluator) ->
 
 def _infer_bitcast_convert(instruction: Instruction) -> Shape:
     source, target = operand(instruction, 0), stated_array(instruction)
-    have, want = source.element_type.bits, target.element_type.bits
-    complexes = {source.element_type.kind, target.element_type.kind} & {Kind.COMPLEX}
+    have, want = source.element_type.stored_bits, target.element_type.stored_bits
     require(
-        not complexes or source.element_type is target.element_type,
-        f"bitcast-convert does not take complex numbers: {source} to {target}",
+        source.element_type.is_complex == target.element_type.is_complex,
+        f"bitcast-convert does not go between complex and other numbers: {source} to {target}",
     )
     if have == want:
         fits = dims_agree(source, target)
@@ -90,6 +89,12 @@ def _infer_bitcast_convert(instruction: Instruction) -> Shape:
 def _bitcast_convert(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     source, target = instruction.operands[0].array.element_type, instruction.array.element_type
     (value,) = values
+    if target is PRED:
+        return np.asarray(_bitcast_bits(value, source, U8) != 0)
+    return _bitcast_bits(value, U8 if source is PRED else source, target)
+
+
+def _bitcast_bits(value: Array, source: ElementType, target: ElementType) -> Array:
     if source.bits == target.bits and source.dtype.itemsize == target.dtype.itemsize:
         return np.ascontiguousarray(value).view(target.dtype).reshape(value.shape)
     return _regroup_bits(value, source, target)
@@ -152,7 +157,9 @@ def _reduce_precision(instruction: Instruction, values: Sequence[Array], _: Eval
         zero = np.copysign(np.zeros_like(rounded), rounded)
         infinity = np.copysign(np.full_like(rounded, np.inf), rounded)
         rounded = np.where(size >= 2.0 ** (bias + 1), infinity, np.where(size < 2.0 ** (1 - bias), zero, rounded))
-    return narrow(np.where(np.isnan(wide), wide, rounded).astype(wide.dtype), element_type)
+    # A format without mantissa has no NaN; the infinity stands where NaN would.
+    undefined = wide if mantissa else wide.dtype.type(np.inf)
+    return narrow(np.where(np.isnan(wide), undefined, rounded).astype(wide.dtype), element_type)
 
 
 def _part_type(element_type: ElementType) -> ElementType:

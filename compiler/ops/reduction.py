@@ -19,12 +19,12 @@ from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import (
     dims_agree,
     distinct_dimensions,
+    like_root,
     merge_dynamic,
     operands,
     pick_dynamic,
     require,
     signature,
-    tuple_or_single,
 )
 
 
@@ -50,7 +50,7 @@ def _infer_reduce(instruction: Instruction) -> Shape:
     kept = [d for d in range(arrays[0].rank) if d not in axes]
     dims = tuple(arrays[0].dims[d] for d in kept)
     flags = pick_dynamic(ArrayShape(arrays[0].element_type, arrays[0].dims, merge_dynamic(arrays)), kept)
-    return tuple_or_single([ArrayShape(init.element_type, dims, flags) for init in inits])
+    return like_root(root, [ArrayShape(init.element_type, dims, flags) for init in inits])
 
 
 def _scalars(shapes: Sequence[ArrayShape]) -> list[Shape]:
@@ -63,7 +63,7 @@ def _reduce(instruction: Instruction, values: Sequence[Array], evaluator: Evalua
     types = [operand.array.element_type for operand in instruction.operands[count:]]
     axes = instruction.attributes["dimensions"]
     results = reduce_axes(computation, values[:count], values[count:], axes, types, evaluator)
-    return results[0] if count == 1 else results
+    return results if isinstance(computation.root.shape, TupleShape) else results[0]
 
 
 def _infer_map(instruction: Instruction) -> Shape:

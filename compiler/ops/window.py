@@ -16,7 +16,7 @@ from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
-from compiler.ir.shape_rules import dims_agree, operand, operands, require, signature, tuple_or_single
+from compiler.ir.shape_rules import dims_agree, like_root, operand, operands, require, signature
 from compiler.ir.types import PRED, ElementType
 from compiler.ir.windows import check_window, pad, window_padding, window_view
 
@@ -41,7 +41,7 @@ def _infer_reduce_window(instruction: Instruction) -> Shape:
     results = root.elements if isinstance(root, TupleShape) else (root,)
     require(len(results) == count, f"to_apply yields {root} but {count} values are reduced")
     dims = check_window(arrays[0], _window(instruction, arrays[0].rank))
-    return tuple_or_single([ArrayShape(init.element_type, dims) for init in inits])
+    return like_root(root, [ArrayShape(init.element_type, dims) for init in inits])
 
 
 def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
@@ -53,7 +53,8 @@ def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator:
     window = _window(instruction, rank)
     function = ufunc(computation, types[0]) if count == 1 else None
     if function is not None:
-        return _by_ufunc(function, arrays[0], inits[0], window, types[0])
+        result = _by_ufunc(function, arrays[0], inits[0], window, types[0])
+        return (result,) if isinstance(computation.root.shape, TupleShape) else result
     padding = [window_padding(part) for part in window]
     views = [window_view(pad(array, init, padding), window) for array, init in zip(arrays, inits, strict=True)]
     axes = range(rank, 2 * rank)
@@ -62,7 +63,7 @@ def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator:
     else:
         inside = window_view(pad(np.ones(arrays[0].shape, np.bool_), np.False_, padding), window)
         results = _fold_inside(computation, views, inits, inside, evaluator)
-    return results if count > 1 else results[0]
+    return results if isinstance(computation.root.shape, TupleShape) else results[0]
 
 
 def _fold_inside(

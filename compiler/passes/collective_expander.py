@@ -28,7 +28,9 @@ def _same(instruction: Instruction) -> Instruction | None:
     shapes = result.elements if isinstance(result, TupleShape) else (result,)
     if not all(agree(operand.shape, shape) for operand, shape in zip(instruction.operands, shapes, strict=True)):
         return None
-    return bundle(instruction.operands, instruction.computation)
+    if isinstance(result, TupleShape):
+        return build(instruction.computation, "tuple", instruction.operands)
+    return instruction.operands[0]
 
 
 def _moved(instruction: Instruction) -> Instruction:
@@ -40,20 +42,25 @@ def _moved(instruction: Instruction) -> Instruction:
     return bundle(given, instruction.computation)
 
 
+def _moves_slice(instruction: Instruction) -> bool:
+    return len(instruction.operands) == 4 and "slice_sizes" in instruction.attributes
+
+
 def _permute(instruction: Instruction) -> Instruction:
-    # The form of four operands moves a slice of the first into the second.
-    return instruction.operands[1] if len(instruction.operands) == 4 else _moved(instruction)
+    return instruction.operands[1] if _moves_slice(instruction) else _moved(instruction)
 
 
 def _start(start: Instruction) -> Instruction | None:
     """The first half of an op whose value holds operands and results."""
     shape = start.shape
     assert isinstance(shape, TupleShape)
-    moved = _moved(start)
+    moves_slice = _moves_slice(start)
+    moved = start.operands[1] if moves_slice else _moved(start)
     if not agree(moved.shape, shape.elements[1]):
         return None
+    carried = start.operands[:1] if moves_slice else start.operands
     contexts = [number(start.computation, 0, U32).instruction for _ in shape.elements[2:]]
-    return build(start.computation, "tuple", [bundle(start.operands, start.computation), moved, *contexts])
+    return build(start.computation, "tuple", [bundle(carried, start.computation), moved, *contexts])
 
 
 def _done(done: Instruction) -> Instruction:

@@ -4,7 +4,7 @@
 from sorting and random numbers to convolution gradients and LAPACK calls.  A file is an xz stream: the length of a JSON
 list as eight bytes, the list, then the bytes of all arrays.  Each entry has the program's text, where inputs and
 results lie (type, dimensions, offset) and a tolerance in units of the type's epsilon: 0 where the reference and XLA
-agreed to the bit when the file was made, otherwise relative to the element, or to the largest element for sums.
+agreed to the bit when the file was made, otherwise relative to the element, or to the largest for sums and solutions.
 Elements that are denormal, or come from denormals, are passed over: XLA:CPU flushes them to zero.  Cases in which XLA
 departs from the specification are not in the files: see `compiler/ops/README.md`.
 """
