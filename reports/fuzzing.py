@@ -17,7 +17,8 @@ def page(summary: Mapping[str, Any]) -> str:
     config, coverage = summary["config"], summary["coverage"]
     return fill(
         "fuzzing.html",
-        title=escape(f"fuzzing, profile {config['profile']}, seed {config['seed']}"),
+        title=escape(f"{_source(config)}, seed {config['seed']}"),
+        reached_what=escape(coverage["of"]),
         engines=escape(", ".join(config["engines"])),
         cases=f"{summary['cases']:,}",
         rate=f"{summary['cases_per_s']:.1f}",
@@ -28,8 +29,28 @@ def page(summary: Mapping[str, Any]) -> str:
         finding_rows="".join(_finding(finding) for finding in summary["findings"]) or _row("none"),
         verdict_rows="".join(_verdicts(summary)),
         time_rows="".join(_row(who, f"{spent:,.1f}") for who, spent in summary["seconds"].items()),
+        core_rate=f"{summary['cases_per_s_and_core']:.1f}",
+        changes=_changes(coverage),
         rule_rows="".join(_row(rule, f"{count:,}") for rule, count in Counter(coverage["rules"]).most_common()),
         missing=escape(", ".join(coverage["missing"]) or "nothing"),
+    )
+
+
+def _source(config: Mapping[str, Any]) -> str:
+    if "profile" in config:
+        return f"fuzzing, profile {config['profile']}"
+    return f"mutating {len(config['corpus'])} programs, up to {config['most_changes']} changes each"
+
+
+def _changes(coverage: Mapping[str, Any]) -> str:
+    """The kinds of changes that were made, and the programs left out, of a campaign on a corpus."""
+    counts = "".join(_row(name, f"{count:,}") for name, count in Counter(coverage.get("changes", {})).most_common())
+    skipped = "".join(_row(*entry) for entry in coverage.get("skipped", {}).items())
+    tables = {"Changes": counts, "Programs left out, as the reference does not evaluate them": skipped}
+    return "".join(
+        f'<h2>{title}</h2>\n<div class="sheet"><table><tbody>{rows}</tbody></table></div>\n'
+        for title, rows in tables.items()
+        if rows
     )
 
 
@@ -37,7 +58,7 @@ def _finding(finding: Mapping[str, Any]) -> str:
     link = f'<a href="{escape(finding["bundle"])}/manifest.json">{escape(finding["name"])}</a>'
     state = "verified" if finding["verified"] else f"not verified: {finding['doubt']}"
     cells = [link, *map(escape, (", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), state))]
-    behind = ", ".join(filter(None, [finding["cause"], *finding["signature"]]))
+    behind = ", ".join(filter(None, [finding["cause"], *finding["signature"], finding.get("note", "")]))
     what = f"{escape(finding['message'])}<br><small>{escape(behind)}</small>"
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in (*cells, what)) + "</tr>"
 

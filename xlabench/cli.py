@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "nightly": "xlabench.commands.nightly",
     "report": "xlabench.commands.report",
     "fuzz": "xlabench.commands.fuzz",
+    "mutate": "xlabench.commands.mutate",
     "ptx-sim": "xlabench.commands.ptx_sim",
 }
 """The file of each subcommand; it offers `command`."""
@@ -47,6 +48,7 @@ SUMMARIES: Mapping[str, str] = {
     "nightly": "Run a suite on all engines, compare, time, record and report.",
     "report": "Write the report of a recorded run again.",
     "fuzz": "Run generated programs on all engines and keep what goes wrong.",
+    "mutate": "Change real programs in ways that keep their results, and compare.",
     "ptx-sim": "Run a kernel of a PTX file on the simulator.",
 }
 

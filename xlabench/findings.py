@@ -9,16 +9,17 @@ signature, or a known rewrite is to blame for it.  `max_probes` 0 keeps cases as
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import compiler
 from xlabench import atomic, bundle
-from xlabench.bundle import Failure
-from xlabench.jobs import read_arrays
-from xlabench.tolerance import Array
+from xlabench.bundle import Failure, Original
+from xlabench.jobs import ENGINES, read_arrays
+from xlabench.probe import Setup
+from xlabench.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.triage import triage
 
 _NUMERIC = frozenset({"wrong", "flaky"})
@@ -27,7 +28,10 @@ _LINE = "\n"
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """One case that went wrong; `key` is where an error was raised, or the numbers of the wrong results."""
+    """One case that went wrong.
+
+    `key` is where an error was raised, or the numbers of the wrong results; `note` says how the program was made.
+    """
 
     number: int
     engine: str
@@ -38,6 +42,12 @@ class Raw:
     inputs: Sequence[Array]
     expected: Sequence[Array]
     actual: Sequence[Array]
+    note: str = ""
+
+    @property
+    def is_about_reference(self) -> bool:
+        """Whether the reference contradicts itself, so that there is none to reduce by."""
+        return self.engine.partition(":")[0] == "reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +65,35 @@ class Finding:
     verified: bool
     doubt: str
     cases: tuple[int, ...]
+    note: str = ""
 
 
 class Findings:
     """The findings of a campaign, kept in a folder."""
 
-    def __init__(self, folder: Path, *, max_probes: int = 0, timeout_s: float = 60.0) -> None:
+    def __init__(self, folder: Path, *, max_probes: int = 0, timeout_s: float = 60.0, factory: str = ENGINES) -> None:
         self._folder = folder
         self._list = folder / "findings.json"
-        self._max_probes, self._timeout_s = max_probes, timeout_s
+        self._max_probes, self._timeout_s, self._factory = max_probes, timeout_s, factory
         self.all: list[Finding] = []
         if self._list.exists():
             self.all = [_from_json(entry) for entry in json.loads(self._list.read_text(encoding="utf-8"))]
 
-    def add(self, raw: Raw) -> None:
-        """Count a case to the finding that it shows, or bundle it as a new one."""
+    def add(self, raw: Raw, *, narrow: Callable[[Raw], Raw] = lambda raw: raw) -> None:
+        """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced."""
         signature = signature_of(raw)
         if self._count(raw, signature, ""):
             return
-        cause = ""
-        if self._max_probes:
+        cause, original = "", None
+        raw = narrow(raw)
+        if self._max_probes and not raw.is_about_reference:
+            original = Original(raw.module_text, raw.inputs)
             raw, cause = self._triaged(raw)
             signature = signature_of(raw)
             if self._count(raw, signature, cause):
                 return
         name = f"{len(self.all):03d}-{raw.verdict}"
-        saved = bundle.save(_failure(raw, cause), self._folder / name)
+        saved = bundle.save(_failure(raw, cause, original), self._folder / name)
         count = sum(len(computation.instructions) for computation in compiler.parse(raw.module_text).computations)
         place, message = f"findings/{name}", raw.message.partition("\n")[0]
         self.all.append(
@@ -96,6 +109,7 @@ class Findings:
                 verified=saved.verified,
                 doubt=saved.message,
                 cases=(raw.number,),
+                note=raw.note,
             )
         )
         self._write()
@@ -115,14 +129,8 @@ class Findings:
 
     def _triaged(self, raw: Raw) -> tuple[Raw, str]:
         """The case reduced, and who is to blame; the case itself where it does not fail a second time."""
-        small = triage(
-            raw.engine,
-            raw.verdict,
-            raw.module_text,
-            raw.inputs,
-            timeout_s=self._timeout_s,
-            max_probes=self._max_probes,
-        )
+        setup = Setup(raw.engine, timeout_s=self._timeout_s, factory=self._factory)
+        small = triage(setup, raw.verdict, raw.module_text, raw.inputs, max_probes=self._max_probes)
         if small is None:
             return raw, ""
         reduced = replace(
@@ -163,10 +171,19 @@ def left_in(folder: Path) -> Iterator[Raw]:
         yield Raw(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
 
 
-def _failure(raw: Raw, cause: str) -> Failure:
-    message = f"{raw.message.partition(_LINE)[0]}; {cause}" if cause else raw.message
+def _failure(raw: Raw, cause: str, original: Original | None) -> Failure:
     return Failure(
-        raw.module_text, raw.inputs, raw.expected, raw.actual, raw.engine, "reference", None, raw.verdict, message
+        module_text=raw.module_text,
+        inputs=raw.inputs,
+        expected=raw.expected,
+        actual=raw.actual,
+        engine=raw.engine,
+        reference="reference",
+        seed=None,
+        verdict=raw.verdict,
+        message="; ".join(filter(None, [raw.message.partition(_LINE)[0], cause, raw.note])),
+        policy=EXACTLY if raw.is_about_reference else TolerancePolicy(),
+        original=original if original and original.module_text != raw.module_text else None,
     )
 
 

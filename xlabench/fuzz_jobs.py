@@ -1,4 +1,4 @@
-"""What a fuzzing worker is asked to do: run a batch of generated programs on all engines, or probe what one supports.
+"""What a campaign's worker is asked to do: run a batch of drawn programs on all engines, or probe what one supports.
 
 Each case leaves one line in a file before the next begins, and says what it is about to do before it does it; so when
 an engine takes the process along, all cases before it are kept and the guilty one is known.  What goes wrong is left in
@@ -7,10 +7,11 @@ a folder of its own with everything that a bundle needs.
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ import numpy as np
 
 import compiler
 from xlabench import generate
+from xlabench.differ import Agreement, compare
 from xlabench.engines import Engine, build, execute
+from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
-from xlabench.generate import PROFILES, Case, Profile, draw_case
+from xlabench.generate import Case
 from xlabench.jobs import engine_of, write_arrays
 from xlabench.judge import judge
-from xlabench.tolerance import Array
+from xlabench.tolerance import EXACTLY, Array
 from xlabench.worker import Say
 
 FINE = frozenset({"bitwise", "within", "undecided", "unsupported"})
@@ -44,21 +47,28 @@ class Answer:
 
 def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run cases by number; their records go to `records.jsonl` in the folder that is given."""
-    profile = profile_of(arguments["profile"], arguments["banned"])
+    draw = drawer_of(arguments["drawing"])
+    baseline = _Baseline()
     engines = [engine_of(arguments["factory"], spec) for spec in arguments["engines"]]
     folder = Path(arguments["folder"])
     with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
         for number in arguments["numbers"]:
             say(f"{number}  generate")
-            record = _run_case(draw_case(profile, arguments["seed"], number), engines, folder, say)
+            begin = time.perf_counter()
+            case = draw(number)
+            drawing_s = time.perf_counter() - begin
+            record = _run_case(case, engines, folder, baseline, say)
+            record["seconds"]["drawing"] = drawing_s
             records.write(json.dumps(record) + "\n")
             records.flush()
     return {}
 
 
-def profile_of(name: str, banned: Sequence[Sequence[str]]) -> Profile:
-    """A profile by name without banned pairs, as they are written in JSON."""
-    return generate.restricted(PROFILES[name], frozenset((opcode, kind) for opcode, kind in banned))
+def drawer_of(drawing: Mapping[str, Any]) -> Callable[[int], Case]:
+    """What draws cases by number; `drawer` names the function that makes it of the rest."""
+    module, _, function = drawing["drawer"].partition(":")
+    made: Callable[[int], Case] = getattr(importlib.import_module(module), function)(drawing)
+    return made
 
 
 def probe(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
@@ -81,15 +91,52 @@ def _supports(subject: Engine, module: Any) -> bool:
     return True
 
 
-def _run_case(case: Case, engines: Sequence[Engine], folder: Path, say: Say) -> dict[str, Any]:
+class _Baseline:
+    """What the original of the cases at hand gives on each engine, evaluated once while cases share an original."""
+
+    def __init__(self) -> None:
+        self._original: Any = None
+        self._results: dict[str, Sequence[Array] | None] = {}
+
+    def expected(self, case: Case) -> Sequence[Array]:
+        """What the reference says, of the original where there is one."""
+        if case.original is None:
+            return compiler.interpret(case.module, *case.inputs)
+        known = self._of(case)
+        if "" not in known:
+            known[""] = compiler.interpret(case.original, *case.inputs)
+        found = known[""]
+        assert found is not None, "the reference evaluates what is drawn"
+        return found
+
+    def is_met(self, case: Case, subject: Engine, actual: Sequence[Array]) -> bool:
+        """Whether results are those of the original on the same engine, bit for bit."""
+        if case.original is None:
+            return False
+        known = self._of(case)
+        if subject.spec not in known:
+            try:
+                known[subject.spec] = execute(subject, build(subject, case.original), case.inputs)
+            except Exception:  # noqa: BLE001 - the original is a case of its own, where this is found
+                known[subject.spec] = None
+        before = known[subject.spec]
+        return before is not None and compare(before, actual).agreement is Agreement.BITWISE
+
+    def _of(self, case: Case) -> dict[str, Sequence[Array] | None]:
+        if self._original is not case.original:
+            self._original, self._results = case.original, {}
+        return self._results
+
+
+def _run_case(case: Case, engines: Sequence[Engine], folder: Path, baseline: _Baseline, say: Say) -> dict[str, Any]:
     say(f"{case.number} reference run")
     begin = time.perf_counter()
-    expected = compiler.interpret(case.module, *case.inputs)
+    expected = baseline.expected(case)
     seconds = {"reference": time.perf_counter() - begin}
     verdicts = {}
     for subject in engines:
         begin = time.perf_counter()
-        answer = _answer(case, subject, expected, say)
+        answer = _answer(case, subject, expected, baseline, say)
         seconds[subject.spec] = time.perf_counter() - begin
         verdicts[subject.spec] = [answer.verdict, answer.message.partition("\n")[0], answer.key]
         if answer.verdict not in FINE:
@@ -99,6 +146,7 @@ def _run_case(case: Case, engines: Sequence[Engine], folder: Path, say: Say) -> 
         "instructions": sum(len(c.instructions) for c in case.module.computations),
         "pairs": sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
         "rules": _rules(case),
+        "changes": list(case.changes),
         "verdicts": verdicts,
         "seconds": seconds,
     }
@@ -117,7 +165,7 @@ def _rules(case: Case) -> list[str]:
     return sorted({f"{rewrite.pass_name}: {rewrite.rule}" for rewrite in rewrites})
 
 
-def _answer(case: Case, subject: Engine, expected: Sequence[Array], say: Say) -> Answer:
+def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _Baseline, say: Say) -> Answer:
     say(f"{case.number} {subject.spec} compile")
     try:
         program = build(subject, case.module)
@@ -129,6 +177,12 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], say: Say) ->
         return Answer(verdict, f"{type(error).__name__}: {error}", _key(error))
     if any(array.tobytes() != old for array, old in zip(case.inputs, before, strict=True)):
         return Answer("wrong", "changed its inputs", "inputs", actual)
+    if baseline.is_met(case, subject, actual):
+        return Answer("bitwise", actual=actual)
+    if split_spec(subject.spec)[0] == "reference":
+        comparison = compare(expected, actual, policy=EXACTLY)
+        is_equal = comparison.agreement is Agreement.BITWISE
+        return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
     judgement = judge(case.module, case.inputs, expected, actual)
     if judgement.verdict == "wrong":
         again = [np.asarray(array) for array in execute(subject, program, case.inputs)]
@@ -162,5 +216,6 @@ def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, fold
         "verdict": answer.verdict,
         "message": answer.message,
         "key": answer.key,
+        "note": case.note,
     }
     (place / "finding.json").write_text(json.dumps(entry), encoding="utf-8")

@@ -40,11 +40,20 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One generated program with its inputs."""
+    """One program with its inputs.
+
+    Attributes:
+        original: the module that means the same, of one that was made by changes to another.
+        changes: the kinds of the changes.
+        note: what a reader is told of how it was made.
+    """
 
     number: int
     module: Any
     inputs: list[Array]
+    original: Any = None
+    changes: tuple[str, ...] = ()
+    note: str = ""
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -76,6 +85,13 @@ def draw_case(profile: Profile, seed: int, number: int) -> Case:
     space = swarm(profile.space, rng)
     module = compiler.generate(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
     return Case(number, module, make_inputs(module, rng, special=bool(rng.integers(100) < profile.special_percent)))
+
+
+def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
+    """What draws cases by number, from arguments as they are written in JSON: profile, seed, banned pairs."""
+    banned = frozenset((opcode, kind) for opcode, kind in arguments["banned"])
+    profile = restricted(PROFILES[arguments["profile"]], banned)
+    return lambda number: draw_case(profile, arguments["seed"], number)
 
 
 def swarm(space: Space, rng: np.random.Generator) -> Space:

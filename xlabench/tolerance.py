@@ -85,6 +85,10 @@ class TolerancePolicy:
         return Tolerance(rtol, self.atol, default.scaled if self.scaled else 0.0)
 
 
+EXACTLY = TolerancePolicy(rtol=0.0, atol=0.0)
+"""Every bit counts."""
+
+
 def default_tolerance(dtype: DType) -> Tolerance:
     """The tolerance of an element type that nothing more is known of."""
     if not is_inexact(dtype):

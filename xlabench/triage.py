@@ -25,12 +25,10 @@ class Triaged:
     cause: str
 
 
-def triage(
-    engine: str, verdict: str, module_text: str, inputs: Sequence[Array], *, timeout_s: float, max_probes: int
-) -> Triaged | None:
+def triage(setup: Setup, verdict: str, module_text: str, inputs: Sequence[Array], *, max_probes: int) -> Triaged | None:
     """Reduce a case for as long as it fails alike for the same reason; None where it does not fail here."""
     case = Case(compiler.parse(module_text), tuple(inputs))
-    with Prober(Setup(engine, timeout_s=timeout_s)) as prober:
+    with Prober(setup) as prober:
         judgement = prober.judge(case)
         if judgement.verdict != verdict:
             return None

@@ -20,7 +20,7 @@ RULES = {
     "data-movement-simplification": data_movement_simplification.RULES,
 }
 NOT_ENGINES = {"compiled", "spec"}
-NOT_COMMANDS = {"target"}  # the options that name what a command works on
+NOT_COMMANDS = {"target", "campaign_options"}  # what several commands share
 MOST_NAMES = 35
 
 

@@ -3,6 +3,8 @@
 import os
 import time
 
+import numpy as np
+
 import compiler
 
 
@@ -18,6 +20,8 @@ class Broken:
             raise RuntimeError("cannot select abs")
         if self.spec == "dies" and "abs" in opcodes:
             os.abort()
+        if self.spec == "falls" and "reverse" in opcodes:
+            raise RuntimeError("cannot select reverse")
         if self.spec == "hangs" and "abs" in opcodes:
             time.sleep(600)
 
@@ -28,6 +32,10 @@ class Broken:
 
     def evaluate(self, instruction, operands, evaluate):
         value = evaluate(operands)
+        if self.spec == "drops" and instruction.opcode == "reverse":
+            return value + value
+        if self.spec == "reference:off" and instruction.opcode == "reverse":
+            return np.nextafter(value, 0) if value.dtype == np.float32 else value
         return ~value if self.spec == "wrong" and instruction.opcode == "is-finite" else value
 
 

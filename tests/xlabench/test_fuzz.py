@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from xlabench import fuzz
+from xlabench import campaign
+from xlabench.campaign import Config
 from xlabench.errors import BenchError
-from xlabench.fuzz import Config
+from xlabench.fuzz import Generated
 
 HERE = str(Path(__file__).resolve().parent)
 CONFIG = Config(("right",), count=60, max_probes=0, factory="broken_engines:engine", timeout_s=60)
@@ -23,7 +24,7 @@ def _findable_engines(monkeypatch):
 
 
 def run(config, folder):
-    return fuzz.run(config, folder, observe=lambda _progress, _found: None)
+    return campaign.run(config, Generated(), folder, observe=lambda _progress, _found: None)
 
 
 def test_a_right_engine_has_no_findings(tmp_path):
@@ -31,6 +32,8 @@ def test_a_right_engine_has_no_findings(tmp_path):
     assert summary["findings"] == []
     assert summary["verdicts"] == {"right bitwise": 60}
     assert summary["cases"] == 60
+    assert summary["cases_per_s_and_core"] > 0
+    assert set(summary["seconds"]) == {"drawing", "reference", "right"}
     assert summary["coverage"]["reached"] > 300
 
 

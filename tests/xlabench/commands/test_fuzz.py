@@ -7,7 +7,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from xlabench.commands.fuzz import _seconds, _split, command
+from xlabench.commands.campaign_options import seconds as seconds_of
+from xlabench.commands.campaign_options import split
+from xlabench.commands.fuzz import command
 from xlabench.errors import BenchError
 
 
@@ -34,14 +36,14 @@ def test_a_short_campaign_leaves_a_summary_and_a_page(tmp_path):
     ],
 )
 def test_specs_are_told_apart(text, specs):
-    assert _split(text) == specs
+    assert split(text) == specs
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400)])
 def test_budgets_have_units(text, seconds):
-    assert _seconds(text) == seconds
+    assert seconds_of(text) == seconds
 
 
 def test_a_budget_that_is_no_time_says_what_is():
     with pytest.raises(BenchError, match="90s, 10m or 8h"):
-        _seconds("soon")
+        seconds_of("soon")

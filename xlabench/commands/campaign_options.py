@@ -1,0 +1,141 @@
+"""What the commands that run campaigns share: options, progress, and what is said at the end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from reports import fuzzing
+from xlabench import campaign
+from xlabench.campaign import Config, Source
+from xlabench.engines import engine
+from xlabench.errors import BenchError, ExitCode
+from xlabench.findings import Finding
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_OPTIONS = (
+    click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder; a campaign in it is resumed."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything drawn."),
+    click.option("--count", type=click.IntRange(1), help="How many programs."),
+    click.option("--budget", metavar="TIME", help="How long, as 90s, 10m or 8h.  [default: 1m if no count is given]"),
+    click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes at once."),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=120.0,
+        show_default=True,
+        help="Seconds for 20 programs.",
+    ),
+    click.option("--memory-limit", type=click.IntRange(64), default=8192, show_default=True, metavar="MIB"),
+    click.option("--max-probes", type=click.IntRange(0), default=200, show_default=True, help="To reduce one finding."),
+    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+)
+
+
+def campaign_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that all campaigns have."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def engine_specs(text: str) -> tuple[str, ...]:
+    """The engines' specs in their normal form; every one of them is there."""
+    return tuple(engine(spec).spec for spec in split(text))
+
+
+def split(text: str) -> list[str]:
+    """Specs separated by spaces; or by commas, where what follows a comma is a spec and no option of the one before."""
+    specs: list[str] = []
+    for part in re.split(r"[\s,]+", text.strip()):
+        if specs and ":" in specs[-1] and re.match(r"\w+=", part):
+            specs[-1] += f",{part}"
+        else:
+            specs.append(part)
+    return specs
+
+
+def seconds(text: str) -> float:
+    """A time with a unit."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if match is None:
+        raise BenchError(f"--budget {text!r} is not a time; give one such as 90s, 10m or 8h")
+    return float(match[1]) * _UNITS[match[2] or "s"]
+
+
+def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, name: str) -> ExitCode:
+    """Run a campaign, leave its page, say what came of it."""
+    config = _config(options, engines)
+    folder: Path = options["out"]
+    with _bar(is_quiet=options["as_json"]) as bar:
+        task = bar.add_task(name, total=config.count or config.budget_s, rate="", found="")
+
+        def observe(progress: campaign.Progress, found: Sequence[Finding]) -> None:
+            done = progress.cases if config.count else progress.elapsed_s
+            rate = progress.cases / progress.elapsed_s if progress.elapsed_s else 0.0
+            note = (
+                f"{progress.cases:,} programs, {rate:.1f}/s, {len(progress.pairs):,} pairs, {len(progress.rules)} rules"
+            )
+            bar.update(task, completed=done, rate=note, found=f"{len(found)} findings")
+
+        summary = campaign.run(config, source, folder, observe=observe)
+    (folder / "index.html").write_text(fuzzing.page(summary), encoding="utf-8")
+    if options["as_json"]:
+        click.echo(json.dumps(summary))
+    else:
+        _show(summary, folder)
+    return ExitCode.WRONG if summary["findings"] else ExitCode.FINE
+
+
+def _config(options: dict[str, Any], engines: tuple[str, ...]) -> Config:
+    budget = options["budget"]
+    if budget is None and options["count"] is None:
+        budget = "1m"
+    return Config(
+        engines=engines,
+        seed=options["seed"],
+        count=options["count"],
+        budget_s=None if budget is None else seconds(budget),
+        workers=options["workers"],
+        timeout_s=options["timeout"],
+        memory_bytes=options["memory_limit"] << 20,
+        max_probes=options["max_probes"],
+    )
+
+
+def _bar(*, is_quiet: bool) -> Progress:
+    columns = ("{task.description}", BarColumn(), TextColumn("{task.fields[rate]}"), TextColumn("{task.fields[found]}"))
+    parts = [TextColumn(column) if isinstance(column, str) else column for column in columns]
+    return Progress(*parts, TimeElapsedColumn(), console=Console(stderr=True), disable=is_quiet)
+
+
+def _show(summary: dict[str, Any], folder: Path) -> None:
+    console = Console(highlight=False)
+    coverage = summary["coverage"]
+    console.print(
+        f"{summary['cases']:,} programs of {summary['instructions_per_case']:.0f} instructions, "
+        f"{summary['cases_per_s']:.1f} per second ({summary['cases_per_s_and_core']:.1f} per second and core while "
+        f"workers worked); {coverage['reached']:,} of {coverage['allowed']:,} {coverage['of']}, "
+        f"{len(coverage['rules'])} rewrite rules"
+    )
+    for program, reason in coverage.get("skipped", {}).items():
+        console.print(f"skipped {program}: {reason}")
+    table = Table("finding", "engine", "verdict", "cases", "what", box=None)
+    for finding in summary["findings"]:
+        what = finding["message"] if finding["verified"] else f"not verified: {finding['doubt']}"
+        table.add_row(
+            finding["name"], ", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), what[:100]
+        )
+    if summary["findings"]:
+        console.print(table)
+    else:
+        console.print("no findings")
+    console.print(f"summary: {folder / 'index.html'}", soft_wrap=True)

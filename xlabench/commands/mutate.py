@@ -1,0 +1,33 @@
+"""`xlabench mutate`: real programs, changed in ways that keep their results, against themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from xlabench import corpus
+from xlabench.commands.campaign_options import campaign_options, engine_specs, run
+from xlabench.mutate import Mutated
+
+_ENGINES = "reference cpu:opt=0 cpu:fusion=off,opt=0"
+
+
+@click.command(short_help="Change real programs in ways that keep their results, and compare.")
+@click.argument("paths", metavar="CORPUS...", nargs=-1, required=True)
+@click.option("--engines", default=_ENGINES, show_default=True, metavar="SPECS", help="Engine specs, space-separated.")
+@click.option(
+    "--changes", type=click.IntRange(1, 100), default=6, show_default=True, help="Changes of one program at most."
+)
+@campaign_options
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Change programs in ways that must not change results: exit 0 if none did, 1 if there are findings.
+
+    CORPUS is files, folders of .hlo files, and suites by name.  A changed program is held against its original on the
+    same engine: bit for bit on the reference; where a compiled engine differs in bits, by the reference's error bounds.
+    A finding names the change that brings it about, and is reduced, blamed and bundled as those of fuzz are.
+    """
+    engines = engine_specs(options["engines"])
+    source = Mutated(corpus.find(options["paths"], engines), options["changes"])
+    ctx.exit(run(options, engines, source, name="mutating"))
