@@ -13,6 +13,7 @@ class Broken:
         self.spec = spec
 
     def compile(self, module):
+        module = compiler.parse(module) if isinstance(module, str) else module
         opcodes = {instruction.opcode for instruction in module.instructions()}
         if self.spec == "refuses" and "negate" in opcodes:
             raise compiler.UnsupportedError("opcode negate", "this engine")
