@@ -200,21 +200,37 @@ def _to_pred(builder: Builder, value: Value) -> Value:
 def _to_integer(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
     type_ = value_type(target)
     if source.is_float:
-        intrinsic = "fptosi" if is_signed(target) else "fptoui"
-        # Not one bit: LLVM's NVPTX back end (22) gets a conversion to i1 the wrong way round.
-        exact = f"i{max(2, target.bits)}"
-        name = f"{intrinsic}.sat.{exact}.{'f32' if value.type == 'float' else 'f64'}"
-        whole = builder.intrinsic(name, [value], result=exact)
-        if target.bits == 1:
-            clamp, bound = ("smin", 0) if is_signed(target) else ("umin", 1)
-            whole = builder.intrinsic(f"{clamp}.i2", [whole, integer(bound, "i2")])
-            if is_signed(target):
-                whole = builder.intrinsic("smax.i2", [whole, integer(-1, "i2")])
-        return builder.cast("sext" if is_signed(target) else "zext", whole, type_)
+        return _saturated(builder, value, target)
     from_bits = 1 if source.kind is Kind.PRED else max(8, source.bits)
     to_bits = max(8, target.bits)
     opcode = "trunc" if from_bits > to_bits else "sext" if is_signed(source) else "zext"
     return round_to(builder, target, builder.cast(opcode, value, type_))
+
+
+def _saturated(builder: Builder, value: Value, target: ElementType) -> Value:
+    """A real number as an integer: bounded first, then converted, because LLVM takes its saturating casts apart.
+
+    Where the type's bounds are no floats, only what lies below is bounded; what the cast makes of the rest is unused.
+    """
+    bits, signed, real = target.bits, is_signed(target), value.type
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def bound(predicate: str, limit: float) -> None:
+        nonlocal value
+        value = builder.select(builder.compare(predicate, value, floating(limit, real)), value, floating(limit, real))
+
+    if signed:
+        value = builder.select(builder.compare("ord", value, value), value, floating(0.0, real))
+    # Not greater, so NaN becomes the unsigned types' bound 0.
+    bound("ogt", low)
+    whole = f"i{max(32, bits)}"
+    opcode = "fptosi" if signed or bits < 32 else "fptoui"
+    if high < 1 << (24 if element_of(real) == "float" else 53):
+        bound("olt", high)
+        result = builder.cast(opcode, value, whole)
+        return result if bits >= 32 else builder.cast("trunc", result, value_type(target))
+    beyond = builder.compare("oge", value, floating(high + 1, real))
+    return builder.select(beyond, integer(high, whole), builder.cast(opcode, value, whole))
 
 
 def _to_float(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
