@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from compiler.codegen import element, elemental, scalar
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
@@ -19,8 +21,10 @@ from compiler.codegen.movement import Leaf
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
 from compiler.diagnostics import UnsupportedError
+from compiler.interpreter import Interpreter, flatten
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType, Kind
 
 REASSOCIATE = f"reassoc {scalar.CONTRACT}"
@@ -52,13 +56,25 @@ IDENTITIES: dict[str, Callable[[ElementType], complex]] = {
 """For a reducer's opcode, the value that leaves any other unchanged."""
 
 
-def identity(reduce: Instruction) -> Value | None:
-    """The value that a reducer of one array leaves others unchanged by; None if it is not known."""
+def identities_of(reduce: Instruction) -> list[Value] | None:
+    """Values that may be joined to a reduction any number of times; None if they are not known.
+
+    Where the reducer of the start values with themselves yields them again (the first maximum, from minus infinity),
+    they are such: the order of a reducer's applications is free, and they are part of the reduction already.
+    """
+    half = len(reduce.operands) // 2
     of_type = IDENTITIES.get(binary_opcode(reduce.attributes["to_apply"]) or "")
-    if of_type is None or len(reduce.operands) != 2:
+    if of_type is not None and half == 1:
+        return [element.constant(reduce.array.element_type, of_type(reduce.array.element_type))]
+    start = reduce.operands[half:]
+    arrays = [i.literal.array.reshape(()) for i in start if i.opcode == "constant" and i.literal.array is not None]
+    if len(arrays) != half or not all(isinstance(i.shape, ArrayShape) for i in start):
         return None
-    element_type = reduce.array.element_type
-    return element.constant(element_type, of_type(element_type))
+    with np.errstate(all="ignore"):
+        again = list(flatten(Interpreter().call(reduce.attributes["to_apply"], [*arrays, *arrays])))
+    if [a.tobytes() for a in again] != [a.tobytes() for a in arrays]:
+        return None
+    return [element.constant(i.array.element_type, a[()]) for i, a in zip(start, arrays, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +111,12 @@ class Reduction:
             pairs += zip(reduce.operands[:half], reduce.operands[half:], strict=True)
         return pairs
 
+    @cached_property
     def identities(self) -> list[Value] | None:
-        """For each accumulator the value that its reducer leaves others unchanged by; None if one is not known."""
-        values = [identity(reduce) for reduce in self.reduces]
-        known = [value for value in values if value is not None]
-        return known if len(known) == len(values) else None
+        """For each accumulator a value that may be joined to it any number of times; None if one is not known."""
+        known = [identities_of(reduce) for reduce in self.reduces]
+        found = [value for values in known if values is not None for value in values]
+        return found if None not in known else None
 
     def computed(self) -> tuple[list[Instruction], list[Instruction]]:
         """What is computed at each element that is reduced, and the leaves that it is read from."""

@@ -84,7 +84,7 @@ class _Emitter:
         if not self.form.is_row:
             last = self._counts(reduced=False)[-1]
             units = kept // max(1, last) * -(-last // _TILE)
-        if units >= _MOST_CHUNKS // 2 or work <= 2 * cost.PARALLEL_NS or not total or self.form.identities() is None:
+        if units >= _MOST_CHUNKS // 2 or work <= 2 * cost.PARALLEL_NS or not total or self.form.identities is None:
             return 1
         outermost = self._counts(reduced=True)[0]
         return max(1, min(_MOST_CHUNKS // max(1, units), total // _CHUNK_ELEMENTS, outermost // 2))
@@ -115,7 +115,7 @@ class _Emitter:
                 self.form.store_partials(emission, base + kept, chunks, values)
 
             everything = (integer(0), integer(1))
-            self._walk(emission, everything, ranges, lambda _: self.form.identities() or [], save)
+            self._walk(emission, everything, ranges, lambda _: self.form.identities or [], save)
             emission.leave()
         builder.ret()
         return builder.function.name
@@ -175,7 +175,7 @@ class _Emitter:
                 return self.form.combine(emission, carried, elements(self._as_counters(counters)))
 
             if lanes:
-                identities = self.form.identities()
+                identities = self.form.identities
                 initial = start(emission)
                 reduction = Lanewise(side, elements, self.form.combine, initial, identities, self._extrema())
                 result = lanes.reduce(emission, Loops(ranges, self._counts(reduced=True)), reduction)
@@ -204,7 +204,7 @@ class _Emitter:
             return 1, None
         arrays = [i.array for i in (*computed, *leaves) if isinstance(i.shape, ArrayShape)]
         lanes = Lanes.choose(self.target, arrays, reduced[-1])
-        if lanes and self.form.identities() is None and (len(reduced) > 1 or reduced[0] < lanes.width):
+        if lanes and self.form.identities is None and (len(reduced) > 1 or reduced[0] < lanes.width):
             lanes = None
         if lanes is None:
             return 1, None

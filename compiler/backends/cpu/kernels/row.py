@@ -15,7 +15,7 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, integer
-from compiler.codegen.reduction import identity
+from compiler.codegen.reduction import identities_of
 from compiler.codegen.row_values import Load, RowValues, Save, always
 from compiler.codegen.rows import Phase, Rows
 from compiler.ir.module import Instruction
@@ -61,7 +61,7 @@ def _lanes(target: Target, rows: Rows, group: nest.Group) -> Lanes | None:
     """The lanes along a row, None where not every phase can have some."""
     along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
     leaves = [leaf for leaf, _ in rows.kernel.leaves]
-    if not all(identity(reduce) for reduce in rows.reduces) or not lanes.fits(along, leaves):
+    if not all(identities_of(reduce) for reduce in rows.reduces) or not lanes.fits(along, leaves):
         return None
     return Lanes.choose(target, [i.array for i in (*along, *leaves)], group.loops[-1])
 
@@ -139,7 +139,7 @@ def _in_lanes(side: _Side, phase: Phase, group: nest.Group, chosen: Lanes, targe
     if not phase.reduces:
         chosen.each(emission, loops, store)
         return
-    identities = [value for reduce in phase.reduces if (value := identity(reduce))]
+    identities = [value for reduce in phase.reduces for value in identities_of(reduce) or ()]
     extrema = [extremum_of(reduce, target) for reduce in phase.reduces]
     side.leave(
         phase, chosen.reduce(emission, loops, Lanewise(len(many), elements, combine, start, identities, extrema))
