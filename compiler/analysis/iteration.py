@@ -1,8 +1,10 @@
 """Loops whose elements go their own ways: a `while` that can be one kernel, in which each element takes all its turns.
 
 The state of such a loop is arrays of equal dimensions, each of whose elements is computed from the elements at the same
-place, scalars computed from scalars (a counter), and what the loop leaves alone.  Then it does not matter whether all
-elements take one turn after another together, or some elements take all their turns first, which they do in registers.
+place, scalars computed from scalars (a counter), and what the loop leaves alone.  Beside these it may hold arrays into
+which each turn writes a row of such elements, and which nobody reads before the end: what a scan yields.  Then it does
+not matter whether all elements take one turn after another together, or some elements take all their turns first, which
+they do in registers.
 
 The condition may be on scalars.  It may also ask, by a reduction, whether anything is left to do for any element, where
 the body does nothing to the elements that nothing is left to do for: then a few elements stop when they are done, which
@@ -34,12 +36,14 @@ class Iteration:
         arrays: the numbers of the state's arrays that change; all have the same dimensions.
         scalars: those of the scalars that change.
         alive: the reduction in the condition that asks whether anything is left to do, if there is one.
+        rows: the numbers of the state's arrays that a row is written into each turn.
     """
 
     loop: Instruction
     arrays: tuple[int, ...]
     scalars: tuple[int, ...]
     alive: Instruction | None
+    rows: tuple[int, ...] = ()
 
     @property
     def initial(self) -> tuple[Instruction, ...]:
@@ -63,6 +67,27 @@ class Iteration:
         """The dimensions of the arrays."""
         return self.initial[self.arrays[0]].array.dims
 
+    def row(self, number: int) -> Instruction:
+        """What a turn writes into such an array: an array of the loop's dimensions."""
+        update: Instruction = self.body.root.operands[number].operands[1]
+        return update.operands[0]
+
+    def starts(self, number: int) -> tuple[Instruction, ...]:
+        """Where a turn writes it."""
+        return self.body.root.operands[number].operands[2:]
+
+    def writes_all(self, number: int) -> bool:
+        """Whether every row is sure to be written: by a counter that goes up from 0 to at least their number."""
+        counter, root = self.starts(number)[0], self.condition.root
+        if counter.opcode != "get-tuple-element" or root.opcode != "compare" or root.attributes["direction"] != "LT":
+            return False
+        index = counter.attributes["index"]
+        following = self.body.root.operands[index]
+        steps = following.opcode == "add" and following.operands[0] is counter and _is_number(following.operands[1], 1)
+        begins = _is_number(self.initial[index], 0) and _is_piece(root.operands[0], index)
+        count = self.initial[number].array.dims[0]
+        return steps and begins and _is_number(root.operands[1], count)
+
 
 def find(loop: Instruction) -> Iteration | None:
     """A `while` as a loop whose elements go their own ways; None for any other."""
@@ -70,21 +95,27 @@ def find(loop: Instruction) -> Iteration | None:
     if not _has_plain_state(loop) or len(body.instructions) + len(condition.instructions) > _LARGEST_BODY:
         return None
     changing = [number for number, value in enumerate(body.root.operands) if not _is_piece(value, number)]
-    arrays = tuple(number for number in changing if body.root.operands[number].array.rank)
-    scalars = tuple(number for number in changing if number not in arrays)
+    rows = tuple(number for number in changing if _is_row(body.root.operands[number], number, condition))
+    arrays = tuple(number for number in changing if body.root.operands[number].array.rank and number not in rows)
+    scalars = tuple(number for number in changing if not body.root.operands[number].array.rank)
     dims = {body.root.operands[number].array.dims for number in arrays}
-    if len(dims) != 1 or any(user.attributes["index"] not in arrays for user in loop.users):
+    if len(dims) != 1 or any(user.attributes["index"] not in arrays + rows for user in loop.users):
         return None
-    varying = depends_on(body, arrays)
-    if any(body.root.operands[number] in varying for number in scalars):
-        return None
-    if not all(_stays_in_place(i, varying, *dims) for i in body.instructions if i is not body.root):
-        return None
-    is_sound, alive = _left_to_do(condition, arrays, *dims)
-    if not is_sound:
-        return None
-    found = Iteration(loop, arrays, scalars, alive)
-    return found if alive is None or _rests(found) else None
+    found = Iteration(loop, arrays, scalars, _reduction(condition, arrays), rows)
+    sound = _turns_are_sound(found) and _asks_soundly(found)
+    return found if sound and (found.alive is None or (_rests(found) and not rows)) else None
+
+
+def _turns_are_sound(form: Iteration) -> bool:
+    """Whether the body computes elements from elements at the same place, and scalars and places from scalars."""
+    body, dims = form.body, form.dims
+    varying = depends_on(body, form.arrays)
+    updates = [body.root.operands[number] for number in form.rows]
+    fixed = [*(body.root.operands[number] for number in form.scalars), *(update.operands[2] for update in updates)]
+    if any(value in varying for value in fixed) or any(form.row(number).array.dims != dims for number in form.rows):
+        return False
+    aside = {body.root, *updates, *(update.operands[1] for update in updates)}
+    return all(_stays_in_place(i, varying, dims) for i in body.instructions if i not in aside)
 
 
 def iteration_of(loop: Instruction) -> Iteration:
@@ -116,6 +147,26 @@ def _is_piece(value: Instruction, number: int) -> bool:
     return value.opcode == "get-tuple-element" and value.attributes["index"] == number and _is_state(value.operands[0])
 
 
+def _is_row(value: Instruction, number: int, condition: Computation) -> bool:
+    """Whether a value is that element of the state, read by nobody else, with a reshaped array written into it."""
+    if value.opcode != "dynamic-update-slice" or not _is_piece(value.operands[0], number):
+        return False
+    array, update, *starts = value.operands
+    dims = array.array.dims
+    asked = any(piece.attributes["index"] == number for piece in condition.parameters[0].users)
+    pieces = [piece for piece in array.operands[0].users if piece.attributes["index"] == number]
+    alone = not asked and pieces == [array] and len(array.users) == len(update.users) == len(value.users) == 1
+    whole = update.array.dims == (1, *dims[1:]) and update.opcode == "reshape" and len(starts) == len(dims)
+    return alone and whole and update.operands[0].array.dims == dims[1:]
+
+
+def _is_number(value: Instruction, number: int) -> bool:
+    """Whether a value is a constant scalar integer."""
+    if value.opcode != "constant" or value.literal.array is None or not value.array.element_type.is_integer:
+        return False
+    return value.array.size == 1 and int(value.literal.array.reshape(-1)[0]) == number
+
+
 def _is_state(value: Instruction) -> bool:
     return value.opcode == "parameter"
 
@@ -142,19 +193,21 @@ def _stays_in_place(instruction: Instruction, varying: set[Instruction], dims: t
     return is_fusible(instruction)
 
 
-def _left_to_do(
-    condition: Computation, arrays: tuple[int, ...], dims: tuple[int, ...]
-) -> tuple[bool, Instruction | None]:
-    """Whether a condition is on scalars, but for at most one reduction over the arrays; and that reduction."""
+def _reduction(condition: Computation, arrays: tuple[int, ...]) -> Instruction | None:
+    """The first part of a condition that is on the arrays."""
     varying = depends_on(condition, arrays)
-    asked = [part for part in _conjuncts(condition.root) if part in varying]
-    if len(asked) > 1 or (asked and not _is_any(asked[0], dims)):
-        return False, None
-    alive = asked[0] if asked else None
-    above = {part for part in varying if not part.array.rank}
+    return next((part for part in _conjuncts(condition.root) if part in varying), None)
+
+
+def _asks_soundly(form: Iteration) -> bool:
+    """Whether a condition is on scalars, but for the one reduction over the arrays."""
+    condition, dims, alive = form.condition, form.dims, form.alive
+    if alive is not None and not _is_any(alive, dims):
+        return False
+    varying = depends_on(condition, form.arrays)
+    above = {part for part in varying if not part.array.rank and part is not alive}
     rest = [i for i in condition.instructions if i is not alive and i not in above]
-    sound = all(_stays_in_place(i, varying, dims) for i in rest) and all(_is_and(i) for i in above if i is not alive)
-    return sound, alive
+    return all(_is_and(i) for i in above) and all(_stays_in_place(i, varying, dims) for i in rest)
 
 
 def _conjuncts(root: Instruction) -> list[Instruction]:

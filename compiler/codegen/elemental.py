@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from compiler.analysis.iteration import Iteration, iteration_of
+from compiler.analysis.iteration import Iteration
 from compiler.codegen import math, movement, scalar, windows
-from compiler.codegen.element import value_type
 from compiler.codegen.index import Emission
-from compiler.codegen.llvm_ir import Builder, Value, zero
+from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.movement import Indices, Leaf, Rule
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import TupleShape
@@ -93,16 +92,13 @@ class Elemental:
         known = self.emission.cached(key)
         if isinstance(known, list):
             return known
-        if instruction.opcode == "while":
-            values = self._turns(instruction, indices)
-        else:
-            values = windows.RULES[instruction.opcode](self, instruction, indices)
+        values = windows.RULES[instruction.opcode](self, instruction, indices)
         self.emission.remember(key, values)
         return values
 
-    def _turns(self, loop: Instruction, indices: Indices) -> list[Value]:
-        """The state's elements at `indices` after a loop whose elements go their own ways."""
-        form, builder = iteration_of(loop), self.builder
+    def turns(self, form: Iteration, indices: Indices, each: Callable[[Elemental], None]) -> dict[int, Value]:
+        """The changing state's elements at `indices` after a loop; `each` sees the values inside a turn."""
+        builder = self.builder
         numbers = (*form.arrays, *form.scalars)
         at = [indices if number in form.arrays else () for number in numbers]
         start = [self.value(form.initial[number], place) for number, place in zip(numbers, at, strict=True)]
@@ -117,13 +113,13 @@ class Elemental:
         builder.begin(body)
         turn, root = self.within(form, form.body, present, indices), form.body.root
         following = [turn.value(root.operands[n], place) for n, place in zip(numbers, at, strict=True)]
+        each(turn)
         self.emission.leave()
         for phi, first, following_value in zip(state, start, following, strict=True):
             builder.fill(phi, [(first, before), (following_value, builder.block)])
         builder.branch(header)
         builder.begin(done)
-        nothing = [zero(value_type(leaf.array.element_type)) for leaf in form.initial]
-        return [present.get(number, other) for number, other in enumerate(nothing)]
+        return present
 
     def within(
         self,

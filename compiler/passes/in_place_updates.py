@@ -9,6 +9,7 @@ depend on the update are put before it by a control dependency; if one does, the
 from __future__ import annotations
 
 from compiler.analysis.aliasing import VIEWS, origin, overwritten
+from compiler.analysis.effects import within_fusions
 from compiler.ir.attributes import OutputAlias
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.outline import outline
@@ -18,7 +19,7 @@ from compiler.ops.build import build
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    bodies = {i.attributes["body"] for i in module.instructions() if i.opcode == "while"}
+    bodies = {i.attributes["body"] for i in module.instructions() if i.opcode == "while"} - within_fusions(module)
     changed = False
     for computation in [module.entry, *bodies]:
         for instruction in list(computation.instructions):

@@ -12,7 +12,7 @@ from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
 from compiler.ops.build import build
 
-_SPREADING = frozenset({"broadcast", "iota", "reshape"})
+_SPREADING = frozenset({"broadcast", "iota", "reshape", "slice"})
 _FEWEST_ELEMENTS = 16
 
 

@@ -15,11 +15,12 @@ from compiler.analysis.iteration import Iteration, depends_on, iteration_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.codegen import cost, element, nest
 from compiler.codegen.elemental import Elemental
-from compiler.codegen.index import Emission
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.iteration import results, row_written, store_in_row
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Module, Value, integer, unroll_vectors
 from compiler.codegen.movement import Indices
-from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.signature import elemental_of, store
 from compiler.ir.module import Computation, Instruction
 
 _VECTOR_BYTES = 64
@@ -99,6 +100,9 @@ class _Block:
         builder, form = self.builder, self.form
         with self._lanes() as (emission, lane, indices):
             self._begin(emission, lane, indices)
+        for result in results(self.blocks.kernel, form.rows):
+            if not form.writes_all(result[0]):
+                self._fill(result)
         scalars = [elemental_of(self.blocks.kernel, Emission(builder)).value(form.initial[n], ()) for n in form.scalars]
         before, header, body, done = builder.block, *(builder.new_label(f"turn{end}") for end in ("", ".body", ".end"))
         builder.branch(header)
@@ -113,10 +117,22 @@ class _Block:
         builder.branch(header)
         builder.begin(done)
         with self._lanes() as (emission, lane, indices):
-            at = emission.opaque(builder.add(self.start, lane), self.blocks.size)
-            for root, output in zip(self.blocks.kernel.roots, arguments(self.blocks.kernel).outputs, strict=True):
-                number = root.attributes["index"]
-                store(emission, root.array, self._load(emission, lane, self.blocks.states[number], root), output, at)
+            at = self._place(emission, lane)
+            for number, output in results(self.blocks.kernel, form.arrays):
+                value = form.initial[number]
+                store(emission, value.array, self._load(emission, lane, self.blocks.states[number], value), output, at)
+
+    def _fill(self, result: tuple[int, Value]) -> None:
+        """Give the block's part of every row its initial value."""
+        builder, initial = self.builder, self.form.initial[result[0]]
+        count = initial.array.dims[0]
+        with (
+            builder.loop(integer(0), integer(count), name="row", nonempty=True) as loop,
+            self._lanes() as (emission, lane, indices),
+        ):
+            row = emission.opaque(loop.index, count)
+            value = elemental_of(self.blocks.kernel, emission).value(initial, (row, *indices))
+            store_in_row(self.form, emission, result, (row, self._place(emission, lane)), value)
 
     @contextmanager
     def _lanes(self) -> Iterator[tuple[Emission, Value, Indices]]:
@@ -124,8 +140,12 @@ class _Block:
         builder, emission = self.builder, Emission(self.builder)
         metadata = unroll_vectors(builder.module)
         with builder.loop(integer(0), integer(self.count), name="lane", nonempty=True, metadata=metadata) as loop:
-            place = emission.opaque(builder.add(self.start, loop.index), self.blocks.size)
+            place = self._place(emission, loop.index)
             yield emission, loop.index, nest.coordinates(emission, place, self.form.dims)
+
+    def _place(self, emission: Emission, lane: Value) -> Index:
+        """The place in the arrays of a place in the block."""
+        return emission.opaque(self.builder.add(self.start, lane), self.blocks.size)
 
     def _begin(self, emission: Emission, lane: Value, indices: Indices) -> None:
         """The initial state, and what no turn changes."""
@@ -154,7 +174,7 @@ class _Block:
             nonempty=True,
             metadata=unroll_vectors(builder.module),
         ) as loop:
-            place = emission.opaque(builder.add(self.start, loop.index), self.blocks.size)
+            place = self._place(emission, loop.index)
             indices = nest.coordinates(emission, place, form.dims)
             values = self._inside(emission, form.condition, loop.index, scalars, indices)
             loop.carry(builder.binary("or", loop.carried[0], values.value(left, indices)))
@@ -166,9 +186,13 @@ class _Block:
         form = self.form
         turn = self._scalars(form.body, scalars)
         following = [turn.value(form.body.root.operands[number], ()) for number in form.scalars]
+        written = [(result, row_written(form, turn, result[0])) for result in results(self.blocks.kernel, form.rows)]
         with self._lanes() as (emission, lane, indices):
             values = self._inside(emission, form.body, lane, scalars, indices)
             found = {n: values.value(form.body.root.operands[n], indices) for n in form.arrays}
+            for result, row in written:
+                value = values.value(form.row(result[0]), indices)
+                store_in_row(form, emission, result, (row, self._place(emission, lane)), value)
             for number, value in found.items():
                 self._save(lane, self.blocks.states[number], form.initial[number], value)
         return following

@@ -8,6 +8,7 @@ from compiler.backends.nvptx.kernels import (
     convolution,
     dot,
     fft,
+    iteration,
     loop,
     reduce,
     row,
@@ -31,7 +32,7 @@ def _for_all(emit: Callable[[Module, Kernel], EmittedKernel]) -> Emitter:
 
 EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.LOOP: _for_all(loop.emit),
-    KernelKind.ITERATION: _for_all(loop.emit),
+    KernelKind.ITERATION: _for_all(iteration.emit),
     KernelKind.REDUCE: _for_all(reduce.emit),
     KernelKind.ROW: _for_all(row.emit),
     KernelKind.DOT: dot.emit,

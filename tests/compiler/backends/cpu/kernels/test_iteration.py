@@ -87,6 +87,44 @@ ENTRY e {{
 """
 
 
+SCAN = """HloModule m
+body {{
+  s = (s32[], f32[{n}], f32[{rows},{n}], f32[{rows},{n}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  zero = s32[] constant(0)
+  last = s32[] constant({last})
+  back = s32[] subtract(last, i)
+  h = f32[{n}] get-tuple-element(s), index=1
+  xs = f32[{rows},{n}] get-tuple-element(s), index=3
+  ys = f32[{rows},{n}] get-tuple-element(s), index=2
+  x = f32[1,{n}] dynamic-slice(xs, {at}, zero), dynamic_slice_sizes={{1,{n}}}
+  x1 = f32[{n}] reshape(x)
+  h1 = f32[{n}] add(h, x1)
+  y = f32[1,{n}] reshape(h1)
+  ys1 = f32[{rows},{n}] dynamic-update-slice(ys, y, {at}, zero)
+  ROOT r = (s32[], f32[{n}], f32[{rows},{n}], f32[{rows},{n}]) tuple(next, h1, ys1, xs)
+}}
+condition {{
+  s = (s32[], f32[{n}], f32[{rows},{n}], f32[{rows},{n}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({rows})
+  ROOT again = pred[] compare(i, n), direction=LT
+}}
+ENTRY e {{
+  first = s32[] constant({first})
+  h = f32[{n}] parameter(0)
+  xs = f32[{rows},{n}] parameter(1)
+  ys = f32[{rows},{n}] negate(xs)
+  t = (s32[], f32[{n}], f32[{rows},{n}], f32[{rows},{n}]) tuple(first, h, ys, xs)
+  w = (s32[], f32[{n}], f32[{rows},{n}], f32[{rows},{n}]) while(t), condition=condition, body=body
+  b = f32[{rows},{n}] get-tuple-element(w), index=2
+  ROOT both = (f32[{rows},{n}]) tuple(b)
+}}
+"""
+
+
 def is_one_kernel(text: str) -> bool:
     """Whether a program's loop became part of a kernel."""
     return all(i.opcode != "while" for i in compiler.optimize(compiler.parse(text)).entry.instructions)
@@ -147,6 +185,22 @@ def test_blocks_stop_when_their_elements_rest(n):
 
     assert is_one_kernel(text)
     check(text, low=1)
+
+
+@pytest.mark.parametrize("at", ["i", "back"])
+@pytest.mark.parametrize(("rows", "first"), [(1, 0), (9, 0), (9, 3), (9, -2), (9, 20)])
+def test_a_scan_writes_its_rows_and_leaves_the_others(rows, first, at):
+    text = SCAN.format(rows=rows, last=rows - 1, first=first, at=at, n=70)
+
+    assert is_one_kernel(text)
+    check(text)
+
+
+def test_an_array_that_is_read_before_the_end_keeps_the_loop_whole():
+    text = SCAN.format(rows=9, last=8, first=0, at="i", n=70).replace("dynamic-slice(xs,", "dynamic-slice(ys,")
+
+    assert not is_one_kernel(text)
+    check(text)
 
 
 def test_elements_that_do_not_rest_keep_the_loop_whole():

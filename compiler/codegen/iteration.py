@@ -1,0 +1,36 @@
+"""The pieces that iteration kernels are emitted from on either back end: where a loop's results go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.analysis.iteration import Iteration
+from compiler.codegen.elemental import Elemental
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Value
+from compiler.codegen.movement import start_indices
+from compiler.codegen.signature import arguments, store
+
+
+def results(kernel: Kernel, numbers: Sequence[int]) -> list[tuple[int, Value]]:
+    """Which of these pieces of the loop's state a kernel yields, and where they go."""
+    found = zip((root.attributes["index"] for root in kernel.roots), arguments(kernel).outputs, strict=True)
+    return [(number, output) for number, output in found if number in numbers]
+
+
+def row_written(form: Iteration, turn: Elemental, number: int) -> Index:
+    """The row of an array that a turn writes."""
+    rows = form.initial[number].array.dims[0]
+    (index,) = start_indices(turn, form.starts(number)[:1], [rows - 1])
+    return turn.emission.opaque(turn.emission.value(index), rows)
+
+
+def store_in_row(
+    form: Iteration, emission: Emission, result: tuple[int, Value], at: tuple[Index, Index], value: Value
+) -> None:
+    """Store the element at a place of a row."""
+    number, output = result
+    row, place = at
+    store(emission, form.initial[number].array, value, output, row.times(math.prod(form.dims)) + place)
