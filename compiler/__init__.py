@@ -6,12 +6,14 @@ This is the front door; nothing outside the package needs more than these names.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from compiler import edit, mutation
-from compiler.backends import BACKENDS
+from compiler.backends import BACKENDS, KEEPERS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
 from compiler.backends.nvptx import standalone as ptx
+from compiler.cache import Cache, folder_of, key_of
 from compiler.codegen.llvm import limit_passes
 from compiler.codegen.llvm import version as llvm_version
 from compiler.devices import Host, interpret_devices, interpret_flat
@@ -23,7 +25,7 @@ from compiler.interpreter import Around, Array, Observe
 from compiler.interpreter import interpret as _interpret
 from compiler.ir.module import Module
 from compiler.options import CompileOptions, Environment, from_environment
-from compiler.pipeline import PASSES, PIPELINES, ignore, on_one_device, run
+from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run
 from compiler.plan import device_count
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
@@ -118,8 +120,12 @@ def optimize(module: Module, options: CompileOptions = DEFAULT_OPTIONS) -> Modul
 
 
 def environment_options(environment: Mapping[str, str]) -> Environment:
-    """The options that the variable XLA_FLAGS of an environment asks for, with notes on what is passed over."""
-    return from_environment(environment, passes=PASSES)
+    """The options that an environment asks for, with notes on what is passed over.
+
+    XLA_FLAGS holds options in XLA's spelling, XLABENCH_CACHE names a folder that keeps compiled programs.
+    """
+    asked = from_environment(environment, passes=PASSES)
+    return replace(asked, options=replace(asked.options, cache=folder_of(environment)))
 
 
 def compile(  # noqa: A001  # the name that users of compilers expect
@@ -133,9 +139,42 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     """
     if backend not in BACKENDS:
         raise InputError(f"unknown back end {backend!r}; back ends are: {', '.join(BACKENDS)}")
+    phases = Phases()
+    keeper = KEEPERS.get(backend)
+    if keeper is None or not options.cache or options.dump_to or options.llvm_limit is not None:
+        return _compile(module_or_text, backend, options, phases)
+    with phases.phase("cache"):
+        cache = Cache.open(options.cache, options.cache_bytes)
+        text = module_or_text if isinstance(module_or_text, str) else to_text(module_or_text)
+        relevant = replace(options, cache="", cache_bytes=0, verify_each=False, dump_pass_re="")
+        key = key_of(text, backend, repr(relevant), keeper.depends_on(options))
+        kept = cache.get(key)
+    if kept is not None:
+        return _restore(backend, text, kept, options, phases)
+    executable = _compile(module_or_text, backend, options, phases)
+    with phases.phase("cache"):
+        cache.put(key, keeper.to_bytes(executable))
+    return executable
+
+
+def _compile(module_or_text: Module | str, backend: str, options: CompileOptions, phases: Phases) -> Executable:
     if options.llvm_limit is not None:
         limit_passes(options.llvm_limit)
-    phases = Phases()
+    module = _read(module_or_text, options, phases)
+    dump = Dump.start(options.dump_to, module, options.dump_pass_re) if options.dump_to else None
+    if dump:
+        dump.write("before_optimizations.txt", to_text(module))
+    _lower(module, options, phases, dump.observe if dump else ignore)
+    phases.optimised_text = lambda: to_text(module)
+    executable = BACKENDS[backend](module, options, phases)
+    if dump:
+        for name, content in executable.artifacts.items():
+            dump.write(name, content)
+        dump.finish()
+    return executable
+
+
+def _read(module_or_text: Module | str, options: CompileOptions, phases: Phases) -> Module:
     if isinstance(module_or_text, str):
         with phases.phase("parse"):
             module = parse(module_or_text)
@@ -144,15 +183,21 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     with phases.phase("verify"):
         verify(module)
         settle_elided(module, options.fill_elided)
-    dump = Dump.start(options.dump_to, module, options.dump_pass_re) if options.dump_to else None
-    if dump:
-        dump.write("before_optimizations.txt", to_text(module))
+    return module
+
+
+def _lower(module: Module, options: CompileOptions, phases: Phases, observe: Observer = ignore) -> Module:
+    """Bring a module, in place, into the form that back ends take."""
     with phases.phase("optimise"):
-        run(module, PIPELINES["compile"], options, observe=dump.observe if dump else ignore)
-    phases.optimised_text = lambda: to_text(module)
-    executable = BACKENDS[backend](module, options, phases)
-    if dump:
-        for name, content in executable.artifacts.items():
-            dump.write(name, content)
-        dump.finish()
-    return executable
+        run(module, PIPELINES["compile"], options, observe=observe)
+    return module
+
+
+def _restore(backend: str, text: str, kept: bytes, options: CompileOptions, phases: Phases) -> Executable:
+    """What a cache has kept; the passes run when somebody asks what they made of the program."""
+
+    def prepare() -> Module:
+        unseen = Phases()
+        return _lower(_read(text, options, unseen), options, unseen)
+
+    return KEEPERS[backend].restore(kept, prepare, options, phases)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import compiler
 from compiler import inputs
 from compiler.backends import BACKENDS
+from compiler.cache import VARIABLE
 from compiler.diagnostics import CompilerError, InputError, UnsupportedError
 from compiler.ir.literal import Literal
 from compiler.ir.module import Module
@@ -90,7 +91,23 @@ def _backend_options(command: Callable[..., None]) -> Callable[..., None]:
     )
     arch = click.option("--arch", default="sm_90", show_default=True, help="nvptx: the architecture.")
     fill = click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants left out.")
-    return threads(opt(device(arch(fill(_compile_options(command))))))
+    cache = click.option(
+        "--cache", default="", metavar="DIR", help=f"Keep compiled programs there for the next time; also {VARIABLE}."
+    )
+    clock = click.option("--time", "timed", is_flag=True, help="Say how long compiling took, on standard error.")
+    return threads(opt(device(arch(fill(cache(clock(_compile_options(command))))))))
+
+
+def _say_times(executable: compiler.Executable) -> None:
+    """Each step of a compilation with its share of the whole; LLVM's are `llvm...` and `link`, the others Python's."""
+    spent: dict[str, float] = {}
+    for phase in executable.phases:
+        spent[phase.name] = spent.get(phase.name, 0.0) + phase.duration_ns / 1e6
+    total = sum(spent.values())
+    native = sum(ms for name, ms in spent.items() if name.startswith(("llvm", "link")))
+    rows = [*spent.items(), ("Python", total - native), ("LLVM", native), ("total", total)]
+    for name, ms in rows:
+        click.echo(f"compiler: {name:12} {ms:9.2f} ms {100 * ms / max(total, 1e-9):5.1f}%", err=True)
 
 
 @cli.command("print")
@@ -174,7 +191,11 @@ def run_(file: Path, output: Path | None, **options: Any) -> None:
     if backend == REFERENCE:
         results = compiler.interpret(module, *arrays)
     else:
-        results = compiler.compile(module, backend=backend, options=_options(options))(*arrays)
+        timed = options.pop("timed")
+        executable = compiler.compile(module, backend=backend, options=_options(options))
+        if timed:
+            _say_times(executable)
+        results = executable(*arrays)
     if output is not None:
         _save(output, results)
     for line in _result_lines(module, results):
@@ -193,8 +214,11 @@ def emit(form: str, file: Path, output: Path | None, **options: Any) -> None:
     hlo is the program that the back end was given, buffers its memory, llvm and llvm-opt the LLVM IR before and after
     LLVM's passes, asm and object the CPU's code, ptx and steps the GPU's code and what the host does.
     """
-    backend = options.pop("backend")
-    artifacts = compiler.compile(_parse(file), backend=backend, options=_options(options)).artifacts
+    backend, timed = options.pop("backend"), options.pop("timed")
+    executable = compiler.compile(_parse(file), backend=backend, options=_options(options))
+    if timed:
+        _say_times(executable)
+    artifacts = executable.artifacts
     named = {word: n for word, end in FORMS.items() for n in artifacts if n == end or n.endswith(f"_{end}")}
     if form not in named:
         raise InputError(f"back end {backend!r} makes no {form}; it makes: {', '.join(named)}")
@@ -210,7 +234,7 @@ def _options(options: dict[str, Any], **more: Any) -> CompileOptions:
     if "device" in options and options["device"] == "gpu":
         options["device"] = ""
     source = click.get_current_context().get_parameter_source
-    for name in ("opt", "threads"):
+    for name in ("opt", "threads", "cache"):
         if name in options and source(name) is ParameterSource.DEFAULT:
             options[name] = getattr(asked.options, name)
     return replace(asked.options, **options, **more, disable_passes=tuple(dict.fromkeys(disabled)))

@@ -45,8 +45,8 @@ class CompileOptions:
     Attributes:
         fusion: run the fusion passes; False makes every HLO instruction a kernel with a buffer of its own.
         threads: threads a call may use; 0 means all processors this process may run on.
-        opt: LLVM's optimisation level, 0 to 3; for a CPU 1 to 3 run only those of its passes that pay for themselves, and
-            loops are vectorised from 2 on.
+        opt: LLVM's optimisation level, 0 to 3; for a CPU 1 to 3 run only those of its passes that pay for themselves,
+            and loops are vectorised from 2 on.
         device: for the NVPTX back end: "" (a GPU), "sim" (the simulator) or "ptxas" (assemble only).
         arch: for the NVPTX back end: the architecture, e.g. "sm_90".
         fuel: do only that many rewrites; None for all.
@@ -57,6 +57,9 @@ class CompileOptions:
         llvm_limit: do only that many of LLVM's passes, the last ones of code generation included; None for all.  LLVM
             counts through the life of a process, so this is for processes that compile one program.
         fill_elided: seed for the values of elided constants; None refuses to compile them.
+        cache: folder that keeps compiled programs for the next time, where the back end has something to keep; "" for
+            none.  What is dumped or limited is always compiled.
+        cache_bytes: how large that folder may grow; the programs that were not used for longest go.
     """
 
     fusion: bool = True
@@ -71,6 +74,8 @@ class CompileOptions:
     dump_pass_re: str = ""
     llvm_limit: int | None = None
     fill_elided: int | None = None
+    cache: str = ""
+    cache_bytes: int = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.backends.cpu import executable as cpu
-from compiler.backends.executable import Executable, Phases
+from compiler.backends.executable import Executable, Keeper, Phases
 from compiler.backends.nvptx.executable import NvptxExecutable
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
@@ -21,3 +21,6 @@ BACKENDS: dict[str, Backend] = {
     "nvptx": NvptxExecutable,
 }
 """Every back end by name."""
+
+KEEPERS: dict[str, Keeper] = {"cpu": cpu.KEEPER}
+"""Of back ends whose executables can be kept and restored, how."""

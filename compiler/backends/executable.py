@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from compiler.ir.module import Module
+from compiler.options import CompileOptions
 
 Artifact = str | bytes
 
@@ -63,6 +64,20 @@ class Artifacts(Mapping[str, Artifact]):
 
     def __len__(self) -> int:
         return len(self._makers)
+
+
+class Keeper(NamedTuple):
+    """How executables of a back end are kept as bytes, and made from them again.
+
+    Attributes:
+        depends_on: what the bytes depend on besides the program and the options as they are given.
+        to_bytes: what to keep of an executable.
+        restore: the executable again; the function gives the module as the back end takes it, should it be needed.
+    """
+
+    depends_on: Callable[[CompileOptions], str]
+    to_bytes: Callable[[Any], bytes]
+    restore: Callable[[bytes, Callable[[], Module], CompileOptions, Phases], Executable]
 
 
 class Executable(Protocol):

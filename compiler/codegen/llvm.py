@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
@@ -73,8 +74,13 @@ def _new_machine(target: Target, opt: int) -> llvm.TargetMachine:
 
 
 def version() -> str:
-    """LLVM's version, for records and cache keys."""
+    """LLVM's version, for records."""
     return ".".join(map(str, llvm.llvm_version_info))
+
+
+def package_version() -> str:
+    """The version of what brings LLVM, LLVM's own included: other code may come of another."""
+    return f"llvmlite {llvmlite.__version__}, LLVM {version()}"
 
 
 def limit_passes(limit: int) -> None:
@@ -110,11 +116,6 @@ def optimise(module: llvm.ModuleRef, target: Target, opt: int) -> None:
 def assembly(module: llvm.ModuleRef, target: Target, opt: int) -> str:
     """Assembly text, or PTX for an NVPTX target."""
     return str(target_machine(target, opt).emit_assembly(module))
-
-
-def object_code(module: llvm.ModuleRef, target: Target, opt: int) -> bytes:
-    """A relocatable object file."""
-    return bytes(target_machine(target, opt).emit_object(module))
 
 
 @dataclass(frozen=True, slots=True)

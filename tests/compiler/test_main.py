@@ -171,3 +171,12 @@ def test_it_runs_as_a_module():
         [sys.executable, "-m", "compiler", "verify", "-"], input=ADD, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "-: valid\n", "")
+
+
+def test_times_are_said_and_programs_kept(tmp_path):
+    runs = [call("run", "-", "--backend", "cpu", "--cache", tmp_path, "--time", text=ADD) for _ in range(2)]
+    assert runs[0].stdout == runs[1].stdout
+    steps = [[line.split()[1] for line in run.stderr.splitlines()] for run in runs]
+    assert steps[0] == ["cache", "verify", "optimise", "emit", "llvm", "link", "Python", "LLVM", "total"]
+    assert steps[1] == ["cache", "link", "Python", "LLVM", "total"]
+    assert "total" in call("emit", "buffers", "-", "--time", text=ADD).stderr

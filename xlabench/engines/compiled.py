@@ -40,7 +40,10 @@ class CompiledEngine:
 def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to: str) -> CompiledEngine:
     """The engine whose options are named as the fields of `CompileOptions` are.
 
-    Which passes a dump shows is asked of XLA_FLAGS; nothing else is, since all that changes code stands in the spec.
+    Which passes a dump shows is asked of XLA_FLAGS, and whether compiled programs are kept, of XLABENCH_CACHE; nothing
+    else is, since all that changes code stands in the spec.
     """
-    shown = compiler.environment_options(os.environ).options.dump_pass_re if dump_to else ""
-    return CompiledEngine(spec, backend, CompileOptions(**options, dump_to=dump_to, dump_pass_re=shown))
+    heard = {name: value for name, value in os.environ.items() if dump_to or name != "XLA_FLAGS"}
+    asked = compiler.environment_options(heard).options
+    asked_for = CompileOptions(**options, dump_to=dump_to, dump_pass_re=asked.dump_pass_re, cache=asked.cache)
+    return CompiledEngine(spec, backend, asked_for)

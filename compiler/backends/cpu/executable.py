@@ -14,7 +14,7 @@ from compiler.backends.cpu import memory, program, threads
 from compiler.backends.cpu.arguments import Array, convert
 from compiler.backends.cpu.entry import Entry
 from compiler.backends.cpu.image import Image, create, leaf, sources
-from compiler.backends.executable import Artifacts, KernelTime, Phases
+from compiler.backends.executable import Artifacts, Keeper, KernelTime, Phases
 from compiler.codegen import llvm, parts
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
@@ -24,13 +24,33 @@ from compiler.text.printer import to_text
 def compile_module(module: Module, options: CompileOptions, phases: Phases) -> CpuExecutable:
     """Compile a module that the pipeline `compile` has prepared."""
     target = llvm.Target.host()
-    wanted = options.threads or threads.available()
+    wanted = _threads(options)
     with phases.phase("emit"):
         built = program.build(module, target, wanted)
     with phases.phase("llvm"):
         image = create(built, target, options.opt, threads=1 if options.llvm_limit is not None else wanted)
     return CpuExecutable(image, lambda: built, options, phases)
 
+
+def _threads(options: CompileOptions) -> int:
+    return options.threads or threads.available()
+
+
+def _depends_on(options: CompileOptions) -> str:
+    target = llvm.Target.host()
+    return f"{target} {_threads(options)} {llvm.package_version()}"
+
+
+def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions, phases: Phases) -> CpuExecutable:
+    @functools.cache
+    def lowering() -> program.Program:
+        return program.build(prepare(), llvm.Target.host(), _threads(options))
+
+    return CpuExecutable(Image.from_bytes(data), lowering, options, phases)
+
+
+KEEPER = Keeper(_depends_on, lambda executable: executable.image.to_bytes(), _restore)
+"""A program is kept as its image."""
 
 Lowering = Callable[[], program.Program]
 """The program as LLVM IR, made when first asked for: what was loaded from a cache has never been lowered here."""

@@ -87,3 +87,11 @@ def test_xla_agrees_with_the_reference():
         total, first = engine(spec).compile(PROGRAM)(X, Y)
         np.testing.assert_array_equal(total, X + Y)
         np.testing.assert_array_equal(first, X)
+
+
+def test_programs_are_kept_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("XLABENCH_CACHE", str(tmp_path))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=nonsense")
+    results = [engine("cpu").compile(PROGRAM)(X, Y) for _ in range(2)]
+    np.testing.assert_array_equal(*results)
+    assert len(list(tmp_path.iterdir())) == 1
