@@ -8,7 +8,7 @@ Every result is the same sum whatever the number of threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
@@ -21,11 +21,11 @@ from compiler.codegen.windows import combiner_of, window_of
 from compiler.ir.attributes import WindowDimension
 from compiler.ir.module import Instruction
 
-_CHAINS = 8
+CHAINS = 8
 """Rows scanned at a time: enough to hide the latency of an addition."""
 _COLUMNS = 512
 """Neighbouring results carried along an outer dimension at a time."""
-_STEP_NS = 0.5
+STEP_NS = 0.5
 _PARALLEL_NS = 4000.0
 
 
@@ -55,17 +55,17 @@ def direction(instruction: Instruction) -> Direction | None:
 
 def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> EmittedKernel:
     """Emit a scan for calls with up to that many threads."""
-    found = _Scan(module, kernel, way)
+    work = STEP_NS * kernel.outputs[0].size
+    found = Scan(module, kernel, way)
     found.emit()
-    work = _STEP_NS * kernel.outputs[0].size
     name = found.builder.function.name
     return EmittedKernel(kernel, (name,), threads * found.scratch_bytes, work > _PARALLEL_NS, work)
 
 
-class _Scan:
+class Scan:
     """Emits one thread's part: the array is seen as (outer, length, inner)."""
 
-    def __init__(self, module: Module, kernel: Kernel, way: Direction) -> None:
+    def __init__(self, module: Module, kernel: Kernel, way: Direction, suffix: str = "") -> None:
         (instruction,) = kernel.roots
         self.kernel = kernel
         self.array, self.initial = instruction.operands
@@ -77,7 +77,7 @@ class _Scan:
         self.length = self.dims[way.dim]
         self.inner = math.prod(self.dims[way.dim + 1 :])
         self.scratch_bytes = 0 if self.inner == 1 else _COLUMNS * self.combiner.types[0].size_bytes
-        self.builder = Builder(begin(module, kernel))
+        self.builder = Builder(begin(module, kernel, suffix))
 
     def emit(self) -> None:
         """Everything."""
@@ -85,47 +85,59 @@ class _Scan:
         if self.inner > 1:
             self._carry_rows()
         else:
-            whole = self.outer // _CHAINS
-            groups = -(-self.outer // _CHAINS)
-            part = nest.share(b, groups, THREAD, THREADS)
-            with b.loop(part.start, part.stop, name="rows", metadata=keep_rolled(b.module)) as group:
-                first = b.mul(group.index, integer(_CHAINS))
-                if whole:
-                    stop = integer(whole * _CHAINS)
-                    with b.when(b.compare("slt", first, stop), "chains"):
-                        self._chains(first, _CHAINS)
-                if self.outer % _CHAINS:
-                    with b.when(b.compare("sge", first, integer(whole * _CHAINS)), "rest"):
-                        self._chains(first, self.outer % _CHAINS)
+            self.in_chains(self.outer, self._chains)
         b.ret()
 
-    def _position(self, step: Value) -> Value:
+    def in_chains(self, count: int, chains: Callable[[Value, int], None]) -> None:
+        """A thread's share of so many rows, so many neighbours at a time; `chains` gets the first and their number."""
+        b = self.builder
+        whole = count // CHAINS
+        part = nest.share(b, -(-count // CHAINS), THREAD, THREADS)
+        with b.loop(part.start, part.stop, name="rows", metadata=keep_rolled(b.module)) as group:
+            first = b.mul(group.index, integer(CHAINS))
+            if whole:
+                with b.when(b.compare("slt", first, integer(whole * CHAINS)), "chains"):
+                    chains(first, CHAINS)
+            if count % CHAINS:
+                with b.when(b.compare("sge", first, integer(whole * CHAINS)), "rest"):
+                    chains(first, count % CHAINS)
+
+    def position(self, step: Value) -> Value:
+        """Where along the dimension a step is."""
         return self.builder.sub(integer(self.length - 1), step) if self.way.backwards else step
 
-    def _start(self) -> Value:
+    def start(self) -> Value:
+        """The value that a row starts from."""
         return elemental_of(self.kernel, Emission(self.builder)).value(self.initial, ())
 
     def _chains(self, first: Value, count: int) -> None:
         """Neighbouring rows, all at once."""
+        rows = [(self.builder.add(first, integer(n)), integer(0)) for n in range(count)]
+        self.run(rows, self.length, [self.start()] * count)
+
+    def run(self, rows: Sequence[tuple[Value, Value]], length: int, start: Sequence[Value]) -> list[Value]:
+        """So many steps of each row from one of its steps on, all rows at once; returns the totals."""
         b = self.builder
-        rows = [b.add(first, integer(n)) for n in range(count)]
         with b.loop(
             integer(0),
-            integer(self.length),
-            carried=[self._start()] * count,
+            integer(length),
+            carried=start,
             name="step",
             nonempty=True,
             metadata=keep_rolled(b.module, scalar=True),
         ) as loop:
-            place = self._position(loop.index)
-            totals = [self._combine((row, place, None), total) for row, total in zip(rows, loop.carried, strict=True)]
+            totals = []
+            for (row, first), total in zip(rows, loop.carried, strict=True):
+                place = self.position(b.add(first, loop.index))
+                totals.append(self._combine((row, place, None), total))
             loop.carry(*totals)
+        return loop.results
 
     def _combine(self, at: tuple[Value, Value, Value | None], total: Value) -> Value:
         """The next total, stored as the result at (outer, place, inner)."""
         emission = Emission(self.builder)
         values = elemental_of(self.kernel, emission)
-        indices = self._indices(emission, at)
+        indices = self.indices(emission, at)
         found = values.value(self.array, tuple(indices))
         (total,) = self.combiner.combine(values, [total], [found], flags="")
         (result,) = self.combiner.finish(values, [total])
@@ -136,7 +148,8 @@ class _Scan:
         store(emission, root.array, result, arguments(self.kernel).outputs[0], offset)
         return total
 
-    def _indices(self, emission: Emission, at: tuple[Value, Value, Value | None]) -> list[Index]:
+    def indices(self, emission: Emission, at: tuple[Value, Value, Value | None]) -> list[Index]:
+        """The indices of the element at (outer, place, inner)."""
         outer, place, inner = at
         dim = self.way.dim
         before = digits(Variable(outer, self.outer), self.dims[:dim])
@@ -157,11 +170,11 @@ class _Scan:
             left = b.sub(integer(self.inner), first)
             width = b.intrinsic("smin.i64", [left, integer(_COLUMNS)])
             with b.loop(integer(0), width, name="start", nonempty=True) as loop:
-                b.store(self._start(), b.gep(self.type, held, loop.index))
+                b.store(self.start(), b.gep(self.type, held, loop.index))
             with b.loop(
                 integer(0), integer(self.length), name="step", nonempty=True, metadata=keep_rolled(b.module)
             ) as step:
-                place = self._position(step.index)
+                place = self.position(step.index)
                 with b.loop(integer(0), width, name="column", nonempty=True) as loop:
                     address = b.gep(self.type, held, loop.index)
                     at = outer, place, b.add(first, loop.index)

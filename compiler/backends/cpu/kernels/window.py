@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from compiler.backends.cpu.kernels import scan
+from compiler.backends.cpu.kernels import scan, scan_long
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.codegen import element, nest
 from compiler.codegen.elemental import Elemental
@@ -33,6 +33,8 @@ def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     """Emit a reduce-window kernel for calls with up to that many threads."""
     (instruction,) = kernel.roots
     found = scan.direction(instruction)
+    if found is not None and scan_long.pays(kernel, found):
+        return scan_long.emit(module, kernel, found)
     if found is not None:
         return scan.emit(module, kernel, found, threads)
     rows = _Rows(module, kernel)

@@ -29,6 +29,8 @@ WINDOWS = {
     "scan": ("f32[19,33]", "f32[19,33]", "add", "size=1x33 pad=0_0x32_0"),
     "scan of few rows": ("f32[2,3,33]", "f32[2,3,33]", "maximum", "size=1x1x33 pad=0_0x0_0x32_0"),
     "scan from the end": ("f32[19,33]", "f32[19,33]", "add", "size=1x33 pad=0_0x0_32"),
+    "scan of a long row": ("f32[20001]", "f32[20001]", "add", "size=20001 pad=20000_0"),
+    "scan of long rows from the end": ("f32[3,8192]", "f32[3,8192]", "maximum", "size=1x8192 pad=0_0x0_8191"),
     "scan down": ("f32[19,600]", "f32[19,600]", "add", "size=19x1 pad=18_0x0_0"),
     "scan up": ("f32[2,19,33]", "f32[2,19,33]", "minimum", "size=1x19x1 pad=0_0x0_18x0_0"),
     "bf16": ("bf16[9,33]", "bf16[9,33]", "add", "size=1x33 pad=0_0x32_0"),
