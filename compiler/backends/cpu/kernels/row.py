@@ -14,10 +14,11 @@ from compiler.codegen.index import Emission, Index, Lane, Variable, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import I32, PTR, Builder, Module, Value, integer, mangled
 from compiler.codegen.reduction import identities_of
 from compiler.codegen.row_values import Load, RowValues, Save, always
 from compiler.codegen.rows import Phase, Rows
+from compiler.codegen.signature import arguments
 from compiler.ir.module import Instruction
 
 
@@ -100,6 +101,22 @@ class _Side:
         for number, values in enumerate(self.many if self.lane else ()):
             values.leave(phase, [builder.extract(result, number) for result in results])
 
+    def fetch_next(self, position: Index) -> None:
+        """Ask for what the next rows read at a position: a later phase keeps the units busy, and memory idle."""
+        emission, rows = self.every.emission, self.every.rows
+        lane, builder = emission.lane, emission.builder
+        start = lane.start(position) if lane and lane.mask is None else None
+        if start is None:
+            return
+        name = builder.module.declare(f"llvm.prefetch.{mangled(PTR)}", "void", [PTR, I32, I32, I32])
+        for leaf, number in rows.kernel.leaves:
+            for values in self.many if leaf.array.dims == rows.dims else ():
+                at = emission.value(values.row.plus(len(self.many)).times(rows.length) + start)
+                type_ = element.storage_type(leaf.array.element_type)
+                # Not `inbounds`: behind the last row there is none.
+                address = builder.emit(PTR, f"getelementptr {type_}, {arguments(rows.kernel).inputs[number]}, {at}")
+                builder.line(f"call void {name}({address}, i32 0, i32 3, i32 1)")
+
 
 def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
     """One phase over one row."""
@@ -131,6 +148,8 @@ def _in_lanes(side: _Side, phase: Phase, group: nest.Group, chosen: Lanes, targe
 
     def elements(counters: Counters) -> list[Value]:
         position = group.combine(counters)
+        if phase is not side.every.rows.phases[0]:
+            side.fetch_next(position)
         return [value for values in many for value in values.elements(phase, position)]
 
     def combine(_: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
