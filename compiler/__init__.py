@@ -13,6 +13,7 @@ from compiler import edit, mutation
 from compiler.backends import BACKENDS, KEEPERS
 from compiler.backends.executable import Executable, KernelTime, Phase, Phases
 from compiler.backends.nvptx import standalone as ptx
+from compiler.backends.padded import PaddedExecutable
 from compiler.cache import Cache, folder_of, key_of
 from compiler.codegen.llvm import limit_passes
 from compiler.codegen.llvm import version as llvm_version
@@ -26,7 +27,7 @@ from compiler.interpreter import interpret as _interpret
 from compiler.ir.module import Module
 from compiler.options import CompileOptions, Environment, from_environment
 from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run
-from compiler.plan import device_count
+from compiler.plan import device_count, input_shapes, result_shapes
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
@@ -152,6 +153,9 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     if kept is not None:
         return _restore(backend, text, kept, options, phases)
     executable = _compile(module_or_text, backend, options, phases)
+    if isinstance(executable, PaddedExecutable):
+        # An image knows nothing of sizes that its callers give.
+        return executable
     with phases.phase("cache"):
         cache.put(key, keeper.to_bytes(executable))
     return executable
@@ -161,12 +165,15 @@ def _compile(module_or_text: Module | str, backend: str, options: CompileOptions
     if options.llvm_limit is not None:
         limit_passes(options.llvm_limit)
     module = _read(module_or_text, options, phases)
+    takes, gives = input_shapes(module), result_shapes(module)
     dump = Dump.start(options.dump_to, module, options.dump_pass_re) if options.dump_to else None
     if dump:
         dump.write("before_optimizations.txt", to_text(module))
     _lower(module, options, phases, dump.observe if dump else ignore)
     phases.optimised_text = lambda: to_text(module)
-    executable = BACKENDS[backend](module, options, phases)
+    executable: Executable = BACKENDS[backend](module, options, phases)
+    if any(shape.is_dynamic for shape in (*takes, *gives)):
+        executable = PaddedExecutable(executable, takes, gives)
     if dump:
         for name, content in executable.artifacts.items():
             dump.write(name, content)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.ir.literal import Literal
 from compiler.ir.module import Module
-from compiler.ir.shape import ArrayShape
+from compiler.ir.shape import UNBOUNDED, ArrayShape
 from compiler.ir.types import PRED, Kind
 from compiler.plan import input_shapes
 
@@ -27,7 +27,7 @@ Array = NDArray[Any]
 
 
 def draw(module: Module, seed: int) -> list[Array]:
-    """Inputs for every leaf of the entry's parameters on every device, from a seed."""
+    """Inputs for every leaf of the entry's parameters on every device, from a seed; dynamic sizes are their bounds."""
     return [_draw(shape, np.random.default_rng((seed, number))) for number, shape in enumerate(input_shapes(module))]
 
 
@@ -52,7 +52,7 @@ def _fill(literal: Literal, generator: np.random.Generator) -> Literal:
 
 def _draw(shape: ArrayShape, generator: np.random.Generator) -> Array:
     element_type = shape.element_type
-    if element_type.kind is Kind.OPAQUE or shape.is_dynamic:
+    if element_type.kind is Kind.OPAQUE or UNBOUNDED in shape.dims:
         raise UnsupportedError(f"an input of type {shape}", "the generator of inputs")
     if element_type is PRED:
         return generator.random(shape.dims) < 0.5

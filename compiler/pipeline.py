@@ -26,6 +26,7 @@ from compiler.passes import (
     data_movement_simplification,
     dce,
     device_expander,
+    dynamic_padder,
     flatten_calls,
     fusion,
     grouped_dot_expander,
@@ -55,6 +56,7 @@ PASSES: dict[str, Pass] = {
     "rng-expander": rng_expander.run,
     "scan-expander": scan_expander.run,
     "device-expander": device_expander.run,
+    "dynamic-padder": dynamic_padder.run,
     "flatten-calls": flatten_calls.run,
     "reduction-normalization": reduction_normalization.run,
     "topk-expander": topk_expander.run,
@@ -92,6 +94,7 @@ _EARLY = (
     "rng-expander",
     "scan-expander",
     "device-expander",
+    "dynamic-padder",
     "flatten-calls",
     "reduction-normalization",
 )

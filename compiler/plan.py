@@ -121,6 +121,11 @@ def input_shapes(module: Module) -> list[ArrayShape]:
     return [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)] * device_count(module)
 
 
+def result_shapes(module: Module) -> list[ArrayShape]:
+    """What a run of the module gives: the leaves of the root that hold anything, once for each device."""
+    return [leaf for leaf in leaves(module.entry.root.shape) if leaf.element_type.bits] * device_count(module)
+
+
 def check_one_device(module: Module) -> None:
     """Refuse a program for several devices: the meaning of a collective here is that on one."""
     devices = device_count(module)

@@ -334,6 +334,9 @@ MODULE_ATTRIBUTES: dict[str, AttributeKind] = {
 }
 """What may be written behind a module's name; besides these a module may hold `stack_frames` (StackFrames)."""
 
+OF_ENTRY = frozenset({"entry_computation_layout", "input_output_alias", "buffer_donor"})
+"""Those that speak of the entry's parameters and results by number."""
+
 VOCABULARY: dict[str, tuple[str, ...]] = {
     "direction": ("EQ", "NE", "LT", "LE", "GT", "GE"),
     "type": ("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),

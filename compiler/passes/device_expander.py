@@ -20,6 +20,7 @@ from compiler.analysis.uniform import is_uniform
 from compiler.analysis.wiring import Links, Many, Row, Rows
 from compiler.devices.groups import Grid
 from compiler.diagnostics import UnsupportedError
+from compiler.ir.attributes import OF_ENTRY
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
@@ -32,7 +33,7 @@ from compiler.plan import device_count
 
 _EXCHANGING = (frozenset(COLLECTIVES) | frozenset(HOST)) - NUMBERS
 _CALLEES = {"call": "to_apply", "fusion": "calls"}
-_HEADER = ("replica_count", "num_partitions", "entry_computation_layout", "input_output_alias", "buffer_donor")
+_HEADER = OF_ENTRY | {"replica_count", "num_partitions"}
 
 
 def run(module: Module, fuel: Fuel) -> bool:
