@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 from compiler.codegen import element
-from compiler.codegen.llvm_ir import Builder, Value, floating, integer
+from compiler.codegen.llvm_ir import Builder, Value, floating, integer, mangled
 from compiler.ir.types import F16, F64, ElementType
 
 _FORMATS = {"float": ("i32", 23, 8, "f32"), "double": ("i64", 52, 11, "f64")}
 _F16_EXPONENT, _F16_LEAST = 5, -14  # bits, and the exponent of its smallest normal number
+
+
+def to_integer_f16(builder: Builder, value: Value, name: str) -> Value:
+    """An f16 (as a float) rounded to an integer in the way of LLVM's intrinsic of that name.
+
+    LLVM makes of the intrinsic one of half, which it computes lane by lane.  Adding and taking off 2^23 rounds to even;
+    the other ways differ from that by 1 at most.
+    """
+    type_ = value.type
+    shift, one = floating(2.0**23, type_), floating(1.0, type_)
+    magnitude = builder.intrinsic(f"fabs.{mangled(type_)}", [value])
+    whole = builder.binary("fsub", builder.binary("fadd", magnitude, shift), shift)
+    if name == "round":
+        half = builder.compare("oge", builder.binary("fsub", magnitude, whole), floating(0.5, type_))
+        whole = builder.select(half, builder.binary("fadd", whole, one), whole)
+    whole = builder.intrinsic(f"copysign.{mangled(type_)}", [whole, value])
+    if name in ("floor", "ceil"):
+        beyond = builder.compare("ogt" if name == "floor" else "olt", whole, value)
+        stepped = builder.binary("fsub" if name == "floor" else "fadd", whole, one)
+        whole = builder.intrinsic(f"copysign.{mangled(type_)}", [builder.select(beyond, stepped, whole), value])
+    return whole
 
 
 def reduce_precision(

@@ -13,7 +13,7 @@ from compiler.codegen import complex_functions, complex_numbers, element, math, 
 from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import ElementType
+from compiler.ir.types import F16, ElementType
 
 CONTRACT = "contract"
 """Flags of ordinary float arithmetic: a product may be joined with a sum, nothing else."""
@@ -66,9 +66,11 @@ def emit(
         raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
     value = rule(Scalar(builder, instruction, source, flags, near), builder.alike(operands))
     is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
-    return value if is_exact else element.round_to(builder, result, value)
+    arithmetic = opcode in _ARITHMETIC and source is result
+    return value if is_exact else element.round_to(builder, result, value, arithmetic=arithmetic)
 
 
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
 _ANY_TYPE = frozenset({"select", "convert", "copy"})
 _EXACT = frozenset({"negate", "abs", "maximum", "minimum", "clamp", "sign"})
 """What yields a number that the type has whenever the operands are such numbers."""
@@ -126,6 +128,17 @@ def _function(scalar: Scalar, operands: Sequence[Value]) -> Value:
 def _float_intrinsic(name: str) -> Rule:
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
         return scalar.builder.intrinsic(f"{name}.{mangled(operands[0].type)}", operands)
+
+    return rule
+
+
+def _round(name: str) -> Rule:
+    """Round to an integer; where f16 has no arithmetic of its own, without LLVM's intrinsic, which it takes apart."""
+
+    def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
+        if scalar.element_type is F16:
+            return rounding.to_integer_f16(scalar.builder, operands[0], name)
+        return _float_intrinsic(name)(scalar, operands)
 
     return rule
 
@@ -389,7 +402,7 @@ RULES: dict[str, Rule] = {
     "abs": _abs,
     "add": _arithmetic("fadd", "add", "or"),
     "and": _bitwise("and"),
-    "ceil": _float_intrinsic("ceil"),
+    "ceil": _round("ceil"),
     "clamp": _clamp,
     "compare": _compare,
     "convert": _convert,
@@ -397,7 +410,7 @@ RULES: dict[str, Rule] = {
     "complex": lambda scalar, operands: complex_numbers.pair(scalar.builder, *operands),
     "count-leading-zeros": _leading_zeros,
     "divide": _divide,
-    "floor": _float_intrinsic("floor"),
+    "floor": _round("floor"),
     "imag": _imaginary,
     "is-finite": _is_finite,
     "maximum": _extremum("max"),
@@ -412,8 +425,8 @@ RULES: dict[str, Rule] = {
     "real": _copy,
     "reduce-precision": _reduce_precision,
     "remainder": _remainder,
-    "round-nearest-afz": _float_intrinsic("round"),
-    "round-nearest-even": _float_intrinsic("roundeven"),
+    "round-nearest-afz": _round("round"),
+    "round-nearest-even": _round("roundeven"),
     "select": _select,
     "shift-left": _shift("shl"),
     "shift-right-arithmetic": _shift("ashr"),

@@ -66,3 +66,33 @@ def test_functions_of_unlike_arguments_in_one_loop_and_in_branches():
 
     want = np.sin(np.pad(np.sin(x), (4, 6))) + np.pad(np.cos(y.astype(np.float64)), (7, 3))
     assert np.allclose(found, want, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("opcode", ["add", "subtract", "multiply", "divide"])
+def test_every_bf16_is_rounded_and_nan_stays_nan(opcode):
+    bits = np.arange(65536, dtype=np.uint16)
+    x = bits.view(ml_dtypes.bfloat16)
+    y = np.random.default_rng(3).permutation(bits).view(ml_dtypes.bfloat16)
+    text = f"""ENTRY e {{
+      x = bf16[65536] parameter(0)
+      y = bf16[65536] parameter(1)
+      r = bf16[65536] {opcode}(x, y)
+      ROOT s = bf16[65536] {opcode}(r, x)
+    }}"""
+
+    found = compiler.compile(text)(x, y)[0].astype(np.float32)
+
+    want = np.asarray(compiler.interpret(compiler.parse(text), x, y)[0]).astype(np.float32)
+    assert np.array_equal(found, want, equal_nan=True)
+    assert np.array_equal(np.signbit(found[want == 0]), np.signbit(want[want == 0]))
+
+
+@pytest.mark.parametrize("opcode", ["floor", "ceil", "round-nearest-even", "round-nearest-afz"])
+def test_every_f16_is_rounded_to_an_integer(opcode):
+    x = np.arange(65536, dtype=np.uint16).view(np.float16)
+    text = f"ENTRY e {{ x = f16[65536] parameter(0)  ROOT r = f16[65536] {opcode}(x) }}"
+
+    found, want = compiler.compile(text)(x)[0], np.asarray(compiler.interpret(compiler.parse(text), x)[0])
+
+    same = found.view(np.uint16) == want.view(np.uint16)
+    assert np.all(same | (np.isnan(found) & np.isnan(want)))
