@@ -7,6 +7,9 @@ run alone on right operands, and the first wrong one is named; if none is, what 
 barriers, control flow).  If the code is right without LLVM's optimiser, that is to blame, by the number of its pass.
 
 A crash is judged the same way: by the first invalid or wrong module, and if there is none, by the kernel that crashes.
+
+XLA's own dumps are judged like our modules; those with operations that the reference does not know are passed over, and
+named beside the culprit where they stand right before it.
 """
 
 from __future__ import annotations
@@ -94,17 +97,22 @@ class _Search:
 
     def blame(self) -> Blame:
         """The stages in order."""
-        before = self.case.text()
+        before, unknown = self.case.text(), list[str]()
         for step in self.passes.steps:
             verdict = self._verdict(step.text)
             self.votes.append(Vote(f"after {step.name} (pass run {step.number})", verdict))
             if verdict in _BAD:
-                return self._in_pass(before, step)
+                found = self._in_pass(before, step)
+                return replace(found, where=f"or {', '.join(unknown)}") if unknown and not found.where else found
             if verdict == "right":
-                before = step.text
+                before, unknown = step.text, []
+            else:
+                unknown.append(step.name)
         if self.passes.broken_pass:
             name, error = self.passes.broken_pass, self.passes.error
             return Blame("pass", name, self.judgement.verdict, error.partition(":")[0], diff=error)
+        if self.passes.is_foreign:
+            return Blame("engine", f"{self.prober.setup.engine} behind its passes", self.judgement.verdict, diff=before)
         return self._in_back_end(before)
 
     def _verdict(self, text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import numpy as np
 
 import compiler
 from compiler import edit
-from xlabench import jobs
+from xlabench import jobs, pass_dumps
 from xlabench.case import Case
 from xlabench.differ import Comparison, compare
 from xlabench.engines.spec import split_spec
@@ -77,12 +78,16 @@ class PassStep:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """What the passes of an engine did; rewrites are (number, pass, rule, where)."""
+    """What the passes of an engine did; rewrites are (number, pass, rule, where).
+
+    Of a foreign engine there are texts only, some of which may not be ours to evaluate.
+    """
 
     steps: tuple[PassStep, ...]
     rewrites: tuple[tuple[int, str, str, str], ...]
     broken_pass: str = ""
     error: str = ""
+    is_foreign: bool = False
 
     def after(self, number: int) -> str | None:
         """The module after the pass run of that number, which may not have changed it."""
@@ -199,7 +204,13 @@ class Prober:
 
     def passes(self, case: Case, *, engine: str = "") -> Passes | None:
         """What the engine's passes make of the program; None where the engine does not show them."""
-        outcome = self._ask("xlabench.probe:show_passes", self._arguments(case.text(), ()), engine)
+        arguments = self._arguments(case.text(), ())
+        arguments["dumps"] = tempfile.mkdtemp(prefix="passes-", dir=self._scratch)
+        outcome = self._ask("xlabench.probe:show_passes", arguments, engine)
+        dumped = pass_dumps.read(Path(arguments["dumps"]))
+        shutil.rmtree(arguments["dumps"])
+        if dumped:
+            return _foreign(dumped, outcome)
         running = outcome.stage.removeprefix("pass ")
         if outcome.ending in _ENDINGS and running != outcome.stage:
             return Passes((), (), running, _ENDINGS[outcome.ending])
@@ -218,6 +229,13 @@ class Prober:
         paths["program"].write_text(text, encoding="utf-8")
         jobs.write_arrays(paths["inputs"], inputs)
         return {name: str(path) for name, path in paths.items()}
+
+
+def _foreign(dumped: Sequence[tuple[pass_dumps.PassDump, str]], outcome: Outcome) -> Passes:
+    """What a foreign engine left; where it did not come to an end, some pass after the last of these is broken."""
+    steps = tuple(PassStep(dump.number, dump.step, 0, text) for dump, text in dumped)
+    broken = "" if outcome.ending == "answered" else f"after {steps[-1].name}"
+    return Passes(steps, (), broken, outcome.message if broken else "", is_foreign=True)
 
 
 def _verdict_of(outcome: Outcome) -> str:
@@ -269,12 +287,14 @@ def evaluate_listing_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]
 
 
 def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
-    """A job: the modules between an engine's passes as text; nothing if the engine does not show them."""
+    """A job: the modules between an engine's passes as text, or as files; nothing if the engine does not show them."""
     say("passes")
     subject = jobs.engine_of(arguments["factory"], arguments["engine"])
+    text = Path(arguments["program"]).read_text(encoding="utf-8")
+    if hasattr(subject, "dump_passes"):
+        subject.dump_passes(text, arguments["dumps"])
     if not hasattr(subject, "trace"):
         return {}
-    text = Path(arguments["program"]).read_text(encoding="utf-8")
     trace = subject.trace(text, lambda name: say(f"pass {name}"))
     return {
         "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],

@@ -14,3 +14,11 @@ def mutants(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(HERE))
     monkeypatch.syspath_prepend(HERE)
     return import_module("mutants").MUTANTS
+
+
+@pytest.fixture
+def dumping(monkeypatch):
+    """Engines that leave files between their passes, as the engine factory `dumping_engines:engine`."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.syspath_prepend(HERE)
+    return import_module("dumping_engines")

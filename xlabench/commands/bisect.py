@@ -22,6 +22,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Every module between passes is run on the reference, so that the first wrong one names the culprit; withholding the
     rewrites of that pass one half after the other names the rewrite.  If all are right, each kernel is run alone.
+    For the engine xla the modules are those that XLA dumps after its passes; what cannot be evaluated is passed over.
     """
     target = load(options)
     with Prober(target.setup) as prober:

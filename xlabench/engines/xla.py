@@ -35,13 +35,24 @@ class XlaEngine:
 
     def compile(self, module_or_text: Any) -> Program:
         """Convert, compile and load."""
+        return self._compile(module_or_text, self._options())
+
+    def dump_passes(self, text: str, folder: str) -> None:
+        """Compile a program, leaving the module after each pass of XLA's in a folder (`xlabench.pass_dumps`)."""
+        options = self._options()
+        debug = options.executable_build_options.debug_options
+        debug.xla_dump_to, debug.xla_dump_hlo_pass_re, debug.xla_dump_hlo_as_text = folder, ".*", True
+        debug.xla_dump_hlo_as_long_text = True  # the short one leaves constants out
+        self._compile(text, options)
+
+    def _compile(self, module_or_text: Any, options: Any) -> Program:
         text = module_or_text if isinstance(module_or_text, str) else compiler.to_text(module_or_text)
         self._check_devices(text)
         device = _client().local_devices()[0]
         try:
             module = _hlo.hlo_module_from_text(text)
             stablehlo = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
-            executable = _client().compile_and_load(stablehlo, _jax.DeviceList((device,)), self._options())
+            executable = _client().compile_and_load(stablehlo, _jax.DeviceList((device,)), options)
         except (JaxRuntimeError, ValueError) as error:
             self._refuse(error)
         sharding = _jax.SingleDeviceSharding(device)
