@@ -65,7 +65,7 @@ def constant_data(builder: Builder, literal: Literal, name: str) -> Value:
     """The address of a literal's elements, as they lie in memory."""
     assert literal.array is not None
     data = np.ascontiguousarray(literal.array).tobytes()
-    text = "".join(f"\\{byte:02X}" for byte in data)
+    text = "\\" + data.hex("\\") if data else ""
     return builder.module.define_global(name, f'internal constant [{len(data)} x i8] c"{text}", align 64')
 
 

@@ -19,7 +19,8 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     bodies: dict[Computation, Hashable] = {}
     for computation in module.computations:
-        bodies[computation] = tuple(_body(computation, bodies))
+        if computation is not module.entry:
+            bodies[computation] = tuple(_body(computation, bodies))
         known: dict[Hashable, Instruction] = {}
         held = held_by_control(computation)
         dead: list[Instruction] = []
@@ -41,13 +42,13 @@ def _mergeable(instruction: Instruction) -> bool:
 
 
 def _key(instruction: Instruction, bodies: dict[Computation, Hashable], operands: Hashable) -> Hashable:
-    attributes = tuple(
-        sorted(
-            (name, repr(_value(value, bodies))) for name, value in instruction.attributes.items() if name not in NOTES
-        )
-    )
-    literal = instruction.attributes.get("literal")
-    return instruction.opcode, instruction.shape, operands, attributes, literal
+    values = instruction.attributes
+    literal = values.get("literal")
+    # By spelling, since -0.0 equals 0.0 and no NaN equals itself; the bits of a literal are compared as they are.
+    attributes = [
+        (name, repr(_value(values[name], bodies))) for name in sorted(values) if name != "literal" and name not in NOTES
+    ]
+    return instruction.opcode, instruction.shape, operands, tuple(attributes), literal
 
 
 def _value(value: object, bodies: dict[Computation, Hashable]) -> object:

@@ -25,9 +25,11 @@ def _sweep(computation: Computation, fuel: Fuel) -> bool:
     dead: set[Instruction] = set()
     needed_by_control = held_by_control(computation)
     for instruction in reversed(computation.instructions):
-        if instruction is computation.root or instruction in needed_by_control or has_effect(instruction):
+        if instruction is computation.root or not dead.issuperset(instruction.users):
             continue
-        if all(user in dead for user in instruction.users) and fuel.spend("remove unused", instruction):
+        if instruction in needed_by_control or has_effect(instruction):
+            continue
+        if fuel.spend("remove unused", instruction):
             dead.add(instruction)
     computation.remove(dead)
     return bool(dead)
