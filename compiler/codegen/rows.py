@@ -101,7 +101,7 @@ class Rows:
                     phase.spread.append(value)
                     continue
                 earlier = computed.get(value)
-                if earlier is not None and value.opcode not in _FREE:
+                if earlier is not None and value.opcode not in _FREE and value.array.dims == self.dims:
                     if value not in earlier.kept:
                         earlier.kept.append(value)
                     continue
