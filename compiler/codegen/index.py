@@ -10,6 +10,7 @@ Where a digit of a collapsed variable is left over, `Emission` records at which 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ class Variable:
 
     value: Value
     size: int
+    number: int = field(default_factory=itertools.count().__next__)
+    """Variables come in the order in which they were made wherever they are sorted: code is the same every time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ def _normal(terms: Iterable[tuple[Digit, int]], constant_: int) -> Index:
         factors[digit] = factors.get(digit, 0) + factor
     ordered = sorted(
         ((digit, factor) for digit, factor in factors.items() if factor),
-        key=lambda term: (id(term[0].variable), term[0].stride),
+        key=lambda term: (term[0].variable.number, term[0].stride),
     )
     joined: list[tuple[Digit, int]] = []
     for digit, factor in ordered:
