@@ -48,7 +48,7 @@ def _resize_attributes(instruction: Instruction, sizes: Mapping[int, int]) -> No
 
 def _resize_slice(part: SliceDimension, sizes: Mapping[int, int]) -> SliceDimension:
     limit = sizes.get(part.limit, part.limit)
-    return SliceDimension(min(part.start, limit), limit, part.stride)
+    return SliceDimension(min(sizes.get(part.start, part.start), limit), limit, part.stride)
 
 
 def retype(module: Module, old: str, new: str) -> Edited | None:
