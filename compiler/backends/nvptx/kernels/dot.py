@@ -7,6 +7,8 @@ loaded, the epilogue where an element is stored.  The order of each sum depends 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.backends.nvptx.kernels import grid, tile
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
 from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot
@@ -78,11 +80,7 @@ def _warp_per_element(module: Module, product: Product) -> Launch:
         emission = Emission(builder)
         place = product.position(emission, number)
         total = _sum(product, emission, place, (lane, grid.WARP))
-        distance = grid.WARP // 2
-        while distance:
-            other = grid.shuffle_down(builder, total, distance, grid.WARP)
-            total = _add(product, builder, total, other)
-            distance //= 2
+        (total,) = grid.reduce_lanes(emission, [total], lambda _, *sums: [_add(product, builder, *sums)], grid.WARP)
         with builder.when(builder.compare("eq", lane, integer(0)), "first"):
             emission.enter()
             product.store(emission, total, place)
@@ -91,5 +89,5 @@ def _warp_per_element(module: Module, product: Product) -> Launch:
     return Launch(builder.function.name, -(-product.size // warps), grid.BLOCK)
 
 
-def _add(product: Product, builder: Builder, left: Value, right: Value) -> Value:
-    return builder.binary("fadd" if product.type.is_float else "add", left, right)
+def _add(product: Product, builder: Builder, left: Sequence[Value], right: Sequence[Value]) -> Value:
+    return builder.binary("fadd" if product.type.is_float else "add", left[0], right[0])

@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from compiler.codegen import signature
+from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I32, I64, Builder, Module, Value, element_of, integer
 
 BLOCK = 256
 WARP = 32
+Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
+"""Emits one set of accumulators from two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +127,47 @@ def shared_array(module: Module, name: str, element: str, count: int) -> Value:
     return Value("ptr addrspace(3)", module.define_global(name, definition).name)
 
 
-def shuffle_down(builder: Builder, value: Value, distance: int, lanes: int) -> Value:
-    """The value that the thread `distance` lanes further up holds; the first `lanes` lanes of the warp take part."""
+def reduce_lanes(
+    emission: Emission, values: Sequence[Value], combine: Combine, width: int, lanes: int = WARP
+) -> list[Value]:
+    """Combine the values of each `width` neighbouring lanes, a power of two, and give them to all of those.
+
+    The first `lanes` lanes of the warp take part.
+    """
+    builder, result, distance = emission.builder, list(values), width // 2
+    while distance:
+        others = [_shuffle_any(builder, value, "down", distance, (width, lanes)) for value in result]
+        result = combine(emission, result, others)
+        distance //= 2
+    return [_shuffle_any(builder, value, "idx", 0, (width, lanes)) for value in result] if width > 1 else result
+
+
+def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
+    """A value of any width from another lane."""
     width = {"i1": 1, "float": 32, "double": 64}.get(value.type) or int(element_of(value.type)[1:])
     if width == 64:
         pair = builder.cast("bitcast", value, "<2 x i32>")
-        low, high = (_shuffle(builder, builder.extract(pair, lane), distance, lanes) for lane in (0, 1))
+        low, high = (_shuffle(builder, builder.extract(pair, lane), mode, amount, extent) for lane in (0, 1))
         joined = builder.insert(builder.insert(Value("<2 x i32>", "poison"), low, 0), high, 1)
         return builder.cast("bitcast", joined, value.type)
     if width == 32:
-        moved = _shuffle(builder, builder.cast("bitcast", value, I32), distance, lanes)
+        moved = _shuffle(builder, builder.cast("bitcast", value, I32), mode, amount, extent)
         return builder.cast("bitcast", moved, value.type)
-    return builder.cast("trunc", _shuffle(builder, builder.cast("zext", value, I32), distance, lanes), value.type)
+    return builder.cast("trunc", _shuffle(builder, builder.cast("zext", value, I32), mode, amount, extent), value.type)
 
 
-def _shuffle(builder: Builder, value: Value, distance: int, lanes: int) -> Value:
-    callee = builder.module.declare("llvm.nvvm.shfl.sync.down.i32", I32, [I32, I32, I32, I32], "convergent nounwind")
-    lanes = min(lanes, WARP)
+def _shuffle(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
+    """A 32-bit value from further up (`down`) or from a place (`idx`) in the segment of lanes that the lane is in.
+
+    `extent` is how wide segments are, and how many lanes of the warp take part.
+    """
+    width, lanes = extent
+    name = f"llvm.nvvm.shfl.sync.{mode}.i32"
+    callee = builder.module.declare(name, I32, [I32, I32, I32, I32], "convergent nounwind")
     mask = -1 if lanes == WARP else (1 << lanes) - 1
-    # The segment mask keeps the source inside the lanes that take part; past its end a lane gets its own value.
-    clamp = (WARP - lanes) << 8 | (WARP - 1)
-    arguments = [integer(mask, I32), value, integer(distance, I32), integer(clamp, I32)]
-    return builder.call(callee, I32, arguments)
+    # Past the end of its segment a lane gets its own value.
+    clamp = (WARP - width) << 8 | (WARP - 1)
+    return builder.call(callee, I32, [integer(mask, I32), value, integer(amount, I32), integer(clamp, I32)])
 
 
 def blocks_for(elements: int, threads: int) -> int:

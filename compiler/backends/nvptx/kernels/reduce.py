@@ -1,18 +1,22 @@
-"""Reduction kernels: a block for each result, or for each strip of neighbouring ones; a thread for each short one.
+"""Reduction kernels: a team of threads or a block for each result, a block for each strip of neighbouring results.
 
 In the block form every thread first takes elements a block's width apart, then the block's accumulators are combined in
-a tree, through shared memory between warps and by shuffles within the last one.  Where neighbouring results come from
-neighbouring elements, a block's warps lie across them: each lane has a result, each warp a part of the reduction, and
-memory is read in whole lines.  A long reduction to few results is cut into chunks, whose partial results a second
-launch combines.  The order of combination depends on the shape alone.
+a tree, by shuffles within warps and through shared memory between them.  Rows too short for a block are a team's, a
+warp or a part of one (`team`); the shortest are a thread's.  Rows are read in words of 16 bytes.
+
+Where neighbouring results come from neighbouring elements, a block's warps lie across them: each lane has a result,
+each warp a part of the reduction, and memory is read in whole lines.  A long reduction to few results is cut into
+chunks, whose partial results a second launch combines.  The order of combination depends on the shape alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.team import Team
 from compiler.backends.nvptx.kernels.tree import Block, power_of_two
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole
@@ -42,6 +46,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if emitter.length < _SHORT and (emitter.length == 0 or form.kept >= _SHORT):
         return EmittedKernel(kernel, (emitter.thread_per_result(),))
     in_strips = not form.is_row and form.groups[-1].size >= _SIDE_BY_SIDE
+    if form.is_row and emitter.team.threads <= grid.WARP:
+        return EmittedKernel(kernel, (emitter.team_per_result(),))
     chunks = emitter.strip_chunks() if in_strips else emitter.block_chunks()
     if chunks <= 1:
         return EmittedKernel(kernel, (emitter.block_per_strip(1) if in_strips else emitter.block_per_result(),))
@@ -58,6 +64,10 @@ class _Emitter:
         self.length = 1
         for group in form.groups:
             self.length *= group.size if group.reduced else 1
+        widest = max(operand.array.element_type.size_bytes for operand, _ in form.accumulators)
+        self.team = Team.of(max(self.length, 1), form.kept, widest)
+        self.pieces = self.length // self.team.neighbours
+        """What a row falls into that is read at once."""
 
     def thread_per_result(self) -> Launch:
         """Each thread reduces one result; neighbouring threads read neighbouring elements."""
@@ -108,7 +118,7 @@ class _Emitter:
             emission, (builder.add(part.start, warp), part.stop, warps), self.length, self._elements(kept)
         )
         block = Block(self.module, form.kernel.name, threads, form.types)
-        values = block.reduce(emission, values, form.combine, remaining=grid.WARP)
+        values = block.reduce_strips(emission, values, form.combine)
         is_first = builder.compare("eq", warp, integer(0))
         with builder.when(builder.binary("and", is_first, builder.compare("slt", number, integer(form.kept))), "first"):
             emission.enter()
@@ -120,14 +130,27 @@ class _Emitter:
         builder.ret()
         return Launch(builder.function.name, strips * chunks, threads)
 
+    def team_per_result(self) -> Launch:
+        """Each team of threads reduces one result."""
+        form, team = self.form, self.team
+        builder = grid.begin(self.module, form.kernel, team.block)
+        emission = Emission(builder)
+        place = team.place(emission, form.kept)
+        elements = self._elements(place.row)
+        pieces = team.pieces(emission, place.number)
+        total = team.fold(emission, pieces, lambda position: elements(emission, position), form.combine)
+        total = team.reduce(self.module, form.kernel.name, emission, (total, form.types), form.combine)
+        self._finish(emission, place.is_first(builder), place.row, total)
+        builder.ret()
+        return Launch(builder.function.name, grid.blocks_for(form.kept, team.rows), team.block)
+
     def block_per_result(self) -> Launch:
         """Each block reduces one result."""
-        threads = power_of_two(min(grid.BLOCK, self.length))
+        threads = power_of_two(min(grid.BLOCK, self.pieces))
         builder = grid.begin(self.module, self.form.kernel, threads)
         emission = Emission(builder)
         kept = emission.opaque(grid.block(builder), self.form.kept)
-        part = nest.all_of(self.length)
-        result = self._block(emission, part, self.length, threads, self._elements(kept))
+        result = self._block(emission, nest.all_of(self.pieces), self.pieces, threads, self._piece(kept))
         self._finish_first(emission, kept, result)
         builder.ret()
         return Launch(builder.function.name, self.form.kept, threads)
@@ -135,13 +158,13 @@ class _Emitter:
     def block_per_chunk(self, chunks: int) -> Launch:
         """Each block reduces one chunk of one result into the workspace."""
         form = self.form
-        threads = power_of_two(min(grid.BLOCK, self.length // chunks))
+        threads = power_of_two(min(grid.BLOCK, self.pieces // chunks))
         builder = grid.begin(self.module, form.kernel, threads, "_partial")
         emission = Emission(builder)
         number = Variable(grid.block(builder), form.kept * chunks)
         chunk, kept = emission.divide(whole(number), form.kept)
-        part = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
-        result = self._block(emission, part, self.length, threads, self._elements(kept))
+        part = nest.share(builder, self.pieces, emission.value(chunk), integer(chunks))
+        result = self._block(emission, part, self.pieces, threads, self._piece(kept))
         with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
             emission.enter()
             form.store_partials(emission, whole(number), chunks, result)
@@ -180,13 +203,25 @@ class _Emitter:
 
         return at
 
+    def _piece(self, kept: Index) -> Elements:
+        """The combined elements of a piece of a result's row by the piece's number."""
+        elements = self._elements(kept)
+
+        def at(emission: Emission, piece: Index) -> list[Value]:
+            first = piece.times(self.team.neighbours)
+            found = [elements(emission, first.plus(number)) for number in range(self.team.neighbours)]
+            return reduce(lambda left, right: self.form.combine(emission, left, right), found)
+
+        return at
+
     def _block(self, emission: Emission, part: nest.Range, count: int, threads: int, elements: Elements) -> list[Value]:
         """Reduce `part`, which has no fewer elements than the block has threads; right in thread 0."""
         builder = emission.builder
         first = builder.add(part.start, grid.thread(builder))
         values = self._strided(emission, (first, part.stop, threads), count, elements)
-        block = Block(self.module, self.form.kernel.name, threads, self.form.types)
-        return block.reduce(emission, values, self.form.combine)
+        return Block(self.module, self.form.kernel.name, threads, self.form.types).reduce(
+            emission, values, self.form.combine
+        )
 
     def _strided(
         self, emission: Emission, positions: tuple[Value, Value, int], count: int, elements: Elements
@@ -205,7 +240,11 @@ class _Emitter:
     def _finish_first(self, emission: Emission, kept: Index, values: Sequence[Value]) -> None:
         """Thread 0 adds the initial values and stores the result."""
         builder = emission.builder
-        with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
+        self._finish(emission, builder.compare("eq", grid.thread(builder), integer(0)), kept, values)
+
+    def _finish(self, emission: Emission, mine: Value, kept: Index, values: Sequence[Value]) -> None:
+        """Threads whose result it is add the initial values and store it."""
+        with emission.builder.when(mine, "first"):
             emission.enter()
             result = self.form.combine(emission, self.form.initial(emission), values)
             self.form.finish(emission, kept, result)

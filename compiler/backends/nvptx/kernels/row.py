@@ -1,12 +1,19 @@
-"""Row kernels: a block does every phase of one row; the values kept between phases lie in the workspace.
+"""Row kernels: a team of threads does every phase of a row (softmax, norms and their like) and keeps it in registers.
 
-A barrier between phases makes what one thread kept visible to the others.
+What a thread has read or computed of its elements it still has in the next phase: the code of all phases stands in one
+line for every element.  Rows that are too long for that, or have too long a body, are a block's: values kept between
+phases lie in the workspace, and a barrier between phases makes what one thread kept visible to the others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
+
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.matrix_product import all_of
+from compiler.backends.nvptx.kernels.team import Piece, Place, Team
 from compiler.backends.nvptx.kernels.tree import Block, power_of_two
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index
@@ -17,10 +24,86 @@ from compiler.codegen.rows import Phase, Rows
 from compiler.codegen.signature import arguments
 from compiler.ir.module import Instruction
 
+_MOST_HELD = 64
+"""Registers of a thread for what it keeps of its row."""
+_MOST_WORK = 1500
+"""Operations for all elements of a thread: the code grows with them."""
+
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     """Emit a row kernel."""
     rows = Rows(kernel)
+    team = _team(rows)
+    return EmittedKernel(kernel, (_in_registers(module, rows, team),)) if team else _through_workspace(module, rows)
+
+
+def _team(rows: Rows) -> Team | None:
+    """The smallest team whose threads can keep their share of a row in registers."""
+    arrays = [i.array for i in (*(leaf for leaf, _ in rows.kernel.leaves), *rows.kernel.roots)]
+    sizes = [array.element_type.size_bytes for array in arrays if array.dims == rows.dims]
+    kept = {value for phase in rows.phases for value in phase.kept}
+    read = {leaf for leaf, _ in rows.kernel.leaves if leaf.array.dims == rows.dims}
+    held = sum(max(1, value.array.element_type.size_bytes // 4) for value in (*read, *kept))
+    work = sum(len(rows.computed(phase)) for phase in rows.phases)
+    for team in Team.all_of(rows.length, rows.count, max(sizes, default=4)):
+        if team.share * held <= _MOST_HELD and team.share * work <= _MOST_WORK:
+            return team
+    return None
+
+
+def _in_registers(module: Module, rows: Rows, team: Team) -> Launch:
+    builder = grid.begin(module, rows.kernel, team.block)
+    emission = Emission(builder)
+    place = team.place(emission, rows.count)
+    kept: dict[tuple[Instruction, Index], Value] = {}
+    values = RowValues(
+        rows,
+        emission,
+        place.row,
+        lambda value, position: kept[value, position],
+        lambda value, position, result: kept.__setitem__((value, position), result),
+    )
+    pieces = list(team.pieces(emission, place.number))
+    for number, phase in enumerate(rows.phases):
+        initial = values.enter(phase)
+        if not phase.reduces:
+            _store(values, phase, pieces, place)
+            continue
+
+        def combine(_: Emission, left: Sequence[Value], right: Sequence[Value], phase: Phase = phase) -> list[Value]:
+            return values.combine(phase, left, right)
+
+        def elements(position: Index, phase: Phase = phase) -> list[Value]:
+            return values.elements(phase, position)
+
+        total = team.fold(emission, pieces, elements, combine)
+        types = [reduce.array.element_type for reduce in phase.reduces]
+        total = team.reduce(module, f"{rows.kernel.name}.{number}", emission, (total, types), combine)
+        values.leave(phase, values.combine(phase, initial, total))
+    with builder.when(place.is_first(builder), "first"):
+        emission.enter()
+        values.store_row_results()
+        emission.leave()
+    builder.ret()
+    return Launch(builder.function.name, grid.blocks_for(rows.count, team.rows), team.block)
+
+
+def _store(values: RowValues, phase: Phase, pieces: Sequence[Piece], place: Place) -> None:
+    """Compute and store the full-shape roots: all elements of a piece, then their stores, which become one word's."""
+    emission = values.emission
+    for positions, inside in pieces:
+        found = [values.elements(phase, position) for position in positions]
+        condition = all_of(emission.builder, [inside, place.exists])
+        with emission.builder.when(condition, "inside") if condition else nullcontext():
+            emission.enter()
+            for position, row in zip(positions, found, strict=True):
+                values.store_elements(row, position)
+            emission.leave()
+
+
+def _through_workspace(module: Module, rows: Rows) -> EmittedKernel:
+    """A block for each row, which walks over it once for every phase."""
+    kernel = rows.kernel
     threads = power_of_two(min(grid.BLOCK, rows.length))
     builder = grid.begin(module, kernel, threads)
     emission = Emission(builder)
@@ -63,10 +146,12 @@ def _pass(module: Module, values: RowValues, phase: Phase, number: int, threads:
         loop.carry(*values.combine(phase, loop.carried, more))
         emission.leave()
     types = [reduce.array.element_type for reduce in phase.reduces]
-    block = Block(module, f"{rows.kernel.name}.{number}", threads, types)
-    total = block.reduce(emission, loop.results, lambda _, left, right: values.combine(phase, left, right))
     if phase.reduces:
-        values.leave(phase, block.spread(emission, values.combine(phase, initial, total)))
+        block = Block(module, f"{rows.kernel.name}.{number}", threads, types)
+        total = block.reduce(emission, loop.results, lambda _, left, right: values.combine(phase, left, right))
+        # What the phase kept of the row is in the workspace from here on.
+        grid.barrier(builder)
+        values.leave(phase, values.combine(phase, initial, total))
 
 
 class _Workspace:

@@ -1,20 +1,19 @@
-"""A block's threads putting their values together: through shared memory between warps, by shuffles within one.
+"""A block's threads putting their values together: by shuffles within warps, through shared memory between them.
 
 The tree's shape depends on the number of threads alone, so results are the same every time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import WARP, Combine
 from compiler.codegen import element
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.ir.types import ElementType
-
-Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,58 +25,53 @@ class Block:
     threads: int
     types: Sequence[ElementType]
 
-    def reduce(
-        self, emission: Emission, values: Sequence[Value], combine: Combine, *, remaining: int = 1
-    ) -> list[Value]:
-        """Combine the accumulators of all threads into those of the first; of the first `remaining`, each by itself.
+    def reduce(self, emission: Emission, values: Sequence[Value], combine: Combine) -> list[Value]:
+        """Combine the accumulators of all threads and give them to each; once for each name."""
+        builder = emission.builder
+        if self.threads <= WARP:
+            return grid.reduce_lanes(emission, values, combine, self.threads, self.threads)
+        within, warps = grid.reduce_lanes(emission, values, combine, WARP), self.threads // WARP
+        lane = builder.binary("and", grid.thread(builder), integer(WARP - 1))
+        with builder.when(builder.compare("eq", lane, integer(0)), "first"):
+            self._store(builder, within, builder.binary("lshr", grid.thread(builder), integer(5)))
+        grid.barrier(builder)
+        # Every warp does the rest by itself: there is nothing to be handed back.
+        found = self._load(builder, builder.binary("and", lane, integer(warps - 1)))
+        return grid.reduce_lanes(emission, found, combine, warps)
 
-        Then thread number n gets what the threads have whose number modulo `remaining` is n.
-        """
-        builder, result = emission.builder, list(values)
-        distance = self.threads // 2
-        while distance >= remaining:
-            if distance >= grid.WARP:
-                others = self._from_shared(builder, result, distance)
-            else:
-                others = [grid.shuffle_down(builder, value, distance, self.threads) for value in result]
-            result = combine(emission, result, others)
+    def reduce_strips(self, emission: Emission, values: Sequence[Value], combine: Combine) -> list[Value]:
+        """Combine the accumulators of threads that have the same lane; right in the first warp."""
+        builder, result, distance = emission.builder, list(values), self.threads // 2
+        while distance >= WARP:
+            result = combine(emission, result, self._from(builder, result, distance))
             distance //= 2
         return result
 
-    def spread(self, emission: Emission, values: Sequence[Value]) -> list[Value]:
-        """Give every thread the values of thread 0."""
-        builder = emission.builder
-        zero = integer(0)
-        with builder.when(builder.compare("eq", grid.thread(builder), zero), "first"):
-            for type_, value, (stored, array) in zip(self.types, values, self._arrays(), strict=True):
-                element.store(builder, type_, value, builder.gep(stored, array, zero))
+    def _from(self, builder: Builder, values: Sequence[Value], distance: int) -> list[Value]:
+        """What the thread `distance` further on holds, around the block's end."""
+        mine = grid.thread(builder)
+        self._store(builder, values, mine)
         grid.barrier(builder)
-        found = [
-            element.load(builder, type_, builder.gep(stored, array, zero))
-            for type_, (stored, array) in zip(self.types, self._arrays(), strict=True)
-        ]
+        other = builder.binary("and", builder.add(mine, integer(distance)), integer(self.threads - 1))
+        found = self._load(builder, other)
         grid.barrier(builder)
         return found
 
-    def _from_shared(self, builder: Builder, values: Sequence[Value], distance: int) -> list[Value]:
-        """What the thread `distance` further on holds, around the block's end."""
-        mine = grid.thread(builder)
-        other = builder.binary("and", builder.add(mine, integer(distance)), integer(self.threads - 1))
+    def _store(self, builder: Builder, values: Sequence[Value], place: Value) -> None:
         for type_, value, (stored, array) in zip(self.types, values, self._arrays(), strict=True):
-            element.store(builder, type_, value, builder.gep(stored, array, mine))
-        grid.barrier(builder)
-        found = [
-            element.load(builder, type_, builder.gep(stored, array, other))
+            element.store(builder, type_, value, builder.gep(stored, array, place))
+
+    def _load(self, builder: Builder, place: Value) -> list[Value]:
+        return [
+            element.load(builder, type_, builder.gep(stored, array, place))
             for type_, (stored, array) in zip(self.types, self._arrays(), strict=True)
         ]
-        grid.barrier(builder)
-        return found
 
     def _arrays(self) -> list[tuple[str, Value]]:
         """A shared array for each accumulator, with its element's LLVM type."""
         types = [element.storage_type(type_) for type_ in self.types]
         return [
-            (stored, grid.shared_array(self.module, f"shared.{self.name}.{number}.{stored}", stored, grid.BLOCK))
+            (stored, grid.shared_array(self.module, f"shared.{self.name}.{number}.{stored}", stored, self.threads))
             for number, stored in enumerate(types)
         ]
 

@@ -23,10 +23,11 @@ ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(
 LOOP = "ENTRY e { x = f32[256] parameter(0)  ROOT r = f32[256] add(x, x) }"
 REDUCE = (
     ADD
-    + """ENTRY e { x = f32[4,512] parameter(0)  z = f32[] constant(0)
+    + """ENTRY e { x = f32[4,2048] parameter(0)  z = f32[] constant(0)
   ROOT r = f32[4] reduce(x, z), dimensions={1}, to_apply=add }"""
 )
-SHORT_REDUCE = REDUCE.replace("4,512", "4,24")
+WARP_REDUCE = REDUCE.replace("4,2048", "4,500")
+STRIP_REDUCE = REDUCE.replace("4,2048", "500,40").replace("f32[4]", "f32[40]").replace("{1}", "{0}")
 DOT = """ENTRY e { x = f32[40,20] parameter(0)  y = f32[20,40] parameter(1)
   ROOT r = f32[40,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
 TENSOR_DOT = DOT.replace("f32[40,20]", "bf16[40,96]").replace("f32[20,40]", "bf16[96,40]")
@@ -74,16 +75,22 @@ def _guard_off_by_one(patch: pytest.MonkeyPatch) -> None:
 
 def _wrong_mask(patch: pytest.MonkeyPatch) -> None:
     original = grid._shuffle
-    patch.setattr(
-        grid, "_shuffle", lambda builder, value, distance, lanes: original(builder, value, distance, 2 * lanes)
-    )
+
+    def shuffle(builder: Builder, *given: Any) -> Value:
+        # The mask names all lanes, of which only half are there.
+        first = builder.compare("slt", builder.binary("and", grid.thread(builder), integer(31)), integer(16))
+        return builder.choose(first, lambda: original(builder, *given), lambda: given[0])
+
+    patch.setattr(grid, "_shuffle", shuffle)
 
 
 def _mask_of_half_the_warp(patch: pytest.MonkeyPatch) -> None:
     original = grid._shuffle
-    patch.setattr(
-        grid, "_shuffle", lambda builder, value, distance, lanes: original(builder, value, distance, min(lanes, 16))
-    )
+
+    def shuffle(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
+        return original(builder, value, mode, amount, (extent[0], min(extent[1], 16)))
+
+    patch.setattr(grid, "_shuffle", shuffle)
 
 
 def _wrong_stride(patch: pytest.MonkeyPatch) -> None:
@@ -136,19 +143,9 @@ def _wait_for_too_few(patch: pytest.MonkeyPatch) -> None:
 
 
 def _neighbour_beyond_the_block(patch: pytest.MonkeyPatch) -> None:
-    original = Block._from_shared
-
-    def from_shared(self: Block, builder: Builder, values: Any, distance: int) -> list[Value]:
-        return original(self, builder, values, distance + self.threads)
-
-    patch.setattr(Block, "_from_shared", from_shared)
-    and_ = Builder.binary
+    original = Block._load
     patch.setattr(
-        Builder,
-        "binary",
-        lambda self, opcode, left, right, flags="": (
-            left if opcode == "and" and right.literal == 255 else and_(self, opcode, left, right, flags)
-        ),
+        Block, "_load", lambda self, builder, place: original(self, builder, builder.add(place, integer(self.threads)))
     )
 
 
@@ -169,11 +166,12 @@ def _nobody_stores(patch: pytest.MonkeyPatch) -> None:
 # What is planted, in which program, and what the simulator calls it.
 CATALOGUE: dict[str, tuple[Plant, str, str]] = {
     "reduction without barriers": (_no_barrier, REDUCE, "race"),
-    "reduction without the second barrier": (_second_barrier_missing, REDUCE, "race"),
+    "reduction in strips without the second barrier": (_second_barrier_missing, STRIP_REDUCE, "race"),
     "reduction with a barrier that not all reach": (_barrier_for_the_first_warp_only, REDUCE, "divergent-barrier"),
     "reduction that reads beyond the block": (_neighbour_beyond_the_block, REDUCE, "out-of-bounds"),
-    "short reduction with too wide a mask": (_wrong_mask, SHORT_REDUCE, "divergent-shuffle"),
+    "reduction of a warp with too wide a mask": (_wrong_mask, WARP_REDUCE, "divergent-shuffle"),
     "reduction with a mask that lacks half the lanes": (_mask_of_half_the_warp, REDUCE, "divergent-shuffle"),
+    "reduction of a warp with such a mask": (_mask_of_half_the_warp, WARP_REDUCE, "divergent-shuffle"),
     "dot without barriers": (_no_barrier, DOT, "race"),
     "dot with too wide a stride": (_wrong_stride, DOT, "out-of-bounds"),
     "dot with rows that overlap": (_overlapping_stride, DOT, "race"),
