@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.codegen import element, elemental, scalar
+from compiler.codegen import access, element, elemental, scalar
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Value, integer
@@ -217,26 +217,23 @@ class Reduction:
             for value in combiner.finish(values, [next(queue) for _ in combiner.types])
         ]
 
-    def partial_addresses(self, emission: Emission, at: Index, chunks: int) -> list[Value]:
-        """Where each accumulator's partial result number `at` lies in the workspace."""
+    def partials(self, emission: Emission, chunks: int) -> list[tuple[ElementType, Value]]:
+        """The type and the place in the workspace of each accumulator's partial results."""
         builder, offset, result = emission.builder, 0, []
         workspace = arguments(self.kernel).workspace
         for type_, size in zip(self.types, self.partial_bytes(chunks), strict=True):
-            base = builder.gep("i8", workspace, integer(offset))
-            result.append(builder.gep(element.storage_type(type_), base, emission.value(at)))
+            result.append((type_, builder.gep("i8", workspace, integer(offset))))
             offset += size
         return result
 
     def load_partials(self, emission: Emission, at: Index, chunks: int) -> list[Value]:
         """The partial results number `at`."""
-        addresses = self.partial_addresses(emission, at, chunks)
-        return [element.load(emission.builder, t, a) for t, a in zip(self.types, addresses, strict=True)]
+        return [access.read(emission, place, type_, at) for type_, place in self.partials(emission, chunks)]
 
     def store_partials(self, emission: Emission, at: Index, chunks: int, values: Sequence[Value]) -> None:
         """Store the partial results number `at`."""
-        addresses = self.partial_addresses(emission, at, chunks)
-        for type_, value, address in zip(self.types, values, addresses, strict=True):
-            element.store(emission.builder, type_, value, address)
+        for (type_, place), value in zip(self.partials(emission, chunks), values, strict=True):
+            access.write(emission, place, type_, at, value)
 
 
 def _always(value: Value) -> Leaf:

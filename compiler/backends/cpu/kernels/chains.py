@@ -9,15 +9,16 @@ NaN above infinity; negative ones as unsigned integers in reverse, with NaN beyo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.codegen import element
-from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.index import Emission
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import Value, element_of, floating, integer, mangled
+from compiler.codegen.llvm_ir import Builder, Value, element_of, floating, integer, mangled
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Instruction
+from compiler.ir.types import S32, S64, ElementType
 
 _INTEGER = {"float": "i32", "double": "i64"}
 _INFINITY = {"i32": 0x7F800000, "i64": 0x7FF0000000000000}
@@ -33,18 +34,23 @@ class Extremum:
     type: str
     """LLVM's type of the float."""
 
+    @property
+    def kept_type(self) -> ElementType:
+        """The type of each integer."""
+        return S32 if self.type == "float" else S64
+
     def identities(self) -> list[Value]:
         """What no number has been joined to."""
         type_ = _INTEGER[self.type]
         least = -1 << (int(type_[1:]) - 1)
         return [integer(least, type_), integer(0, type_), integer(-1, type_)]
 
-    def join(self, builder: LaneBuilder, kept: Sequence[Value], value: Value) -> list[Value]:
+    def join(self, builder: Builder, kept: Sequence[Value], value: Value) -> list[Value]:
         """Take one more number, or a vector of them, in."""
         bits = builder.cast("bitcast", value, _INTEGER[element_of(value.type)])
         return self.merge(builder, kept, [bits] * len(_INTRINSICS))
 
-    def merge(self, builder: LaneBuilder, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+    def merge(self, builder: Builder, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """The integers kept for all numbers of two."""
         pairs = (builder.alike([a, b]) for a, b in zip(left, right, strict=True))
         return [
@@ -52,7 +58,7 @@ class Extremum:
             for name, pair in zip(_INTRINSICS, pairs, strict=True)
         ]
 
-    def value(self, builder: LaneBuilder, kept: Sequence[Value]) -> Value:
+    def value(self, builder: Builder, kept: Sequence[Value]) -> Value:
         """The number that they stand for."""
         type_ = _INTEGER[self.type]
         signed, unsigned, least = kept
@@ -68,7 +74,7 @@ class Extremum:
         return builder.select(is_nan, floating(math.nan, self.type), builder.cast("bitcast", bits, self.type))
 
 
-def extremum_of(reduce: Instruction, target: Target) -> Extremum | None:
+def _extremum_of(reduce: Instruction, target: Target) -> Extremum | None:
     """How a reduction of one array is kept, None as what it is; 64-bit integers have extrema in AVX-512 only."""
     opcode = binary_opcode(reduce.attributes["to_apply"])
     element_type = reduce.operands[0].array.element_type
@@ -77,3 +83,66 @@ def extremum_of(reduce: Instruction, target: Target) -> Extremum | None:
     if element_type.bits == 64 and not target.has("avx512f"):
         return None
     return Extremum(opcode, element.value_type(element_type))
+
+
+Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulators:
+    """What a reduction keeps: some of its values as integers, the others as they are."""
+
+    combine: Combine
+    """The reducers, on all values."""
+    extrema: Sequence[Extremum | None]
+
+    @staticmethod
+    def of(reduces: Sequence[Instruction], combine: Combine, target: Target) -> Accumulators:
+        """What a target keeps for the values of reductions."""
+        extrema = [
+            _extremum_of(reduce, target) if len(reduce.operands) == 2 else None
+            for reduce in reduces
+            for _ in reduce.operands[: len(reduce.operands) // 2]
+        ]
+        return Accumulators(combine, extrema)
+
+    def types(self, plain: Sequence[ElementType]) -> list[ElementType]:
+        """The types of what is kept for values of these."""
+        pairs = zip(plain, self.extrema, strict=True)
+        return [kept for t, e in pairs for kept in ([e.kept_type] * len(_INTRINSICS) if e else [t])]
+
+    def open(self, plain: Sequence[Value]) -> list[Value]:
+        """What is kept before anything is joined to it: of the other values, those given."""
+        pairs = zip(plain, self.extrema, strict=True)
+        return [kept for value, extremum in pairs for kept in (extremum.identities() if extremum else [value])]
+
+    def join(self, emission: Emission, kept: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+        """Take one more value of each in."""
+        groups, builder = self._groups(kept), emission.builder
+        left = [v if extremum else k[0] for k, v, extremum in zip(groups, values, self.extrema, strict=True)]
+        parts = zip(groups, values, self._combined(emission, left, values), self.extrema, strict=True)
+        return [v for k, new, plain, e in parts for v in (e.join(builder, k, new) if e else [plain])]
+
+    def merge(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """What is kept for all values of two."""
+        a, b, builder = self._groups(left), self._groups(right), emission.builder
+        joined = self._combined(emission, self._plain(a), self._plain(b))
+        parts = zip(a, b, joined, self.extrema, strict=True)
+        return [v for x, y, plain, e in parts for v in (e.merge(builder, x, y) if e else [plain])]
+
+    def values(self, emission: Emission, kept: Sequence[Value]) -> list[Value]:
+        """The values that are kept."""
+        pairs = zip(self._groups(kept), self.extrema, strict=True)
+        return [extremum.value(emission.builder, k) if extremum else k[0] for k, extremum in pairs]
+
+    def _combined(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        return list(left) if all(self.extrema) else self.combine(emission, left, right)
+
+    def _plain(self, groups: Sequence[Sequence[Value]]) -> list[Value]:
+        """Operands for the reducers, of which what becomes of the extrema does not matter."""
+        pairs = zip(groups, self.extrema, strict=True)
+        return [floating(0.0, extremum.type) if extremum else kept[0] for kept, extremum in pairs]
+
+    def _groups(self, kept: Sequence[Value]) -> list[list[Value]]:
+        queue = iter(kept)
+        return [[next(queue) for _ in range(len(_INTRINSICS) if extremum else 1)] for extremum in self.extrema]

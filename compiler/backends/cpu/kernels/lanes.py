@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from compiler.backends.cpu.kernels.chains import Extremum
+from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.codegen import cost, nest
 from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, whole
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import I32, I64, Builder, Value, floating, integer, keep_rolled, lanes_of, vector_type
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, keep_rolled, lanes_of, vector_type
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
@@ -46,7 +46,6 @@ _FEWEST = 4
 
 Counters = Sequence[Index]
 Elements = Callable[[Counters], list[Value]]
-Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
 Step = Callable[[Counters, list[Value]], list[Value]]
 
 
@@ -125,57 +124,24 @@ class Lanewise:
     rows: int
     elements: Elements
     """The elements at a point, those of one row behind those of another."""
-    combine: Combine
+    accumulators: Accumulators
     start: Sequence[Value]
     identities: Sequence[Value] | None
     """What leaves others unchanged, None where it is not known for all."""
-    extrema: Sequence[Extremum | None]
-    """Which values are kept as integers inside the loop."""
-
-    def kept_identities(self) -> list[Value]:
-        """The identities of what is kept."""
-        pairs = zip(self.identities or (), self.extrema, strict=True)
-        return [value for identity, extremum in pairs for value in (extremum.identities() if extremum else [identity])]
 
     def join(self, emission: Emission, kept: Sequence[Value], values: Sequence[Value]) -> list[Value]:
-        """Take one more value of each in."""
-        groups = self._groups(kept)
-        left = [v if extremum else k[0] for k, v, extremum in zip(groups, values, self.extrema, strict=True)]
-        builder, joined = _lane_builder(emission), self.combine(emission, left, values)
-        parts = zip(groups, values, joined, self.extrema, strict=True)
-        return [
-            v
-            for k, value, plain, extremum in parts
-            for v in (extremum.join(builder, k, value) if extremum else [plain])
-        ]
-
-    def merge(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        """What is kept for all values of two."""
-        builder = _lane_builder(emission)
-        a, b = self._groups(left), self._groups(right)
-        joined = self.combine(emission, self._plain(a), self._plain(b))
-        parts = zip(a, b, joined, self.extrema, strict=True)
-        return [v for x, y, plain, extremum in parts for v in (extremum.merge(builder, x, y) if extremum else [plain])]
+        """Take one more value of each row in."""
+        pairs = zip(cut(kept, self.rows), cut(values, self.rows), strict=True)
+        return [value for mine, new in pairs for value in self.accumulators.join(emission, mine, new)]
 
     def values(self, emission: Emission, kept: Sequence[Value]) -> list[Value]:
         """The values that are kept, with the start values; of several rows, one in each lane."""
-        builder = _lane_builder(emission)
-        pairs = zip(self._groups(kept), self.extrema, strict=True)
-        found = [extremum.value(builder, k) if extremum else k[0] for k, extremum in pairs]
+        found = self.accumulators.values(emission, kept)
         if self.rows == 1:
-            found = [builder.extract(value, 0) for value in found]
+            found = [emission.builder.extract(value, 0) for value in found]
         if self.identities is not None and list(self.identities) == list(self.start):
             return found
-        return self.combine(emission, self.start, found)
-
-    def _plain(self, groups: Sequence[Sequence[Value]]) -> list[Value]:
-        """Operands for the reducers, of which what becomes of the extrema does not matter."""
-        pairs = zip(groups, self.extrema, strict=True)
-        return [floating(0.0, extremum.type) if extremum else kept[0] for kept, extremum in pairs]
-
-    def _groups(self, kept: Sequence[Value]) -> list[list[Value]]:
-        queue = iter(kept)
-        return [[next(queue) for _ in range(3 if extremum else 1)] for extremum in self.extrema]
+        return self.accumulators.combine(emission, self.start, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +182,12 @@ class Lanes:
             return [builder.lift(value, self.width) for value in values]
 
         def step(counters: Counters, values: list[Value]) -> list[Value]:
-            pairs = zip(cut(values, reduction.rows), cut(elements(counters), reduction.rows), strict=True)
-            found = lifted(v for kept, mine in pairs for v in reduction.join(emission, kept, mine))
+            found = lifted(reduction.join(emission, values, elements(counters)))
             mask = emission.lane.mask if emission.lane else None
             return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
 
         if reduction.identities is not None:
-            groups = [lifted(reduction.kept_identities()) * reduction.rows] * self.chains
+            groups = [lifted(reduction.accumulators.open(reduction.identities)) * reduction.rows] * self.chains
         else:
             size = loops.counts[-1]
             places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
@@ -260,7 +225,7 @@ class Lanes:
         builder = _lane_builder(emission)
         block = len(groups) * self.width
         length = builder.sub(part.stop, part.start)
-        blocks = _whole_blocks(builder, length, block)
+        blocks = whole_blocks(builder, length, block)
         middle = builder.add(part.start, blocks)
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
@@ -304,7 +269,7 @@ class Lanes:
         chains = [cut(group, reduction.rows) for group in groups]
         rows = list(chains[0])
         for chain in chains[1:]:
-            rows = [reduction.merge(emission, a, b) for a, b in zip(rows, chain, strict=True)]
+            rows = [reduction.accumulators.merge(emission, a, b) for a, b in zip(rows, chain, strict=True)]
         lanes, segments = self.width, 1
         while len(rows) > 1:
             pairs = zip(rows[: len(rows) // 2], rows[len(rows) // 2 :], strict=True)
@@ -318,7 +283,9 @@ class Lanes:
             return values
         # The last two lanes are combined as vectors still: integers would leave the vector registers.
         builder = emission.builder
-        return reduction.merge(emission, values, [builder.shuffle(value, None, [1, 0]) for value in values])
+        return reduction.accumulators.merge(
+            emission, values, [builder.shuffle(value, None, [1, 0]) for value in values]
+        )
 
 
 def _halve(
@@ -331,7 +298,7 @@ def _halve(
     low = [first + lane for first in firsts for lane in range(half)]
     pairs = list(zip(left, right, strict=True)) if right else [(value, None) for value in left]
     halves = ([builder.shuffle(a, b, [n + offset for n in low]) for a, b in pairs] for offset in (0, half))
-    return reduction.merge(emission, *halves)
+    return reduction.accumulators.merge(emission, *halves)
 
 
 def _lane_builder(emission: Emission) -> LaneBuilder:
@@ -339,7 +306,7 @@ def _lane_builder(emission: Emission) -> LaneBuilder:
     return emission.builder
 
 
-def _whole_blocks(builder: Builder, length: Value, block: int) -> Value:
+def whole_blocks(builder: Builder, length: Value, block: int) -> Value:
     """The largest multiple of `block` that is no more than a length."""
     if length.literal is not None:
         return integer(length.literal // block * block)

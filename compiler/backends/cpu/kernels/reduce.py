@@ -15,9 +15,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.chains import Extremum, extremum_of
+from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, at_lane, fits, in_lane, row_lane
+from compiler.backends.cpu.kernels.lanes import (
+    Counters,
+    Lanes,
+    Lanewise,
+    Loops,
+    at_lane,
+    fits,
+    in_lane,
+    row_lane,
+    whole_blocks,
+)
 from compiler.codegen import cost, element, nest
 from compiler.codegen.index import Emission, Index, Variable, linear, whole
 from compiler.codegen.kernel import Kernel
@@ -70,6 +80,7 @@ class _Emitter:
         def touch(emission: Emission, at: Sequence[Index]) -> None:
             self.form.elements(emission, at)
 
+        self.accumulators = Accumulators.of(form.reduces, form.combine, target)
         self.loops = nest.plan(module, parameters(form.kernel), [group.size for group in form.groups], touch)
 
     def _counts(self, *, reduced: bool) -> list[int]:
@@ -124,20 +135,37 @@ class _Emitter:
         """The second function: the partial results of each result combined in order."""
         builder = LaneBuilder(begin(self.module, self.form.kernel, ".combine"))
         emission = Emission(builder)
-        part = nest.share(builder, self.form.kept, THREAD, THREADS)
-        with builder.loop(part.start, part.stop, name="result") as loop:
-            emission.enter()
-            kept = whole(Variable(loop.index, self.form.kept))
+        lanes = self._result_lanes()
+        part = nest.share(builder, self.form.kept, THREAD, THREADS, align=lanes.width if lanes else 1)
 
+        def result(kept: Index) -> None:
             def step(counters: list[Value], carried: list[Value]) -> list[Value]:
                 at = whole(Variable(counters[0], chunks)).times(self.form.kept) + kept
-                return self.form.combine(emission, carried, self.form.load_partials(emission, at, chunks))
+                found = self.form.load_partials(emission, at, chunks)
+                return self.accumulators.join(emission, carried, found)
 
-            result = nest.nested(emission, [nest.all_of(chunks)], self.form.initial(emission), step)
-            self.form.finish(emission, kept, result)
-            emission.leave()
+            initial = self.form.initial(emission)
+            opened = self.accumulators.open(initial)
+            if lanes:
+                opened = [builder.lift(value, lanes.width) for value in opened]
+            total = nest.nested(emission, [nest.all_of(chunks)], opened, step)
+            self.form.finish(emission, kept, self._met(emission, initial, total))
+
+        if lanes:
+            lanes.each(emission, Loops([part], [self.form.kept]), lambda counters: result(counters[0]))
+        else:
+            with builder.loop(part.start, part.stop, name="result") as loop:
+                emission.enter()
+                result(whole(Variable(loop.index, self.form.kept)))
+                emission.leave()
         builder.ret()
         return builder.function.name
+
+    def _met(self, emission: Emission, initial: Sequence[Value], kept: Sequence[Value]) -> list[Value]:
+        """The values that are kept; what was kept in another form has not met its initial value yet."""
+        values = self.accumulators.values(emission, kept)
+        met = self.form.combine(emission, initial, values)
+        return [m if e else v for v, m, e in zip(values, met, self.accumulators.extrema, strict=True)]
 
     # -- forms --------------------------------------------------------------------------------------------------
     def _walk(
@@ -175,9 +203,7 @@ class _Emitter:
                 return self.form.combine(emission, carried, elements(self._as_counters(counters)))
 
             if lanes:
-                identities = self.form.identities
-                initial = start(emission)
-                reduction = Lanewise(side, elements, self.form.combine, initial, identities, self._extrema())
+                reduction = Lanewise(side, elements, self.accumulators, start(emission), self.form.identities)
                 result = lanes.reduce(emission, Loops(ranges, self._counts(reduced=True)), reduction)
             else:
                 result = nest.nested(emission, ranges, start(emission), step)
@@ -185,13 +211,6 @@ class _Emitter:
             with in_lane(emission, lane):
                 finish(emission, at_lane(lane) if lane else whole(Variable(row.index, self.form.kept)), result)
             emission.leave()
-
-    def _extrema(self) -> list[Extremum | None]:
-        return [
-            extremum_of(reduce, self.target) if len(reduce.operands) == 2 else None
-            for reduce in self.form.reduces
-            for _ in reduce.operands[: len(reduce.operands) // 2]
-        ]
 
     def _lanes(self, share: tuple[Value, Value]) -> tuple[int, Lanes | None]:
         """How many rows are walked side by side, and the lanes along the innermost reduced loop, None if it has none.
@@ -208,10 +227,17 @@ class _Emitter:
             lanes = None
         if lanes is None:
             return 1, None
-        everything = [i for i in self.form.kernel.body() if i not in self.form.reduces]
-        joins = share == (THREAD, THREADS) and fits(everything, [leaf for leaf, _ in self.form.kernel.leaves])
+        joins = share == (THREAD, THREADS) and self._result_lanes() is not None
         side = lanes.together(self.form.kept, math.prod(reduced)) if joins else 1
         return side, lanes.chained(side, reduced[-1], computed)
+
+    def _result_lanes(self) -> Lanes | None:
+        """Lanes of neighbouring results, None where what is computed of them cannot be emitted on vectors."""
+        body, leaves = list(self.form.kernel.body()), [leaf for leaf, _ in self.form.kernel.leaves]
+        if not fits([*(i for i in body if i not in self.form.reduces), *self.form.reducers()], leaves):
+            return None
+        arrays = [i.array for i in (*body, *leaves) if isinstance(i.shape, ArrayShape)]
+        return Lanes.choose(self.target, arrays, self.form.kept)
 
     def _columns(
         self,
@@ -226,7 +252,9 @@ class _Emitter:
         *outer, width = self._counts(reduced=False)
         tiles = -(-width // _TILE)
         size = min(width, _TILE)
-        accumulators = [self._tile(builder, type_, size) for type_ in self.form.types]
+        kept_types = self.accumulators.types(self.form.types)
+        stored = map(element.storage_type, kept_types)
+        accumulators = [builder.emit("ptr", f"alloca [{size} x {type_}], align 64") for type_ in stored]
         part = nest.share(builder, math.prod(outer) * tiles, *share)
         with builder.loop(part.start, part.stop, name="tile") as unit:
             emission.enter()
@@ -236,15 +264,13 @@ class _Emitter:
             if width % size:
                 left = builder.sub(integer(width), emission.value(first))
                 count = builder.intrinsic("smin.i64", [integer(size), left])
-            columns = _Columns(self, emission, accumulators, [*kept, first], nest.Range(integer(0), count))
-            columns.fill(start)
+            span = nest.Range(integer(0), count)
+            columns = _Columns(self, emission, accumulators, kept_types, [*kept, first], span)
+            initial = start(emission)
+            columns.fill(self.accumulators.open(initial))
             columns.accumulate(ranges)
-            columns.finish(finish)
+            columns.finish(initial, finish)
             emission.leave()
-
-    @staticmethod
-    def _tile(builder: Builder, type_: ElementType, size: int) -> Value:
-        return builder.emit("ptr", f"alloca [{size} x {element.storage_type(type_)}], align 64")
 
     # -- pieces -------------------------------------------------------------------------------------------------
     def _counters(self, emission: Emission, index: Value, counts: Sequence[int]) -> list[Index]:
@@ -281,12 +307,12 @@ class _Columns:
     emitter: _Emitter
     emission: Emission
     tiles: Sequence[Value]
+    types: Sequence[ElementType]
     at: Sequence[Index]
     span: nest.Range
 
-    def fill(self, start: Callable[[Emission], list[Value]]) -> None:
-        """Set every accumulator to its start value."""
-        values = start(self.emission)
+    def fill(self, values: Sequence[Value]) -> None:
+        """Set every accumulator to what it starts from."""
 
         def step(counters: list[Value], _: list[Value]) -> list[Value]:
             self._save(counters[0], values)
@@ -298,31 +324,59 @@ class _Columns:
         """Walk the reduced loops outside and the columns inside, several steps of the last loop at a time."""
         emitter, emission = self.emitter, self.emission
         counts = emitter._counts(reduced=True)  # noqa: SLF001
-        last = ranges[-1]
-        unroll = _UNROLL if last.nonempty and counts[-1] % _UNROLL == 0 else 1
-        if unroll > 1:
-            ranges = [*ranges[:-1], nest.all_of(counts[-1] // unroll)]
+        *outer, last = ranges
 
-        def step(counters: list[Value], _: list[Value]) -> list[Value]:
-            *outer, inner, column = counters
-            reduced = [whole(Variable(v, c)) for v, c in zip(outer, counts[:-1], strict=True)]
-            turn = whole(Variable(inner, counts[-1] // unroll)).times(unroll)
-            values = self._load(column)
-            for number in range(unroll):
-                at = emitter._group_indices(self._kept(column), [*reduced, turn.plus(number)])  # noqa: SLF001
-                elements = emitter.form.elements(emission, at)
-                values = emitter.form.combine(emission, values, elements)
-            self._save(column, values)
+        def steps(turns: int) -> Callable[[list[Value], Value, list[Value]], None]:
+            def step(around: list[Value], inner: Value, columns: list[Value]) -> None:
+                reduced = [whole(Variable(v, c)) for v, c in zip(around, counts[:-1], strict=True)]
+                values = self._load(columns[0])
+                for number in range(turns):
+                    turn = whole(Variable(inner, counts[-1])).plus(number)
+                    at = emitter._group_indices(self._kept(columns[0]), [*reduced, turn])  # noqa: SLF001
+                    values = emitter.accumulators.join(emission, values, emitter.form.elements(emission, at))
+                self._save(columns[0], values)
+
+            return step
+
+        def walk(around: list[Value], _: list[Value]) -> list[Value]:
+            builder = emission.builder
+            length = builder.sub(last.stop, last.start)
+            middle = builder.add(last.start, whole_blocks(builder, length, _UNROLL))
+            for start, stop, turns in ((last.start, middle, _UNROLL), (middle, last.stop, 1)):
+                self._turns(nest.Range(start, stop), turns, around, steps(turns))
             return []
 
-        nest.nested(emission, [*ranges, self.span], [], step)
+        nest.nested(emission, outer, [], walk)
 
-    def finish(self, finish: Finish) -> None:
-        """Hand every column's accumulators on."""
+    def _turns(
+        self,
+        part: nest.Range,
+        turns: int,
+        around: list[Value],
+        step: Callable[[list[Value], Value, list[Value]], None],
+    ) -> None:
+        """So many turns of the last reduced loop at a time, for all columns."""
+        if part.start.literal is not None and part.start == part.stop:
+            return
+        emission = self.emission
+        with emission.builder.loop(part.start, part.stop, step=turns, nonempty=part.nonempty) as loop:
+            emission.enter()
+
+            def columns(counters: list[Value], _: list[Value]) -> list[Value]:
+                step(around, loop.index, counters)
+                return []
+
+            nest.nested(emission, [self.span], [], columns)
+            emission.leave()
+
+    def finish(self, initial: Sequence[Value], finish: Finish) -> None:
+        """Hand every column's values on."""
+        emitter, emission = self.emitter, self.emission
 
         def step(counters: list[Value], _: list[Value]) -> list[Value]:
-            kept = self.emitter._result_index(self._kept(counters[0]))  # noqa: SLF001
-            finish(self.emission, kept, self._load(counters[0]))
+            kept = emitter._result_index(self._kept(counters[0]))  # noqa: SLF001
+            values = emitter._met(emission, initial, self._load(counters[0]))  # noqa: SLF001
+            finish(emission, kept, values)
             return []
 
         nest.nested(self.emission, [self.span], [], step)
@@ -331,13 +385,13 @@ class _Columns:
         return [*self.at[:-1], self.at[-1] + whole(Variable(column, _TILE))]
 
     def _load(self, column: Value) -> list[Value]:
-        builder, types = self.emission.builder, self.emitter.form.types
+        builder, types = self.emission.builder, self.types
         return [
             element.load(builder, t, builder.gep(element.storage_type(t), tile, column))
             for t, tile in zip(types, self.tiles, strict=True)
         ]
 
     def _save(self, column: Value, values: Sequence[Value]) -> None:
-        builder, types = self.emission.builder, self.emitter.form.types
+        builder, types = self.emission.builder, self.types
         for t, tile, value in zip(types, self.tiles, values, strict=True):
             element.store(builder, t, value, builder.gep(element.storage_type(t), tile, column))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels import lanes
-from compiler.backends.cpu.kernels.chains import extremum_of
+from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
 from compiler.codegen import access, cost, element, nest
@@ -159,10 +159,8 @@ def _in_lanes(side: _Side, phase: Phase, group: nest.Group, chosen: Lanes, targe
         chosen.each(emission, loops, store)
         return
     identities = [value for reduce in phase.reduces for value in identities_of(reduce) or ()]
-    extrema = [extremum_of(reduce, target) for reduce in phase.reduces]
-    side.leave(
-        phase, chosen.reduce(emission, loops, Lanewise(len(many), elements, combine, start, identities, extrema))
-    )
+    kept = Accumulators.of(phase.reduces, combine, target)
+    side.leave(phase, chosen.reduce(emission, loops, Lanewise(len(many), elements, kept, start, identities)))
 
 
 def _plan(module: Module, rows: Rows) -> nest.Group:

@@ -120,18 +120,20 @@ most {{
   ROOT c = {t}[] {opcode}(a, b)
 }}
 ENTRY e {{
-  x = {t}[7,{length}] parameter(0)
+  x = {t}[{dims}] parameter(0)
   first = {t}[] constant({start})
-  ROOT r = {t}[7] reduce(x, first), dimensions={{1}}, to_apply=most
+  ROOT r = {t}[7] reduce(x, first), dimensions={{{axis}}}, to_apply=most
 }}
 """
 
 
-@pytest.mark.parametrize("length", [4, 16, 37, 1024])
+@pytest.mark.parametrize("length", [4, 16, 37, 1024, 30001])
 @pytest.mark.parametrize(("opcode", "start"), [("maximum", "-inf"), ("minimum", "inf")])
 @pytest.mark.parametrize("name", TOLERANCES)
-def test_an_extremum_keeps_nan_and_the_sign_of_zero(name, opcode, start, length):
-    text = EXTREMUM.format(t=name, opcode=opcode, start=start, length=length)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_an_extremum_keeps_nan_and_the_sign_of_zero(name, opcode, start, length, axis):
+    dims = f"7,{length}" if axis else f"{length},7"
+    text = EXTREMUM.format(t=name, opcode=opcode, start=start, dims=dims, axis=axis)
     module = compiler.parse(text)
     x = np.random.default_rng(length).standard_normal((7, length))
     place = length * 2 // 3
@@ -144,7 +146,7 @@ def test_an_extremum_keeps_nan_and_the_sign_of_zero(name, opcode, start, length)
     x[6] = np.where(np.arange(length) == place, -0.0, 0.0)
     x = x.astype(module.entry.parameters[0].array.element_type.dtype)
 
-    (found,) = (result.astype(np.float64) for result in compiler.compile(module)(x))
+    (found,) = (result.astype(np.float64) for result in compiler.compile(module)(x if axis else x.T.copy()))
 
     expected = np.append(x.astype(np.float64), np.full((7, 1), float(start)), axis=1)
     expected = expected.max(1) if opcode == "maximum" else expected.min(1)
