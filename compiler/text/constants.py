@@ -57,7 +57,11 @@ def _nest(words: list[str], dims: tuple[int, ...]) -> str:
 def _words(flat: Array, element_type: ElementType) -> list[str]:
     if element_type.is_complex:
         part = np.float32 if element_type.bits == 64 else np.float64
-        parts = _floats(np.ascontiguousarray(flat).view(part), "f32" if element_type.bits == 64 else "f64")
+        plain = np.ascontiguousarray(flat).view(part)
+        parts = _floats(plain, "f32" if element_type.bits == 64 else "f64")
+        for index in np.flatnonzero(np.abs(plain) == np.finfo(np.float32).max).tolist():
+            # XLA reads parts as f64 and finds what the shortest text of the greatest f32 says too great.
+            parts[index] = repr(float(plain[index]))
         return [f"({real}, {imag})" for real, imag in zip(parts[::2], parts[1::2], strict=True)]
     if element_type.is_float:
         return _floats(flat, element_type.name)
@@ -72,6 +76,10 @@ def _floats(flat: Array, name: str) -> list[str]:
         words = [str(value) for value in single.astype("U32").tolist()] if single.size else []
     with np.errstate(invalid="ignore"):
         wide = flat.astype(np.float64)
+    if name == "f8e8m0fnu":
+        # XLA reads anything above its least value, a denormal of f32, as the next one.
+        for index in np.flatnonzero(wide == 2.0**-127).tolist():
+            words[index] = repr(2.0**-127)
     special = np.flatnonzero(~np.isfinite(wide) | (wide == 0))
     words = [word.removesuffix(".0") for word in words]
     for index in special.tolist():

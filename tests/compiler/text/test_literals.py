@@ -95,6 +95,14 @@ def test_a_wrong_literal_says_what_is_wrong(shape: str, text: str, message: str)
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [("c64[]", "(3.4028234663852886e+38, -3.4028234663852886e+38)"), ("f8e8m0fnu[]", "5.877471754111438e-39")],
+)
+def test_what_xla_reads_as_f64_is_written_exactly(shape: str, text: str) -> None:
+    assert write_literal(parse_literal(text, parse_shape(shape))) == text
+
+
 def test_an_elided_literal_stays_elided() -> None:
     literal = parse_literal("{...}", parse_shape("f32[100,100]"))
     assert literal.elided
