@@ -246,8 +246,9 @@ def _rests(iteration: Iteration) -> bool:
     known: dict[Instruction, bool] = {i: False for i in body.instructions if _same(asked, i)}
     if asked.opcode == "not":
         known |= {i: True for i in body.instructions if _same(asked.operands[0], i)}
-    rested = ((_settled(body.root.operands[n], known), n) for n in iteration.arrays)
-    return all(isinstance(value, Instruction) and _is_piece(value, n) for value, n in rested)
+    before = {piece.attributes["index"]: known.get(piece, piece) for piece in body.parameters[0].users}
+    after = ((_settled(body.root.operands[n], known), n) for n in iteration.arrays)
+    return all(value is before.get(n) or (isinstance(value, Instruction) and _is_piece(value, n)) for value, n in after)
 
 
 def _same(left: Instruction, right: Instruction) -> bool:

@@ -203,6 +203,25 @@ def test_an_array_that_is_read_before_the_end_keeps_the_loop_whole():
     check(text)
 
 
+def test_the_state_itself_may_say_what_is_left_to_do():
+    """Truth values of the state: once false, they stay so."""
+    text = UNTIL_ALL_REST.format(n=200, counted="counted")
+    for old, new in (
+        ("s32[200]", "pred[200]"),
+        ("more = pred[200] convert(alive)", "more = pred[200] get-tuple-element(s), index=2"),
+        ("counted = pred[200] add(k, more)", "counted = pred[200] and(k, alive)"),
+        ("select(alive, doubled", "select(k, doubled"),
+        ("reduce(alive, no)", "reduce(k, no)"),
+        ("  left = ", "  k = pred[200] get-tuple-element(s), index=2\n  left = "),
+        ("zeros = pred[200] broadcast(zero)", "yes = pred[] constant(true)\n  zeros = pred[200] broadcast(yes)"),
+    ):
+        assert old in text, old
+        text = text.replace(old, new)
+
+    assert is_one_kernel(text)
+    check(text, low=1)
+
+
 def test_elements_that_do_not_rest_keep_the_loop_whole():
     text = UNTIL_ALL_REST.format(n=64, counted="k2").replace(
         "  ROOT r = ", "  k2 = s32[64] add(k, k)\n  k3 = s32[64] add(counted, counted)\n  ROOT r = "
