@@ -99,9 +99,13 @@ def find(loop: Instruction) -> Iteration | None:
     arrays = tuple(number for number in changing if body.root.operands[number].array.rank and number not in rows)
     scalars = tuple(number for number in changing if not body.root.operands[number].array.rank)
     dims = {body.root.operands[number].array.dims for number in arrays}
-    if len(dims) != 1 or any(user.attributes["index"] not in arrays + rows for user in loop.users):
+    if len(dims) != 1:
         return None
     found = Iteration(loop, arrays, scalars, _reduction(condition, arrays), rows)
+    # Where elements stop when they are done, scalars have come to different values.
+    agreed = arrays + rows + (() if found.alive else scalars)
+    if any(user.attributes["index"] not in agreed for user in loop.users):
+        return None
     sound = _turns_are_sound(found) and _asks_soundly(found)
     return found if sound and (found.alive is None or (_rests(found) and not rows)) else None
 

@@ -15,7 +15,7 @@ from compiler.analysis.iteration import Iteration, depends_on, iteration_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.codegen import cost, element, nest
 from compiler.codegen.elemental import Elemental
-from compiler.codegen.index import Emission, Index
+from compiler.codegen.index import ZERO, Emission, Index
 from compiler.codegen.iteration import results, row_written, store_in_row
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Module, Value, integer, unroll_vectors
@@ -116,6 +116,9 @@ class _Block:
             builder.fill(phi, [(first, before), (later, builder.block)])
         builder.branch(header)
         builder.begin(done)
+        for number, output in results(self.blocks.kernel, form.scalars):
+            with builder.when(builder.compare("eq", self.start, integer(0)), "first"):
+                store(Emission(builder), form.initial[number].array, present[number], output, ZERO)
         with self._lanes() as (emission, lane, indices):
             at = self._place(emission, lane)
             for number, output in results(self.blocks.kernel, form.arrays):

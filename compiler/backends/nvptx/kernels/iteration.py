@@ -9,7 +9,7 @@ from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.codegen import nest
 from compiler.codegen.elemental import Elemental
-from compiler.codegen.index import Emission, Index
+from compiler.codegen.index import ZERO, Emission, Index
 from compiler.codegen.iteration import results, row_written, store_in_row
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
@@ -38,6 +38,9 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         state = values.turns(form, indices, write)
         for piece, output in results(kernel, form.arrays):
             store(emission, form.initial[piece].array, state[piece], output, place)
+        for piece, output in results(kernel, form.scalars):
+            with builder.when(builder.compare("eq", number, integer(0)), "first"):
+                store(Emission(builder), form.initial[piece].array, state[piece], output, ZERO)
 
     def _fill(values: Elemental, result: tuple[int, Value], place: Index) -> None:
         """Give a column's rows their initial values, where the turns may leave some out."""

@@ -222,6 +222,26 @@ def test_the_state_itself_may_say_what_is_left_to_do():
     check(text, low=1)
 
 
+def test_a_counter_is_a_result_unless_elements_stop_at_different_turns():
+    counted = COUNTED.format(type="s32", op="add", dims="100", last=100, along=0, turns=5)
+    resting = UNTIL_ALL_REST.format(n=100, counted="counted")
+    for text, alone in ((counted, True), (resting, False)):
+        old = text.splitlines()[-2].strip()
+        parts = old.partition("tuple(")[2]
+        with_counter = text.replace(
+            "  " + old,
+            f"  turns = s32[] get-tuple-element(w), index=0\n  ROOT all = {_shape(old)} tuple(turns, {parts}",
+        )
+
+        assert is_one_kernel(with_counter) is alone
+        check(with_counter, low=1)
+
+
+def _shape(root: str) -> str:
+    """The shape of a tuple with a counter before it."""
+    return "(s32[], " + root.partition("= (")[2].partition(") tuple")[0] + ")"
+
+
 def test_elements_that_do_not_rest_keep_the_loop_whole():
     text = UNTIL_ALL_REST.format(n=64, counted="k2").replace(
         "  ROOT r = ", "  k2 = s32[64] add(k, k)\n  k3 = s32[64] add(counted, counted)\n  ROOT r = "
