@@ -111,6 +111,39 @@ def _negate_negate(instruction: Instruction) -> Instruction | None:
     return operand.operands[0] if operand.opcode == "negate" else None
 
 
+_ODD = ("asin", "asinh", "atanh", "cbrt", "erf", "sine", "sinh", "tan", "tanh")
+_EVEN = ("cosh", "cosine")
+
+
+def _is_negated(instruction: Instruction) -> bool:
+    return instruction.opcode == "negate" and instruction.array.element_type.is_float
+
+
+def _odd_of_negated(instruction: Instruction) -> Instruction | None:
+    """`f(-x) -> -f(x)` for real odd functions, so that both are computed once where both are needed."""
+    (operand,) = instruction.operands
+    if not _is_negated(operand):
+        return None
+    plain = build(instruction.computation, instruction.opcode, operand.operands)
+    return build(instruction.computation, "negate", [plain])
+
+
+def _even_of_negated(instruction: Instruction) -> Instruction | None:
+    """`f(-x) -> f(x)` for real even functions."""
+    (operand,) = instruction.operands
+    negated = _is_negated(operand)
+    return build(instruction.computation, instruction.opcode, operand.operands) if negated else None
+
+
+def _factor_negated(instruction: Instruction) -> Instruction | None:
+    """`(-x) * y -> -(x * y)` for floats, and so for division and for y."""
+    left, right = instruction.operands
+    if not _is_negated(left) and not _is_negated(right):
+        return None
+    operands = [left.operands[0], right] if _is_negated(left) else [left, right.operands[0]]
+    return build(instruction.computation, "negate", [build(instruction.computation, instruction.opcode, operands)])
+
+
 def _not_not(instruction: Instruction) -> Instruction | None:
     """`not(not(x)) -> x`."""
     (operand,) = instruction.operands
@@ -190,14 +223,16 @@ def _adds_its_parameters(root: Instruction) -> bool:
 Rule = Callable[[Instruction], Instruction | None]
 
 RULES: dict[str, tuple[Rule, ...]] = {
+    **dict.fromkeys(_ODD, (_odd_of_negated,)),
+    **dict.fromkeys(_EVEN, (_even_of_negated,)),
     "abs": (_abs_abs,),
     "add": (_add_zero,),
     "and": (_same_operands, _and_with_constant),
     "convert": (_convert_to_same,),
-    "divide": (_divide_one, _divide_by_power_of_two),
+    "divide": (_divide_one, _divide_by_power_of_two, _factor_negated),
     "maximum": (_same_operands,),
     "minimum": (_same_operands,),
-    "multiply": (_multiply_one,),
+    "multiply": (_multiply_one, _factor_negated),
     "negate": (_negate_negate,),
     "not": (_not_not,),
     "or": (_same_operands, _or_with_constant),
