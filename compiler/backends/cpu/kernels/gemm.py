@@ -49,7 +49,7 @@ def emit(module: Module, name: str, gemm: Gemm, target: Target, parameters: Sequ
     if decided.form == "tile":
         TileNest(b, decided, layout, scratch, parameters).emit((thread, count))
     elif decided.form == "dot":
-        emit_dot(b, decided.gemm, scratch, (thread, count))
+        emit_dot(b, decided.gemm, decided.lanes, scratch, (thread, count))
     elif decided.form == "stream":
         emit_stream(b, decided.gemm, scratch, (thread, count))
     elif decided.form == "zero":

@@ -30,8 +30,8 @@ _RIGHT_BYTES = 1 << 20
 _PARTIAL_BYTES = 1 << 20
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
 _COLLISION = 4096
-_SAFE_ROWS = 8
-_MOST_COLLIDING_ROWS = 16
+_SAFE_ROWS = 12
+_MOST_ROWS = 16
 # What is read a few times only, or stays near, is not worth packing.  For the right factor: up to how many rows of the
 # product, by what the distance between its own rows is a multiple of.
 _FEW_COLUMN_PANELS = 2
@@ -43,9 +43,9 @@ _FMA_LATENCY = 4
 # Cycles that are lost by a load of the left factor, from L1, and of the right one, from farther away.
 _NEAR_LOAD = 0.03
 _FAR_LOAD = 0.1
-# Cycles that a register tile takes beside its multiply-adds, and more of them for every sum that it stores.
+# Cycles that a register tile takes beside its multiply-adds, and for every row that it stores beside one per vector.
 _TILE_CYCLES = 20
-_STORE_CYCLES = 1
+_ROW_CYCLES = 2
 _MOST_VECTORS = 7
 
 
@@ -176,13 +176,14 @@ def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
     def cost(tile: tuple[int, int]) -> tuple[float, float]:
         rows, vectors = tile
         step = max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY) + rows * _NEAR_LOAD + vectors * _FAR_LOAD
-        total = -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + _STORE_CYCLES * rows * vectors)
+        total = -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + rows * (_ROW_CYCLES + vectors))
         return total, vectors
 
+    most = _SAFE_ROWS if _lhs_collides(gemm) else _MOST_ROWS
     tiles = [
         (rows, vectors)
         for vectors in range(1, min(_MOST_VECTORS, -(-n // lanes)) + 1)
-        for rows in range(1, min(m, (registers - vectors - 1) // vectors) + 1)
+        for rows in range(1, min(m, most, (registers - vectors - 1) // vectors) + 1)
     ]
     return min(tiles, key=cost)
 
@@ -212,7 +213,8 @@ def _depth(plan: Plan) -> int:
     """The block of k: all of it when that is little, else equal parts; few steps when rows are read from far away."""
     gemm, size = plan.gemm, ELEMENT_BYTES[plan.gemm.type]
     length = gemm.k * size
-    if length <= _WHOLE_DEPTH_BYTES:
+    once = plan.column_panels <= _FEW_COLUMN_PANELS and length * plan.columns <= _RIGHT_BYTES // 2
+    if once or length <= _WHOLE_DEPTH_BYTES:
         return gemm.k
     array = gemm.rhs.array if _reads_rhs_directly(plan) else None
     distant = array is not None and array.row * size % _COLLISION == 0 and length * gemm.n > _RIGHT_BYTES
@@ -221,17 +223,18 @@ def _depth(plan: Plan) -> int:
 
 
 def _reads_lhs_directly(plan: Plan) -> bool:
-    """Whether a few rows, read side by side along k, or elements that stay near anyway, are left where they are."""
+    """Whether rows that are read side by side along k, or elements that stay near anyway, are left where they are."""
     array, gemm = plan.gemm.lhs.array, plan.gemm
-    if array is None:
+    if array is None or (_lhs_collides(gemm) and plan.rows > _SAFE_ROWS):
         return False
-    size = ELEMENT_BYTES[gemm.type]
-    collides = array.row * size % _COLLISION == 0
-    if plan.rows <= _SAFE_ROWS and array.column == 1:
-        return True
-    if plan.column_panels <= _FEW_COLUMN_PANELS:
-        return not (collides and plan.rows > _MOST_COLLIDING_ROWS)
-    return gemm.m * gemm.k * size <= _NEAR_BYTES and not (collides and plan.rows > _SAFE_ROWS)
+    near = gemm.m * gemm.k * ELEMENT_BYTES[gemm.type] <= _NEAR_BYTES
+    return array.column == 1 or plan.column_panels <= _FEW_COLUMN_PANELS or near
+
+
+def _lhs_collides(gemm: Gemm) -> bool:
+    """Whether rows of the left factor lie so far apart that they fall into the same sets of L1."""
+    array = gemm.lhs.array
+    return array is not None and array.row * ELEMENT_BYTES[gemm.type] % _COLLISION == 0
 
 
 def _reads_rhs_directly(plan: Plan) -> bool:
