@@ -96,7 +96,7 @@ def _group_sums(b: Builder, gemm: Gemm, lanes: int, where: tuple[Value, Value, i
 
     # Several sums per row and column, so that none waits for itself.
     count = rows * gemm.n
-    sets = max(1, min(_CHAINS // count, gemm.k // lanes))
+    sets = 1 << (min(_CHAINS // count, gemm.k // lanes).bit_length() - 1)
     turn = sets * lanes
     whole = gemm.k - gemm.k % turn
     start = [zero(vector_type(gemm.type, lanes))] * (sets * count)
@@ -107,9 +107,9 @@ def _group_sums(b: Builder, gemm: Gemm, lanes: int, where: tuple[Value, Value, i
             following += step(k, lanes, loop.carried[number * count : (number + 1) * count])
         loop.carry(*following)
     totals = loop.results
-    for number, first in enumerate(range(whole, gemm.k, lanes)):
+    for number, rest in enumerate(range(whole, gemm.k, lanes)):
         part = slice(number * count, (number + 1) * count)
-        totals[part] = step(integer(first), min(lanes, gemm.k - first), totals[part])
+        totals[part] = step(integer(rest), min(lanes, gemm.k - rest), totals[part])
     while len(totals) > count:
         half = len(totals) // 2
         totals = [b.binary("fadd", one, other) for one, other in zip(totals[:half], totals[half:], strict=True)]
