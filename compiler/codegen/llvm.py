@@ -50,7 +50,12 @@ class Target:
     @property
     def present(self) -> frozenset[str]:
         """The features that the target has."""
-        return frozenset(feature[1:] for feature in self.features.split(",") if feature.startswith("+"))
+        return _present(self.features)
+
+
+@functools.cache
+def _present(features: str) -> frozenset[str]:
+    return frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+"))
 
 
 @functools.cache

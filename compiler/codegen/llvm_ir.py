@@ -235,6 +235,11 @@ class Function:
             for type_, name in self.parameters
         ]
 
+    @property
+    def type(self) -> str:
+        """The function's type."""
+        return f"{self.result} ({', '.join(argument.type for argument in self.arguments)})"
+
     def __str__(self) -> str:
         return self.text(internal=self.linkage == "internal")
 

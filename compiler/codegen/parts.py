@@ -4,6 +4,9 @@ A function that must not be inlined can be called across parts, so such function
 are what a module is cut into.  The other functions, which are small, go with whoever calls them, once per part.  Which
 functions share a part depends on the module alone, never on the machine's number of cores, so the code does not either.
 
+Of functions that are the same but for their names, as those of a model's equal layers are, one is compiled; the others'
+names become names of it.
+
 Functions without a loop that LLVM could vectorise (those that calculate with vectors themselves, and the program that
 calls them) make parts of their own: to them the passes that transform loops are nothing but work.
 """
@@ -11,7 +14,7 @@ calls them) make parts of their own: to them the passes that transform loops are
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.codegen.llvm_ir import Function, Module
@@ -52,13 +55,57 @@ def whole(module: Module) -> Part:
 def cut(module: Module) -> list[Part]:
     """The module's parts, the most expensive first.  Functions called across parts become visible from outside."""
     helpers = {function.name: function for function in module.functions if _goes_along(function)}
-    uses = {function.name: _references(str(function)) for function in module.functions}
-    units = [_closure(function, helpers, uses) for function in module.functions if function.name not in helpers]
-    parts = _fill(units)
+    roots = [function for function in module.functions if function.name not in helpers]
+    same = _equals(module, roots)
+    compiled = [function for function in roots if same[function.name] == function.name]
+    uses = {function.name: _references(str(function)) for function in (*compiled, *helpers.values())}
+    parts = _fill([_closure(function, helpers, uses) for function in compiled])
     shared: set[str] = set()
     for part in parts:
-        part.text = _text(module, part, uses, shared)
+        part.text = _text(module, part, uses, same, shared)
     return parts
+
+
+def _equals(module: Module, functions: Sequence[Function]) -> dict[str, str]:
+    """For each function the name of the first that is the same, its own if it is that."""
+    same = {function.name: function.name for function in functions}
+    alike: dict[Hashable, list[Function]] = {}
+    for function in functions:
+        outside = function.result, function.parameters, function.linkage, function.attributes
+        alike.setdefault((*outside, len(function.lines), function.counter), []).append(function)
+    # Callers may be the same once their callees are.
+    changed = True
+    while changed:
+        changed = False
+        for group in alike.values():
+            seen: dict[Hashable, str] = {}
+            for function in group if len(group) > 1 else ():
+                first = seen.setdefault(_normal(module, function, same), function.name)
+                changed |= same[function.name] != first
+                same[function.name] = first
+    return same
+
+
+def _normal(module: Module, function: Function, same: Mapping[str, str]) -> Hashable:
+    """A function's body with metadata numbered as it comes, and of callees that are the same, the same name."""
+    numbers: dict[str, int] = {}
+
+    def rename(found: re.Match[str]) -> str:
+        name, node = found.groups()
+        if name:
+            return f"@{same.get(name, name)}"
+        return f"!{numbers.setdefault(node, len(numbers))}"
+
+    body = _REFERENCE.sub(rename, "\n".join(function.lines))
+    return body, tuple(_spelled(module, int(node), ()) for node in numbers)
+
+
+def _spelled(module: Module, node: int, within: tuple[int, ...]) -> str:
+    """A metadata node with those that it refers to, written out."""
+    if node in within:
+        return "self"
+    text = module.nodes[node].partition(" = ")[2]
+    return re.sub(r"!(\d+)", lambda found: _spelled(module, int(found[1]), (*within, node)), text)
 
 
 def _goes_along(function: Function) -> bool:
@@ -103,15 +150,17 @@ def _fill(units: Sequence[Sequence[Function]]) -> list[Part]:
     return sorted(parts, key=lambda part: -part.cost)
 
 
-def _text(module: Module, part: Part, uses: dict[str, _Uses], shared: set[str]) -> str:
+def _text(module: Module, part: Part, uses: Mapping[str, _Uses], same: Mapping[str, str], shared: set[str]) -> str:
     defined = {function.name for function in part.functions}
-    symbols = frozenset[str]().union(*(uses[name].symbols for name in defined)) - defined
+    aliases = {name: first for name, first in same.items() if first in defined and name != first}
+    symbols = frozenset[str]().union(*(uses[name].symbols for name in defined)) - defined - aliases.keys()
     nodes = _reachable(module.nodes, frozenset[int]().union(*(uses[name].metadata for name in defined)))
     others = {function.name: function for function in module.functions}
     lines = [_global(module, name, shared) for name in module.globals if name in symbols]
     lines += [module.declarations[name] for name in module.declarations if name in symbols]
     lines += [others[name].declaration() for name in sorted(symbols & others.keys())]
     lines += [function.text(internal=_goes_along(function)) for function in part.functions]
+    lines += [f"@{name} = alias {others[name].type}, ptr @{first}" for name, first in aliases.items()]
     lines += [module.nodes[node] for node in nodes]
     return "\n".join(lines) + "\n"
 

@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 from compiler.codegen import llvm, parts
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 
 TARGET = llvm.Target.host()
 POINTER = ("ptr", "p")
@@ -81,10 +81,40 @@ def test_parts_fill_up_and_call_one_another():
     assert run(module) == [n for n in range(1, 10) for _ in range(100)] + [0] * 100
 
 
+def test_equal_functions_are_compiled_once():
+    module = Module()
+    callers, same = [], [add_loop(module, f"same{n}", vectors=False) for n in range(3)]
+    for number, callee in enumerate(same):
+        callers.append(add_caller(module, callee, name=f"caller{number}"))
+        callers[-1].attributes = "noinline nounwind"
+    other = add_loop(module, "other", vectors=False, value="2")
+    add_caller(module, other, *callers)
+    cut = parts.cut(module)
+    assert sorted(name for part in cut for name in names(part)) == ["caller0", "other", "program", "same0"]
+    aliases = sorted(line for part in cut for line in part.text.splitlines() if " alias " in line)
+    assert aliases == [
+        f"@{kind}{number} = alias void (ptr), ptr @{kind}0" for kind in ("caller", "same") for number in (1, 2)
+    ]
+    assert run(module) == [1] * 1000
+
+
+@pytest.mark.parametrize("metadata", ["", "unroll"])
+def test_functions_with_other_metadata_are_not_equal(metadata):
+    module = Module()
+    for number in range(2):
+        function = module.function(f"f{number}", "void", [POINTER])
+        build = Builder(function)
+        chosen = keep_rolled(module, scalar=bool(number and metadata))
+        with build.loop(integer(0), integer(100), metadata=chosen) as loop:
+            build.store(loop.index, function.arguments[0])
+        build.ret()
+    assert sum(len(part.functions) for part in parts.cut(module)) == (2 if metadata else 1)
+
+
 def test_what_may_be_inlined_goes_with_each_caller():
     module = Module()
     helper = add_loop(module, "helper", vectors=False, attributes="nounwind")
-    large = [add_loop(module, f"large{n}", vectors=False) for n in range(4)]
+    large = [add_loop(module, f"large{n}", vectors=False, turns=100 + n) for n in range(4)]
     for function in large:
         function.lines.insert(-1, f"  call void @{helper.name}(ptr %p)")
     add_caller(module, *large)
