@@ -23,6 +23,9 @@ from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
 _MOST_PIECES = 32
 """How often a body may be emitted, for as many combinations of pieces of its loops."""
 
+_TINY = 16
+"""Turns of a loop too short to be made of vectors."""
+
 Body = Callable[[Emission, Sequence[Index]], None]
 """Emits what is done at one point: gets one linear index for each group of dimensions."""
 
@@ -87,6 +90,20 @@ def _loops(size: int, cuts: set[int]) -> tuple[int, ...]:
             strides.append(cut)
     strides.append(size)
     return tuple(high // low for low, high in zip(strides[-2::-1], strides[:0:-1], strict=True))
+
+
+def without_tiny_loops(group: Group) -> Group:
+    """The loops of a group, inner ones of few turns joined with those around them.
+
+    Their counters are found by division, powers of two by shifts: for bodies that compute much and read little.
+    """
+    loops_, breaks = list(group.loops), list(group.breaks or ((),) * len(group.loops))
+    while len(loops_) > 1 and loops_[-1] < _TINY:
+        last = loops_.pop()
+        loops_[-1] *= last
+        breaks.pop()
+        breaks[-1] = ()
+    return Group(group.size, tuple(loops_), tuple(breaks))
 
 
 def coordinates(emission: Emission, index: Index, dims: Sequence[int]) -> tuple[Index, ...]:

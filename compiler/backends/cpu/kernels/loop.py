@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels import tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.codegen import cost, math, nest
+from compiler.codegen import cost, math, nest, scalar
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
@@ -21,6 +21,7 @@ from compiler.ir.shape import ArrayShape
 _LINE = 64
 """Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 
+_FEW = 64
 _SHORT = 256
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
@@ -45,6 +46,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         store_roots(kernel, emission, nest.coordinates(emission, linear[0], dims), linear[0])
 
     (group,) = nest.plan(module, parameters(kernel), [size], body)
+    if _is_drawn(kernel):
+        group = nest.without_tiny_loops(group)
     parallel = work > cost.PARALLEL_NS
     tiling = tiles.find(module, kernel, group)
     if tiling is not None:
@@ -111,6 +114,12 @@ class _Turns:
                 builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
             ):
                 turn(loop.index)
+
+
+def _is_drawn(kernel: Kernel) -> bool:
+    """Whether functions are computed of numbers that come from few others, such as random ones, and not from arrays."""
+    few = all(leaf.array.size <= _FEW for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape))
+    return few and any(instruction.opcode in scalar.APPROXIMATE for instruction in kernel.body())
 
 
 def _may_be_near(kernel: Kernel, length: int) -> bool:

@@ -96,3 +96,20 @@ def test_every_f16_is_rounded_to_an_integer(opcode):
 
     same = found.view(np.uint16) == want.view(np.uint16)
     assert np.all(same | (np.isnan(found) & np.isnan(want)))
+
+
+@pytest.mark.parametrize("dims", ["1", "7", "1000", "4097", "300,5", "3,2,700"])
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+def test_normal_numbers_are_those_of_the_reference(type_, dims):
+    text = f"""ENTRY e {{
+      mean = {type_}[] parameter(0)
+      deviation = {type_}[] parameter(1)
+      ROOT r = {type_}[{dims}] rng(mean, deviation), distribution=rng_normal
+    }}"""
+    inputs = [{"f32": np.float32, "f64": np.float64}[type_](value) for value in (1, 3)]
+
+    found = compiler.compile(text, options=compiler.CompileOptions(threads=2))(*inputs)[0]
+
+    want = np.asarray(compiler.interpret(compiler.parse(text), *inputs)[0])
+    assert np.allclose(found, want, rtol=1e-6)
+    assert compiler.compile(text, options=compiler.CompileOptions(threads=1))(*inputs)[0].tobytes() == found.tobytes()
