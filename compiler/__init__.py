@@ -5,34 +5,29 @@ This is the front door; nothing outside the package needs more than these names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal, overload
-
 from compiler import edit, mutation
-from compiler.backends import BACKENDS, KEEPERS
-from compiler.backends.executable import Executable, KernelTime, Phase, Phases
+from compiler.backends.executable import Executable, KernelTime, Phase
 from compiler.backends.nvptx import standalone as ptx
-from compiler.backends.padded import PaddedExecutable
-from compiler.cache import Cache, folder_of, key_of
-from compiler.codegen.llvm import limit_passes
 from compiler.codegen.llvm import version as llvm_version
-from compiler.devices import Host, interpret_devices, interpret_flat
+from compiler.devices import Host, interpret_devices
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
-from compiler.dump import Dump
+from compiler.driver import (
+    compile,  # noqa: A004  # the name that users of compilers expect
+    compile_ahead,
+    environment_options,
+    interpret,
+    optimize,
+)
 from compiler.generate import PAIRS, Choices, RandomChoices, Space, generate
 from compiler.inputs import settle_elided
-from compiler.interpreter import Around, Array, Observe
-from compiler.interpreter import interpret as _interpret
 from compiler.ir.module import Module
-from compiler.options import CompileOptions, Environment, from_environment
-from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run
-from compiler.plan import device_count, input_shapes, result_shapes
+from compiler.options import CompileOptions, Environment
+from compiler.plan import device_count
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
 from compiler.verifier import verify
-from compiler.wide import WideResult, interpret_wide
+from compiler.wide import WideResult
 
 __all__ = [
     "PAIRS",
@@ -54,6 +49,7 @@ __all__ = [
     "VerifyError",
     "WideResult",
     "compile",
+    "compile_ahead",
     "device_count",
     "edit",
     "environment_options",
@@ -71,140 +67,3 @@ __all__ = [
     "trace",
     "verify",
 ]
-
-DEFAULT_OPTIONS = CompileOptions()
-
-
-@overload
-def interpret(
-    module: Module,
-    *inputs: Any,
-    trace: Observe | None = None,
-    around: Around | None = None,
-    wide: Literal[False] = False,
-) -> list[Array]: ...
-
-
-@overload
-def interpret(module: Module, *inputs: Any, wide: Literal[True]) -> list[WideResult]: ...
-
-
-def interpret(
-    module: Module, *inputs: Any, trace: Observe | None = None, around: Around | None = None, wide: bool = False
-) -> list[Array] | list[WideResult]:
-    """Run a module on the reference; the results are the leaves of the root, in order.
-
-    `trace` is called with every instruction that ran and its value.  `around` stands in for the meanings: it gets an
-    instruction, its operands' values and the meaning as a function of such values, and returns the value.  With `wide`
-    every float is computed in f64 (every complex number in c128), and each result carries bounds of what a legal
-    implementation in the program's own types may make of it.
-
-    A program for several devices takes the inputs of device 0, then those of device 1 and so on, and gives results in
-    that order; it runs in lock-step, with `trace`, `around` and `wide` as the one program that back ends make of it.
-    """
-    observed = trace is not None or around is not None
-    if wide and observed:
-        raise InputError("wide=True goes with neither trace nor around: leave them out")
-    devices = device_count(module)
-    if devices > 1 and not wide and not observed:
-        return interpret_flat(module, inputs)
-    single = module if devices == 1 else on_one_device(module)
-    return interpret_wide(single, *inputs) if wide else _interpret(single, *inputs, trace=trace, around=around)
-
-
-def optimize(module: Module, options: CompileOptions = DEFAULT_OPTIONS) -> Module:
-    """A copy of the module after the target-independent passes; the module itself stays as it is."""
-    verify(module)
-    result = module.clone()
-    run(result, PIPELINES["optimize"], options)
-    return result
-
-
-def environment_options(environment: Mapping[str, str]) -> Environment:
-    """The options that an environment asks for, with notes on what is passed over.
-
-    XLA_FLAGS holds options in XLA's spelling, XLABENCH_CACHE names a folder that keeps compiled programs.
-    """
-    asked = from_environment(environment, passes=PASSES)
-    return replace(asked, options=replace(asked.options, cache=folder_of(environment)))
-
-
-def compile(  # noqa: A001  # the name that users of compilers expect
-    module_or_text: Module | str, backend: str = "cpu", options: CompileOptions = DEFAULT_OPTIONS
-) -> Executable:
-    """Compile a module, or its text, for a back end.
-
-    The result is called with the entry parameters in order and returns the leaves of the root in order, as fresh
-    arrays; for a program for several devices those of device 0 come first, then those of device 1, and so on.
-    Raises ParseError, VerifyError, UnsupportedError or InputError.
-    """
-    if backend not in BACKENDS:
-        raise InputError(f"unknown back end {backend!r}; back ends are: {', '.join(BACKENDS)}")
-    phases = Phases()
-    keeper = KEEPERS.get(backend)
-    if keeper is None or not options.cache or options.dump_to or options.llvm_limit is not None:
-        return _compile(module_or_text, backend, options, phases)
-    with phases.phase("cache"):
-        cache = Cache.open(options.cache, options.cache_bytes)
-        text = module_or_text if isinstance(module_or_text, str) else to_text(module_or_text)
-        relevant = replace(options, cache="", cache_bytes=0, verify_each=False, dump_pass_re="")
-        key = key_of(text, backend, repr(relevant), keeper.depends_on(options))
-        kept = cache.get(key)
-    if kept is not None:
-        return _restore(backend, text, kept, options, phases)
-    executable = _compile(module_or_text, backend, options, phases)
-    if isinstance(executable, PaddedExecutable):
-        # An image knows nothing of sizes that its callers give.
-        return executable
-    with phases.phase("cache"):
-        cache.put(key, keeper.to_bytes(executable))
-    return executable
-
-
-def _compile(module_or_text: Module | str, backend: str, options: CompileOptions, phases: Phases) -> Executable:
-    if options.llvm_limit is not None:
-        limit_passes(options.llvm_limit)
-    module = _read(module_or_text, options, phases)
-    takes, gives = input_shapes(module), result_shapes(module)
-    dump = Dump.start(options.dump_to, module, options.dump_pass_re) if options.dump_to else None
-    if dump:
-        dump.write("before_optimizations.txt", to_text(module))
-    _lower(module, options, phases, dump.observe if dump else ignore)
-    phases.optimised_text = lambda: to_text(module)
-    executable: Executable = BACKENDS[backend](module, options, phases)
-    if any(shape.is_dynamic for shape in (*takes, *gives)):
-        executable = PaddedExecutable(executable, takes, gives)
-    if dump:
-        for name, content in executable.artifacts.items():
-            dump.write(name, content)
-        dump.finish()
-    return executable
-
-
-def _read(module_or_text: Module | str, options: CompileOptions, phases: Phases) -> Module:
-    if isinstance(module_or_text, str):
-        with phases.phase("parse"):
-            module = parse(module_or_text)
-    else:
-        module = module_or_text.clone()
-    with phases.phase("verify"):
-        verify(module)
-        settle_elided(module, options.fill_elided)
-    return module
-
-
-def _lower(module: Module, options: CompileOptions, phases: Phases, observe: Observer = ignore) -> Module:
-    """Bring a module, in place, into the form that back ends take."""
-    with phases.phase("optimise"):
-        run(module, PIPELINES["compile"], options, observe=observe)
-    return module
-
-
-def _restore(backend: str, text: str, kept: bytes, options: CompileOptions, phases: Phases) -> Executable:
-    """What a cache has kept; the passes run when somebody asks what they made of the program."""
-
-    def prepare() -> Module:
-        unseen = Phases()
-        return _lower(_read(text, options, unseen), options, unseen)
-
-    return KEEPERS[backend].restore(kept, prepare, options, phases)

@@ -24,11 +24,12 @@ NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A machine as LLVM names it: triple, CPU and comma-separated features."""
+    """A machine as LLVM names it: triple, CPU and comma-separated features; `jit` for code that is loaded here."""
 
     triple: str
     cpu: str
     features: str
+    jit: bool = True
 
     @staticmethod
     @functools.cache
@@ -41,7 +42,7 @@ class Target:
     @staticmethod
     def nvptx(arch: str = "sm_90", ptx: str = "+ptx80") -> Target:
         """An NVIDIA GPU of that architecture."""
-        return Target(NVPTX_TRIPLE, arch, ptx)
+        return Target(NVPTX_TRIPLE, arch, ptx, jit=False)
 
     def has(self, feature: str) -> bool:
         """Whether the target has a feature by LLVM's name, e.g. `avx512f`."""
@@ -72,9 +73,13 @@ def target_machine(target: Target, opt: int) -> llvm.TargetMachine:
 
 def _new_machine(target: Target, opt: int) -> llvm.TargetMachine:
     _initialise()
-    jit = target.triple != NVPTX_TRIPLE
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=opt, jit=jit, reloc="pic" if jit else "default"
+        cpu=target.cpu,
+        features=target.features,
+        opt=opt,
+        jit=target.jit,
+        reloc="default" if target.triple == NVPTX_TRIPLE else "pic",
+        codemodel="jitdefault" if target.jit else "default",
     )
 
 

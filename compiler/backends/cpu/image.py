@@ -79,8 +79,8 @@ def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> 
     return Image(
         tuple(code),
         tuple(program.functions),
-        _arrays(*(parameter.shape for parameter in module.entry.parameters)),
-        _arrays(module.entry.root.shape),
+        arrays(*(parameter.shape for parameter in module.entry.parameters)),
+        arrays(module.entry.root.shape),
         assignment.arena_bytes,
         assignment.lower_bound_bytes,
         program.threads,
@@ -99,6 +99,7 @@ def leaf(array: tuple[str, tuple[int, ...], str]) -> Leaf:
     return Leaf(TYPES[name].dtype, dims, text)
 
 
-def _arrays(*shapes: Shape) -> tuple[tuple[str, tuple[int, ...], str], ...]:
-    arrays = (array for shape in shapes for array in leaves(shape) if array.element_type is not TOKEN)
-    return tuple((array.element_type.name, array.dims, str(without_layout(array))) for array in arrays)
+def arrays(*shapes: Shape) -> tuple[tuple[str, tuple[int, ...], str], ...]:
+    """The arrays of shapes as an image holds them."""
+    held = (array for shape in shapes for array in leaves(shape) if array.element_type is not TOKEN)
+    return tuple((array.element_type.name, array.dims, str(without_layout(array))) for array in held)

@@ -1,0 +1,192 @@
+"""A program as an object file with a C interface, for a machine that has no compiler: one function, one thread.
+
+The function reads and writes where it is told and calls nothing but what libc and libm have, so it links anywhere.
+Beside the object file come a header that says what the function takes, a `main` that runs it on files of raw numbers,
+and the same facts as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.analysis.buffers import ALIGNMENT as ARENA_ALIGNMENT
+from compiler.backends.cpu import program
+from compiler.backends.cpu.arguments import Leaf
+from compiler.backends.cpu.image import arrays, leaf
+from compiler.codegen import llvm, parts
+from compiler.ir.module import Module
+
+ALIGNMENT = 16
+"""Bytes to which the data of parameters and results must be aligned: as malloc and NumPy do."""
+
+_WRAPPER = """
+define void @{name}(ptr %parameters, ptr %results, ptr %arena) {{
+  call void @{program}(ptr %parameters, ptr %results, ptr %arena, ptr null, i64 0, i64 1)
+  ret void
+}}
+"""
+
+_HEADER = """\
+/* {title}: HLO compiled for {cpu}.
+ *
+ * Arrays are dense, the last dimension runs fastest, and their data is aligned to {upper}_ALIGNMENT bytes.
+ *
+{arrays}
+ */
+#ifndef {upper}_H
+#define {upper}_H
+
+#include <stddef.h>
+
+#define {upper}_PARAMETERS {parameter_count}
+#define {upper}_RESULTS {result_count}
+#define {upper}_ALIGNMENT {alignment}
+#define {upper}_ARENA_BYTES {arena_bytes}
+#define {upper}_ARENA_ALIGNMENT {arena_alignment}
+
+/* One more than there are, so that no array is empty. */
+static const size_t {name}_parameter_bytes[{upper}_PARAMETERS + 1] = {{{parameter_bytes}0}};
+static const size_t {name}_result_bytes[{upper}_RESULTS + 1] = {{{result_bytes}0}};
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* Run on this thread.  `parameters` and `results` point to the arrays, `arena` to scratch memory of which nothing is
+ * kept; calls at the same time need results and arenas of their own. */
+void {name}(const void *const *parameters, void *const *results, void *arena);
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+_MAIN = """\
+/* Run {name} on files of raw numbers: main PARAMETER... RESULT... */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "{name}.h"
+
+static void *room(size_t bytes, size_t alignment) {{
+  void *data = aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
+  if (data == NULL) {{
+    fprintf(stderr, "no memory for %zu bytes\\n", bytes);
+    exit(4);
+  }}
+  return data;
+}}
+
+int main(int count, char **files) {{
+  const void *parameters[{upper}_PARAMETERS + 1];
+  void *results[{upper}_RESULTS + 1];
+  if (count != 1 + {upper}_PARAMETERS + {upper}_RESULTS) {{
+    fprintf(stderr, "usage: %s PARAMETER... RESULT...: %d files to read, %d to write\\n", files[0],
+            {upper}_PARAMETERS, {upper}_RESULTS);
+    return 2;
+  }}
+  for (int i = 0; i < {upper}_PARAMETERS; i++) {{
+    size_t bytes = {name}_parameter_bytes[i];
+    void *data = room(bytes, {upper}_ALIGNMENT);
+    FILE *file = fopen(files[1 + i], "rb");
+    if (file == NULL || fread(data, 1, bytes, file) != bytes || fgetc(file) != EOF) {{
+      fprintf(stderr, "%s: not a file of %zu bytes\\n", files[1 + i], bytes);
+      return 2;
+    }}
+    fclose(file);
+    parameters[i] = data;
+  }}
+  for (int i = 0; i < {upper}_RESULTS; i++)
+    results[i] = room({name}_result_bytes[i], {upper}_ALIGNMENT);
+  {name}(parameters, results, room({upper}_ARENA_BYTES, {upper}_ARENA_ALIGNMENT));
+  for (int i = 0; i < {upper}_RESULTS; i++) {{
+    size_t bytes = {name}_result_bytes[i];
+    const char *path = files[1 + {upper}_PARAMETERS + i];
+    FILE *file = fopen(path, "wb");
+    if (file == NULL || fwrite(results[i], 1, bytes, file) != bytes || fclose(file) != 0) {{
+      fprintf(stderr, "%s: cannot be written\\n", path);
+      return 2;
+    }}
+  }}
+  return 0;
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is said of a program in every one of its files."""
+
+    name: str
+    title: str
+    target: llvm.Target
+    parameters: Sequence[Leaf]
+    results: Sequence[Leaf]
+    arena_bytes: int
+
+    def words(self) -> dict[str, Any]:
+        """What the C texts are filled with."""
+        rows = [(f"parameters[{i}]", p) for i, p in enumerate(self.parameters)]
+        rows += [(f"results[{i}]", r) for i, r in enumerate(self.results)]
+        return {
+            "name": self.name,
+            "upper": self.name.upper(),
+            "title": self.title,
+            "cpu": f"{self.target.triple.partition('-')[0]} ({self.target.cpu})",
+            "arrays": "\n".join(f" * {place}: {array}, {array.size_bytes} bytes" for place, array in rows),
+            "parameter_count": len(self.parameters),
+            "result_count": len(self.results),
+            "alignment": ALIGNMENT,
+            "arena_bytes": self.arena_bytes,
+            "arena_alignment": ARENA_ALIGNMENT,
+            "parameter_bytes": "".join(f"{array.size_bytes}, " for array in self.parameters),
+            "result_bytes": "".join(f"{array.size_bytes}, " for array in self.results),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The facts for programs that read them."""
+        return {
+            "name": self.name,
+            "triple": self.target.triple,
+            "cpu": self.target.cpu,
+            "parameters": [{"shape": str(array), "bytes": array.size_bytes} for array in self.parameters],
+            "results": [{"shape": str(array), "bytes": array.size_bytes} for array in self.results],
+            "alignment": ALIGNMENT,
+            "arena_bytes": self.arena_bytes,
+            "arena_alignment": ARENA_ALIGNMENT,
+        }
+
+
+def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -> Mapping[str, bytes]:
+    """The files of a module that the pipeline `compile` has prepared, by name: object, header, `main`, JSON.
+
+    `name` becomes that of the function and of the files, with `_` for whatever C takes in no name.
+    """
+    built = program.build(module, target, 1)
+    symbol = re.sub(r"\W", "_", name, flags=re.ASCII)
+    symbol = f"_{symbol}" if symbol[:1].isdigit() else symbol
+    facts = _Facts(
+        symbol,
+        name,
+        target,
+        [leaf(array) for array in arrays(*(parameter.shape for parameter in module.entry.parameters))],
+        [leaf(array) for array in arrays(module.entry.root.shape)],
+        built.assignment.arena_bytes,
+    )
+    part = parts.whole(built.ir)
+    hidden = re.sub("^define (?!internal )", "define internal ", part.text, flags=re.MULTILINE)
+    text = hidden + _WRAPPER.format(name=symbol, program=program.PROGRAM)
+    (code,) = llvm.compile_all([llvm.Source(text, part.has_loops)], target, opt, threads=1)
+    words = facts.words()
+    return {
+        f"{symbol}.o": code,
+        f"{symbol}.h": _HEADER.format(**words).encode(),
+        "main.c": _MAIN.format(**words).encode(),
+        f"{symbol}.json": (json.dumps(facts.to_json(), indent=2) + "\n").encode(),
+    }

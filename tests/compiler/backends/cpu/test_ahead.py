@@ -1,0 +1,121 @@
+"""Programs as object files: linked by a C compiler and run on files, they compute what the reference does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import inputs
+from compiler.backends.cpu.machines import MACHINES, target_for
+from compiler.codegen import llvm
+from compiler.diagnostics import InputError
+from xlabench.differ import Agreement, compare
+
+SUITE = Path(__file__).parents[4] / "suites" / "smoke"
+LESS = "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }"
+PROGRAMS = {
+    "softmax": (SUITE / "softmax_1k.sim.hlo").read_text(),
+    "step": (SUITE / "mnist_softmax_step.sim.hlo").read_text(),
+    "f64": (SUITE / "haversine_f64.sim.hlo").read_text(),
+    "matmul": (SUITE / "matmul_64.hlo").read_text(),
+    "halves": """ENTRY e { x = f16[50] parameter(0) y = bf16[50] parameter(1)
+      a = f16[50] tanh(x) b = f32[50] convert(a) c = bf16[50] exponential(y) d = f32[50] convert(c)
+      s = f32[50] add(b, d) ROOT r = bf16[50] convert(s) }""",
+    "integers": """ENTRY e { x = s8[8,8] parameter(0) y = u64[30] parameter(1)
+      d = s32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} k = u64[] constant(7)
+      b = u64[30] broadcast(k), dimensions={} q = u64[30] remainder(y, b) ROOT t = (s32[8,8], u64[30]) tuple(d, q) }""",
+    "sort": f"""{LESS} ENTRY e {{ x = f32[300] parameter(0) ROOT s = f32[300] sort(x), dimensions={{0}},
+      to_apply=less }}""",
+    "nothing": "ENTRY e { ROOT c = f32[0] constant({}) }",
+    "sizes": "ENTRY e { x = f32[<=6] parameter(0) ROOT y = f32[<=6] negate(x) }",
+}
+COMPILERS = {"x86_64": ("gcc", ()), "aarch64": ("aarch64-linux-gnu-gcc", ("qemu-aarch64",))}
+CPUS = [("x86_64", ""), ("x86_64", "x86-64-v3"), ("aarch64", ""), ("aarch64", "neoverse-v1")]
+
+
+def linked(folder: Path, machine: str, files: dict[str, bytes]) -> list[str]:
+    """The command that runs what was compiled; skips the test where this machine cannot."""
+    cc, runner = COMPILERS[machine]
+    missing = [tool for tool in (cc, *runner) if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)}")
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c11", "-D_ISOC11_SOURCE", "-static"]
+    subprocess.run([cc, *strict, "-o", "model", "main.c", "model.o", "-lm"], cwd=folder, check=True)
+    return [*runner, str(folder / "model")]
+
+
+def runs_here(cpu: str) -> bool:
+    return target_for("x86_64", cpu).present <= llvm.Target.host().present
+
+
+@pytest.mark.parametrize(("machine", "cpu"), CPUS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_linked_program_computes_what_the_reference_does(tmp_path: Path, name: str, machine: str, cpu: str) -> None:
+    if machine == "x86_64" and not runs_here(cpu):
+        pytest.skip(f"this machine is no {cpu}")
+    module = compiler.parse(PROGRAMS[name])
+    command = linked(tmp_path, machine, dict(compiler.compile_ahead(module, machine, cpu, name="model")))
+    given = inputs.draw(module, 3)
+    expected = compiler.interpret(module, *given)
+    if name == "sizes":
+        given, expected = [*given, np.int32(6)], [*expected, np.int32(6)]
+    reads, writes = [f"p{k}" for k in range(len(given))], [f"r{k}" for k in range(len(expected))]
+    for path, array in zip(reads, given, strict=True):
+        (tmp_path / path).write_bytes(np.asarray(array).tobytes())
+    subprocess.run([*command, *reads, *writes], cwd=tmp_path, check=True)
+    wanted = [np.asarray(array) for array in expected]
+    got = [
+        np.frombuffer((tmp_path / path).read_bytes(), array.dtype).reshape(array.shape)
+        for path, array in zip(writes, wanted, strict=True)
+    ]
+    assert compare(wanted, got).agreement in (Agreement.BITWISE, Agreement.WITHIN)
+
+
+def test_main_says_what_is_wrong_with_its_files(tmp_path: Path) -> None:
+    command = linked(tmp_path, "x86_64", dict(compiler.compile_ahead(PROGRAMS["sort"], name="model")))
+    (tmp_path / "short").write_bytes(b"1234")
+    for arguments, message in (
+        (["short", "r"], "short: not a file of 1200 bytes"),
+        (["short"], "1 files to read, 1 to write"),
+    ):
+        result = subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (result.returncode, message in result.stderr) == (2, True)
+
+
+def test_an_object_needs_nothing_but_libc_and_libm(tmp_path: Path) -> None:
+    if shutil.which("nm") is None:
+        pytest.skip("needs nm")
+    (tmp_path / "model.o").write_bytes(compiler.compile_ahead(PROGRAMS["step"], "x86_64", "x86-64-v3", name="m")["m.o"])
+    lines = subprocess.run(["nm", "model.o"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    symbols = [line.split()[-2:] for line in lines.splitlines()]
+    assert {name for kind, name in symbols if kind == "U"} <= {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
+    assert [name for kind, name in symbols if kind == "T"] == ["m"]
+
+
+def test_the_facts_are_those_of_the_program() -> None:
+    files = compiler.compile_ahead(PROGRAMS["halves"], name="2 halves")
+    assert set(files) == {"_2_halves.o", "_2_halves.h", "main.c", "_2_halves.json"}
+    facts = json.loads(files["_2_halves.json"])
+    assert facts["parameters"] == [{"shape": "f16[50]", "bytes": 100}, {"shape": "bf16[50]", "bytes": 100}]
+    assert facts["results"] == [{"shape": "bf16[50]", "bytes": 100}]
+
+
+def test_unknown_machines_are_refused() -> None:
+    with pytest.raises(InputError, match="targets are: x86_64, aarch64"):
+        compiler.compile_ahead(PROGRAMS["sort"], "riscv64")
+    with pytest.raises(InputError, match="known are: generic, "):
+        compiler.compile_ahead(PROGRAMS["sort"], "aarch64", "znver4")
+
+
+@pytest.mark.parametrize(("machine", "cpu"), [(machine, cpu) for machine, known in MACHINES.items() for cpu in known])
+def test_every_cpu_is_known_to_llvm_with_its_features(machine: str, cpu: str) -> None:
+    files = compiler.compile_ahead(PROGRAMS["sizes"], machine, cpu, name="model")
+    assert files["model.o"].startswith(b"\x7fELF")
