@@ -4,7 +4,7 @@ The schedule is the order of instructions, with called computations laid out whe
 (a tuple is just its leaves) and lies in a parameter, in a result, in a constant, or in the arena: one block of scratch
 memory in which values whose lives do not overlap share space (best fit, largest first).  Opcodes that only give another
 view of their operand share its buffer.  A while loop's state has one buffer per leaf; the program copies the initial
-value in, and each turn's new value over it.
+value in, and each turn's new value over it.  What a loop only reads stays where it is.
 
 Relies on `copy_insertion`: every leaf of the entry's root is computed by a kernel of its own.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from compiler.analysis.aliasing import overwritten
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.shape import Shape, TupleShape, leaves
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.types import TOKEN
 
 ALIGNMENT = 64
@@ -193,7 +193,15 @@ class _Walk:
         return parts[0][start : start + widths[index]]
 
     def _while(self, instruction: Instruction) -> Buffers:
-        state = self._computed(instruction)
+        shapes = list(leaves(instruction.shape))
+        lent = [
+            self.assignment.of[instruction.operands[0]][n] if _is_lent(instruction, n) else None
+            for n in range(len(shapes))
+        ]
+        made = iter(
+            self._new(instruction, (leaf.size_bytes for leaf, b in zip(shapes, lent, strict=True) if b is None))
+        )
+        state = tuple(next(made) if buffer is None else buffer for buffer in lent)
         start = self.clock
         predicate = self.visit(instruction.attributes["condition"], [state])
         following = self.visit(instruction.attributes["body"], [state])
@@ -242,6 +250,23 @@ def branches(conditional: Instruction) -> tuple[Computation, ...]:
         computations: tuple[Computation, ...] = attributes["branch_computations"]
         return computations
     return attributes["true_computation"], attributes["false_computation"]
+
+
+def _is_lent(loop: Instruction, number: int) -> bool:
+    """Whether a piece of a loop's state is only read, in the loop and never after it: it may stay where it is."""
+    root = loop.attributes["body"].root
+    states = [loop, *(c.parameters[0] for c in loop.called_computations())]
+    shape = loop.shape
+    plain = isinstance(shape, TupleShape) and all(isinstance(part, ArrayShape) for part in shape.elements)
+    if not plain or root.opcode != "tuple" or loop.is_root:
+        return False
+    if any(user.opcode != "get-tuple-element" for state in states for user in state.users):
+        return False
+    piece = root.operands[number]
+    same = piece.opcode == "get-tuple-element" and piece.operands[0].opcode == "parameter"
+    return (
+        same and piece.attributes["index"] == number and all(user.attributes["index"] != number for user in loop.users)
+    )
 
 
 def _width(shape: Shape) -> int:

@@ -68,6 +68,16 @@ class Player:
             self.memory.write(buffer, names[-1])
         return names
 
+    def turn(self, loop: Instruction, before: Sequence[str]) -> list[str]:
+        """The state's next names; what lies where the initial state does is not written, and must still be there."""
+        of = self.assignment.of
+        names = []
+        for number, (buffer, initial) in enumerate(zip(of[loop], of[loop.operands[0]], strict=True)):
+            kept = buffer is initial
+            names.append(before[number] if kept else self.fresh(loop, number))
+            (self.memory.read if kept else self.memory.write)(buffer, names[-1])
+        return names
+
     def read(self, instruction: Instruction, names: Sequence[str]) -> None:
         for buffer, name in zip(self.assignment.of[instruction], names, strict=True):
             self.memory.read(buffer, name)
@@ -101,11 +111,11 @@ class Player:
             self.read(operand, names[operand])
         arguments = [names[operand] for operand in instruction.operands]
         if instruction.opcode == "while":
-            state = self.compute(instruction)
+            state = self.turn(instruction, arguments[0])
             for _ in range(2):
                 for name in ("condition", "body"):
                     self.play(instruction.attributes[name], [state])
-                state = self.compute(instruction)
+                state = self.turn(instruction, state)
             return state
         if instruction.opcode == "conditional":
             for branch, argument in zip(buffers.branches(instruction), arguments[1:], strict=True):

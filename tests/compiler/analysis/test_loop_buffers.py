@@ -35,6 +35,18 @@ ENTRY e {
 """
 
 
+def test_what_a_loop_only_reads_stays_where_it_is():
+    text = LOOP.replace("f32[64])", "f32[64], f32[64])").replace("tuple(z, x)", "tuple(z, x, x)")
+    text = text.replace("  t = f32[64] tanh(r)", "  k = f32[64] get-tuple-element(s), index=2\n  t = f32[64] add(r, k)")
+    module = compiler.parse(text.replace("tuple(j, t)", "tuple(j, t, k)"))
+    run(module, PIPELINES["compile"], CompileOptions())
+    of = assign(module, {}).of
+    loop = next(i for i in module.entry.instructions if i.opcode == "while")
+    (given,) = of[module.entry.parameters[0]]
+
+    assert [buffer is given for buffer in of[loop]] == [False, False, True]
+
+
 def test_nothing_in_the_body_lies_where_the_predicate_is():
     module = compiler.parse(LOOP)
     run(module, PIPELINES["compile"], CompileOptions(fusion=False))
