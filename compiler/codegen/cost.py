@@ -30,7 +30,7 @@ _HEAVY = {
     "atan2": 2.0,
     "cbrt": 1.5,
     "divide": 0.2,
-    "remainder": 5.0,
+    "remainder": 1.0,
     "sqrt": 0.3,
     "rsqrt": 0.4,
     "gather": 1.0,

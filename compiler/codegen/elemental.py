@@ -80,9 +80,13 @@ class Elemental:
         return scalar.emit(self.builder, instruction, operands, flags=self.flags, near=near)
 
     def _note_far(self, opcode: str, operands: Sequence[Value]) -> bool:
-        """Whether a function is computed in the form for small arguments; then how large they are is noted."""
-        limit = math.near_limit(opcode, operands[0].type) if operands else None
-        return limit is not None and self.emission.note_far(operands[0], limit)
+        """Whether an opcode is computed in its cheaper form; then it is noted if its operands are not for that."""
+        if not self.emission.hears_far or not math.has_near_form(opcode):
+            return False
+        far = math.is_far(self.builder, opcode, operands)
+        if far is not None:
+            self.emission.note_far(far)
+        return far is not None
 
     def elements(self, instruction: Instruction, indices: Indices) -> list[Value]:
         """The elements at `indices` of every array of a tuple of equal dimensions; of an array, its element."""

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.codegen.llvm_ir import Builder, Value, floating, integer
+from compiler.codegen.llvm_ir import Builder, Value, integer
 
 
 @dataclass(slots=True, eq=False)
@@ -218,16 +218,15 @@ class Emission:
             value = builder.binary("urem", value, integer(digit.size))
         return value
 
-    def note_far(self, argument: Value, limit: float) -> bool:
-        """Have it told by `far` if a float is not below a limit in magnitude; False where nobody would hear of it."""
-        if self.far is None or len(self._scopes) > 1:
-            return False
-        builder = self.builder
-        suffix = "f32" if argument.type == "float" else "f64"
-        magnitude = builder.intrinsic(f"fabs.{suffix}", [argument])
-        beyond = builder.compare("uge", magnitude, floating(limit, argument.type))
-        self.far = builder.binary("or", self.far, beyond)
-        return True
+    @property
+    def hears_far(self) -> bool:
+        """Whether it may be noted here that operands were too large."""
+        return self.far is not None and len(self._scopes) == 1
+
+    def note_far(self, beyond: Value) -> None:
+        """Have it told by `far` if some operand was too large."""
+        assert self.far is not None
+        self.far = self.builder.binary("or", self.far, beyond)
 
     def changes(self, index: Index, bound: int) -> None:
         """Note that it decides something whether an index is below a bound; of several digits nothing is noted."""

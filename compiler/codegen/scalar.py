@@ -24,7 +24,7 @@ class Scalar:
     """One application of an opcode to scalars: where to emit, on which type, with which attributes.
 
     `flags` are the fast-math flags of additions and products: reductions add `reassoc` for their accumulator.
-    `near` asks for the form of a function whose argument is below `math.near_limit`.
+    `near` asks for the cheaper form of what has one: its operands are not `math.is_far`.
     """
 
     builder: Builder
@@ -209,7 +209,7 @@ def _remainder(scalar: Scalar, operands: Sequence[Value]) -> Value:
     """X % 0 is x; the least signed integer modulo -1 is 0."""
     builder, (left, right) = scalar.builder, operands
     if scalar.is_float:
-        return math.remainder(builder, left, right)
+        return (math.near_remainder if scalar.near else math.remainder)(builder, left, right)
     by_zero = builder.compare("eq", right, integer(0, left.type))
     safe = builder.select(by_zero, integer(1, left.type), right)
     if not scalar.is_signed:

@@ -19,11 +19,12 @@ from functools import partial
 
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.math import exp_log, hyperbolic, inverse_trig, power, special, trig
-from compiler.codegen.math.remainder import remainder
+from compiler.codegen.math import remainder as division
+from compiler.codegen.math.remainder import near_remainder, remainder
 from compiler.codegen.math.term import Term, format_of, suffix
 from compiler.diagnostics import UnsupportedError
 
-__all__ = ["FUNCTIONS", "MathFunction", "emit", "near_limit", "remainder"]
+__all__ = ["FUNCTIONS", "MathFunction", "emit", "has_near_form", "is_far", "near_limit", "near_remainder", "remainder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,23 @@ def near_limit(name: str, type_: str) -> float | None:
     """The magnitude below which the argument of a function's cheaper form must be; None if it has none."""
     function = FUNCTIONS.get(name)
     return function.near.get(type_) if function else None
+
+
+def has_near_form(name: str) -> bool:
+    """Whether an opcode on real numbers has a cheaper form for some operands, of one type at least."""
+    return name == "remainder" or (name in FUNCTIONS and bool(FUNCTIONS[name].near))
+
+
+def is_far(builder: Builder, name: str, operands: Sequence[Value]) -> Value | None:
+    """Whether operands are not those of an opcode's cheaper form; None if it has none for their type."""
+    type_ = operands[0].type
+    if name == "remainder" and type_ in ("float", "double"):
+        return division.is_far(builder, *operands)
+    limit = near_limit(name, type_)
+    if limit is None:
+        return None
+    magnitude = Term(builder, operands[0]).abs().value
+    return builder.compare("uge", magnitude, Term(builder, operands[0]).literal(limit).value)
 
 
 def emit(builder: Builder, name: str, operands: Sequence[Value], *, near: bool = False) -> Value:

@@ -3,6 +3,9 @@
 LLVM has `frem`, but on NVPTX that becomes `x - y * trunc(x / y)`, which is wrong as soon as the quotient is rounded,
 and on CPUs a call of the C library.  This is long division on the significands, as many bits of the quotient at a time
 as fit in 64.  Its results are C's `fmod`: the sign of x, NaN where x is infinite or y is 0.
+
+Where the quotient is below 2^mantissa, it is rounded to an integer that is right or 1 too large, and the difference is
+exact: then a division is enough.
 """
 
 from __future__ import annotations
@@ -10,7 +13,23 @@ from __future__ import annotations
 import math
 
 from compiler.codegen.llvm_ir import I1, I64, Builder, Value, floating, integer
-from compiler.codegen.math.term import Format, format_of, suffix
+from compiler.codegen.math.term import Format, Term, format_of, suffix
+
+
+def is_far(builder: Builder, left: Value, right: Value) -> Value:
+    """Whether the quotient is too large, or none at all, for `near_remainder`."""
+    x, y = Term(builder, left), Term(builder, right)
+    limit = x.literal(2.0**x.format.mantissa).value
+    return builder.compare("uge", (x.abs() / y.abs()).value, limit)
+
+
+def near_remainder(builder: Builder, left: Value, right: Value) -> Value:
+    """The remainder of a quotient that is not far."""
+    x, y = Term(builder, left), Term(builder, right)
+    size, divisor = x.abs(), y.abs()
+    rest = (-(size / divisor).intrinsic("floor")).fma(divisor, size)
+    rest = (rest < 0.0).where(rest + divisor, rest)
+    return (size < divisor).where(size, rest).copysign(x).value
 
 
 def remainder(builder: Builder, left: Value, right: Value) -> Value:

@@ -125,9 +125,7 @@ def _is_drawn(kernel: Kernel) -> bool:
 def _may_be_near(kernel: Kernel, length: int) -> bool:
     """Whether a kernel calls functions that have a cheaper form, in loops that are long enough."""
     found = any(
-        instruction.opcode in math.FUNCTIONS
-        and math.FUNCTIONS[instruction.opcode].near
-        and instruction.operands[0].array.element_type.is_float
+        math.has_near_form(instruction.opcode) and instruction.operands[0].array.element_type.is_float
         for instruction in kernel.body()
     )
     return found and length >= _SHORT

@@ -113,3 +113,25 @@ def test_normal_numbers_are_those_of_the_reference(type_, dims):
     want = np.asarray(compiler.interpret(compiler.parse(text), *inputs)[0])
     assert np.allclose(found, want, rtol=1e-6)
     assert compiler.compile(text, options=compiler.CompileOptions(threads=1))(*inputs)[0].tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize(("type_", "dtype"), [("f32", np.float32), ("f64", np.float64), ("f16", np.float16)])
+def test_remainders_are_exact_whatever_the_quotient(type_, dtype):
+    size = 20_000
+    generator = np.random.default_rng(4)
+    y = generator.integers(1, 9, size).astype(dtype)
+    x = (y.astype(np.float64) * generator.integers(-9, 999, size)).astype(dtype)
+    x[::3] += generator.choice([1e-3, -1e-7, 0.5], x[::3].size).astype(dtype)
+    places = [0, 900, 901, 5000, 5001, 9000, 9001, 9002, 9003, 19_999]
+    x[places] = np.array([1e30, np.inf, 3, np.nan, 3, 7, -7, -0.0, 5, 60_000]).astype(dtype)
+    y[places] = np.array([1e-4, 1, 0, 1, np.nan, np.inf, -np.inf, 2, -0.0, 7e-5]).astype(dtype)
+    text = f"""ENTRY e {{
+      x = {type_}[{size}] parameter(0)
+      y = {type_}[{size}] parameter(1)
+      ROOT r = {type_}[{size}] remainder(x, y)
+    }}"""
+
+    found, want = compiler.compile(text)(x, y)[0], np.asarray(compiler.interpret(compiler.parse(text), x, y)[0])
+
+    assert np.array_equal(found, want, equal_nan=True)
+    assert np.array_equal(np.signbit(found[want == 0]), np.signbit(want[want == 0]))
