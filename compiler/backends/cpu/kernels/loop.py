@@ -55,11 +55,12 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         builder.ret()
         return EmittedKernel(kernel, (function.name,), 0, parallel, work)
     level = nest.split_level(group.loops)
+    length = group.loops[-1]
+    turns = _Turns(builder, _interleave(kernel, length, work), _may_be_near(kernel, length), length % _BLOCK == 0)
     part = None
     if parallel:
-        align = _LINE if level == len(group.loops) - 1 else 1
+        align = (_BLOCK if turns.near and turns.whole else _LINE) if level == len(group.loops) - 1 else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
-    turns = _Turns(builder, _interleave(kernel, group.loops[-1], work), _may_be_near(kernel, group.loops[-1]))
     nest.walk(
         builder,
         group,
@@ -77,12 +78,14 @@ class _Turns:
     """How the innermost loops of a kernel run.
 
     Where functions have a cheaper form for arguments that are not large, the loop runs with it, in blocks, and tells
-    whether some argument was; such a block is done again in full.  The results are the same either way.
+    whether some argument was; such a block is done again in full.  The results are the same either way.  Where blocks
+    are `whole`, LLVM need not write a long body again for what would remain.
     """
 
     builder: Builder
     interleave: int
     near: bool
+    whole: bool
     _far: Value | None = None
 
     def body(self, emit_body: Callable[[Emission], None]) -> None:
@@ -101,7 +104,7 @@ class _Turns:
             return
         with builder.loop(limits.start, limits.stop, step=_BLOCK, name="block", nonempty=limits.nonempty) as block:
             last = builder.add(block.index, integer(_BLOCK))
-            stop = builder.intrinsic("smin.i64", [last, limits.stop])
+            stop = last if self.whole else builder.intrinsic("smin.i64", [last, limits.stop])
             none = Value(I1, "false")
             with builder.loop(block.index, stop, carried=[none], nonempty=True, metadata=metadata) as loop:
                 self._far = loop.carried[0]

@@ -27,8 +27,8 @@ def test_an_element_does_not_depend_on_where_it_stands(size):
 
 @pytest.mark.parametrize(("type_", "dtype"), [("f32", np.float32), ("f64", np.float64), ("bf16", ml_dtypes.bfloat16)])
 @pytest.mark.parametrize("opcode", ["sine", "cosine", "tan"])
-def test_large_arguments_change_nothing_for_their_neighbours(opcode, type_, dtype):
-    size = 5000
+@pytest.mark.parametrize("size", [5000, 7168], ids=["part of a block", "whole blocks"])
+def test_large_arguments_change_nothing_for_their_neighbours(size, opcode, type_, dtype):
     generator = np.random.default_rng(1)
     x = (generator.normal(size=size) * 50).astype(dtype)
     mixed = x.copy()
