@@ -123,7 +123,9 @@ def test_remainders_are_exact_whatever_the_quotient(type_, dtype):
     x = (y.astype(np.float64) * generator.integers(-9, 999, size)).astype(dtype)
     x[::3] += generator.choice([1e-3, -1e-7, 0.5], x[::3].size).astype(dtype)
     places = [0, 900, 901, 5000, 5001, 9000, 9001, 9002, 9003, 19_999]
-    x[places] = np.array([1e30, np.inf, 3, np.nan, 3, 7, -7, -0.0, 5, 60_000]).astype(dtype)
+    x[places] = np.array([min(1e30, float(np.finfo(dtype).max)), np.inf, 3, np.nan, 3, 7, -7, -0.0, 5, 60_000]).astype(
+        dtype
+    )
     y[places] = np.array([1e-4, 1, 0, 1, np.nan, np.inf, -np.inf, 2, -0.0, 7e-5]).astype(dtype)
     text = f"""ENTRY e {{
       x = {type_}[{size}] parameter(0)
