@@ -273,16 +273,27 @@ def _width(shape: Shape) -> int:
     return len(list(leaves(shape)))
 
 
-def _pack(buffers: list[Buffer]) -> int:
+def _always(_: Buffer, __: Buffer) -> bool:
+    return True
+
+
+def _pack(buffers: list[Buffer], may_share: Callable[[Buffer, Buffer], bool] = _always) -> int:
     """Give each buffer an offset: the largest first, into the tightest gap between those alive at the same time."""
     placed: list[Buffer] = []
     end = 0
     for buffer in sorted(buffers, key=lambda b: (-b.size_bytes, b.first)):
-        rivals = [o for o in placed if o.first <= buffer.last and buffer.first <= o.last]
+        rivals = [o for o in placed if (o.first <= buffer.last and buffer.first <= o.last) or not may_share(buffer, o)]
         buffer.offset = _best_gap(sorted(rivals, key=lambda o: o.offset), _padded(buffer.size_bytes))
         placed.append(buffer)
         end = max(end, buffer.offset + _padded(buffer.size_bytes))
     return end
+
+
+def pack_again(assignment: Assignment, may_share: Callable[[Buffer, Buffer], bool]) -> None:
+    """Pack the arena anew, where buffers may share space only if `may_share` says so too."""
+    everything = (*assignment.of.values(), tuple(assignment.workspaces.values()))
+    arena = dict.fromkeys(b for buffers in everything for b in buffers if b.place is Place.ARENA and b.size_bytes)
+    assignment.arena_bytes = _pack(list(arena), may_share)
 
 
 def _padded(size: int) -> int:

@@ -3,13 +3,15 @@
 The only importer of `cuda.bindings`.  Without the package or a driver, `CudaDevice` raises UnsupportedError with what
 to install, so that a command ends with 125 and not with a traceback.
 
-A device is a stream in the GPU's primary context.  Everything is ordered by the stream, so memory that is given back
-can be handed out again at once: the launches that still use it come before those that will.  Memory goes back to the
-driver when the device is no longer used, or when the driver has none left.
+A device is some streams in the GPU's primary context.  Transfers are on the first, and work on others starts behind
+and ends before something on it, so memory that is given back can be handed out again at once: the launches that still
+use it come before those that will.  Memory goes back to the driver when the device is no longer used, or when the
+driver has none left.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import threading
 import weakref
@@ -64,6 +66,10 @@ def _context() -> Any:
     return _check(driver.cuDevicePrimaryCtxRetain(_gpu()))
 
 
+def _new_stream() -> Any:
+    return _check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+
+
 def _gpu() -> Any:
     return _check(driver.cuDeviceGet(0))
 
@@ -89,14 +95,18 @@ def _capability() -> str:
 
 
 class _Owned:
-    """What has to go back to the driver: memory, modules and the stream of one device.
+    """What has to go back to the driver: memory, modules, graphs, events and the streams of one device.
 
     It knows nothing of the device, so that it can clean up after it.
     """
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
+        self.streams: dict[int, Any] = {0: stream}
+        self.events: dict[int, Any] = {}
         self.modules: list[Any] = []
+        self.graphs: list[Any] = []
+        self.pinned: list[Any] = []
         self.sizes: dict[int, int] = {}
         self.idle: dict[int, list[int]] = {}
         self.lock = threading.Lock()
@@ -133,12 +143,18 @@ class _Owned:
     def release(self) -> None:
         """Give everything back.  At the end of the process the driver may be gone already: nothing is checked."""
         driver.cuCtxPushCurrent(_context())
-        driver.cuStreamSynchronize(self.stream)
-        for address in self.sizes:
-            driver.cuMemFree(address)
-        for module in self.modules:
-            driver.cuModuleUnload(module)
-        driver.cuStreamDestroy(self.stream)
+        for stream in self.streams.values():
+            driver.cuStreamSynchronize(stream)
+        for destroy, things in (
+            (driver.cuGraphExecDestroy, self.graphs),
+            (driver.cuMemFree, self.sizes),
+            (driver.cuMemFreeHost, self.pinned),
+            (driver.cuModuleUnload, self.modules),
+            (driver.cuEventDestroy, self.events.values()),
+            (driver.cuStreamDestroy, self.streams.values()),
+        ):
+            for thing in things:
+                destroy(thing)
         driver.cuCtxPopCurrent()
 
 
@@ -150,8 +166,8 @@ class CudaModule:
         self._module = module
         self._functions: dict[str, Any] = {}
 
-    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int]) -> None:
-        """Launch a function on the device's stream."""
+    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int], stream: int = 0) -> None:
+        """Launch a function on a stream of the device's."""
         _enter()
         if function not in self._functions:
             self._functions[function] = _check(driver.cuModuleGetFunction(self._module, function.encode()))
@@ -160,20 +176,70 @@ class CudaModule:
         pointers = np.arange(len(values), dtype=np.uint64) * np.uint64(8) + np.uint64(values.ctypes.data)
         grid = (blocks, 1, 1, threads, 1, 1, 0)
         handle = self._functions[function]
-        _check(driver.cuLaunchKernel(handle, *grid, self._device.stream, pointers.ctypes.data, 0))
+        _check(driver.cuLaunchKernel(handle, *grid, self._device.stream_of(stream), pointers.ctypes.data, 0))
 
 
 class CudaDevice:
     """The first GPU of this machine."""
 
     separate_buffers = False
+    replays = True
 
     def __init__(self) -> None:
         _context()
         _enter()
-        self.stream = _check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+        self.stream = _new_stream()
         self._owned = _Owned(self.stream)
         weakref.finalize(self, self._owned.release)
+
+    def stream_of(self, number: int) -> Any:
+        """A stream by its number; made when first asked for."""
+        with self._owned.lock:
+            if number not in self._owned.streams:
+                self._owned.streams[number] = _new_stream()
+            return self._owned.streams[number]
+
+    def _event_of(self, number: int) -> Any:
+        with self._owned.lock:
+            if number not in self._owned.events:
+                flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+                self._owned.events[number] = _check(driver.cuEventCreate(flags))
+            return self._owned.events[number]
+
+    def record(self, event: int, stream: int) -> None:
+        """Let an event stand for what has been put on a stream so far."""
+        _check(driver.cuEventRecord(self._event_of(event), self.stream_of(stream)))
+
+    def wait(self, event: int, stream: int) -> None:
+        """Put what follows on a stream behind an event."""
+        _check(driver.cuStreamWaitEvent(self.stream_of(stream), self._event_of(event), 0))
+
+    def pinned(self, like: Array) -> Array:
+        """An array of the same form in page-locked memory, which goes back with the device."""
+        _enter()
+        address = int(_check(driver.cuMemHostAlloc(max(1, like.nbytes), 0)))
+        self._owned.pinned.append(address)
+        memory: Array = np.ctypeslib.as_array((ctypes.c_uint8 * like.nbytes).from_address(address))
+        return memory.view(like.dtype).reshape(like.shape)
+
+    def capture(self, action: Callable[[], None]) -> Callable[[], None]:
+        """A graph of what `action` puts on streams, as one thing to launch."""
+        _enter()
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        _check(driver.cuStreamBeginCapture(self.stream, mode))
+        try:
+            action()
+        finally:
+            graph = _check(driver.cuStreamEndCapture(self.stream))
+        executable = _check(driver.cuGraphInstantiate(graph, 0))
+        _check(driver.cuGraphDestroy(graph))
+        self._owned.graphs.append(executable)
+
+        def launch() -> None:
+            _enter()
+            _check(driver.cuGraphLaunch(executable, self.stream))
+
+        return launch
 
     def load(self, ptx: str) -> CudaModule:
         """Hand a module to the driver, which compiles it; what it refuses shows with the compiler's own words."""
@@ -198,7 +264,7 @@ class CudaDevice:
         self._owned.free(address)
 
     def upload(self, address: int, data: Array) -> None:
-        """Copy an array to the device, in order with the launches; the array may change once this returns."""
+        """Copy an array to the device, in order with the launches; one that is not pinned may change right away."""
         _enter()
         if data.nbytes:
             # From pageable memory the driver copies before it returns.
@@ -211,11 +277,11 @@ class CudaDevice:
             _check(driver.cuMemcpyDtoHAsync(data.ctypes.data, address, data.nbytes, self.stream))
         _check(driver.cuStreamSynchronize(self.stream))
 
-    def copy(self, source: int, target: int, size_bytes: int) -> None:
-        """Copy on the device, in order with the launches."""
+    def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
+        """Copy on the device, in order with the launches on the same stream."""
         _enter()
         if size_bytes:
-            _check(driver.cuMemcpyDtoDAsync(target, source, size_bytes, self.stream))
+            _check(driver.cuMemcpyDtoDAsync(target, source, size_bytes, self.stream_of(stream)))
 
     def timed(self, action: Callable[[], None]) -> float:
         """Nanoseconds between two events around what `action` launches."""

@@ -13,15 +13,18 @@ Array = NDArray[Any]
 class LoadedModule(Protocol):
     """A PTX module on a device."""
 
-    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int]) -> None:
-        """Launch a function on addresses; launches run in order."""
+    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int], stream: int = 0) -> None:
+        """Launch a function on addresses; what is put on one stream runs in order."""
 
 
 class Device(Protocol):
     """A GPU, or something that behaves like one."""
 
     separate_buffers: bool
-    """Whether every buffer should be an allocation of its own, so that a stray access shows."""
+    """Whether every buffer should be an allocation of its own, so that a stray access shows, and streams be watched."""
+
+    replays: bool
+    """Whether work can be captured once and done again."""
 
     def load(self, ptx: str) -> LoadedModule:
         """Load a module."""
@@ -38,8 +41,20 @@ class Device(Protocol):
     def download(self, address: int, data: Array) -> None:
         """Fill an array from the device, after everything launched so far."""
 
-    def copy(self, source: int, target: int, size_bytes: int) -> None:
+    def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
         """Copy on the device."""
+
+    def record(self, event: int, stream: int) -> None:
+        """Let an event stand for what has been put on a stream so far."""
+
+    def wait(self, event: int, stream: int) -> None:
+        """Put what follows on a stream behind an event."""
+
+    def pinned(self, like: Array) -> Array:
+        """An array of the same form in memory of the host that the device reaches by itself."""
+
+    def capture(self, action: Callable[[], None]) -> Callable[[], None]:
+        """What `action` puts on streams, to be done as a whole whenever the returned function is called."""
 
     def timed(self, action: Callable[[], None]) -> float:
         """Nanoseconds that what `action` launches takes on the device."""

@@ -5,65 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.analysis.buffers import Assignment, Buffer, assign, branches, check_unique_callers
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.analysis.buffers import Assignment, Buffer, assign, branches, check_unique_callers, pack_again
+from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.backends.nvptx.kernels.table import EMITTERS
+from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, LaunchStep, Step, WhileStep, lines
+from compiler.backends.nvptx.streams import spread
 from compiler.codegen.kernel import kernel_of, scheduled
 from compiler.codegen.llvm_ir import Module
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.module import Module as HloModule
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchStep:
-    """Launch one function of a kernel; `buffers` are its pointer arguments, None for null."""
-
-    launch: Launch
-    buffers: tuple[Buffer | None, ...]
-
-    def __str__(self) -> str:
-        pointers = [str(buffer) if buffer else "null" for buffer in self.buffers]
-        given = "; ".join([*pointers, *map(str, self.launch.numbers)])
-        return f"launch {self.launch.function}<<<{self.launch.blocks}, {self.launch.threads}>>>({given})"
-
-
-@dataclass(frozen=True, slots=True)
-class CopyStep:
-    """Copy one buffer over another on the device."""
-
-    source: Buffer
-    target: Buffer
-
-    def __str__(self) -> str:
-        return f"copy {self.source} -> {self.target}"
-
-
-@dataclass(frozen=True, slots=True)
-class WhileStep:
-    """Run `condition`, read one byte of `predicate`, and while it is not 0 run `body` and again."""
-
-    condition: tuple[Step, ...]
-    predicate: Buffer
-    body: tuple[Step, ...]
-
-    def __str__(self) -> str:
-        return f"while ({self.predicate})"
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionalStep:
-    """Read the selector (a pred picks branch 0 when true, an s32 by number, the last when out of range)."""
-
-    selector: Buffer
-    is_pred: bool
-    branches: tuple[tuple[Step, ...], ...]
-
-    def __str__(self) -> str:
-        return f"conditional ({self.selector})"
-
-
-Step = LaunchStep | CopyStep | WhileStep | ConditionalStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +27,7 @@ class Program:
 
     def to_text(self) -> str:
         """The steps as text, for dumps."""
-        return "".join(f"{line}\n" for line in _lines(self.steps, 0))
-
-
-def _lines(steps: tuple[Step, ...], depth: int) -> Iterator[str]:
-    for step in steps:
-        yield "  " * depth + str(step)
-        if isinstance(step, WhileStep):
-            yield from _lines((*step.condition, *step.body), depth + 1)
-        elif isinstance(step, ConditionalStep):
-            for branch in step.branches:
-                yield from _lines(branch, depth + 1)
+        return "".join(f"{line}\n" for line in lines(self.steps))
 
 
 def build(module: HloModule, capability: int) -> Program:
@@ -95,8 +36,9 @@ def build(module: HloModule, capability: int) -> Program:
     ir = Module()
     emitted = {i: _emit(ir, i, capability) for i in scheduled(module.entry)}
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
-    steps = _Steps(emitted, assignment)
-    return Program(ir, assignment, tuple(steps.of(module.entry)))
+    steps, order = spread(tuple(_Steps(emitted, assignment).of(module.entry)))
+    pack_again(assignment, order.allows_sharing)
+    return Program(ir, assignment, steps)
 
 
 def _emit(ir: Module, instruction: Instruction, capability: int) -> EmittedKernel:
@@ -132,7 +74,7 @@ class _Steps:
         buffers += of[kernel.instruction]
         buffers.append(self.assignment.workspaces.get(kernel.instruction))
         for launch in emitted.launches:
-            yield LaunchStep(launch, tuple(buffers))
+            yield LaunchStep(launch, tuple(buffers), len(of[kernel.instruction]) + 1)
 
     def _copies(self, source: Instruction, target: Instruction) -> Iterator[Step]:
         of = self.assignment.of

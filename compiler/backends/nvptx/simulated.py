@@ -20,8 +20,9 @@ class SimulatedModule:
         self._device = device
         self._module = module
 
-    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int]) -> None:
-        """Run a function to its end."""
+    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int], stream: int = 0) -> None:
+        """Run a function to its end, whatever stream it is on."""
+        del stream
         grid, block = (blocks, 1, 1), (threads, 1, 1)
         statistics = self._device.machine.launch(
             self._module, function, grid, block, list(arguments), options=self._device.options
@@ -34,6 +35,7 @@ class SimulatedDevice:
     """A GPU in NumPy that finds what hardware hides; counts what it executed; `options` hold for every launch."""
 
     separate_buffers = True
+    replays = False
 
     def __init__(self) -> None:
         self.options = LaunchOptions()
@@ -75,9 +77,24 @@ class SimulatedDevice:
             flat = data.reshape(-1).view(np.uint8)
             flat[...] = np.frombuffer(self.machine.read(address, data.nbytes), np.uint8)
 
-    def copy(self, source: int, target: int, size_bytes: int) -> None:
+    def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
         """Copy on the device."""
+        del stream
         self.machine.write(target, self.machine.read(source, size_bytes))
+
+    def record(self, event: int, stream: int) -> None:
+        """Nothing: work is done by the time that it has been put on a stream."""
+
+    def wait(self, event: int, stream: int) -> None:
+        """Nothing: work is done in the order of the program, which has every wait behind its event."""
+
+    def pinned(self, like: Array) -> Array:
+        """Any array will do."""
+        return np.empty_like(like)
+
+    def capture(self, action: Callable[[], None]) -> Callable[[], None]:
+        """The action itself."""
+        return action
 
     def timed(self, action: Callable[[], None]) -> float:
         """Wall time, which says how fast the simulator is and nothing about a GPU."""

@@ -34,6 +34,8 @@ class FakeDriver:
 
     CUresult = CUresult
     CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+    CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL="thread")
     CUjit_option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER="log", CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES="size")
     CUdevice_attribute = SimpleNamespace(
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=8, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=0
@@ -61,6 +63,18 @@ class FakeDriver:
         block = np.zeros(size, np.uint8)
         self.memory[block.ctypes.data] = block
         return (block.ctypes.data,)
+
+    def _cuMemHostAlloc(self, size: int, flags: int) -> tuple[int]:
+        return self._cuMemAlloc(size)
+
+    def _cuMemFreeHost(self, address: int) -> tuple[()]:
+        return self._cuMemFree(address)
+
+    def _cuStreamCreate(self, flags: int) -> tuple[str]:
+        return (f"stream {self.names().count('cuStreamCreate')}",)
+
+    def _cuEventCreate(self, flags: int) -> tuple[str]:
+        return (f"event {self.names().count('cuEventCreate')}",)
 
     def _cuMemFree(self, address: int) -> tuple[()]:
         del self.memory[address]
@@ -224,16 +238,75 @@ def test_an_installation_without_the_bindings_says_what_to_install(monkeypatch: 
         CudaDevice()
 
 
+def used(driver: FakeDriver, *prefixes: str) -> list[str]:
+    return [name for name in driver.names() if name.startswith(prefixes)]
+
+
 def test_a_whole_module_is_loaded_fed_launched_and_read(driver: FakeDriver) -> None:
     text = "ENTRY e { x = f32[4] parameter(0)  c = f32[4] constant({1, 2, 3, 4})  ROOT r = f32[4] add(x, c) }"
     executable = compiler.compile(text, "nvptx", CompileOptions(arch="sm_80"))
     x = np.ones(4, np.float32)
-    for _ in range(2):
-        assert executable(x)[0].shape == (4,)
-    used = [name for name in driver.names() if name.startswith(("cuMemcpy", "cuLaunch", "cuStreamSync"))]
+    assert executable(x)[0].shape == (4,)
     run = ["cuMemcpyHtoDAsync", "cuLaunchKernel", "cuMemcpyDtoHAsync", "cuStreamSynchronize"]
-    assert used == ["cuMemcpyHtoDAsync", *run, *run]
+    assert used(driver, "cuMemcpy", "cuLaunch", "cuStreamSync") == ["cuMemcpyHtoDAsync", *run]
     assert np.array_equal(driver.memory[driver.values[0]][:16].view(np.float32), x)
+
+
+def test_what_is_called_again_is_captured_once_and_replayed(driver: FakeDriver) -> None:
+    text = "ENTRY e { x = f32[4] parameter(0)  ROOT r = f32[4] exponential(x) }"
+    executable = compiler.compile(text, "nvptx", CompileOptions(arch="sm_80"))
+    executable(np.zeros(4, np.float32))
+    start = len(driver.calls)
+    for number in range(3):
+        executable(np.full(4, number, np.float32))
+        assert np.array_equal(driver.memory[driver.values[0]][:16].view(np.float32), np.full(4, number))
+    names = [name for name, *_ in driver.calls[start:]]
+    capture = ["cuStreamBeginCapture", "cuLaunchKernel", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphDestroy"]
+    first = names.index("cuStreamBeginCapture")
+    assert names[first : first + 5] == capture
+    again = ["cuMemcpyHtoDAsync", "cuGraphLaunch", "cuMemcpyDtoHAsync", "cuStreamSynchronize"]
+    assert [name for name in names[first + 5 :] if name in again] == 3 * again
+    # In and out go through page-locked memory of the device's own.
+    locked = {address for name, *(address, *_) in driver.calls if name == "cuMemcpyDtoHAsync"}
+    assert names.count("cuMemHostAlloc") == 2
+    assert len(locked) == 2
+    del executable
+    gc.collect()
+    assert not driver.memory
+    assert driver.names().count("cuGraphExecDestroy") == 1
+
+
+def test_a_loop_that_the_host_decides_about_is_not_captured(driver: FakeDriver) -> None:
+    text = """
+cond { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  ROOT p = pred[] compare(i, s32[] constant(5)), direction=LT }
+body { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  j = s32[] add(i, s32[] constant(1))  y = f32[8] add(x, x)  ROOT t = (s32[], f32[8]) tuple(j, y) }
+ENTRY e { i = s32[] parameter(0)  x = f32[8] parameter(1)  s = (s32[], f32[8]) tuple(i, x)
+  ROOT w = (s32[], f32[8]) while(s), condition=cond, body=body }"""
+    executable = compiler.compile(text, "nvptx", CompileOptions(arch="sm_80"))
+    for _ in range(3):
+        executable(np.int32(9), np.zeros(8, np.float32))
+    assert not used(driver, "cuGraph", "cuStreamBeginCapture")
+
+
+def test_independent_kernels_are_on_streams_joined_by_events(driver: FakeDriver) -> None:
+    text = """ENTRY e { x = f32[20,30] parameter(0)  y = f32[30,20] parameter(1)
+  a = f32[20,20] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[30,30] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (f32[20,20], f32[30,30]) tuple(a, b) }"""
+    executable = compiler.compile(text, "nvptx", CompileOptions(arch="sm_80"))
+    executable(np.zeros((20, 30), np.float32), np.zeros((30, 20), np.float32))
+    orders = [call for call in driver.calls if call[0] in ("cuEventRecord", "cuStreamWaitEvent", "cuLaunchKernel")]
+    assert [(name, *((rest[8],) if name == "cuLaunchKernel" else rest[:2])) for name, *rest in orders] == [
+        ("cuEventRecord", "event 1", "stream 1"),
+        ("cuStreamWaitEvent", "stream 2", "event 1"),
+        ("cuLaunchKernel", "stream 1"),
+        ("cuLaunchKernel", "stream 2"),
+        ("cuEventRecord", "event 2", "stream 2"),
+        ("cuStreamWaitEvent", "stream 1", "event 2"),
+    ]
 
 
 @pytest.mark.gpu

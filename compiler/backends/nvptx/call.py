@@ -1,0 +1,194 @@
+"""One run of a module on a device: where its buffers are, its steps in order, and runs again of what was run before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.analysis.buffers import Buffer, Place
+from compiler.backends.executable import KernelTime
+from compiler.backends.nvptx.device import Array, Device, LoadedModule
+from compiler.backends.nvptx.program import Program
+from compiler.backends.nvptx.steps import (
+    ConditionalStep,
+    CopyStep,
+    LaunchStep,
+    RecordStep,
+    Step,
+    WaitStep,
+    WhileStep,
+    Work,
+)
+from compiler.backends.nvptx.streams import Hazards
+
+
+class Call:
+    """One run: where its buffers are on the device."""
+
+    def __init__(  # what a run is made of
+        self,
+        device: Device,
+        loaded: LoadedModule,
+        program: Program,
+        constants: dict[Buffer, int],
+        inputs: list[Array],
+        outputs: list[Array],
+    ) -> None:
+        self.device = device
+        self.loaded = loaded
+        self.program = program
+        self.addresses = dict(constants)
+        self.inputs = inputs
+        self.outputs = outputs
+        self._parameters: list[int] = []
+        self._results: list[int] = []
+        self._arena = 0
+        self._hazards = Hazards() if device.separate_buffers else None
+
+    @contextmanager
+    def memory(self) -> Iterator[None]:
+        """Allocate and fill what the run needs; give it back at the end."""
+        device, owned = self.device, list[int]()
+        try:
+            owned.extend(device.allocate(array.nbytes) for array in self.inputs)
+            self._parameters = list(owned)
+            self.move_in(self.inputs)
+            self._results = [device.allocate(array.nbytes) for array in self.outputs]
+            owned += self._results
+            if device.separate_buffers:
+                for buffer in self._arena_buffers():
+                    self.addresses[buffer] = device.allocate(buffer.size_bytes)
+                    owned.append(self.addresses[buffer])
+            elif self.program.assignment.arena_bytes:
+                self._arena = device.allocate(self.program.assignment.arena_bytes)
+                owned.append(self._arena)
+            yield
+        finally:
+            for address in owned:
+                device.free(address)
+
+    def _arena_buffers(self) -> set[Buffer]:
+        assignment = self.program.assignment
+        everything = [b for buffers in assignment.of.values() for b in buffers] + list(assignment.workspaces.values())
+        return {buffer for buffer in everything if buffer.place is Place.ARENA}
+
+    def address(self, buffer: Buffer | None) -> int:
+        """Where a buffer lies in this run."""
+        if buffer is None:
+            return 0
+        if buffer.place is Place.PARAMETER:
+            return self._parameters[buffer.number]
+        if buffer.place is Place.RESULT:
+            return self._results[buffer.number]
+        known = self.addresses.get(buffer)
+        return self._arena + buffer.offset if known is None else known
+
+    def results(self) -> list[Array]:
+        """Fetch the results."""
+        return self.move_out(self.outputs)
+
+    def move_in(self, inputs: Sequence[Array]) -> None:
+        """Fill the parameters' memory."""
+        for address, array in zip(self._parameters, inputs, strict=True):
+            self.device.upload(address, array)
+
+    def move_out(self, outputs: list[Array]) -> list[Array]:
+        """Fetch the results into these arrays."""
+        for address, array in zip(self._results, outputs, strict=True):
+            self.device.download(address, array)
+        return outputs
+
+    def run(self, times: dict[str, KernelTime] | None = None) -> None:
+        """Do all steps; with `times` one after the other on one stream, noting how long each launch took."""
+        self._run(self.program.steps, times)
+
+    def _run(self, steps: Sequence[Step], times: dict[str, KernelTime] | None) -> None:
+        for step in steps:
+            match step:
+                case LaunchStep() | CopyStep():
+                    self._work(step, times)
+                case RecordStep() | WaitStep():
+                    if times is None:
+                        self._order(step)
+                case WhileStep():
+                    self._run(step.condition, times)
+                    while self._read(step.predicate, np.dtype(np.uint8)):
+                        self._run(step.body, times)
+                        self._run(step.condition, times)
+                case ConditionalStep():
+                    self._run(step.branches[self._branch(step)], times)
+
+    def _order(self, step: RecordStep | WaitStep) -> None:
+        if isinstance(step, RecordStep):
+            self.device.record(step.event, step.stream)
+        else:
+            self.device.wait(step.event, step.stream)
+        if self._hazards is not None:
+            self._hazards.order(step)
+
+    def _work(self, step: Work, times: dict[str, KernelTime] | None) -> None:
+        if times is not None:
+            step = replace(step, stream=0)
+        if self._hazards is not None:
+            self._hazards.work(step)
+        if isinstance(step, CopyStep):
+            source, target = self.address(step.source), self.address(step.target)
+            self.device.copy(source, target, step.target.size_bytes, step.stream)
+            return
+        launch, stream = step.launch, step.stream
+        arguments = [*(self.address(buffer) for buffer in step.buffers), *launch.numbers]
+
+        def action() -> None:
+            self.loaded.launch(launch.function, launch.blocks, launch.threads, arguments, stream)
+
+        if times is None:
+            action()
+            return
+        start = time.perf_counter_ns()
+        times[launch.function] = KernelTime(launch.function, start, int(self.device.timed(action)), 0)
+
+    def _read(self, buffer: Buffer, dtype: np.dtype[np.generic]) -> int:
+        value = np.empty((), dtype)
+        self.device.download(self.address(buffer), value)
+        return int(value)
+
+    def _branch(self, step: ConditionalStep) -> int:
+        if step.is_pred:
+            return 0 if self._read(step.selector, np.dtype(np.uint8)) else 1
+        number = self._read(step.selector, np.dtype(np.int32))
+        last = len(step.branches) - 1
+        return number if 0 <= number <= last else last
+
+
+class Replay:
+    """A module called again: its memory and its work stay as they are, only inputs and results move.
+
+    The work is captured once, so that a call puts one thing on a stream however many kernels there are; inputs and
+    results go through page-locked memory, which the device reaches by itself.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        # Kept for good: the device gives its memory back when it is no longer used.
+        call.memory().__enter__()
+        self._inputs = [call.device.pinned(array) for array in call.inputs]
+        self._outputs = [call.device.pinned(array) for array in call.outputs]
+        self._launch = call.device.capture(call.run)
+
+    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
+        """Run on other inputs; one call at a time."""
+        for pinned, array in zip(self._inputs, inputs, strict=True):
+            pinned[...] = array
+        self._call.move_in(self._inputs)
+        self._launch()
+        return [array.copy() for array in self._call.move_out(self._outputs)]
+
+
+def replay(call: Call) -> Replay | None:
+    """The replay of a call, where the device has such and the host decides nothing on the way."""
+    decides = any(isinstance(step, WhileStep | ConditionalStep) for step in call.program.steps)
+    return None if decides or not call.device.replays else Replay(call)

@@ -1,0 +1,124 @@
+"""What the host does to run a module: launches, copies, loops and branches, and what orders them between streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from compiler.analysis.buffers import Buffer
+from compiler.backends.nvptx.kernels.grid import Launch
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchStep:
+    """Launch one function of a kernel; `buffers` are its pointer arguments (None: null), the last `written` outputs."""
+
+    launch: Launch
+    buffers: tuple[Buffer | None, ...]
+    written: int
+    stream: int = 0
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """What it may read; a workspace is read and written."""
+        return tuple(buffer for buffer in self.buffers if buffer is not None)
+
+    @property
+    def writes(self) -> tuple[Buffer, ...]:
+        """What it may write."""
+        last = self.buffers[len(self.buffers) - self.written :]
+        return tuple(buffer for buffer in last if buffer is not None)
+
+    def __str__(self) -> str:
+        pointers = [str(buffer) if buffer else "null" for buffer in self.buffers]
+        given = "; ".join([*pointers, *map(str, self.launch.numbers)])
+        launch = f"launch {self.launch.function}<<<{self.launch.blocks}, {self.launch.threads}>>>({given})"
+        return launch + _on(self.stream)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStep:
+    """Copy one buffer over another on the device."""
+
+    source: Buffer
+    target: Buffer
+    stream: int = 0
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """What it reads."""
+        return (self.source,)
+
+    @property
+    def writes(self) -> tuple[Buffer, ...]:
+        """What it writes."""
+        return (self.target,)
+
+    def __str__(self) -> str:
+        return f"copy {self.source} -> {self.target}{_on(self.stream)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStep:
+    """An event stands for what has been put on a stream so far."""
+
+    event: int
+    stream: int
+
+    def __str__(self) -> str:
+        return f"record event {self.event}{_on(self.stream)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitStep:
+    """What follows on a stream comes after what an event stands for."""
+
+    event: int
+    stream: int
+
+    def __str__(self) -> str:
+        return f"wait for event {self.event}{_on(self.stream)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WhileStep:
+    """Run `condition`, read one byte of `predicate`, and while it is not 0 run `body` and again."""
+
+    condition: tuple[Step, ...]
+    predicate: Buffer
+    body: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        return f"while ({self.predicate})"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalStep:
+    """Read the selector (a pred picks branch 0 when true, an s32 by number, the last when out of range)."""
+
+    selector: Buffer
+    is_pred: bool
+    branches: tuple[tuple[Step, ...], ...]
+
+    def __str__(self) -> str:
+        return f"conditional ({self.selector})"
+
+
+Work = LaunchStep | CopyStep
+"""What takes time on the device."""
+Step = Work | RecordStep | WaitStep | WhileStep | ConditionalStep
+
+
+def _on(stream: int) -> str:
+    return f" on stream {stream}" if stream else ""
+
+
+def lines(steps: Sequence[Step], depth: int = 0) -> Iterator[str]:
+    """The steps as text, what runs inside others indented."""
+    for step in steps:
+        yield "  " * depth + str(step)
+        if isinstance(step, WhileStep):
+            yield from lines((*step.condition, *step.body), depth + 1)
+        elif isinstance(step, ConditionalStep):
+            for branch in step.branches:
+                yield from lines(branch, depth + 1)
