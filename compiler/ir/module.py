@@ -20,6 +20,7 @@ Attributes = dict[str, Any]
 _COMPUTATION_ATTRIBUTES = tuple(
     name for name, kind in ATTRIBUTES.items() if kind in (AttributeKind.COMPUTATION, AttributeKind.COMPUTATIONS)
 )
+_COMPUTATION_NAMES = frozenset(_COMPUTATION_ATTRIBUTES)  # most instructions call nothing: one look says so
 
 
 class Instruction:
@@ -85,6 +86,8 @@ class Instruction:
     def called_computations(self) -> Iterator[Computation]:
         """The computations that attributes name, in a fixed order."""
         attributes = self.attributes
+        if _COMPUTATION_NAMES.isdisjoint(attributes):
+            return
         for name in _COMPUTATION_ATTRIBUTES:
             value = attributes.get(name)
             if value is None:
