@@ -110,7 +110,7 @@ class CpuExecutable:
         return self.image.arena_bytes, self.image.lower_bound_bytes
 
     def _listing(self, write: Callable[[llvm.Source, llvm.Target, int], str]) -> str:
-        return "\n".join(write(source, self._target, self._opt) for source in sources(self._lowering()))
+        return "\n".join(write(source, self._target, self._opt) for source in sources(self._lowering(), self._opt))
 
     def _object(self) -> bytes:
         """The whole program as one object file."""
