@@ -153,7 +153,7 @@ def _form(gemm: Gemm, lanes: int) -> tuple[Gemm, Form]:
         gemm = gemm.transposed()
     if gemm.n <= _NARROW and gemm.lhs.row_major:
         return gemm, "dot"
-    return gemm, "stream" if gemm.m <= _NARROW else "tile"
+    return gemm, "stream" if gemm.m <= _NARROW and gemm.rhs.vector is None else "tile"
 
 
 def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:

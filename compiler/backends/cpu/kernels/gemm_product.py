@@ -58,8 +58,8 @@ class Operand:
 
     `row_major` says along which index neighbours are adjacent in memory (true: the column index).  `array` is given
     when `load` does no more than read such an array, which may then be read in vectors; `vector(builder, batch, row,
-    column, lanes)`, when it does more, but neighbours can be had as a vector.  `narrow` is given when `load` converts,
-    exactly, from a type that the CPU may have instructions for.
+    column, lanes)`, when it does more, but neighbours can be had as a vector: of a right factor from even places on.
+    `narrow` is given when `load` converts, exactly, from a type that the CPU may have instructions for.
     """
 
     load: Load
@@ -147,8 +147,8 @@ class Gemm:
             self,
             m=self.n,
             n=self.m,
-            lhs=self.rhs.transposed(),
-            rhs=self.lhs.transposed(),
+            lhs=replace(self.rhs.transposed(), vector=None),
+            rhs=replace(self.lhs.transposed(), vector=None),
             store=lambda b, batch, row, column, value: self.store(b, batch, column, row, value),
             out=self.out and self.out.transposed(),
             exchanged=not self.exchanged,

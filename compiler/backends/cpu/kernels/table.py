@@ -7,6 +7,7 @@ from collections.abc import Callable
 from compiler.backends.cpu.kernels import (
     convolution,
     dot,
+    dot_complex,
     fft,
     iteration,
     loop,
@@ -29,7 +30,9 @@ Emitter = Callable[[Module, Kernel, Target, int], EmittedKernel]
 """Emits a kernel into a module for a target and calls with up to that many threads."""
 
 EMITTERS: dict[KernelKind, Emitter] = {
-    KernelKind.LOOP: lambda module, kernel, _target, _threads: loop.emit(module, kernel),
+    KernelKind.LOOP: lambda module, kernel, target, threads: (
+        dot_complex.emit(module, kernel, target, threads) if dot_complex.applies(kernel) else loop.emit(module, kernel)
+    ),
     KernelKind.ITERATION: lambda module, kernel, _target, _threads: iteration.emit(module, kernel),
     KernelKind.REDUCE: lambda module, kernel, target, _threads: reduce.emit(module, kernel, target),
     KernelKind.ROW: lambda module, kernel, target, _threads: row.emit(module, kernel, target),

@@ -1,0 +1,137 @@
+"""Dots of complex numbers, as real products of twice the columns and twice the depth, which take no more multiply-adds.
+
+Complex numbers lie in memory as pairs of real ones, so the left factor and the result are real matrices as they are,
+with real and imaginary parts in turn.  The right factor becomes, for every number, the two by two real matrix that
+multiplies pairs the way the number does; it is made while it is packed.
+"""
+
+from __future__ import annotations
+
+from compiler.backends.cpu.kernels.dot import Product, emit_product
+from compiler.backends.cpu.kernels.emitted import EmittedKernel
+from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Array, Gemm, Operand, VectorLoad
+from compiler.codegen import complex_numbers, element
+from compiler.codegen.index import Emission
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm import Target
+from compiler.codegen.llvm_ir import Builder, Module, Value, floating, integer, vector_type
+from compiler.codegen.product import Factor, accumulation_type, factor
+from compiler.codegen.signature import arguments, elemental_of
+
+
+def applies(kernel: Kernel) -> bool:
+    """Whether a kernel is nothing but a dot of complex numbers."""
+    root = kernel.roots[0]
+    if root.opcode != "dot" or not root.array.element_type.is_complex:
+        return False
+    given = {leaf for leaf, _ in kernel.leaves}
+    return accumulation_type(root) is root.array.element_type and given.issuperset(root.operands)
+
+
+def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
+    """Emit such a kernel for calls with up to that many threads."""
+    dot = kernel.roots[0]
+    return emit_product(module, kernel, _ComplexProduct(kernel, dot, factor(dot, 0), factor(dot, 1)), target, threads)
+
+
+class _ComplexProduct(Product):
+    """The real product that a complex dot amounts to."""
+
+    def gemm(self) -> Gemm:
+        """The matrix product."""
+        type_ = element.value_type(element.parts(self.type))
+        m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
+        out = self._result()
+        return Gemm(
+            *(self.batch, m, 2 * n, 2 * self.lhs.count(self.lhs.depth), type_),
+            lhs=self._left(),
+            rhs=self._right(type_),
+            store=self._store_part,
+            out=Array(out.base, 2 * out.row, 1),
+        )
+
+    def _left(self) -> Operand:
+        """The left factor: real and imaginary parts in turn along k."""
+
+        def load(b: Builder, batch: Value, row: Value, column: Value) -> Value:
+            real, imaginary = self._number(b, self.lhs, (self.lhs.free, self.lhs.depth), (batch, row, _half(b, column)))
+            return b.select(_is_odd(b, column), imaginary, real)
+
+        array = self._plain(self.lhs, self.lhs.free, self.lhs.depth, self.lhs.instruction, self.type)
+        plain = Array(array.base, 2 * array.row, 1) if array is not None and array.column == 1 else None
+        return Operand(load, self._runs(self.lhs), plain)
+
+    def _right(self, type_: str) -> Operand:
+        """The right factor: for the number a + bi the rows (a, b) and (-b, a)."""
+
+        def load(b: Builder, batch: Value, row: Value, column: Value) -> Value:
+            place = batch, _half(b, row), _half(b, column)
+            real, imaginary = self._number(b, self.rhs, (self.rhs.depth, self.rhs.free), place)
+            lower, right = _is_odd(b, row), _is_odd(b, column)
+            other = b.select(lower, b.unary("fneg", imaginary), imaginary)
+            return b.select(b.binary("xor", lower, right), other, real)
+
+        array = self._plain(self.rhs, self.rhs.depth, self.rhs.free, self.rhs.instruction, self.type)
+        runs_down = self._runs(self.rhs)
+        return Operand(load, not runs_down, vector=_pairs(array, type_) if array is not None else None)
+
+    @staticmethod
+    def _runs(factor: Factor) -> bool:
+        """Whether neighbours in memory are neighbours along k."""
+        return factor.instruction.array.rank - 1 not in factor.free
+
+    def _number(
+        self,
+        b: Builder,
+        factor: Factor,
+        groups: tuple[tuple[int, ...], tuple[int, ...]],
+        at: tuple[Value, Value, Value],
+    ) -> tuple[Value, Value]:
+        """A factor's real and imaginary part at (batch, row, column)."""
+        emission = Emission(b)
+        indices = self._indices(emission, factor, list(zip((factor.batch, *groups), at, strict=True)))
+        value = elemental_of(self.kernel, emission).value(factor.instruction, indices)
+        value = element.convert(b, value, factor.instruction.array.element_type, self.type)
+        return complex_numbers.part(b, value, 0), complex_numbers.part(b, value, 1)
+
+    def _store_part(self, b: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
+        m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
+        line = b.mul(b.add(b.mul(batch, integer(m)), row), integer(2 * n))
+        b.store(value, b.gep(value.type, arguments(self.kernel).outputs[0], b.add(line, column)))
+
+
+def _pairs(array: Array, type_: str) -> VectorLoad | None:
+    """Vectors of the real matrix of a factor whose numbers are neighbours along a row, or else down a column."""
+    if 1 not in (array.row, array.column):
+        return None
+    along = array.column == 1
+
+    def load(b: Builder, batch: Value, row: Value, column: Value, lanes: int) -> Value:
+        # The index across the run tells which of its numbers' two rows, or columns, is wanted; the run starts evenly.
+        across, run, stride = (row, column, array.row) if along else (column, row, array.column)
+        offset = b.add(b.mul(_half(b, across), integer(2 * stride)), run)
+        address = b.gep(type_, array.base(b, batch), offset)
+        numbers = b.load(vector_type(type_, lanes), address, align=ELEMENT_BYTES[type_])
+        swapped = b.shuffle(numbers, None, [lane ^ 1 for lane in range(lanes)])
+        odd = _is_odd(b, across)
+        if along:
+            return b.select(odd, _negated(b, swapped, 0), numbers)
+        return b.select(odd, swapped, _negated(b, numbers, 1))
+
+    return load
+
+
+def _negated(b: Builder, numbers: Value, parity: int) -> Value:
+    """The vector with the sign changed in every lane of that parity."""
+    lanes = int(numbers.type[1:].split(" ")[0])
+    type_ = numbers.type[numbers.type.index(" x ") + 3 : -1]
+    signs = ", ".join(str(floating(-1.0 if lane % 2 == parity else 1.0, type_)) for lane in range(lanes))
+    return b.binary("fmul", numbers, Value(numbers.type, f"<{signs}>"))
+
+
+def _half(b: Builder, index: Value) -> Value:
+    return b.binary("lshr", index, integer(1))
+
+
+def _is_odd(b: Builder, index: Value) -> Value:
+    return b.cast("trunc", index, "i1")
