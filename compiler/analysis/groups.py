@@ -82,6 +82,9 @@ _EDGES = frozenset({"pad", "concatenate"})
 """Opcodes that decide by comparisons which a loop kernel knows beforehand nearly everywhere."""
 _WIDEST_CONCATENATE = 8
 _MOST_COPIES = 4
+_SUMS = frozenset({"add", "subtract"})
+"""Opcodes that round alike in every copy: only a product is joined with a sum, and products are not copied."""
+_MOST_SUMS = 2
 _LARGEST_GROUP = 512
 _LARGEST_BESIDE_EDGES = 32
 _MOST_EDGES = 3
@@ -179,7 +182,14 @@ def may_copy(instruction: Instruction, copies: int) -> bool:
     """Whether an instruction may be computed in that many groups."""
     if instruction.opcode == "constant" or _is_splat(instruction) or instruction.opcode == "iota":
         return True
+    if instruction.opcode in _SUMS:
+        return copies <= _MOST_SUMS and _spread_operands(instruction)
     return instruction.opcode in _EXACT and (instruction.opcode == "reshape" or copies <= _MOST_COPIES)
+
+
+def _spread_operands(instruction: Instruction) -> bool:
+    """Whether an operand of two is a smaller array spread out: then each copy reads as much as it would of the sum."""
+    return sum(operand.opcode == "broadcast" for operand in instruction.operands) == 1
 
 
 def _is_splat(instruction: Instruction) -> bool:
