@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -47,10 +48,9 @@ class NvptxExecutable:
             llvm.optimise(native, target, options.opt)
         with phases.phase("llvm-codegen"):
             self.ptx = llvm.assembly(native, target, options.opt)
-        self.resources: tuple[ptxas.KernelResources, ...] = ()
         if options.device == "ptxas":
             with phases.phase("ptxas"):
-                self.resources = ptxas.assemble(self.ptx, options.arch).kernels
+                self._assembled = ptxas.assemble(self.ptx, options.arch)
         self.phases = phases.done
         self.artifacts = Artifacts(
             {
@@ -60,6 +60,7 @@ class NvptxExecutable:
                 "ir-no-opt.ll": lambda: text,
                 "ir-with-opt.ll": lambda: str(native),
                 "ptx": lambda: self.ptx,
+                "kernel-resources.txt": lambda: ptxas.to_text(self.resources),
             }
         )
         self.device: Device | None = None
@@ -70,6 +71,19 @@ class NvptxExecutable:
         self._is_repeated = False
         if options.device != "ptxas":
             self._connect(SimulatedDevice() if options.device == "sim" else CudaDevice())
+
+    @cached_property
+    def _assembled(self) -> ptxas.Assembled | None:
+        """What NVIDIA's assembler makes of the PTX, None where none that knows the architecture is installed."""
+        try:
+            return ptxas.assemble(self.ptx, self.options.arch)
+        except UnsupportedError:
+            return None
+
+    @property
+    def resources(self) -> tuple[ptxas.KernelResources, ...]:
+        """Registers, shared memory and spills of every kernel; none where they are not known."""
+        return self._assembled.kernels if self._assembled is not None else ()
 
     def _connect(self, device: Device) -> None:
         self.device = device

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,9 +50,22 @@ def assemble(ptx: str, arch: str) -> Assembled:
         source.write_text(ptx, encoding="utf-8")
         command = [program, f"-arch={arch}", "-v", str(source), "-o", str(target)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        if "is not defined for option 'gpu-name'" in done.stderr:
+            raise UnsupportedError(f"assembling for {arch}", "this ptxas", "it is older or newer than the architecture")
         if done.returncode:
             raise RuntimeError(f"ptxas rejects our PTX: {done.stdout}{done.stderr}")
         return Assembled(target.read_bytes(), tuple(_resources(done.stdout + done.stderr)), done.stdout + done.stderr)
+
+
+def to_text(kernels: Sequence[KernelResources]) -> str:
+    """What kernels need as a table, for dumps."""
+    if not kernels:
+        return "not known: no ptxas (of the CUDA toolkit) that knows the architecture is on the path\n"
+    lines = [f"{'registers':>9} {'shared':>7} {'stack':>6} {'spilled':>7}  kernel"]
+    for kernel in kernels:
+        numbers = f"{kernel.registers:9} {kernel.shared_bytes:7} {kernel.stack_bytes:6} {kernel.spill_bytes:7}"
+        lines.append(f"{numbers}  {kernel.name}")
+    return "\n".join(lines) + "\n"
 
 
 def _resources(log: str) -> list[KernelResources]:

@@ -94,6 +94,28 @@ def test_launches_and_buffers_are_written_down() -> None:
     assert "result 0" in str(artifacts["buffer-assignment.txt"])
 
 
+@pytest.mark.skipif(not ptxas.available(), reason="ptxas (of the CUDA toolkit) is not installed")
+def test_registers_and_spills_are_recorded_for_every_device() -> None:
+    executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim"))
+    assert {kernel.name for kernel in executable.resources} == {
+        line.split()[-1].rstrip("(") for line in str(executable.artifacts["ptx"]).splitlines() if ".entry" in line
+    }
+    table = str(executable.artifacts["kernel-resources.txt"])
+    assert all(f"{kernel.registers} " in table and kernel.name in table for kernel in executable.resources)
+
+
+def test_an_architecture_that_ptxas_does_not_know_has_none_known() -> None:
+    executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim", arch="sm_70"))
+    assert "kernel" in str(executable.artifacts["kernel-resources.txt"]) or executable.resources == ()
+
+
+def test_without_ptxas_resources_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ptxas.shutil, "which", lambda name: None)
+    executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim"))
+    assert executable.resources == ()
+    assert "not known" in str(executable.artifacts["kernel-resources.txt"])
+
+
 def test_a_profile_names_every_launch() -> None:
     executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim"))
     times = executable.profile(*inputs.draw(executable.module, 0))
