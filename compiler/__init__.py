@@ -6,6 +6,7 @@ This is the front door; nothing outside the package needs more than these names.
 from __future__ import annotations
 
 from compiler import edit, mutation
+from compiler.backends.cpu import limits
 from compiler.backends.executable import Executable, KernelTime, Phase
 from compiler.backends.nvptx import standalone as ptx
 from compiler.codegen.llvm import version as llvm_version
@@ -56,6 +57,7 @@ __all__ = [
     "generate",
     "interpret",
     "interpret_devices",
+    "limits",
     "llvm_version",
     "mutation",
     "optimize",

@@ -7,22 +7,17 @@ timed are named below the bars with the reason, since a chart that drops its fai
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
-import matplotlib.style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from reports import figure
 from reports.summary import Program, Summary
 
-_STYLE = Path(__file__).with_name("chart.mplstyle")
 _COLOURS = {"faster": "#1a7f4b", "slower": "#c0392b", "same": "#7f8c9a", "unclear": "#d9a441"}
 _WORDS = {
     "faster": "faster by more than 1%",
@@ -30,7 +25,6 @@ _WORDS = {
     "same": "no difference beyond 1%",
     "unclear": "cannot tell",
 }
-_FORMATS = {"svg": (FigureCanvasSVG, {"Date": None, "Creator": None}), "png": (FigureCanvasAgg, {"Software": None})}
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _BAR_INCHES = 0.34
 _FRAME_INCHES = 2.1
@@ -38,17 +32,7 @@ _FRAME_INCHES = 2.1
 
 def charts(summary: Summary) -> dict[str, bytes]:
     """The chart as the bytes of an SVG and of a PNG file, by extension."""
-    with matplotlib.style.context(_STYLE):
-        return {kind: _save(_draw(summary), kind) for kind in _FORMATS}
-
-
-def _save(figure: Figure, kind: str) -> bytes:
-    """Bytes without a date or the version of the library, so that the same records give the same file."""
-    canvas, metadata = _FORMATS[kind]
-    canvas(figure)
-    data = io.BytesIO()
-    figure.savefig(data, format=kind, metadata=metadata)
-    return data.getvalue()
+    return figure.files(lambda: _draw(summary))
 
 
 def _draw(summary: Summary) -> Figure:
