@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler import edit
+from xlabench import bundle
 from xlabench.engines import build, engine, execute
 from xlabench.generate import make_inputs
 from xlabench.judge import judge
 
-FILES = sorted((Path(__file__).resolve().parents[2] / "suites" / "regressions").glob("*.hlo"))
+FOLDER = Path(__file__).resolve().parents[2] / "suites" / "regressions"
+FILES = sorted(FOLDER.glob("*.hlo"))
+BUNDLES = sorted(path.parent for path in (FOLDER / "xla").glob("*/manifest.json"))
 ENGINES = ("cpu", "cpu:fusion=off", "nvptx:sim")
 
 
@@ -29,3 +33,21 @@ def test_what_once_went_wrong_is_right(path: Path, spec: str, *, special: bool) 
         pytest.skip(str(error))
     expected, actual = compiler.interpret(module, *inputs), execute(subject, program, inputs)
     assert judge(module, inputs, expected, actual).verdict in ("bitwise", "within", "undecided")
+
+
+@pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.name)
+def test_a_bug_of_xla_is_a_whole_bundle_with_a_report_and_no_bug_of_ours(path: Path) -> None:
+    failure = bundle.load(path)
+    assert failure.engine == "xla"
+    report = path.with_suffix(".md").read_text(encoding="utf-8")
+    program = report.partition("```\n")[2].partition("```")[0]
+    module = compiler.parse(failure.module_text)
+    assert edit.canonical_text(compiler.parse(program)) == edit.canonical_text(module)
+    for spec in ("reference", *ENGINES):
+        actual = execute(engine(spec), build(engine(spec), module), failure.inputs)
+        assert judge(module, failure.inputs, failure.expected, actual).verdict == "bitwise"
+
+
+def test_every_report_about_xla_has_its_bundle() -> None:
+    reports = {path.stem for path in (FOLDER / "xla").glob("*.md")} - {"README"}
+    assert reports == {path.name for path in BUNDLES}

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from xlabench import bundle
-from xlabench.errors import BenchError, ExitCode
+from xlabench.errors import BenchError, ExitCode, Undecidable
 
 _STATES = {ExitCode.FINE: "fixed", ExitCode.WRONG: "shows", ExitCode.UNDECIDABLE: "undecided"}
 
@@ -39,6 +39,8 @@ def _state(path: Path, timeout: float) -> tuple[str, str]:
     """What a bundle is today; one that cannot be read does not stop the others."""
     try:
         outcome = bundle.replay(path, timeout_s=timeout)
+    except Undecidable as error:
+        return "undecided", str(error)
     except BenchError as error:
         return "broken", str(error)
     return _STATES[outcome.exit_code], outcome.message.partition("\n")[0]
