@@ -23,11 +23,11 @@ _REFERENCE = re.compile(r"@([\w.$-]+)|!(\d+)")
 _LARGE = 4096
 """Constants with longer definitions are defined once and shared, others once per part that uses them."""
 
-_LOOP_COST = 150
+_LOOP_COST = 250
 """What vectorising a loop costs, in instructions of code that is only translated."""
 
-_PART_COST = 400
-"""Parts are filled up to this cost, some 5 ms: less does not make up for what every part costs, about 1 ms."""
+_PART_COST = 800
+"""Parts are filled up to this cost, some 15 ms: less does not make up for what every part costs, a millisecond."""
 
 
 @dataclass(slots=True)

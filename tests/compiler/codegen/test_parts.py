@@ -1,6 +1,7 @@
 """Parts of a module: what goes into one, that together they are the module, and that LLVM takes each of them."""
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_a_nest_counts_once_and_a_loop_written_by_hand_too():
 
 def test_parts_fill_up_and_call_one_another():
     module = Module()
-    loops = [add_loop(module, f"loop{n}", vectors=bool(n % 3), turns=100 * n, value=str(n)) for n in range(9, 0, -1)]
+    loops = [add_loop(module, f"loop{n}", vectors=n % 2 == 0, turns=100 * n, value=str(n)) for n in range(9, 0, -1)]
     add_caller(module, *loops)
     cut = parts.cut(module)
     assert len(cut) > 2
@@ -170,3 +171,16 @@ def test_every_level_compiles_and_can_be_looked_at(level):
 def test_an_error_in_the_code_is_llvms_own_message():
     with pytest.raises(RuntimeError, match="expected"):
         llvm.compile_all([llvm.Source("nonsense", has_loops=False)] * 2, TARGET, 2, threads=2)
+
+
+def test_threads_compile_at_once():
+    def compile_and_run(number):
+        module = Module()
+        loops = [add_loop(module, f"loop{n}", vectors=bool(n % 2), value=str(number)) for n in range(6)]
+        for turns, function in enumerate(loops):
+            function.lines.insert(-1, f"  %unlike = add i32 {turns}, 0")
+        add_caller(module, *loops)
+        return run(module)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(compile_and_run, range(24))) == [[number] * 1000 for number in range(24)]
