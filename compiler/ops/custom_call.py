@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.factorizations import cholesky, householder, householder_product, lu, solve_triangular
+from compiler.ir.lapack import ROUTINES, batched
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, ranking, widen
 from compiler.ir.opdef import Evaluator, Op, Value
@@ -108,22 +110,24 @@ LAPACK: dict[str, Routine] = {
     "gesdd": _gesdd,
     "syevd": _syevd,
     "heevd": _syevd,
+    **{name: partial(batched, name) for name in ROUTINES},
 }
 """LAPACK's routines by their names without the letter of the type."""
 
 _TARGET = re.compile(r"lapack_[sdcz](\w+)_ffi")
-_OPTION = re.compile(r"(\w+) = (\d+) : ui8")
+_OPTION = re.compile(r"(\w+) = (\d+) : (ui8|i32)")
 
 
-def _lapack(instruction: Instruction, routine: Routine, values: Sequence[Array]) -> Value:
+def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Value:
     text = str(instruction.attributes.get("backend_config", ""))
-    options = {name: chr(int(code)) for name, code in _OPTION.findall(text)}
+    options = {name: chr(int(code)) if kind == "ui8" else code for name, code, kind in _OPTION.findall(text)}
     types = [operand.array.element_type for operand in instruction.operands]
-    wide = [widen(v, kind, precise=True) for v, kind in zip(values, types, strict=True)]
+    if name not in ROUTINES:
+        values = [widen(v, kind, precise=True) for v, kind in zip(values, types, strict=True)]
     try:
-        results = routine(wide, options)
+        results = LAPACK[name](values, options)
         rounded = tuple(_fitted(r, shape) for r, shape in zip(results, leaves(instruction.shape), strict=True))
-    except (LookupError, TypeError, ValueError, np.linalg.LinAlgError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, np.linalg.LinAlgError) as error:
         # No rule says what operands and options a target takes: it is the routine that finds out.
         reason = f"its operands, options or result are not what the routine has ({error})"
         raise UnsupportedError(f"custom-call {instruction.name}", "the interpreter", reason) from error
@@ -143,7 +147,7 @@ def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) 
         return marked
     found = _TARGET.fullmatch(target)
     if found is not None and found[1] in LAPACK:
-        return _lapack(instruction, LAPACK[found[1]], values)
+        return _lapack(instruction, found[1], values)
     raise UnsupportedError(f"custom-call to {target!r} ({instruction.name})", "the interpreter")
 
 

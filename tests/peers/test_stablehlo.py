@@ -48,7 +48,11 @@ DIFFERS = (
     ),
     *("scatteror", "scatterxor", "logistic"),
 )
-"""Beginnings of families where it is another language, or overflows: total order, padding, windows partly outside, NaN among what is sorted."""
+"""Beginnings of families where it is another language, or overflows.
+
+Total order is no order of its own there, padding is combined, windows partly outside are scattered in part, and the
+order of NaN in a sort is open.
+"""
 
 SUMS = ("reduce", "rw", "scatter", "dot", "conv", "cumsum")
 TOLERANCE = 256
