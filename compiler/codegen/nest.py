@@ -18,13 +18,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
-from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer, unroll_vectors
 
 _MOST_PIECES = 32
 """How often a body may be emitted, for as many combinations of pieces of its loops."""
 
 _TINY = 16
 """Turns of a loop too short to be made of vectors."""
+
+_LINE = 16
+"""Elements that are stored by one vector, at whose multiples a cache line begins, of four bytes each."""
+_LONG = 4 * _LINE
 
 Body = Callable[[Emission, Sequence[Index]], None]
 """Emits what is done at one point: gets one linear index for each group of dimensions."""
@@ -194,7 +198,9 @@ def walk(
     """
 
     def plain(limits: Range, turn: Callable[[Value], None]) -> None:
-        with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty) as loop:
+        one_vector = limits.nonempty and limits.stop.literal == _LINE
+        metadata = unroll_vectors(builder.module) if one_vector else ""
+        with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
             turn(loop.index)
 
     def open_from(level: int, counters: list[Index]) -> None:
@@ -203,7 +209,10 @@ def walk(
             return
         count = group.loops[level]
         places = (0, *group.breaks[level], count) if group.breaks else (0, count)
-        for first, stop in itertools.pairwise(places):
+        pieces = list(itertools.pairwise(places))
+        if level == len(group.loops) - 1 and level != split and len(pieces) > 1:
+            pieces = [part for piece in pieces for part in _in_lines(*piece)]
+        for first, stop in pieces:
             size = stop - first
             limits = _within(builder, part, first, size) if level == split and part else all_of(size)
             if size == 1 and limits.nonempty:
@@ -217,6 +226,19 @@ def walk(
             run(limits, turn)
 
     open_from(0, [])
+
+
+def _in_lines(first: int, stop: int) -> list[tuple[int, int]]:
+    """A long piece of an innermost loop as whole lines, and a line at each end where it does not end with one.
+
+    Those at the ends overlap the others: a few elements are computed twice, to the same bits, but all by vectors.
+    """
+    start, end = -(-first // _LINE) * _LINE, stop // _LINE * _LINE
+    if end - start < _LONG:
+        return [(first, stop)]
+    ahead = [(first, first + _LINE)] if first < start else []
+    behind = [(stop - _LINE, stop)] if end < stop else []
+    return [*ahead, (start, end), *behind]
 
 
 def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
