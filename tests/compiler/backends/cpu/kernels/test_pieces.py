@@ -46,7 +46,7 @@ def _run(text: str, *inputs: np.ndarray, threads: int = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("n", "m", "low"), [(1, 1, 2), (2, 3, 0), (5, 33, 1), (300, 70, 3)])
+@pytest.mark.parametrize(("n", "m", "low"), [(1, 1, 2), (2, 3, 0), (5, 33, 1), (300, 70, 3), (7, 333, 2)])
 def test_a_padded_stencil_is_exact(n, m, low, threads):
     low_1 = max(low, 1)
     text = STENCIL.format(
