@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.codegen import element, nest
 from compiler.codegen.index import Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.scanning import Direction
 from compiler.codegen.signature import arguments, elemental_of, store
-from compiler.codegen.windows import combiner_of, window_of
-from compiler.ir.attributes import WindowDimension
-from compiler.ir.module import Instruction
+from compiler.codegen.windows import combiner_of
 
 CHAINS = 8
 """Rows scanned at a time: enough to hide the latency of an addition."""
@@ -27,30 +25,6 @@ _COLUMNS = 512
 """Neighbouring results carried along an outer dimension at a time."""
 STEP_NS = 0.5
 _PARALLEL_NS = 4000.0
-
-
-@dataclass(frozen=True, slots=True)
-class Direction:
-    """The dimension that is scanned, and whether from its end."""
-
-    dim: int
-    backwards: bool
-
-
-def direction(instruction: Instruction) -> Direction | None:
-    """How a reduce-window scans; None where it does not."""
-    dims = instruction.operands[0].array.dims
-    window = window_of(instruction, len(dims))
-    moved = [d for d, part in enumerate(window) if part != WindowDimension()]
-    if len(moved) != 1:
-        return None
-    dim = moved[0]
-    size = dims[dim]
-    for backwards in (False, True):
-        low, high = (0, size - 1) if backwards else (size - 1, 0)
-        if window[dim] == WindowDimension(size, pad_low=low, pad_high=high):
-            return Direction(dim, backwards)
-    return None
 
 
 def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> EmittedKernel:

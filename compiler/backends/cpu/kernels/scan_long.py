@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
-from compiler.backends.cpu.kernels.scan import CHAINS, STEP_NS, Direction, Scan
+from compiler.backends.cpu.kernels.scan import CHAINS, STEP_NS, Scan
 from compiler.codegen import element, nest
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Module, Value, integer
 from compiler.codegen.reduction import REASSOCIATE
+from compiler.codegen.scanning import Direction
 from compiler.codegen.signature import arguments, elemental_of
 
 _STEPS = 1024

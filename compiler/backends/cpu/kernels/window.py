@@ -18,6 +18,7 @@ from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.scanning import direction
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of, window_of
 from compiler.ir.attributes import WindowDimension
@@ -32,7 +33,7 @@ _PARALLEL_NS = 4000.0
 def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     """Emit a reduce-window kernel for calls with up to that many threads."""
     (instruction,) = kernel.roots
-    found = scan.direction(instruction)
+    found = direction(instruction)
     if found is not None and scan_long.pays(kernel, found):
         return scan_long.emit(module, kernel, found)
     if found is not None:

@@ -142,6 +142,11 @@ def reduce_lanes(
     return [_shuffle_any(builder, value, "idx", 0, (width, lanes)) for value in result] if width > 1 else result
 
 
+def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:
+    """The value that the lane `distance` further down holds; the first lanes of the warp get their own."""
+    return _shuffle_any(builder, value, "up", distance, (WARP, WARP))
+
+
 def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
     """A value of any width from another lane."""
     width = {"i1": 1, "float": 32, "double": 64}.get(value.type) or int(element_of(value.type)[1:])
@@ -157,7 +162,7 @@ def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent:
 
 
 def _shuffle(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
-    """A 32-bit value from further up (`down`) or from a place (`idx`) in the segment of lanes that the lane is in.
+    """A 32-bit value from further up (`down`), down (`up`), or a place (`idx`) in the segment that the lane is in.
 
     `extent` is how wide segments are, and how many lanes of the warp take part.
     """
@@ -166,7 +171,7 @@ def _shuffle(builder: Builder, value: Value, mode: str, amount: int, extent: tup
     callee = builder.module.declare(name, I32, [I32, I32, I32, I32], "convergent nounwind")
     mask = -1 if lanes == WARP else (1 << lanes) - 1
     # Past the end of its segment a lane gets its own value.
-    clamp = (WARP - width) << 8 | (WARP - 1)
+    clamp = (WARP - width) << 8 | (0 if mode == "up" else WARP - 1)
     return builder.call(callee, I32, [integer(mask, I32), value, integer(amount, I32), integer(clamp, I32)])
 
 

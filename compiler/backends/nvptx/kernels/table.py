@@ -12,6 +12,7 @@ from compiler.backends.nvptx.kernels import (
     loop,
     reduce,
     row,
+    scan,
     scatter,
     select_scatter,
     sort,
@@ -21,6 +22,7 @@ from compiler.backends.nvptx.kernels import (
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm_ir import Module
+from compiler.codegen.scanning import direction
 
 Emitter = Callable[[Module, Kernel, int], EmittedKernel]
 """Emits a kernel into a module for GPUs of a compute capability, such as 80."""
@@ -30,6 +32,12 @@ def _for_all(emit: Callable[[Module, Kernel], EmittedKernel]) -> Emitter:
     return lambda module, kernel, _: emit(module, kernel)
 
 
+def _window(module: Module, kernel: Kernel) -> EmittedKernel:
+    """Windows that hold everything up to a place are scans, others are a thread's each."""
+    way = direction(kernel.roots[0])
+    return loop.emit(module, kernel) if way is None else scan.emit(module, kernel, way)
+
+
 EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.LOOP: _for_all(loop.emit),
     KernelKind.ITERATION: _for_all(iteration.emit),
@@ -37,7 +45,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.ROW: _for_all(row.emit),
     KernelKind.DOT: dot.emit,
     KernelKind.CONVOLUTION: convolution.emit,
-    KernelKind.REDUCE_WINDOW: _for_all(loop.emit),
+    KernelKind.REDUCE_WINDOW: _for_all(_window),
     KernelKind.SCATTER: _for_all(scatter.emit),
     KernelKind.SORT: _for_all(sort.emit),
     KernelKind.CHOLESKY: _for_all(triangular.emit_cholesky),

@@ -33,6 +33,11 @@ DOT = """ENTRY e { x = f32[40,20] parameter(0)  y = f32[20,40] parameter(1)
 TENSOR_DOT = DOT.replace("f32[40,20]", "bf16[40,96]").replace("f32[20,40]", "bf16[96,40]")
 SORT = """lt { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT }
 ENTRY e { x = f32[200] parameter(0)  ROOT r = f32[200] sort(x), dimensions={0}, is_stable=true, to_apply=lt }"""
+SCAN = (
+    ADD
+    + """ENTRY e { x = f32[3000] parameter(0)  z = f32[] constant(0)
+  ROOT r = f32[3000] reduce-window(x, z), window={size=3000 pad=2999_0}, to_apply=add }"""
+)
 SCATTER = (
     ADD
     + """ENTRY e { x = f32[8] parameter(0)  i = s32[64] parameter(1)  u = f32[64] parameter(2)
@@ -184,6 +189,8 @@ CATALOGUE: dict[str, tuple[Plant, str, str]] = {
     "loop with a guard off by one": (_guard_off_by_one, LOOP, "out-of-bounds"),
     "scatter without order": (_scatter_without_order, SCATTER, "race"),
     "sort without barriers": (_no_barrier, SORT, "race"),
+    "scan without barriers": (_no_barrier, SCAN, "race"),
+    "scan without the second barrier": (_second_barrier_missing, SCAN, "race"),
 }
 
 

@@ -1,0 +1,36 @@
+"""Scans: reduce-windows whose windows hold everything from one end of a dimension up to the place itself.
+
+That is what cumulative sums and products come as.  Each result is the one before it combined with one more element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.codegen.windows import window_of
+from compiler.ir.attributes import WindowDimension
+from compiler.ir.module import Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The dimension that is scanned, and whether from its end."""
+
+    dim: int
+    backwards: bool
+
+
+def direction(instruction: Instruction) -> Direction | None:
+    """How a reduce-window scans; None where it does not."""
+    dims = instruction.operands[0].array.dims
+    window = window_of(instruction, len(dims))
+    moved = [d for d, part in enumerate(window) if part != WindowDimension()]
+    if len(moved) != 1:
+        return None
+    dim = moved[0]
+    size = dims[dim]
+    for backwards in (False, True):
+        low, high = (0, size - 1) if backwards else (size - 1, 0)
+        if window[dim] == WindowDimension(size, pad_low=low, pad_high=high):
+            return Direction(dim, backwards)
+    return None

@@ -1,0 +1,49 @@
+"""Scans in every form, on whole numbers, so that nothing hides in rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+
+SCANS: dict[str, tuple[str, int, str, bool]] = {
+    "rows": ("3,100", 1, "f32", False),
+    "rows of one": ("3,1", 1, "f32", False),
+    "rows of several tiles": ("2,2100", 1, "f32", False),
+    "from the end": ("3,300", 1, "f64", True),
+    "columns": ("150,7", 0, "f32", False),
+    "the middle": ("3,150,2", 1, "bf16", False),
+    "many columns": ("9,4200", 0, "f32", True),
+    "integers": ("1100,2", 0, "s32", True),
+    "bytes": ("5,77", 1, "s8", False),
+    "a long line in parts": ("9001", 0, "f32", False),
+    "long lines in parts from the end": ("2,8200", 1, "s32", True),
+}
+
+
+def text_of(dims: str, along: int, type_: str, backwards: bool) -> str:  # noqa: FBT001 - a row of the table
+    sizes = [int(size) for size in dims.split(",")]
+    window = "x".join(str(size if d == along else 1) for d, size in enumerate(sizes))
+    pads = [(sizes[d] - 1) * (d == along) for d in range(len(sizes))]
+    pad = "x".join(f"0_{before}" if backwards else f"{before}_0" for before in pads)
+    return f"""add {{ a = {type_}[] parameter(0)  b = {type_}[] parameter(1)  ROOT r = {type_}[] add(a, b) }}
+ENTRY e {{ x = {type_}[{dims}] parameter(0)  z = {type_}[] constant(3)
+  ROOT r = {type_}[{dims}] reduce-window(x, z), window={{size={window} pad={pad}}}, to_apply=add }}"""
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_a_scan_is_right(name: str, gpu: Any) -> None:
+    module = compiler.parse(text_of(*SCANS[name]))
+    (parameter,) = module.entry.parameters
+    x = np.random.default_rng(0).integers(-2, 3, parameter.array.dims).astype(parameter.array.element_type.dtype)
+    assert np.array_equal(gpu(module, x)[0], compiler.interpret(module, x)[0])
+
+
+def test_a_scan_does_no_more_than_a_few_operations_for_each_element(gpu: Any) -> None:
+    module = compiler.parse(text_of("4,2048", 1, "f32", False))
+    executable = gpu.compile(module)
+    executable(np.zeros((4, 2048), np.float32))
+    assert executable.device.lane_instructions < 80 * 4 * 2048
