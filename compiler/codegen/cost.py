@@ -41,7 +41,7 @@ _HEAVY = {
 }
 _LIGHT = 0.03
 _BYTES_PER_NS = 20.0
-_PRODUCT_BYTES_PER_NS = 80.0
+_PRODUCT_BYTES_PER_NS = 100.0
 _FLOPS_PER_NS = 150.0
 _FREE = frozenset({"parameter", "constant", "broadcast", "reshape", "bitcast", "get-tuple-element", "tuple", "iota"})
 

@@ -81,6 +81,7 @@ def _rhs_panels(plan: Plan) -> Panels:
         whole=gemm.k % plan.lanes == 0,
         most=plan.most_column,
         head=1 if gemm.words and gemm.words.flip else 0,
+        gap=1,
     )
 
 

@@ -76,7 +76,8 @@ class Panels:
     (The right factor is packed as its own transpose.)  At most `depth` steps are packed at a time.  With `pad`, rows
     are filled up to a multiple of it (to one of `lanes` with zeros).  With `whole`, steps always come in multiples of
     `lanes`.  With `most`, no panel starts behind that row: the last one is as wide as the others and overlaps the one
-    before.  `head` rows of a step's width stay free before each panel's first step.
+    before.  The room of `head` steps stays free before each panel's first step, and that of `gap` behind its last,
+    which keeps a step's places in all panels out of one set of the caches.
     """
 
     operand: Operand
@@ -90,6 +91,7 @@ class Panels:
     whole: bool
     most: int | None = None
     head: int = 0
+    gap: int = 0
 
     def first(self, b: Builder, panel: Value) -> Value:
         """The first row of a panel."""
@@ -132,11 +134,8 @@ class Panels:
 
     @property
     def panel_elements(self) -> int:
-        """The size of one packed panel, without the slack of `lanes` elements that packing may write behind it.
-
-        A step more than needed keeps a step's places in all panels out of one set of the caches.
-        """
-        return (self.depth + self.head + 1) * self.pitch(self.width)
+        """The size of one packed panel, without the slack of `lanes` elements that packing may write behind it."""
+        return (self.depth + self.head + self.gap) * self.pitch(self.width)
 
 
 @dataclass(frozen=True, slots=True)
