@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from compiler.backends.cpu.kernels.sort_lines import Lines
 from compiler.codegen.index import Emission
-from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.sort_key import SortKey
 from compiler.ir.module import Instruction
 from compiler.ir.shape import TupleShape
@@ -97,7 +97,8 @@ class Selection:
     def line(self, builder: Builder, insert: str, line: Value, best: Value) -> None:
         """Select from the line of that number, with the insert function and the thread's workspace."""
         builder.store(Value(self.vector, "splat (i64 -1)"), best, align=8)
-        with builder.loop(integer(0), integer(self.count), name="first", nonempty=True) as first:
+        rolled = keep_rolled(builder.module, scalar=True)
+        with builder.loop(integer(0), integer(self.count), name="first", nonempty=True, metadata=rolled) as first:
             builder.call(f"@{insert}", "void", [best, self._record(builder, line, first.index)])
         length = self.lines.length
         start = length - (length - self.count) // _BLOCK * _BLOCK
@@ -110,14 +111,15 @@ class Selection:
                 each.carry(builder.binary("or", each.carried[0], beats))
             with builder.when(each.results[0], "some"):
                 self._examine(builder, insert, line, best, (block.index, stop))
-        with builder.loop(integer(0), integer(self.count), name="result", nonempty=True) as result:
+        rolled = keep_rolled(builder.module, scalar=True)
+        with builder.loop(integer(0), integer(self.count), name="result", nonempty=True, metadata=rolled) as result:
             record = builder.load(I64, builder.gep(I64, best, result.index), align=8)
             number = builder.binary("and", record, integer(0xFFFFFFFF))
             self.lines.store(builder, line, result.index, self.lines.load(builder, line, number))
 
     def _examine(self, builder: Builder, insert: str, line: Value, best: Value, part: tuple[Value, Value]) -> None:
         """Insert those of a part of a line that belong to the best."""
-        with builder.loop(*part, name="examine") as loop:
+        with builder.loop(*part, name="examine", metadata=keep_rolled(builder.module, scalar=True)) as loop:
             record = self._record(builder, line, loop.index)
             with builder.when(builder.compare("ult", record, self._last(builder, best)), "better"):
                 builder.call(f"@{insert}", "void", [best, record])
