@@ -25,7 +25,7 @@ from xlabench.engines import Engine, build, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.generate import Case
-from xlabench.jobs import engine_of, write_arrays
+from xlabench.jobs import engine_of, flakiness, write_arrays
 from xlabench.judge import judge
 from xlabench.tolerance import EXACTLY, Array
 from xlabench.worker import Say
@@ -187,7 +187,8 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
     if judgement.verdict == "wrong":
         again = [np.asarray(array) for array in execute(subject, program, case.inputs)]
         if any(one.tobytes() != two.tobytes() for one, two in zip(actual, again, strict=True)):
-            return Answer("flaky", "answered the same question differently", "", actual)
+            rate = flakiness(actual, lambda: execute(subject, program, case.inputs))
+            return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
     return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench import bounds, inputs, measure, programs
+from xlabench.stats import share_interval
 from xlabench.worker import Outcome, Say
 
 Array = NDArray[Any]
@@ -30,6 +31,7 @@ Compiled = Callable[..., list[Array]]
 ENGINES = "xlabench.engines:engine"
 _REPEAT_BELOW_S = 1.0  # a slower program is not run a second time only to see whether it repeats itself
 _BUSY = 0.25
+_FLAKY_CALLS = 20
 
 
 def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
@@ -53,7 +55,21 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     write_arrays(Path(arguments["results"]), results)
     changed = [number for number, (array, old) in enumerate(zip(made, before, strict=True)) if array.tobytes() != old]
     repeats = run_s > _REPEAT_BELOW_S or bool(changed) or _same_bytes(results, call(*made))
-    return {"compile_s": compiled - begin, "run_s": run_s, "changed_inputs": changed, "repeats": repeats}
+    flaky = "" if repeats else flakiness(results, lambda: call(*made))
+    return {
+        "compile_s": compiled - begin,
+        "run_s": run_s,
+        "changed_inputs": changed,
+        "repeats": repeats,
+        "flaky": flaky,
+    }
+
+
+def flakiness(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> str:
+    """How often a call gives other results than the first did, in words, with the interval of the rate."""
+    differing = sum(not _same_bytes(first, again()) for _ in range(_FLAKY_CALLS))
+    low, high = share_interval(differing, _FLAKY_CALLS)
+    return f"{differing} of {_FLAKY_CALLS} more calls gave other results, a rate of {low:.0%} to {high:.0%}"
 
 
 def bound(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

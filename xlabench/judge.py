@@ -22,6 +22,7 @@ from xlabench.bounds import basis_of
 from xlabench.differ import Agreement, Comparison, compare
 from xlabench.perturb import perturbed
 from xlabench.tolerance import Array, default_tolerance, is_inexact
+from xlabench.wrongness import kind_of
 
 _RUNS = 16
 _SAFETY = 8.0
@@ -47,7 +48,7 @@ def judge(module: Any, inputs: Sequence[Array], expected: Sequence[Array], actua
         basis = basis_of(module, inputs, expected)
         comparison = compare(expected, actual, basis=basis)
         if basis.bounds is not None:
-            return _by_bounds(comparison)
+            return _by_bounds(comparison, expected, actual)
     if comparison.agreement is not Agreement.WRONG:
         return Judgement(str(comparison.agreement), comparison.describe(), comparison)
     if comparison.problem or any(result.problem for result in comparison.results):
@@ -60,13 +61,19 @@ def judge(module: Any, inputs: Sequence[Array], expected: Sequence[Array], actua
         and _is_wrong(expected[result.index], actual[result.index], [trial[result.index] for trial in trials])
     )
     if wrong:
-        return Judgement("wrong", comparison.describe(), comparison, wrong)
+        return Judgement("wrong", described(comparison, expected, actual), comparison, wrong)
     return Judgement("undecided", f"{comparison.describe()}, as rounding may explain", comparison)
 
 
-def _by_bounds(comparison: Comparison) -> Judgement:
+def described(comparison: Comparison, expected: Sequence[Array], actual: Sequence[Array]) -> str:
+    """What a comparison says, and of wrong results their kind."""
+    kind = kind_of(expected, actual) if comparison.agreement is Agreement.WRONG else ""
+    return f"{comparison.describe()} ({kind})" if kind else comparison.describe()
+
+
+def _by_bounds(comparison: Comparison, expected: Sequence[Array], actual: Sequence[Array]) -> Judgement:
     wrong = tuple(result.index for result in comparison.results if result.agreement is Agreement.WRONG)
-    return Judgement(str(comparison.agreement), comparison.describe(), comparison, wrong)
+    return Judgement(str(comparison.agreement), described(comparison, expected, actual), comparison, wrong)
 
 
 def _is_wrong(expected: Array, actual: Array, trials: Sequence[Array]) -> bool:

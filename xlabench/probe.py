@@ -25,7 +25,7 @@ from xlabench.case import Case
 from xlabench.differ import Comparison, compare
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
-from xlabench.judge import judge
+from xlabench.judge import described, judge
 from xlabench.tolerance import Array, TolerancePolicy
 from xlabench.worker import ENGINES, Outcome, Say, Worker
 
@@ -153,7 +153,7 @@ class Prober:
         if outcome.value["changed_inputs"]:
             verdict, message = "wrong", f"changed its inputs; {message}"
         elif not outcome.value["repeats"]:
-            verdict, message = "flaky", f"a second call gave other results; of the first, {message}"
+            verdict, message = "flaky", f"{outcome.value['flaky']}; of the first, {message}"
         return Judgement(verdict, message, expected, actual, comparison.mismatches, comparison.max_ulps)
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
@@ -180,7 +180,7 @@ class Prober:
         self, case: Case, expected: Sequence[Array], actual: Sequence[Array], comparison: Comparison
     ) -> tuple[str, str]:
         """The verdict and its reason: by error bounds, unless somebody gave tolerances or another engine to believe."""
-        verdict, message = str(comparison.agreement), comparison.describe()
+        verdict, message = str(comparison.agreement), described(comparison, expected, actual)
         is_ours = split_spec(self.setup.reference)[0] == "reference" and self.setup.policy == TolerancePolicy()
         if verdict == "bitwise" or not is_ours:
             return verdict, message

@@ -18,6 +18,7 @@ from xlabench.differ import Comparison, compare
 from xlabench.engines import Array, Engine, build, engine, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
+from xlabench.judge import described
 from xlabench.tolerance import TolerancePolicy
 from xlabench.worker import Outcome, Worker
 
@@ -150,7 +151,8 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
     if _wants_bounds(case, comparison, reference.spec):
         basis = basis_of(case.module, case.arrays, expected)
         comparison = compare(expected, actual, policy=case.policy, basis=basis)
-    return Judgement(str(comparison.agreement), comparison.describe(), expected, actual, comparison)
+    message = described(comparison, expected, actual)
+    return Judgement(str(comparison.agreement), message, expected, actual, comparison)
 
 
 def _wants_bounds(case: Case, comparison: Comparison, reference: str) -> bool:
@@ -197,11 +199,14 @@ def judge_watched(
         if _wants_bounds(case, comparison, reference):
             basis = _basis(worker, files, expected, timeout_s)
             comparison = compare(expected, actual, policy=case.policy, basis=basis)
-    verdict, message = str(comparison.agreement), comparison.describe()
+    verdict, message = str(comparison.agreement), described(comparison, expected, actual)
     if outcome.value["changed_inputs"]:
         verdict, message = "wrong", f"{subject} changed its inputs; {message}"
     elif not outcome.value["repeats"]:
-        verdict, message = "flaky", f"a second call of {subject} gave other results; of the first, {message}"
+        verdict, message = (
+            "flaky",
+            f"a second call of {subject} gave other results; {outcome.value['flaky']}; of the first, {message}",
+        )
     return Judgement(verdict, message, expected, actual, comparison)
 
 

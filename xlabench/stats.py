@@ -21,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
+_NORMAL_QUANTILE = 1.959963984540054  # of a two-sided interval of 95 %
 _NORMAL_MAD = 1.4826022185056018  # of a normal distribution, standard deviation over median absolute deviation
 _NORMAL_TAIL = 1.959963984540054  # standard deviations to either end of a 95% interval
 RELEVANCE = 0.01  # a difference below one per cent is called none
@@ -97,6 +98,15 @@ def geometric_mean_ratio(ratios: Sequence[Ratio], *, seed: int = 0) -> Ratio:
     means = np.mean(rng.normal(logs[drawn], spread[drawn]), axis=1)
     low, high = np.exp(np.quantile(means, _tails()))
     return Ratio(math.exp(float(np.mean(logs))), float(low), float(high))
+
+
+def share_interval(count: int, total: int) -> tuple[float, float]:
+    """Where a rate lies (95 %) of which `count` of `total` trials were seen; by Wilson, so none and all are fine."""
+    z = _NORMAL_QUANTILE
+    share, weight = count / total, 1 + z * z / total
+    middle = (share + z * z / (2 * total)) / weight
+    reach = z / weight * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
 def _array(samples: Sequence[float]) -> Floats:

@@ -78,3 +78,12 @@ def test_unpaired_rounds_are_refused(sides):
 def test_an_empty_sequence_is_refused():
     with pytest.raises(ValueError, match="non-empty"):
         stats.median([])
+
+
+def test_the_interval_of_a_rate_holds_it_and_stays_a_rate():
+    for count in range(21):
+        low, high = stats.share_interval(count, 20)
+        assert 0 <= low <= count / 20 <= high <= 1
+        assert high - low > 0.1
+    low, high = stats.share_interval(50, 100)
+    assert (round(low, 3), round(high, 3)) == (0.404, 0.596)
