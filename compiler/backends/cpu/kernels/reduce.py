@@ -66,6 +66,16 @@ Finish = Callable[[Emission, Index, Sequence[Value]], None]
 """What is done with the accumulators of one result, given its linear index."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """What is visited: which thread of how many, ranges of the reduced loops, first values, what becomes of each."""
+
+    share: tuple[Value, Value]
+    ranges: Sequence[nest.Range]
+    start: Callable[[Emission], list[Value]]
+    finish: Finish
+
+
 class _Emitter:
     """Emits the functions of one reduction kernel.
 
@@ -106,7 +116,7 @@ class _Emitter:
         builder = LaneBuilder(begin(self.module, self.form.kernel))
         emission = Emission(builder)
         ranges = [nest.all_of(count) for count in self._counts(reduced=True)]
-        self._walk(emission, (THREAD, THREADS), ranges, self.form.initial, self.form.finish)
+        self._walk(emission, _Walk((THREAD, THREADS), ranges, self.form.initial, self.form.finish))
         builder.ret()
         return builder.function.name
 
@@ -126,7 +136,7 @@ class _Emitter:
                 self.form.store_partials(emission, base + kept, chunks, values)
 
             everything = (integer(0), integer(1))
-            self._walk(emission, everything, ranges, lambda _: self.form.identities or [], save)
+            self._walk(emission, _Walk(everything, ranges, lambda _: self.form.identities or [], save))
             emission.leave()
         builder.ret()
         return builder.function.name
@@ -168,29 +178,15 @@ class _Emitter:
         return [m if e else v for v, m, e in zip(values, met, self.accumulators.extrema, strict=True)]
 
     # -- forms --------------------------------------------------------------------------------------------------
-    def _walk(
-        self,
-        emission: Emission,
-        share: tuple[Value, Value],
-        ranges: Sequence[nest.Range],
-        start: Callable[[Emission], list[Value]],
-        finish: Finish,
-    ) -> None:
-        """Visit this thread's results, reduce over `ranges` of the reduced loops, and finish each."""
-        (self._rows if self.form.is_row else self._columns)(emission, share, ranges, start, finish)
+    def _walk(self, emission: Emission, walk: _Walk) -> None:
+        """Visit this thread's results, reduce over the ranges of the reduced loops, and finish each."""
+        (self._rows if self.form.is_row else self._columns)(emission, walk)
 
-    def _rows(
-        self,
-        emission: Emission,
-        share: tuple[Value, Value],
-        ranges: Sequence[nest.Range],
-        start: Callable[[Emission], list[Value]],
-        finish: Finish,
-    ) -> None:
+    def _rows(self, emission: Emission, walk: _Walk) -> None:
         """Each result on its own, its accumulators in registers."""
         builder, counts = emission.builder, self._counts(reduced=False)
-        side, lanes = self._lanes(share)
-        part = nest.share(builder, self.form.kept, *share, align=side)
+        side, lanes = self._lanes(walk.share)
+        part = nest.share(builder, self.form.kept, *walk.share, align=side)
         with builder.loop(part.start, part.stop, step=side, name="row") as row:
             emission.enter()
             numbers = [builder.add(row.index, integer(number)) for number in range(side)]
@@ -203,13 +199,13 @@ class _Emitter:
                 return self.form.combine(emission, carried, elements(self._as_counters(counters)))
 
             if lanes:
-                reduction = Lanewise(side, elements, self.accumulators, start(emission), self.form.identities)
-                result = lanes.reduce(emission, Loops(ranges, self._counts(reduced=True)), reduction)
+                reduction = Lanewise(side, elements, self.accumulators, walk.start(emission), self.form.identities)
+                result = lanes.reduce(emission, Loops(walk.ranges, self._counts(reduced=True)), reduction)
             else:
-                result = nest.nested(emission, ranges, start(emission), step)
+                result = nest.nested(emission, walk.ranges, walk.start(emission), step)
             lane = row_lane(emission, row.index, side, self.form.kept) if side > 1 else None
             with in_lane(emission, lane):
-                finish(emission, at_lane(lane) if lane else whole(Variable(row.index, self.form.kept)), result)
+                walk.finish(emission, at_lane(lane) if lane else whole(Variable(row.index, self.form.kept)), result)
             emission.leave()
 
     def _lanes(self, share: tuple[Value, Value]) -> tuple[int, Lanes | None]:
@@ -239,14 +235,7 @@ class _Emitter:
         arrays = [i.array for i in (*body, *leaves) if isinstance(i.shape, ArrayShape)]
         return Lanes.choose(self.target, arrays, self.form.kept)
 
-    def _columns(
-        self,
-        emission: Emission,
-        share: tuple[Value, Value],
-        ranges: Sequence[nest.Range],
-        start: Callable[[Emission], list[Value]],
-        finish: Finish,
-    ) -> None:
+    def _columns(self, emission: Emission, walk: _Walk) -> None:
         """Neighbouring results together, their accumulators in a tile that stays in L1."""
         builder = emission.builder
         *outer, width = self._counts(reduced=False)
@@ -255,7 +244,7 @@ class _Emitter:
         kept_types = self.accumulators.types(self.form.types)
         stored = map(element.storage_type, kept_types)
         accumulators = [builder.emit("ptr", f"alloca [{size} x {type_}], align 64") for type_ in stored]
-        part = nest.share(builder, math.prod(outer) * tiles, *share)
+        part = nest.share(builder, math.prod(outer) * tiles, *walk.share)
         with builder.loop(part.start, part.stop, name="tile") as unit:
             emission.enter()
             *kept, tile = self._counters(emission, unit.index, [*outer, tiles])
@@ -266,10 +255,10 @@ class _Emitter:
                 count = builder.intrinsic("smin.i64", [integer(size), left])
             span = nest.Range(integer(0), count)
             columns = _Columns(self, emission, accumulators, kept_types, [*kept, first], span)
-            initial = start(emission)
+            initial = walk.start(emission)
             columns.fill(self.accumulators.open(initial))
-            columns.accumulate(ranges)
-            columns.finish(initial, finish)
+            columns.accumulate(walk.ranges)
+            columns.finish(initial, walk.finish)
             emission.leave()
 
     # -- pieces -------------------------------------------------------------------------------------------------
