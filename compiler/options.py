@@ -49,6 +49,8 @@ class CompileOptions:
             and loops are vectorised from 2 on.
         device: for the NVPTX back end: "" (a GPU), "sim" (the simulator) or "ptxas" (assemble only).
         arch: for the NVPTX back end: the architecture, e.g. "sm_90".
+        atomics: for the NVPTX back end: let scattered updates be combined in any order, by atomic operations; sums of
+            floats may then differ from run to run.
         fuel: do only that many rewrites; None for all.
         disable_passes: names of passes to skip.
         verify_each: verify the module after every pass that changed it.
@@ -67,6 +69,7 @@ class CompileOptions:
     opt: int = 3
     device: str = ""
     arch: str = "sm_90"
+    atomics: bool = False
     fuel: int | None = None
     disable_passes: tuple[str, ...] = ()
     verify_each: bool = False
@@ -173,6 +176,10 @@ def _read_level(text: str, _: Collection[str]) -> _Read:
     return {"opt": int(text)}, ""
 
 
+def _read_deterministic(text: str, _: Collection[str]) -> _Read:
+    return {"atomics": not _truth(text)}, ""
+
+
 def _read_threaded(text: str, _: Collection[str]) -> _Read:
     return {"threads": 0 if _truth(text) else 1}, ""
 
@@ -188,4 +195,5 @@ _FLAGS: Mapping[str, Callable[[str, Collection[str]], _Read]] = {
     "--xla_dump_hlo_as_text": _read_as_text,
     "--xla_dump_hlo_pass_re": _read_pass_re,
     "--xla_dump_to": _read_dump_to,
+    "--xla_gpu_deterministic_ops": _read_deterministic,
 }

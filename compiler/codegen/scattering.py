@@ -6,6 +6,8 @@ that does not lie inside the operand as a whole is dropped, as XLA does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from compiler.codegen import element, elemental, nest
 from compiler.codegen.element import is_signed
 from compiler.codegen.index import Emission, Index, constant, linear
@@ -49,8 +51,15 @@ def copy_element(kernel: Kernel, emission: Emission, at: Index) -> None:
         store(emission, operand.array, values.value(operand, indices), output, at)
 
 
-def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...]) -> None:
-    """Combine one element of the updates with the element of the operands that it is meant for."""
+Write = Callable[[Emission, Sequence[Value], Sequence[Value]], None]
+"""Combines what lies at some addresses, one for each operand, with new values."""
+
+
+def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], write: Write | None = None) -> None:
+    """Combine one element of the updates with the element of the operands that it is meant for.
+
+    `write` does it where it is more than to load, combine and store.
+    """
     builder, given = emission.builder, arguments(kernel)
     (scatter,) = kernel.roots
     operands, _, sources = _operands(scatter)
@@ -64,11 +73,14 @@ def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...]) -> N
             builder.gep(element.storage_type(type_), output, offset)
             for type_, output in zip(types, given.outputs, strict=True)
         ]
-        old = [element.load(builder, type_, address) for type_, address in zip(types, addresses, strict=True)]
         new = [values.value(update, at) for update in sources]
-        results = elemental.apply(emission, scatter.attributes["to_apply"], [*old, *new])
-        for type_, result, address in zip(types, results, addresses, strict=True):
-            element.store(builder, type_, result, address)
+        if write is not None:
+            write(emission, addresses, new)
+        else:
+            old = [element.load(builder, type_, address) for type_, address in zip(types, addresses, strict=True)]
+            results = elemental.apply(emission, scatter.attributes["to_apply"], [*old, *new])
+            for type_, result, address in zip(types, results, addresses, strict=True):
+                element.store(builder, type_, result, address)
         emission.leave()
 
 

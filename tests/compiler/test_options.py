@@ -35,6 +35,7 @@ def call(flags, *arguments):
         ("--xla_disable_hlo_passes=dce --xla_disable_hlo_passes=cse,dce", {"disable_passes": ("dce", "cse")}),
         ("--xla_backend_optimization_level=0", {"opt": 0}),
         ("--xla_cpu_multi_thread_eigen=false", {"threads": 1}),
+        ("--xla_gpu_deterministic_ops=false", {"atomics": True}),
         ("--xla_dump_hlo_as_text=true", {}),
     ],
 )

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from xlabench.engines.compiled import COMMON_OPTIONS, CompiledEngine, create_compiled
-from xlabench.engines.spec import Option
+from xlabench.engines.spec import SWITCH, Option
 
-OPTIONS: Mapping[str, Option] = COMMON_OPTIONS
+OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "atomics": SWITCH}
 DEVICES: tuple[str, ...] = ("sim", "ptxas")
 
 

@@ -14,6 +14,7 @@ from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call, Replay, replay
 from compiler.backends.nvptx.cuda import CudaDevice
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
+from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.program import Program, build
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.target import compute_capability, target_of
@@ -41,7 +42,7 @@ class NvptxExecutable:
         self.options = options
         target = target_of(options.arch)
         with phases.phase("emit"):
-            self._program: Program = build(module, compute_capability(options.arch))
+            self._program: Program = build(module, Gpu(compute_capability(options.arch), options.atomics))
             text = str(self._program.ir)
         with phases.phase("llvm-optimise"):
             native = llvm.parse(text, target, options.opt)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compiler.analysis.buffers import Assignment, Buffer, assign, branches, check_unique_callers, pack_again
-from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.table import EMITTERS
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, LaunchStep, Step, WhileStep, lines
 from compiler.backends.nvptx.streams import spread
@@ -30,23 +30,23 @@ class Program:
         return "".join(f"{line}\n" for line in lines(self.steps))
 
 
-def build(module: HloModule, capability: int) -> Program:
-    """Emit a scheduled module for GPUs of that compute capability, such as 80."""
+def build(module: HloModule, gpu: Gpu) -> Program:
+    """Emit a scheduled module."""
     check_unique_callers(module)
     ir = Module()
-    emitted = {i: _emit(ir, i, capability) for i in scheduled(module.entry)}
+    emitted = {i: _emit(ir, i, gpu) for i in scheduled(module.entry)}
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     steps, order = spread(tuple(_Steps(emitted, assignment).of(module.entry)))
     pack_again(assignment, order.allows_sharing)
     return Program(ir, assignment, steps)
 
 
-def _emit(ir: Module, instruction: Instruction, capability: int) -> EmittedKernel:
+def _emit(ir: Module, instruction: Instruction, gpu: Gpu) -> EmittedKernel:
     kernel = kernel_of(instruction)
     emitter = EMITTERS.get(kernel.kind)
     if emitter is None:
         raise UnsupportedError(f"a {kernel.kind.value} kernel", "the NVPTX back end", f"at {instruction.name}")
-    return emitter(ir, kernel, capability)
+    return emitter(ir, kernel, gpu)
 
 
 @dataclass(frozen=True, slots=True)

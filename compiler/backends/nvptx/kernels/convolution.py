@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, replace
 
 from compiler.backends.nvptx.kernels import dot, loop, tile
-from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot, run_of, taken_apart
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
@@ -29,20 +29,20 @@ _LEAST = 16
 """Places, output features and terms of each group from which on tiles are not mostly empty."""
 
 
-def emit(module: Module, kernel: Kernel, capability: int) -> EmittedKernel:
-    """Emit a convolution kernel for GPUs of that compute capability."""
+def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
+    """Emit a convolution kernel."""
     found = kernel.of_opcode("convolution")
     if len(found) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != found[0].array.dims:
         raise UnsupportedError("a fusion of this form around convolution", "the NVPTX back end", kernel.name)
     factors = pointwise(found[0])
     if factors is not None:
         left, right = (_without_window(found[0], part) for part in factors)
-        return EmittedKernel(kernel, (dot.emit_product(module, of_dot(kernel, found[0], (left, right)), capability),))
+        return EmittedKernel(kernel, (dot.emit_product(module, of_dot(kernel, found[0], (left, right)), gpu),))
     product = _Geometry(found[0]).product(kernel)
     groups = found[0].attributes.get("batch_group_count", 1)
     if groups > 1 or min(product.rows, product.columns, product.depth) < _LEAST:
         return loop.emit(module, kernel)
-    return EmittedKernel(kernel, (tile.emit(module, product, capability),))
+    return EmittedKernel(kernel, (tile.emit(module, product, gpu.capability),))
 
 
 def _without_window(convolution: Instruction, part: Factor) -> Factor:

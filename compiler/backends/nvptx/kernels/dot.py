@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.backends.nvptx.kernels import grid, tile
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
 from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot
 from compiler.codegen.index import Emission, Variable, whole
 from compiler.codegen.kernel import Kernel
@@ -22,20 +22,20 @@ _LEAST = 16
 _LONG_SUM = 64
 
 
-def emit(module: Module, kernel: Kernel, capability: int) -> EmittedKernel:
-    """Emit a dot kernel for GPUs of that compute capability."""
+def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
+    """Emit a dot kernel."""
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:
         raise UnsupportedError("a fusion of this form around dot", "the NVPTX back end", kernel.name)
     if kernel.roots[0].array.size == 0:
         return EmittedKernel(kernel, ())
-    return EmittedKernel(kernel, (emit_product(module, of_dot(kernel, dots[0]), capability),))
+    return EmittedKernel(kernel, (emit_product(module, of_dot(kernel, dots[0]), gpu),))
 
 
-def emit_product(module: Module, product: Product, capability: int) -> Launch:
+def emit_product(module: Module, product: Product, gpu: Gpu) -> Launch:
     """Emit the form of kernel that suits a batch of matrix products, which is not empty."""
     if min(product.rows, product.columns) >= _LEAST and product.depth:
-        return tile.emit(module, product, capability)
+        return tile.emit(module, product, gpu.capability)
     if product.depth >= _LONG_SUM:
         return _warp_per_element(module, product)
     return grid.for_each(

@@ -22,6 +22,14 @@ Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
 
 
 @dataclass(frozen=True, slots=True)
+class Gpu:
+    """What kernels are emitted for: a compute capability, e.g. 80, and whether updates may be combined in any order."""
+
+    capability: int
+    atomics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One function with its launch dimensions, blocks of threads, and the numbers it is given behind the pointers."""
 

@@ -1,8 +1,10 @@
-"""Scatter kernels: a launch that copies the operands, then one that applies the updates, without atomics.
+"""Scatter kernels: a launch that copies the operands, then one that applies the updates, by default without atomics.
 
 Updates may hit the same element, and the combiner need not commute, so those that could are one thread's, which applies
 them in order: the result is that of a sequential program, the same every time.  Updates that differ along a dimension
 which leads to different elements in any case, such as the columns of rows that are added up, are different threads'.
+
+Where the order is given up on request, each update is a thread's and an atomic operation, if there is one for it.
 """
 
 from __future__ import annotations
@@ -11,14 +13,24 @@ import math
 from collections.abc import Sequence
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
-from compiler.codegen import nest, scattering
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
+from compiler.codegen import element, nest, scattering
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value
+from compiler.ir.combiner import binary_opcode
+
+_ATOMIC: dict[str, dict[str, str]] = {
+    "add": {"float": "fadd", "signed": "add", "unsigned": "add"},
+    "maximum": {"signed": "max", "unsigned": "umax"},
+    "minimum": {"signed": "min", "unsigned": "umin"},
+    **{opcode: {"signed": opcode, "unsigned": opcode} for opcode in ("and", "or", "xor")},
+}
+"""LLVM's operation for an opcode on a kind of numbers."""
+_ATOMIC_BITS = (32, 64)
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
+def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
     """Emit a scatter kernel."""
     size = kernel.outputs[0].size
     if size == 0:
@@ -31,12 +43,28 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     copied = grid.for_each(module, kernel, size, copy, "_copy")
     if scattering.updates(kernel).size == 0:
         return EmittedKernel(kernel, (copied,))
-    return EmittedKernel(kernel, (copied, _update(module, kernel)))
+    return EmittedKernel(kernel, (copied, _update(module, kernel, _atomic(kernel) if gpu.atomics else None)))
 
 
-def _update(module: Module, kernel: Kernel) -> Launch:
+def _atomic(kernel: Kernel) -> scattering.Write | None:
+    """How an element is updated at once; None where it cannot be."""
+    (scatter,) = kernel.roots
+    type_ = scatter.operands[0].array.element_type
+    kind = "float" if type_.is_float else "signed" if element.is_signed(type_) else "unsigned"
+    operation = _ATOMIC.get(binary_opcode(scatter.attributes["to_apply"]) or "", {}).get(kind)
+    if operation is None or len(kernel.outputs) != 1 or type_.bits not in _ATOMIC_BITS:
+        return None
+
+    def write(emission: Emission, addresses: Sequence[Value], new: Sequence[Value]) -> None:
+        order = f'syncscope("device") monotonic, align {type_.size_bytes}'
+        emission.builder.emit(new[0].type, f"atomicrmw {operation} {addresses[0]}, {new[0]} {order}")
+
+    return write
+
+
+def _update(module: Module, kernel: Kernel, write: scattering.Write | None) -> Launch:
     dims = scattering.updates(kernel).dims
-    parallel = [d for d in range(len(dims)) if _is_parallel(kernel, d)]
+    parallel = [d for d in range(len(dims)) if write is not None or _is_parallel(kernel, d)]
     ordered = [d for d in range(len(dims)) if d not in parallel]
     threads, turns = (math.prod(dims[d] for d in part) for part in (parallel, ordered))
 
@@ -48,7 +76,7 @@ def _update(module: Module, kernel: Kernel) -> Launch:
             for part, value, count in ((parallel, number, threads), (ordered, counters[0], turns)):
                 sizes = [dims[d] for d in part]
                 at.update(zip(part, reshape(emission, (emission.opaque(value, count),), (count,), sizes), strict=True))
-            scattering.apply_update(kernel, emission, tuple(at[d] for d in range(len(dims))))
+            scattering.apply_update(kernel, emission, tuple(at[d] for d in range(len(dims))), write)
             return []
 
         nest.nested(emission, [nest.all_of(turns)], [], step)

@@ -19,13 +19,13 @@ from compiler.backends.nvptx.kernels import (
     triangular,
     update,
 )
-from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm_ir import Module
 from compiler.codegen.scanning import direction
 
-Emitter = Callable[[Module, Kernel, int], EmittedKernel]
-"""Emits a kernel into a module for GPUs of a compute capability, such as 80."""
+Emitter = Callable[[Module, Kernel, Gpu], EmittedKernel]
+"""Emits a kernel into a module."""
 
 
 def _for_all(emit: Callable[[Module, Kernel], EmittedKernel]) -> Emitter:
@@ -46,7 +46,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.DOT: dot.emit,
     KernelKind.CONVOLUTION: convolution.emit,
     KernelKind.REDUCE_WINDOW: _for_all(_window),
-    KernelKind.SCATTER: _for_all(scatter.emit),
+    KernelKind.SCATTER: scatter.emit,
     KernelKind.SORT: _for_all(sort.emit),
     KernelKind.CHOLESKY: _for_all(triangular.emit_cholesky),
     KernelKind.TRIANGULAR_SOLVE: _for_all(triangular.emit_solve),

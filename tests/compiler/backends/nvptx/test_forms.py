@@ -237,6 +237,31 @@ def test_a_convolution_takes_a_prologue_and_an_epilogue(gpu: Any) -> None:
     assert gpu.compile(text).ptx.count(".entry") == 1
 
 
+SCATTERS = {
+    "f32 add": "red.relaxed.gpu.global.add.f32", "f64 add": "red.relaxed.gpu.global.add.f64",
+    "s32 add": "add.u32", "u64 maximum": "max.u64", "s32 minimum": "min.s32", "u32 xor": "xor.b32",
+    "f32 multiply": "", "s8 add": "", "bf16 add": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SCATTERS)
+def test_updates_are_atomic_where_order_is_given_up(what: str, gpu: Any) -> None:
+    type_, opcode = what.split()
+    text = f"""c {{ a = {type_}[] parameter(0)  b = {type_}[] parameter(1)  ROOT r = {type_}[] {opcode}(a, b) }}
+ENTRY e {{ x = {type_}[7,5] parameter(0)  i = s32[60] parameter(1)  u = {type_}[60,5] parameter(2)
+  ROOT r = {type_}[7,5] scatter(x, i, u), update_window_dims={{1}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=c }}"""
+    module, rng = compiler.parse(text), np.random.default_rng(0)
+    dtype = module.entry.parameters[0].array.element_type.dtype
+    arrays = [rng.integers(1, 3, (7, 5)).astype(dtype), rng.integers(0, 7, 60).astype(np.int32)]
+    arrays.append(rng.integers(0, 3, (60, 5)).astype(dtype))
+    executable = gpu.compile(module, replace(gpu.options, atomics=True))
+    assert ("red." in executable.ptx or "atom." in executable.ptx) == bool(SCATTERS[what])
+    assert SCATTERS[what].rpartition("global.")[2] in executable.ptx
+    assert np.array_equal(executable(*arrays)[0], compiler.interpret(module, *arrays)[0])
+    assert not [word for word in ("red.", "atom.") if word in gpu.compile(module).ptx]
+
+
 def test_a_long_sum_is_cut_into_chunks(gpu: Any) -> None:
     steps = str(gpu.compile(reduction("40000", "", "0")).artifacts["thunk_sequence.txt"])
     assert "_partial<<<9, 256>>>" in steps

@@ -43,7 +43,7 @@ def test_a_scan_is_right(name: str, gpu: Any) -> None:
 
 
 def test_a_scan_does_no_more_than_a_few_operations_for_each_element(gpu: Any) -> None:
-    module = compiler.parse(text_of("4,2048", 1, "f32", False))
+    module = compiler.parse(text_of("4,2048", 1, "f32", backwards=False))
     executable = gpu.compile(module)
     executable(np.zeros((4, 2048), np.float32))
     assert executable.device.lane_instructions < 80 * 4 * 2048
