@@ -39,18 +39,18 @@ _LARGEST = 1 << 64
 
 def pattern(text: str) -> re.Pattern[str]:
     """A compiled pattern that skips white space and comments first."""
-    return re.compile(SPACE + text)
+    return re.compile(SPACE + text, re.ASCII)
 
 
-_SPACE = re.compile(SPACE)
+_SPACE = re.compile(SPACE, re.ASCII)
 _NAME = pattern(f"(%?+)({NAME})")
 _KEY = pattern(f"({NAME}){SPACE}=")
 _INTEGER = pattern(r"(-?\d++)(?![\w.])")
 _NUMBER = pattern(r"(-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?+|-?inf|-?nan)(?![\w.])")
 _BOOLEAN = pattern(r"(true|false)(?![\w.\-])")
 _STRING = pattern(f"({STRING})")
-_SHOWN = re.compile(r"[^\s,(){}\[\]=]{1,40}|\S")
-_BRACE = re.compile(r"[{}]|\"(?:[^\"\\]++|\\(?s:.))*+\"|\"")
+_SHOWN = re.compile(r"[^\s,(){}\[\]=]{1,40}|\S", re.ASCII)
+_BRACE = re.compile(r"[{}]|\"(?:[^\"\\]++|\\(?s:.))*+\"|\"", re.ASCII)
 
 
 class Scanner:

@@ -30,10 +30,12 @@ _DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?+"
 _VALUE = rf"true|false|-?inf|-?nan(?:\(0[xX][0-9a-fA-F]+\))?+|{_DIGITS}"
 _SCALAR = pattern(rf"({_VALUE})(?![\w.(])")
 _COMPLEX = pattern(rf"\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)")
-_TOKEN = re.compile(rf"[{{}},]|{SPACE}\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)|({_VALUE})(?![\w.(])")
-_INTEGERS = re.compile(r"(?:\s*+-?\d{1,18}+(?![^\s]))*+\s*+")
-_FLOATS = re.compile(rf"(?:\s*+{_DIGITS}(?![^\s]))*+\s*+")
-_INTEGER = re.compile(r"-?\d++")
+_TOKEN = re.compile(
+    rf"[{{}},]|{SPACE}\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)|({_VALUE})(?![\w.(])", re.ASCII
+)
+_INTEGERS = re.compile(r"(?:\s*+-?\d{1,18}+(?![^\s]))*+\s*+", re.ASCII)
+_FLOATS = re.compile(rf"(?:\s*+{_DIGITS}(?![^\s]))*+\s*+", re.ASCII)
+_INTEGER = re.compile(r"-?\d++", re.ASCII)
 _NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?+")
 _SEPARATORS = str.maketrans("{},()", "     ")
 _KEEP_SKELETON = re.compile(r"[^{},()]++")
