@@ -52,14 +52,17 @@ def whole(module: Module) -> Part:
     return Part(has_loops, functions=module.functions, text=str(module))
 
 
-def cut(module: Module) -> list[Part]:
-    """The module's parts, the most expensive first.  Functions called across parts become visible from outside."""
+def cut(module: Module, *, vectorise: bool = True) -> list[Part]:
+    """The module's parts, the most expensive first.  Functions called across parts become visible from outside.
+
+    Where LLVM is not to vectorise, loops cost nothing, and a part may hold functions with and without.
+    """
     helpers = {function.name: function for function in module.functions if _goes_along(function)}
     roots = [function for function in module.functions if function.name not in helpers]
     same = _equals(module, roots)
     compiled = [function for function in roots if same[function.name] == function.name]
     uses = {function.name: _references(str(function)) for function in (*compiled, *helpers.values())}
-    parts = _fill([_closure(function, helpers, uses) for function in compiled])
+    parts = _fill([_closure(function, helpers, uses) for function in compiled], vectorise=vectorise)
     shared: set[str] = set()
     for part in parts:
         part.text = _text(module, part, uses, same, shared)
@@ -133,13 +136,14 @@ def _closure(root: Function, helpers: dict[str, Function], uses: dict[str, _Uses
     return found
 
 
-def _fill(units: Sequence[Sequence[Function]]) -> list[Part]:
+def _fill(units: Sequence[Sequence[Function]], *, vectorise: bool) -> list[Part]:
     """Neighbours of one sort share a part until it is full."""
     parts: list[Part] = []
     open_parts: dict[bool, Part] = {}
     for unit in units:
-        has_loops = any(function.scalar_loops for function in unit)
-        cost = sum(len(function.lines) + _LOOP_COST * function.scalar_loops for function in unit)
+        loops = sum(function.scalar_loops for function in unit) if vectorise else 0
+        has_loops = loops > 0
+        cost = sum(len(function.lines) for function in unit) + _LOOP_COST * loops
         part = open_parts.get(has_loops)
         if part is None or (part.cost and part.cost + cost > _PART_COST):
             part = open_parts[has_loops] = Part(has_loops)

@@ -71,8 +71,6 @@ class Image:
 
 _FACTS = tuple(name for name in Image.__dataclass_fields__ if name != "objects")
 
-_FEW = 200  # functions: translating them as they are takes some 50 ms
-
 
 def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> Image:
     """Compile a program's IR, on up to that many threads."""
@@ -93,12 +91,9 @@ def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> 
 def sources(program: Program, opt: int) -> list[llvm.Source]:
     """What LLVM is given, the longest first.
 
-    At level 0 no pass knows loops, so a program of few functions stays whole: each part would only cost its start.
+    At level 0 no pass knows loops.
     """
-    if opt == 0 and len(program.ir.functions) <= _FEW:
-        whole = parts.whole(program.ir)
-        return [llvm.Source(whole.text, whole.has_loops)]
-    return [llvm.Source(part.text, part.has_loops) for part in parts.cut(program.ir)]
+    return [llvm.Source(part.text, part.has_loops) for part in parts.cut(program.ir, vectorise=opt > 0)]
 
 
 def leaf(array: tuple[str, tuple[int, ...], str]) -> Leaf:

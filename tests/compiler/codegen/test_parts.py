@@ -3,8 +3,10 @@
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
+import compiler
 from compiler.codegen import llvm, parts
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 
@@ -184,3 +186,14 @@ def test_threads_compile_at_once():
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(compile_and_run, range(24))) == [[number] * 1000 for number in range(24)]
+
+
+@pytest.mark.parametrize("opt", [0, 1])
+def test_every_kernel_can_be_found_whatever_the_level(opt):
+    text = (
+        "ENTRY main { x = f32[4,5] parameter(0) s = f32[4,5] sine(x) ROOT d = f32[5,4] transpose(s), dimensions={1,0} }"
+    )
+    options = compiler.CompileOptions(opt=opt, fusion=False)
+    value = np.arange(20, dtype=np.float32).reshape(4, 5)
+    (result,) = compiler.compile(text, options=options)(value)
+    np.testing.assert_allclose(result, np.sin(value).T, rtol=1e-5, atol=1e-6)
