@@ -1,6 +1,6 @@
 """Run this bundle again: exit status 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here.
 
-python -m pip install xlabench && python repro.py
+    python -m pip install xlabench && python repro.py
 """
 
 import sys
