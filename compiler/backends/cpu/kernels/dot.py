@@ -135,17 +135,17 @@ class Product:
             return None
         dims = source.array.dims
         strides = [math.prod(dims[d + 1 :]) for d in range(len(dims))]
-        row, column, batch = (_joint_stride(group, dims, strides) for group in (rows, columns, factor.batch))
-        if row is None or column is None or batch is None:
+        row, column = (_joint_stride(group, dims, strides) for group in (rows, columns))
+        if row is None or column is None:
             return None
-        batch = batch if factor.batch else 0
-        base = _base(arguments(self.kernel).inputs[number], element.storage_type(element_type), batch)
+        walked = _joined([(dims[d], strides[d]) for d in factor.batch])
+        base = _base(arguments(self.kernel).inputs[number], element.storage_type(element_type), walked)
         return Array(base, row, column)
 
     def _result(self) -> Array:
         n = self.rhs.count(self.rhs.free)
         matrix = self.lhs.count(self.lhs.free) * n
-        base = _base(arguments(self.kernel).outputs[0], element.storage_type(self.type), matrix)
+        base = _base(arguments(self.kernel).outputs[0], element.storage_type(self.type), [(self.batch, matrix)])
         return Array(base, n, 1)
 
     def _store(self, builder: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
@@ -175,5 +175,26 @@ def _joint_stride(group: Sequence[int], dims: Sequence[int], strides: Sequence[i
     return strides[walked[-1]] if walked else 1
 
 
-def _base(pointer: Value, type_: str, stride: int) -> Callable[[Builder, Value], Value]:
-    return lambda builder, batch: builder.gep(type_, pointer, builder.mul(batch, integer(stride)))
+def _joined(walked: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Dimensions as (size, stride), outermost first, those that lie behind one another in memory as one."""
+    result: list[tuple[int, int]] = []
+    for size, stride in walked:
+        if result and result[-1][1] == size * stride:
+            result[-1] = result[-1][0] * size, stride
+        elif size != 1:
+            result.append((size, stride))
+    return result
+
+
+def _base(pointer: Value, type_: str, walked: Sequence[tuple[int, int]]) -> Callable[[Builder, Value], Value]:
+    """The address of a batch by its number, which counts through dimensions of these sizes and strides."""
+
+    def base(builder: Builder, batch: Value) -> Value:
+        offset, rest = integer(0), batch
+        for place, (size, stride) in reversed(list(enumerate(walked))):
+            digit = builder.binary("urem", rest, integer(size)) if place else rest
+            offset = builder.add(offset, builder.mul(digit, integer(stride)))
+            rest = builder.binary("udiv", rest, integer(size)) if place else rest
+        return builder.gep(type_, pointer, offset)
+
+    return base
