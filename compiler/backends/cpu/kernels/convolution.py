@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels import convolution_choice, convolution_tile, dot
+from compiler.backends.cpu.kernels import convolution_choice, convolution_tile, dot, loop
 from compiler.backends.cpu.kernels.convolution_pack import PatchCopy, pack_weights
 from compiler.backends.cpu.kernels.convolution_plan import Plan, strides
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
@@ -310,14 +310,16 @@ class _Nest:
             self._store_one(at, b.load(self.type, b.gep(self.type, self.sums, offset)))
             return
         (_, dim, stride, number), *rest = loops
+        at_once = loop.interleave(self.kernel, plan.columns, cost.nanoseconds(self.kernel)) if not rest else 0
         stop, base = integer(shape.outputs), b.mul(item.group, integer(shape.outputs))
         if number >= 0:
             banded = number == plan.banded
             stop = b.sub(item.stop, item.start) if banded else integer(plan.walks[number].count)
             base = item.start if banded else integer(0)
-        with b.loop(integer(0), stop, name="store", nonempty=True, metadata=keep_rolled(b.module)) as loop:
-            there = {**at, dim: b.add(base, loop.index)}
-            self._store_loops(item, rest, there, b.add(offset, b.mul(loop.index, integer(stride))))
+        metadata = keep_rolled(b.module, interleave=at_once)
+        with b.loop(integer(0), stop, name="store", nonempty=True, metadata=metadata) as turn:
+            there = {**at, dim: b.add(base, turn.index)}
+            self._store_loops(item, rest, there, b.add(offset, b.mul(turn.index, integer(stride))))
 
     def _store_one(self, at: dict[int, Value], value: Value) -> None:
         (root,) = self.kernel.roots

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
-from compiler.backends.cpu.kernels import gemm
+from compiler.backends.cpu.kernels import gemm, loop
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
 from compiler.backends.cpu.kernels.gemm_product import Array, Gemm, Narrow, Operand
 from compiler.codegen import cost, element
@@ -77,6 +77,7 @@ class Product:
             rhs=self._operand(self.rhs, self.rhs.depth, self.rhs.free),
             store=self._store,
             out=self._result() if plain_result else None,
+            interleave=loop.interleave(self.kernel, self.rhs.count(self.rhs.free), cost.nanoseconds(self.kernel)),
         )
 
     def _operand(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Operand:

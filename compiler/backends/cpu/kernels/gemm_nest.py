@@ -348,9 +348,10 @@ class TileNest:
         gemm = self.plan.gemm
         batch, first, left, height, width, sums = given
         outer, inner = (width, height) if gemm.exchanged else (height, width)
+        metadata = keep_rolled(b.module, interleave=gemm.interleave) if gemm.interleave else ""
         with (
             b.loop(integer(0), outer, name="outer", nonempty=True, metadata=keep_rolled(b.module)) as one,
-            b.loop(integer(0), inner, name="inner", nonempty=True) as other,
+            b.loop(integer(0), inner, name="inner", nonempty=True, metadata=metadata) as other,
         ):
             row, column = (other, one) if gemm.exchanged else (one, other)
             offset = b.add(b.mul(row.index, integer(self._out_pitch)), column.index)

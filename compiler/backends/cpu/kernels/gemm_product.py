@@ -120,7 +120,8 @@ class Gemm:
     row, column, value)` is the epilogue and is called once per element.  `out` is given when `store` writes element
     (row, column) of a plain array that overlaps neither operand: partial sums may be kept there, and when that write is
     all that `store` does (`plain_store`), it is not called at all.  `exchanged` says that neighbours in the result are
-    adjacent in memory along rows; it steers loop order only.  With `words`, k counts words, and factors load them.
+    adjacent in memory along rows; it steers loop order only.  `interleave` is how many vectors the epilogue should be
+    computed for at once, 0 for as many as LLVM likes.  With `words`, k counts words, and factors load them.
     """
 
     batch: int
@@ -134,6 +135,7 @@ class Gemm:
     out: Array | None = None
     plain_store: bool = True
     exchanged: bool = False
+    interleave: int = 0
     words: Words | None = None
 
     @property

@@ -56,7 +56,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         return EmittedKernel(kernel, (function.name,), 0, parallel, work)
     level = nest.split_level(group.loops)
     length = group.loops[-1]
-    turns = _Turns(builder, _interleave(kernel, length, work), _may_be_near(kernel, length), length % _BLOCK == 0)
+    turns = _Turns(builder, interleave(kernel, length, work), _may_be_near(kernel, length), length % _BLOCK == 0)
     part = None
     if parallel:
         align = (_BLOCK if turns.near and turns.whole else _LINE) if level == len(group.loops) - 1 else 1
@@ -134,7 +134,7 @@ def _may_be_near(kernel: Kernel, length: int) -> bool:
     return found and length >= _SHORT
 
 
-def _interleave(kernel: Kernel, length: int, work: float) -> int:
+def interleave(kernel: Kernel, length: int, work: float) -> int:
     """How many vectors to compute at once, 0 to leave it to LLVM, which counts registers and leaves long bodies single.
 
     A polynomial is a chain of operations that wait for one another: one vector at a time keeps the units idle most of
