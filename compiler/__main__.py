@@ -29,6 +29,7 @@ from compiler.ir.shape import leaves, without_layout
 from compiler.options import CompileOptions
 from compiler.pipeline import PASSES, PIPELINES, Step, ignore, run, stages_of
 from compiler.text.constants import write_literal
+from compiler.text.files import GZIP_MAGIC, read_text
 from compiler.verifier import findings
 
 BAD_INPUT, UNDECIDABLE = 2, 125
@@ -251,10 +252,14 @@ def _parse(file: Path) -> Module:
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror or error}; give a file with HLO text") from error
     name = "<stdin>" if is_input else str(file)
+    if raw.startswith(GZIP_MAGIC) and not is_input:
+        return compiler.parse(read_text(file), filename=name)
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: is not text (byte {error.start}: {error.reason}); give HLO text") from error
+        raise InputError(
+            f"{name}: is not text (byte {error.start}: {error.reason}); give HLO text; xlabench reads other forms"
+        ) from error
     return compiler.parse(text, filename=name)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from compiler.diagnostics import InputError
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 _LARGEST = 1 << 30
 
 
@@ -25,7 +25,7 @@ def read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
-        if data.startswith(_GZIP_MAGIC):
+        if data.startswith(GZIP_MAGIC):
             with gzip.open(path) as file:
                 data = file.read(_LARGEST + 1)
     except OSError as error:

@@ -1,5 +1,6 @@
 """`python -m compiler` by hand: what each command prints, and how errors end."""
 
+import gzip
 import subprocess
 import sys
 
@@ -180,3 +181,9 @@ def test_times_are_said_and_programs_kept(tmp_path):
     assert steps[0] == ["cache", "verify", "optimise", "emit", "llvm", "link", "Python", "LLVM", "total"]
     assert steps[1] == ["cache", "link", "Python", "LLVM", "total"]
     assert "total" in call("emit", "buffers", "-", "--time", text=ADD).stderr
+
+
+def test_a_compressed_file_is_read(tmp_path):
+    path = tmp_path / "m.hlo.gz"
+    path.write_bytes(gzip.compress(b"ENTRY e { ROOT c = s32[] constant(1) }"))
+    assert CliRunner().invoke(cli, ["verify", str(path)]).output == f"{path}: valid\n"
