@@ -100,7 +100,7 @@ class _Perturb:
         if opcode in _SPREADING and not all(np.isfinite(operand).all() for operand in operands):
             return self._spoilt(evaluate(operands), np.True_)
         value = self._rounded(instruction, operands, evaluate)
-        if opcode in _FUNCTIONS | _ROUNDING and _is_complex(value, operands):
+        if opcode in _FUNCTIONS | _ROUNDING | _SUMS and not isinstance(value, tuple) and _is_complex(value, operands):
             arrays = [np.asarray(array) for array in (value, *operands)]
             special = [~np.isfinite(array) for array in arrays if array.shape in ((), arrays[0].shape)]
             return self._spoilt(value, np.logical_or.reduce(np.broadcast_arrays(*special)))

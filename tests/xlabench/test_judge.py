@@ -103,3 +103,23 @@ def test_what_an_infinity_makes_of_a_complex_number_is_left_open():
     x = np.array([complex(np.inf, 0), 3 + 4j], np.complex64)
     assert verdict(text, [x], lambda r: np.array([1, r[1]], np.complex64)) == "undecided"
     assert verdict(text, [x], lambda r: np.array([r[0], 1], np.complex64)) == "wrong"
+
+
+def test_infinities_in_a_complex_product_may_come_out_as_nan_where_nothing_bounds_them():
+    text = """
+    ENTRY main {
+      x = c64[2,3] parameter(0)
+      d = c64[3] dot(x, x), lhs_batch_dims={1}, rhs_batch_dims={1}, lhs_contracting_dims={0}, rhs_contracting_dims={0}
+      p = c64[2,2] parameter(1)
+      c = c64[2,2] cholesky(p), lower=true
+      ROOT r = (c64[3], c64[2,2]) tuple(d, c)
+    }
+    """
+    module = compiler.parse(text)
+    inputs = [np.array([[np.inf, 1, 2], [1, 2, 3]], np.complex64), np.eye(2, dtype=np.complex64)]
+    expected = compiler.interpret(module, *inputs)
+    other = expected[0].copy()
+    other[0] = complex(np.inf, np.nan) if np.isnan(expected[0][0].real) else complex(np.nan, np.nan)
+    assert judge(module, inputs, expected, [other, expected[1]]).verdict == "undecided"
+    other[1] = 99
+    assert judge(module, inputs, expected, [other, expected[1]]).verdict == "wrong"
