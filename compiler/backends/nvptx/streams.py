@@ -1,9 +1,9 @@
 """Streams: steps that do not need each other run side by side, and what they use does not share memory.
 
 Between two steps at which the host decides something, work is spread: a step goes on behind one that it needs, where
-that is the last of its stream, and else on a stream of its own as long as there are any.  What it needs from other
-streams it waits for by events.  Before and behind such a stretch everything is on stream 0, where the host's transfers
-are.  All is decided when a module is compiled.
+that is the last of its stream, and else, if it takes long enough, on a stream of its own as long as there are any.
+What it needs from other streams it waits for by events.  Before and behind such a stretch everything is on stream 0,
+where the host's transfers are.  All is decided when a module is compiled.
 
 `Order` tells the packing of the arena which buffers are used at the same time now, and `Hazards` watches a run: two
 steps that touch the same memory, one of them writing, must be ordered by a stream or by events.
@@ -15,9 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.analysis.buffers import Buffer
-from compiler.backends.nvptx.steps import ConditionalStep, RecordStep, Step, WaitStep, WhileStep, Work
+from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, RecordStep, Step, WaitStep, WhileStep, Work
 
 MOST_STREAMS = 4
+LIGHT_BYTES = 64 * 1024
+"""Steps that touch less and have few threads take no longer than the events of a stream of their own would."""
+_FEW_THREADS = 4096
 
 
 class StreamRace(RuntimeError):
@@ -82,7 +85,7 @@ class _Stretch:
         reached: list[int] = []
         for number, needs in enumerate(self.needs):
             reached.append(_union(reached, needs))
-            stream = self._stream(tails, reached[number])
+            stream = self._stream(number, tails, reached[number])
             seen, waits = known.get(stream, 0), list[int]()
             for other in sorted(_bits(needs), reverse=True):
                 if not seen >> other & 1:
@@ -93,11 +96,14 @@ class _Stretch:
             self.before.append(seen)
             known[stream], tails[stream] = seen | 1 << number, number
 
-    def _stream(self, tails: dict[int, int], reached: int) -> int:
+    def _stream(self, number: int, tails: dict[int, int], reached: int) -> int:
         """The stream of a step that needs those, all in all: where it has to wait for nothing else, if there is one."""
         free = [stream for stream, tail in tails.items() if reached >> tail & 1]
         if free:
             return max(free, key=tails.__getitem__)
+        if _is_light(self.work[number]):
+            needs = list(_bits(self.needs[number]))
+            return self.streams[needs[-1]] if needs else 0
         return len(tails) if len(tails) < self.most else min(tails, key=tails.__getitem__)
 
     def steps(self, order: Order, events: Iterator[int]) -> Iterator[Step]:
@@ -127,6 +133,11 @@ class _Stretch:
                 steps, before = found.get(buffer, (0, everything))
                 found[buffer] = steps | 1 << number, before & self.before[number]
         return found
+
+
+def _is_light(step: Work) -> bool:
+    few = isinstance(step, CopyStep) or step.launch.blocks * step.launch.threads < _FEW_THREADS
+    return few and sum(buffer.size_bytes for buffer in {*step.reads, *step.writes}) < LIGHT_BYTES
 
 
 def _needs(work: Sequence[Work]) -> Iterator[int]:

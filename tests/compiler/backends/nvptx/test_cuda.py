@@ -17,7 +17,7 @@ import pytest
 
 import compiler
 from compiler import CompileOptions, UnsupportedError
-from compiler.backends.nvptx import cuda
+from compiler.backends.nvptx import cuda, streams
 from compiler.backends.nvptx.cuda import CudaDevice
 
 
@@ -291,7 +291,10 @@ ENTRY e { i = s32[] parameter(0)  x = f32[8] parameter(1)  s = (s32[], f32[8]) t
     assert not used(driver, "cuGraph", "cuStreamBeginCapture")
 
 
-def test_independent_kernels_are_on_streams_joined_by_events(driver: FakeDriver) -> None:
+def test_independent_kernels_are_on_streams_joined_by_events(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "LIGHT_BYTES", 0)
     text = """ENTRY e { x = f32[20,30] parameter(0)  y = f32[30,20] parameter(1)
   a = f32[20,20] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   b = f32[30,30] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}

@@ -12,7 +12,7 @@ import pytest
 import compiler
 from compiler import CompileOptions, inputs
 from compiler.analysis.buffers import Buffer, Place
-from compiler.backends.nvptx import program
+from compiler.backends.nvptx import program, streams
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.steps import LaunchStep, RecordStep, Step, WaitStep
 from compiler.backends.nvptx.streams import Hazards, StreamRace, spread
@@ -27,6 +27,12 @@ BRANCHES = """ENTRY e { x = f32[24,40] parameter(0)  y = f32[40,24] parameter(1)
 CHAIN = """ENTRY e { x = f32[24,24] parameter(0)
   a = f32[24,24] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   ROOT b = f32[24,24] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_light(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "light" not in request.node.name:
+        monkeypatch.setattr(streams, "LIGHT_BYTES", 0)
 
 
 def compiled(text: str) -> Any:
@@ -58,6 +64,10 @@ def test_independent_kernels_have_streams_of_their_own() -> None:
     text = str(compiled(BRANCHES).artifacts["thunk_sequence.txt"])
     assert "on stream 1" in text
     assert text.index("record event") < text.index("wait for event")
+
+
+def test_light_kernels_are_not_worth_a_stream() -> None:
+    assert "event" not in str(compiled(BRANCHES).artifacts["thunk_sequence.txt"])
 
 
 def test_kernels_that_need_each_other_share_a_stream() -> None:
