@@ -13,12 +13,13 @@ from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
 from compiler.backends.cpu.kernels.sort_lines import Lines
 from compiler.backends.cpu.kernels.sort_merge import Merging
 from compiler.backends.cpu.kernels.sort_radix import Radix
-from compiler.backends.cpu.kernels.sort_select import Selection, kept
+from compiler.backends.cpu.kernels.sort_select import Selection
 from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.sort_key import SortKey, sort_key
+from compiler.codegen.sort_prefix import kept
 
 SortLine = Callable[[Builder, Value, Value], None]
 """Emits the sorting of the line of a number with a thread's workspace."""

@@ -4,12 +4,16 @@ In a merge of two sorted runs a thread makes one element of the result: a binary
 of the elements before it come from either run, so all threads work at once and every place is written once, whatever
 the comparator says.  Lines lie one behind the other in two halves of the workspace, merged back and forth.  Short lines
 are a block's, all in one launch; for long ones every width is a launch over everything.
+
+Where only the first few of long lines are read (top-k), blocks sort parts of the lines and the next launch sorts what
+is first in those, until a line is a block's.  Parts stay in the order of the line, so equal elements do too.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
@@ -18,10 +22,14 @@ from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, I64, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.sort_prefix import kept
 from compiler.ir.types import ElementType
 
 _SHORT = 2048
 """Lines up to this length are sorted by one block."""
+
+_FEW = _SHORT // 8
+"""So many of a line are few: parts of which those are kept shrink quickly."""
 
 Run = tuple[Value, Value]
 """Where a run starts in its line, and how many elements it has."""
@@ -32,8 +40,46 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if kernel.outputs[0].size == 0:
         return EmittedKernel(kernel, ())
     sorter = _Sorter(module, kernel)
-    launches = [sorter.whole_lines()] if sorter.length <= _SHORT else sorter.width_by_width()
-    return EmittedKernel(kernel, tuple(launches), 2 * sum(sorter.sizes))
+    if sorter.length <= _SHORT:
+        return EmittedKernel(kernel, (sorter.whole_lines(),), 2 * sum(sorter.sizes))
+    first = kept(kernel.instruction, sorter.dimension)
+    if first is not None and first <= _FEW:
+        return EmittedKernel(kernel, tuple(sorter.first_of_parts(first)), 4 * sum(sorter.sizes))
+    return EmittedKernel(kernel, tuple(sorter.width_by_width()), 2 * sum(sorter.sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Lines cut into parts.
+
+    Attributes:
+        length: elements of a line.
+        size: elements of each part, but for the last, which may have fewer.
+        first: how many of each part are read afterwards.
+        pair: in which pair of halves of the workspace they are sorted.
+        before: the parts whose first elements these lines are made of; None for the operands.
+    """
+
+    length: int
+    size: int
+    first: int = 0
+    pair: int = 0
+    before: _Parts | None = None
+
+    @property
+    def count(self) -> int:
+        """Parts of a line."""
+        return -(-self.length // self.size)
+
+    @property
+    def levels(self) -> int:
+        """Merges until a part is one run."""
+        return (self.size - 1).bit_length()
+
+    @property
+    def half(self) -> int:
+        """Where in the workspace the sorted parts are."""
+        return 2 * self.pair + self.levels % 2
 
 
 class _Sorter:
@@ -41,10 +87,10 @@ class _Sorter:
         self.module = module
         self.kernel = kernel
         (self.sort,) = kernel.roots
-        (dimension,) = self.sort.attributes["dimensions"]
+        (self.dimension,) = self.sort.attributes["dimensions"]
         self.dims = self.sort.operands[0].array.dims
-        self.length = self.dims[dimension]
-        self.inner = math.prod(self.dims[dimension + 1 :])
+        self.length = self.dims[self.dimension]
+        self.inner = math.prod(self.dims[self.dimension + 1 :])
         self.count = math.prod(self.dims)
         self.levels = (self.length - 1).bit_length()
         self.types: list[ElementType] = [operand.array.element_type for operand in self.sort.operands]
@@ -52,36 +98,74 @@ class _Sorter:
 
     def whole_lines(self) -> Launch:
         """Each block sorts one line."""
-        threads = min(grid.BLOCK, max(grid.WARP, 1 << (self.length - 1).bit_length()))
-        builder = grid.begin(self.module, self.kernel, threads, talks=True)
-        start, length = builder.mul(grid.block(builder), integer(self.length)), integer(self.length)
+        return self._sort_parts(_Parts(self.length, self.length), "", self.length)
+
+    def first_of_parts(self, first: int) -> list[Launch]:
+        """Blocks sort parts of the lines, then what is first in each part, until a line is one part."""
+        length, before = self.length, None
+        launches: list[Launch] = []
+        while True:
+            parts = _Parts(length, -(-length // -(-length // _SHORT)), first, len(launches) % 2, before)
+            stores = first if parts.count == 1 else 0
+            launches.append(self._sort_parts(parts, f"_{len(launches)}", stores))
+            if stores:
+                return launches
+            last = length - (parts.count - 1) * parts.size
+            length, before = (parts.count - 1) * first + min(first, last), parts
+
+    def _sort_parts(self, parts: _Parts, suffix: str, stores: int) -> Launch:
+        """Each block sorts a part of a line, and stores so many of it."""
+        threads = min(grid.BLOCK, max(grid.WARP, 1 << (parts.size - 1).bit_length()))
+        builder = grid.begin(self.module, self.kernel, threads, suffix, talks=True)
+        line, part = (builder.binary(op, grid.block(builder), integer(parts.count)) for op in ("udiv", "urem"))
+        line = builder.mul(line, integer(self.length))
+        first = builder.mul(part, integer(parts.size))
+        length = builder.intrinsic("smin.i64", [builder.sub(integer(parts.length), first), integer(parts.size)])
+        start = builder.add(line, first)
+        arrays = self._arrays(builder, integer(2 * parts.pair))
         with grid.strided(builder, integer(0), length, threads) as number:
-            self._load(builder, builder.add(start, number))
-        with builder.loop(integer(0), integer(self.levels), name="level") as level:
+            values = self._source(builder, parts.before, line, builder.add(first, number))
+            self._put(builder, arrays, builder.add(start, number), values)
+        with builder.loop(integer(0), integer(parts.levels), name="level") as level:
             grid.barrier(builder)
             with grid.strided(builder, integer(0), length, threads) as number:
-                self._merge(builder, level.index, start, number)
+                self._merge(builder, (level.index, parts.pair), (start, length), number)
         grid.barrier(builder)
-        with grid.strided(builder, integer(0), length, threads) as number:
-            self._store(builder, builder.add(start, number))
+        with grid.strided(builder, integer(0), integer(stores), threads) as number:
+            self._store(builder, builder.add(start, number), parts.half)
         builder.ret()
-        return Launch(builder.function.name, self.count // self.length, threads)
+        return Launch(builder.function.name, self.count // self.length * parts.count, threads)
+
+    def _source(self, builder: Builder, before: _Parts | None, line: Value, number: Value) -> list[Value]:
+        """An element of a line: of the operands, or of what is first in the parts that were sorted before."""
+        if before is None:
+            return self._operands(builder, builder.add(line, number))
+        part, rest = (builder.binary(op, number, integer(before.first)) for op in ("udiv", "urem"))
+        place = builder.add(builder.add(line, builder.mul(part, integer(before.size))), rest)
+        return self._elements(builder, self._arrays(builder, integer(before.half)), place)
 
     def width_by_width(self) -> list[Launch]:
         """Each launch merges runs of one width in all lines."""
 
         def merge_at(builder: Builder, number: Value) -> None:
             position = builder.binary("urem", number, integer(self.length))
-            self._merge(builder, Value(I64, "%level"), builder.sub(number, position), position)
+            line = builder.sub(number, position), integer(self.length)
+            self._merge(builder, (Value(I64, "%level"), 0), line, position)
 
-        load = grid.for_each(self.module, self.kernel, self.count, self._load, "_load")
-        store_ = grid.for_each(self.module, self.kernel, self.count, self._store, "_store")
+        def load_at(builder: Builder, number: Value) -> None:
+            self._put(builder, self._arrays(builder, integer(0)), number, self._operands(builder, number))
+
+        def store_at(builder: Builder, number: Value) -> None:
+            self._store(builder, number, self.levels % 2)
+
+        load = grid.for_each(self.module, self.kernel, self.count, load_at, "_load")
+        store_ = grid.for_each(self.module, self.kernel, self.count, store_at, "_store")
         merge = grid.for_each(self.module, self.kernel, self.count, merge_at, "_merge", numbers=[("level", 0)])
         merges = [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in range(self.levels)]
         return [load, *merges, store_]
 
     def _arrays(self, builder: Builder, half: Value) -> list[Value]:
-        """The operands' arrays in one half of the workspace."""
+        """The operands' arrays in one of the parts of the workspace that each hold all elements."""
         base = builder.gep("i8", arguments(self.kernel).workspace, builder.mul(half, integer(sum(self.sizes))))
         return [builder.gep("i8", base, integer(sum(self.sizes[:n]))) for n in range(len(self.sizes))]
 
@@ -100,33 +184,39 @@ class _Sorter:
         row = builder.add(builder.mul(outer, integer(self.length)), position)
         return builder.add(builder.mul(row, integer(self.inner)), rest)
 
-    def _load(self, builder: Builder, number: Value) -> None:
+    def _operands(self, builder: Builder, number: Value) -> list[Value]:
+        """The operands' elements by their number in the workspace."""
         emission = Emission(builder)
         at = nest.coordinates(emission, emission.opaque(self._place(builder, number), self.count), self.dims)
         values = elemental_of(self.kernel, emission)
-        arrays = self._arrays(builder, integer(0))
-        for operand, type_, array in zip(self.sort.operands, self.types, arrays, strict=True):
-            address = builder.gep(element.storage_type(type_), array, number)
-            element.store(builder, type_, values.value(operand, at), address)
+        return [values.value(operand, at) for operand in self.sort.operands]
 
-    def _store(self, builder: Builder, number: Value) -> None:
+    def _put(self, builder: Builder, arrays: Sequence[Value], number: Value, values: Sequence[Value]) -> None:
+        for type_, value, array in zip(self.types, values, arrays, strict=True):
+            element.store(builder, type_, value, builder.gep(element.storage_type(type_), array, number))
+
+    def _store(self, builder: Builder, number: Value, half: int) -> None:
         emission = Emission(builder)
         at = emission.opaque(self._place(builder, number), self.count)
-        found = self._elements(builder, self._arrays(builder, integer(self.levels % 2)), number)
+        found = self._elements(builder, self._arrays(builder, integer(half)), number)
         outputs = arguments(self.kernel).outputs
         for shape, value, output in zip(self.kernel.outputs, found, outputs, strict=True):
             store(emission, shape, value, output, at)
 
-    def _merge(self, builder: Builder, level: Value, line: Value, position: Value) -> None:
-        """Find the element that comes to a position of a line when runs of 2^level elements are merged in pairs."""
+    def _merge(self, builder: Builder, step: tuple[Value, int], run: Run, position: Value) -> None:
+        """Find the element that comes to a position of a line when runs of 2^level elements are merged in pairs.
+
+        `step` is the level and the pair of halves that it is done in, `run` where the line starts and its length.
+        """
+        (level, pair), (line, length) = step, run
         turn = builder.binary("and", level, integer(1))
-        source = self._arrays(builder, turn)
-        target = self._arrays(builder, builder.sub(integer(1), turn))
+        source = self._arrays(builder, builder.add(turn, integer(2 * pair)))
+        target = self._arrays(builder, builder.sub(integer(2 * pair + 1), turn))
         width = builder.binary("shl", integer(1), level)
         double = builder.binary("shl", width, integer(1))
         start = builder.binary("and", position, builder.sub(integer(0), double))
-        left = builder.add(line, start), self._size(builder, width, start)
-        right = builder.add(left[0], width), self._size(builder, width, builder.add(start, width))
+        left = builder.add(line, start), self._size(builder, width, start, length)
+        right = builder.add(left[0], width), self._size(builder, width, builder.add(start, width), length)
         before = builder.sub(position, start)
         from_left = self._search(builder, source, (left, right), before, level)
         from_right = builder.sub(before, from_left)
@@ -141,13 +231,12 @@ class _Sorter:
         )
         taken = builder.select(takes_right, builder.add(right[0], from_right), builder.add(left[0], from_left))
         values = self._elements(builder, source, taken)
-        place = builder.add(line, position)
-        for type_, value, array in zip(self.types, values, target, strict=True):
-            element.store(builder, type_, value, builder.gep(element.storage_type(type_), array, place))
+        self._put(builder, target, builder.add(line, position), values)
 
-    def _size(self, builder: Builder, width: Value, start: Value) -> Value:
+    @staticmethod
+    def _size(builder: Builder, width: Value, start: Value, length: Value) -> Value:
         """The size of the run of that width at `start`, cut off where the line ends."""
-        rest = builder.intrinsic("smax.i64", [builder.sub(integer(self.length), start), integer(0)])
+        rest = builder.intrinsic("smax.i64", [builder.sub(length, start), integer(0)])
         return builder.intrinsic("smin.i64", [width, rest])
 
     def _search(
