@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
+from compiler.analysis.views import view
 from compiler.backends.cpu.kernels import gemm, loop
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
 from compiler.backends.cpu.kernels.gemm_product import Array, Gemm, Narrow, Operand
@@ -89,7 +90,10 @@ class Product:
 
         last = factor.instruction.array.rank - 1
         array = self._plain(factor, rows, columns, factor.instruction, self.type)
-        return Operand(load, last not in rows, array, self._narrow(factor, rows, columns))
+        narrow = self._narrow(factor, rows, columns)
+        plain = array if narrow is None else array or narrow.array
+        row_major = last not in rows if plain is None or 1 not in (plain.row, plain.column) else plain.column == 1
+        return Operand(load, row_major, array, narrow)
 
     def _narrow(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Narrow | None:
         """The operand before it is converted to the accumulation type, where the CPU may multiply that directly."""
@@ -131,16 +135,17 @@ class Product:
         element_type: ElementType,
     ) -> Array | None:
         """`source`, which has the operand's dimensions, as an array with one stride per group, where it is one."""
-        number = dict(self.kernel.leaves).get(source)
-        if number is None or source.array.element_type is not element_type:
+        leaves = dict(self.kernel.leaves)
+        seen = view(source, leaves) if source.array.element_type is element_type else None
+        if seen is None:
             return None
-        dims = source.array.dims
-        strides = [math.prod(dims[d + 1 :]) for d in range(len(dims))]
+        dims, strides = seen.dims, seen.strides
         row, column = (_joint_stride(group, dims, strides) for group in (rows, columns))
         if row is None or column is None:
             return None
         walked = _joined([(dims[d], strides[d]) for d in factor.batch])
-        base = _base(arguments(self.kernel).inputs[number], element.storage_type(element_type), walked)
+        pointer = arguments(self.kernel).inputs[leaves[seen.source]]
+        base = _base(pointer, element.storage_type(element_type), walked, seen.offset)
         return Array(base, row, column)
 
     def _result(self) -> Array:
@@ -187,11 +192,13 @@ def _joined(walked: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return result
 
 
-def _base(pointer: Value, type_: str, walked: Sequence[tuple[int, int]]) -> Callable[[Builder, Value], Value]:
+def _base(
+    pointer: Value, type_: str, walked: Sequence[tuple[int, int]], start: int = 0
+) -> Callable[[Builder, Value], Value]:
     """The address of a batch by its number, which counts through dimensions of these sizes and strides."""
 
     def base(builder: Builder, batch: Value) -> Value:
-        offset, rest = integer(0), batch
+        offset, rest = integer(start), batch
         for place, (size, stride) in reversed(list(enumerate(walked))):
             digit = builder.binary("urem", rest, integer(size)) if place else rest
             offset = builder.add(offset, builder.mul(digit, integer(stride)))

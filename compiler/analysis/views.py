@@ -1,0 +1,81 @@
+"""Arrays seen through slices, transposes and reshapes: the same memory, walked with other strides.
+
+What reads memory by strides, such as a matrix product, can do without copies of what is only seen differently.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from compiler.ir.module import Instruction
+
+MOVES = frozenset({"slice", "transpose", "reshape"})
+"""Opcodes whose results may be seen in their operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An array of sizes `dims` within `source`, which lies row-major: from element `offset` on, `strides` apart."""
+
+    source: Instruction
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+
+def view(instruction: Instruction, given: Collection[Instruction]) -> View | None:
+    """An instruction's result as seen in one of `given`; None where it is not there with one stride per dimension."""
+    chain = []
+    while instruction not in given:
+        if instruction.opcode not in MOVES:
+            return None
+        chain.append(instruction)
+        (instruction,) = instruction.operands
+    dims = instruction.array.dims
+    seen: View | None = View(instruction, dims, tuple(math.prod(dims[d + 1 :]) for d in range(len(dims))))
+    for move in reversed(chain):
+        seen = seen and _moved(seen, move)
+    return seen
+
+
+def _moved(seen: View, move: Instruction) -> View | None:
+    if move.opcode == "transpose":
+        order = move.attributes["dimensions"]
+        dims, strides = (tuple(values[d] for d in order) for values in (seen.dims, seen.strides))
+        return View(seen.source, dims, strides, seen.offset)
+    if move.opcode == "slice":
+        parts = move.attributes["slice"]
+        offset = sum(part.start * stride for part, stride in zip(parts, seen.strides, strict=True))
+        strides = tuple(part.stride * stride for part, stride in zip(parts, seen.strides, strict=True))
+        return View(seen.source, move.array.dims, strides, seen.offset + offset)
+    new = _reshaped(seen, move.array.dims)
+    return None if new is None else View(seen.source, move.array.dims, new, seen.offset)
+
+
+def _reshaped(seen: View, dims: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides of the same elements in the same order with sizes `dims`."""
+    if 0 in dims:
+        return None
+    # Stretches of dimensions that lie behind one another; each new dimension takes its part of one from the inside.
+    stretches: list[tuple[int, int]] = []
+    for size, stride in zip(seen.dims, seen.strides, strict=True):
+        if size == 1:
+            continue
+        if stretches and stretches[-1][1] == size * stride:
+            stretches[-1] = stretches[-1][0] * size, stride
+        else:
+            stretches.append((size, stride))
+    strides = []
+    for size in reversed(dims):
+        if size == 1:
+            strides.append(0)
+            continue
+        count, stride = stretches.pop()
+        if count % size:
+            return None
+        strides.append(stride)
+        if count > size:
+            stretches.append((count // size, stride * size))
+    return tuple(reversed(strides))
