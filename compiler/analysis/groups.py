@@ -314,41 +314,13 @@ def _beside_dot(instruction: Instruction, group: Group) -> bool:
 
     Those are conversions, and moves that leave an operand in memory with a stride for each dimension.
     """
-    if _is_seen_by_dot(instruction, group):
+    if views.seen_by_dots(instruction, group.members):
         return True
     feeds_dot = any(user.opcode in _PRODUCTS for user in instruction.users)
     if feeds_dot:
         return instruction.opcode == "convert" or instruction.opcode == "constant"
     alone = _is_splat(instruction) or all(user in group.members for user in instruction.users)
     return alone and not _feeds_operand(instruction, group)
-
-
-def _is_seen_by_dot(instruction: Instruction, group: Group) -> bool:
-    """Whether what a group's dot needs of an instruction can be seen in its operand, which so need not be moved."""
-    if not _moves(instruction):
-        return False
-    operands: set[Instruction] = set()
-    pending = [instruction]
-    while pending:
-        move = pending.pop()
-        for user in move.users:
-            if user not in group.members:
-                continue
-            converts = user.opcode == "convert" and all(other.opcode == "dot" for other in user.users)
-            if user.opcode == "dot" or converts:
-                operands.add(move)
-            elif user.opcode in views.MOVES:
-                pending.append(user)
-            else:
-                return False
-    return bool(operands) and all(views.view(operand, instruction.operands) for operand in operands)
-
-
-def _moves(instruction: Instruction) -> bool:
-    """Whether an instruction's elements lie elsewhere than those of what it comes from, but for their values."""
-    while instruction.opcode == "reshape":
-        (instruction,) = instruction.operands
-    return instruction.opcode in views.MOVES
 
 
 def _feeds_operand(instruction: Instruction, group: Group) -> bool:

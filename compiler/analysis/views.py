@@ -79,3 +79,31 @@ def _reshaped(seen: View, dims: tuple[int, ...]) -> tuple[int, ...] | None:
         if count > size:
             stretches.append((count // size, stride * size))
     return tuple(reversed(strides))
+
+
+def seen_by_dots(instruction: Instruction, members: Collection[Instruction]) -> bool:
+    """Whether what the dots among some members need of an instruction can be seen in its operand: nothing is moved."""
+    if not _moves(instruction):
+        return False
+    operands: set[Instruction] = set()
+    pending = [instruction]
+    while pending:
+        move = pending.pop()
+        for user in move.users:
+            if user not in members:
+                continue
+            converts = user.opcode == "convert" and all(other.opcode == "dot" for other in user.users)
+            if user.opcode == "dot" or converts:
+                operands.add(move)
+            elif user.opcode in MOVES:
+                pending.append(user)
+            else:
+                return False
+    return bool(operands) and all(view(operand, instruction.operands) for operand in operands)
+
+
+def _moves(instruction: Instruction) -> bool:
+    """Whether an instruction's elements lie elsewhere than those of what it comes from, but for their values."""
+    while instruction.opcode == "reshape":
+        (instruction,) = instruction.operands
+    return instruction.opcode in MOVES
