@@ -6,11 +6,12 @@ that does not lie inside the operand as a whole is dropped, as XLA does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from compiler.codegen import element, elemental, nest
 from compiler.codegen.element import is_signed
-from compiler.codegen.index import Emission, Index, constant, linear
+from compiler.codegen.index import Emission, Index, constant, linear, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
@@ -82,6 +83,59 @@ def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], writ
             for type_, result, address in zip(types, results, addresses, strict=True):
                 element.store(builder, type_, result, address)
         emission.leave()
+
+
+def batch_of(kernel: Kernel) -> list[int]:
+    """The sizes of the updates' dimensions that are not those of windows: so many windows there are."""
+    window = kernel.roots[0].attributes.get("update_window_dims", ())
+    return [size for d, size in enumerate(updates(kernel).dims) if d not in window]
+
+
+def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: Index) -> Callable[[Value], Value]:
+    """What one element of the only operand becomes by the window of that number, if that covers it."""
+    builder, (scatter,) = emission.builder, kernel.roots
+    _, _, (source,) = _operands(scatter)
+    values, sizes = elemental_of(kernel, emission), batch_of(kernel)
+    batch = reshape(emission, (window,), (math.prod(sizes),), sizes)
+    batch = [emission.opaque(emission.value(part), size) for part, size in zip(batch, sizes, strict=True)]
+    window_dims = scatter.attributes.get("update_window_dims", ())
+    rest, zero_ = iter(batch), constant(0)
+    first = tuple(zero_ if d in window_dims else next(rest) for d in range(source.array.rank))
+    start, covers = _target(scatter, values, first)
+    extents = _extents(scatter)
+    offsets: list[Index] = []
+    for index, origin, extent in zip(at, start, extents, strict=True):
+        offset = index + origin.times(-1)
+        least, greatest = offset.bounds()
+        if least < 0 or greatest >= extent:
+            within = builder.compare("ult", emission.value(offset), integer(extent))
+            covers = builder.binary("and", covers, within)
+            offset = emission.opaque(emission.value(offset), max(extent, 2))
+        offsets.append(offset)
+    skipped = {*scatter.attributes.get("inserted_window_dims", ()), *scatter.attributes.get("input_batching_dims", ())}
+    inner, rest = iter([o for d, o in enumerate(offsets) if d not in skipped]), iter(batch)
+    place = tuple(next(inner) if d in window_dims else next(rest) for d in range(source.array.rank))
+
+    def becomes(old: Value) -> Value:
+        def changed() -> Value:
+            emission.enter()
+            new = values.value(source, place)
+            (result,) = elemental.apply(emission, scatter.attributes["to_apply"], [old, new])
+            emission.leave()
+            return result
+
+        return builder.choose(covers, changed, lambda: old)
+
+    return becomes
+
+
+def _extents(scatter: Instruction) -> list[int]:
+    """The sizes of a window in every dimension of the operand."""
+    operands, _, sources = _operands(scatter)
+    attributes = scatter.attributes
+    skipped = {*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ())}
+    sizes = iter(sources[0].array.dims[d] for d in attributes.get("update_window_dims", ()))
+    return [1 if d in skipped else next(sizes) for d in range(operands[0].array.rank)]
 
 
 def _target(

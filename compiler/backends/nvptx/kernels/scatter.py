@@ -1,8 +1,9 @@
-"""Scatter kernels: a launch that copies the operands, then one that applies the updates, by default without atomics.
+"""Scatter kernels, by default without atomics: the result is that of a sequential program, the same every time.
 
-Updates may hit the same element, and the combiner need not commute, so those that could are one thread's, which applies
-them in order: the result is that of a sequential program, the same every time.  Updates that differ along a dimension
-which leads to different elements in any case, such as the columns of rows that are added up, are different threads'.
+Updates may hit the same element, and the combiner need not commute.  Where there are many, a thread for each element of
+the result asks all windows of updates in order whether they cover it.  Else a launch copies the operands and another
+applies the updates: those that could meet are one thread's, in order; those that differ along a dimension which leads
+to different elements in any case, such as the columns of rows that are added up, are different threads'.
 
 Where the order is given up on request, each update is a thread's and an atomic operation, if there is one for it.
 """
@@ -17,7 +18,8 @@ from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
 from compiler.codegen import element, nest, scattering
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module, Value
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.combiner import binary_opcode
 
 _ATOMIC: dict[str, dict[str, str]] = {
@@ -28,6 +30,10 @@ _ATOMIC: dict[str, dict[str, str]] = {
 }
 """LLVM's operation for an opcode on a kind of numbers."""
 _ATOMIC_BITS = (32, 64)
+_MANY_WINDOWS = 16
+_MOST_ASKING = 1 << 24
+_MOST_ASKED = 1 << 34
+"""Elements that ask, and questions in all, up to which asking is faster: updates in order wait for memory each time."""
 
 
 def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
@@ -36,6 +42,10 @@ def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
     if size == 0:
         return EmittedKernel(kernel, ())
 
+    write = _atomic(kernel) if gpu.atomics else None
+    if write is None and _asks(kernel):
+        return EmittedKernel(kernel, (_gather(module, kernel),))
+
     def copy(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
         scattering.copy_element(kernel, emission, emission.opaque(number, size))
@@ -43,7 +53,35 @@ def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
     copied = grid.for_each(module, kernel, size, copy, "_copy")
     if scattering.updates(kernel).size == 0:
         return EmittedKernel(kernel, (copied,))
-    return EmittedKernel(kernel, (copied, _update(module, kernel, _atomic(kernel) if gpu.atomics else None)))
+    return EmittedKernel(kernel, (copied, _update(module, kernel, write)))
+
+
+def _asks(kernel: Kernel) -> bool:
+    """Whether it takes less time to ask all windows for each element than to apply them one after the other."""
+    windows, rank = math.prod(scattering.batch_of(kernel)), scattering.updates(kernel).rank
+    in_turn = not all(_is_parallel(kernel, d) for d in range(rank))
+    fits = kernel.outputs[0].size <= _MOST_ASKING and windows * kernel.outputs[0].size <= _MOST_ASKED
+    return in_turn and len(kernel.outputs) == 1 and windows >= _MANY_WINDOWS and fits
+
+
+def _gather(module: Module, kernel: Kernel) -> Launch:
+    """Each thread combines one element with all updates that are for it."""
+    shape, windows = kernel.outputs[0], math.prod(scattering.batch_of(kernel))
+    operand = kernel.roots[0].operands[0]
+
+    def ask(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        linear = emission.opaque(number, shape.size)
+        at = tuple(nest.coordinates(emission, linear, shape.dims))
+        start = elemental_of(kernel, emission).value(operand, at)
+        with builder.loop(integer(0), integer(windows), carried=[start], name="window", nonempty=True) as loop:
+            emission.enter()
+            window = emission.opaque(loop.index, windows)
+            loop.carry(scattering.combined(kernel, emission, at, window)(loop.carried[0]))
+            emission.leave()
+        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], linear)
+
+    return grid.for_each(module, kernel, shape.size, ask)
 
 
 def _atomic(kernel: Kernel) -> scattering.Write | None:

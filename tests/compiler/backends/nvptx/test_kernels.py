@@ -9,6 +9,7 @@ import pytest
 
 import compiler
 from compiler import inputs
+from compiler.backends.nvptx.kernels import scatter
 from compiler.backends.nvptx.kernels.table import EMITTERS
 from compiler.codegen.kernel import KernelKind
 from xlabench.differ import compare
@@ -377,6 +378,13 @@ def test_a_program_computes_what_the_interpreter_does(name: str, gpu: Any) -> No
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith(("scatter", "select and"))])
 def test_no_two_threads_write_one_element(name: str, gpu: Any) -> None:
+    check(name, gpu, global_races=True)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith("scatter")])
+def test_scattering_in_either_way_is_right(name: str, gpu: Any, monkeypatch: pytest.MonkeyPatch, *, asks: bool) -> None:
+    monkeypatch.setattr(scatter, "_MANY_WINDOWS", 1 if asks else 1 << 30)
     check(name, gpu, global_races=True)
 
 

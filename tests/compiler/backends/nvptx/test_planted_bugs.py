@@ -156,6 +156,7 @@ def _neighbour_beyond_the_block(patch: pytest.MonkeyPatch) -> None:
 
 def _scatter_without_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scatter, "_is_parallel", lambda kernel, dimension: True)
+    patch.setattr(scatter, "_asks", lambda kernel: False)
 
 
 def _nobody_stores(patch: pytest.MonkeyPatch) -> None:

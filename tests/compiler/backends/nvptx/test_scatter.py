@@ -1,0 +1,57 @@
+"""Scatters of every form of window and index, by threads that ask and by threads that apply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler.backends.nvptx.kernels import scatter
+
+# The operand, the indices and the updates, and how they belong together.
+FORMS = {
+    "two indices": (
+        "f32[6,7,8]", "s32[5,2]", "f32[5,3,8]",
+        "update_window_dims={1,2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=1",
+    ),
+    "batches": (
+        "f32[4,7]", "s32[4,5,1]", "f32[4,5]",
+        "update_window_dims={}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=2, "
+        "input_batching_dims={0}, scatter_indices_batching_dims={0}",
+    ),
+    "columns": (
+        "f32[4,7]", "s32[5]", "f32[5,4]",
+        "update_window_dims={1}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=1",
+    ),
+    "windows first": (
+        "f32[20]", "s32[3,6]", "f32[2,3,6]",
+        "update_window_dims={0}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=2",
+    ),
+    "indices first": (
+        "f32[20,3]", "u8[2,6]", "f32[6,3]",
+        "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize("name", FORMS)
+def test_a_scatter_is_right(name: str, gpu: Any, monkeypatch: pytest.MonkeyPatch, *, asks: bool) -> None:
+    monkeypatch.setattr(scatter, "_MANY_WINDOWS", 1 if asks else 1 << 30)
+    operand, indices, updates, how = FORMS[name]
+    # Adding does not commute with what was there: twice the old value and the new one.
+    module = compiler.parse(
+        f"""c {{ a = f32[] parameter(0)  b = f32[] parameter(1)  d = f32[] add(a, a)  ROOT r = f32[] add(d, b) }}
+ENTRY e {{ x = {operand} parameter(0)  i = {indices} parameter(1)  u = {updates} parameter(2)
+  ROOT r = {operand} scatter(x, i, u), {how}, to_apply=c }}"""
+    )
+    rng = np.random.default_rng(1)
+    x, u = (rng.integers(0, 9, module.entry.parameters[n].array.dims).astype(np.float32) for n in (0, 2))
+    for least, most in ((0, 3), (-1, 9)):
+        array = module.entry.parameters[1].array
+        i = rng.integers(max(least, 0 if indices[0] == "u" else least), most, array.dims)
+        i = i.astype(array.element_type.dtype)
+        expected = compiler.interpret(module, x, i, u)
+        assert np.array_equal(gpu(module, x, i, u, global_races=True)[0], expected[0])
