@@ -103,7 +103,9 @@ def _atomic(kernel: Kernel) -> scattering.Write | None:
 def _update(module: Module, kernel: Kernel, write: scattering.Write | None) -> Launch:
     dims = scattering.updates(kernel).dims
     parallel = [d for d in range(len(dims)) if write is not None or _is_parallel(kernel, d)]
-    ordered = [d for d in range(len(dims)) if d not in parallel]
+    window: Sequence[int] = kernel.roots[0].attributes.get("update_window_dims", ())
+    # Window by window, whatever order the updates lie in.
+    ordered = sorted((d for d in range(len(dims)) if d not in parallel), key=lambda d: (d in window, d))
     threads, turns = (math.prod(dims[d] for d in part) for part in (parallel, ordered))
 
     def update(builder: Builder, number: Value) -> None:

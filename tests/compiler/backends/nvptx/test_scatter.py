@@ -18,8 +18,8 @@ FORMS = {
     ),
     "batches": (
         "f32[4,7]", "s32[4,5,1]", "f32[4,5]",
-        "update_window_dims={}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=2, "
-        "input_batching_dims={0}, scatter_indices_batching_dims={0}",
+        ("update_window_dims={}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=2, "
+         "input_batching_dims={0}, scatter_indices_batching_dims={0}"),
     ),
     "columns": (
         "f32[4,7]", "s32[5]", "f32[5,4]",
