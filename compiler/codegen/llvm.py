@@ -190,6 +190,8 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int)
     options = llvm.create_pipeline_tuning_options(speed_level=min(level, 1))
     options.loop_vectorization = options.loop_interleaving = level >= 2
     options.slp_vectorization = False
+    # What should be unrolled says so itself.
+    options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
     if level:
         passes = builder.getModulePassManager()

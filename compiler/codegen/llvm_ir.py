@@ -129,6 +129,10 @@ def unroll_vectors(module: Module) -> str:
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {now}, {after}}}')}"
 
 
+_MOST_LINES = 256
+_MOST_VECTOR_LINES = 1024
+"""Instructions up to which all turns of a loop are written out; scalar ones may still become vectors as a loop."""
+
 _FEW_TURNS = 16
 """Loops of at most that many turns, known beforehand, may be unrolled altogether."""
 
@@ -137,10 +141,12 @@ _FEW_TURNS = 16
 class Module:
     """One LLVM module: globals, declarations, functions and metadata, each written once.
 
-    `features` are those of the target, by LLVM's names, for which something else is written.
+    `features` are those of the target, by LLVM's names, for which something else is written.  With `unrolls` short
+    loops ask to be unrolled, for passes that unroll only what asks.
     """
 
     features: frozenset[str] = frozenset()
+    unrolls: bool = field(default=False, kw_only=True)
     functions: list[Function] = field(default_factory=list)
     globals: dict[str, str] = field(default_factory=dict)
     declarations: dict[str, str] = field(default_factory=dict)
@@ -483,9 +489,16 @@ class Builder:
             f"  {phi.name} = phi {phi.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
             for phi, first, later in incoming
         ]
-        if self._loops > inner or any("<" in line for line in self._lines[slot:]):
+        vectors = any("<" in line for line in self._lines[slot:])
+        turns, most = _turns(start, stop, step), _MOST_VECTOR_LINES if vectors else _MOST_LINES
+        if self._loops > inner or vectors:
             self.function.scalar_loops -= 1
-        self.branch_if(again, body, done, metadata or self._rolled(start, stop, step))
+        self.branch_if(
+            again,
+            body,
+            done,
+            metadata or _unrolling(self.module, turns, fits=turns * (len(self._lines) - slot) <= most),
+        )
         self.begin(done)
         if nonempty:
             loop.results = list(carried_next)
@@ -494,12 +507,6 @@ class Builder:
                 self.emit(first.type, f"phi {first.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]")
                 for first, later in zip(carried, carried_next, strict=True)
             ]
-
-    def _rolled(self, start: Value, stop: Value, step: int) -> str:
-        """Metadata that keeps LLVM from unrolling a loop, unless its turns are few and known: then it may vanish."""
-        first, last = start.literal, stop.literal
-        few = first is not None and last is not None and last - first <= _FEW_TURNS * step
-        return "" if few else keep_rolled(self.module)
 
     @contextmanager
     def when(self, condition: Value, name: str = "then") -> Iterator[None]:
@@ -547,6 +554,22 @@ class Builder:
         self.function.counter += 1
         self._lines.append("")
         return Value(type_, f"%v{self.function.counter}")
+
+
+def _turns(start: Value, stop: Value, step: int) -> int:
+    """How often a loop runs, 0 if that is not known."""
+    first, last = start.literal, stop.literal
+    return 0 if first is None or last is None else -(-(last - first) // step)
+
+
+def _unrolling(module: Module, turns: int, *, fits: bool) -> str:
+    """Metadata that keeps LLVM from unrolling a loop, unless its turns are few and known, or asks for it."""
+    if not 0 < turns <= _FEW_TURNS:
+        return keep_rolled(module)
+    if not fits or not module.unrolls:
+        return ""
+    whole = module.metadata('!{!"llvm.loop.unroll.full"}')
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {whole}}}')}"
 
 
 def _fold(opcode: str, left: Value, right: Value) -> Value | None:

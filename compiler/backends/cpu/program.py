@@ -86,7 +86,7 @@ TIMELINE = "timeline"
 def build(module: HloModule, target: Target, threads: int) -> Program:
     """Emit a scheduled module as a program for up to that many threads."""
     check_unique_callers(module)
-    ir = Module(target.present)
+    ir = Module(target.present, unrolls=True)
     emitted = {
         instruction: EMITTERS[kernel.kind](ir, kernel, target, threads)
         for instruction in scheduled(module.entry)
