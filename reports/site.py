@@ -17,7 +17,7 @@ from reports.summary import Program, Summary
 from reports.template import fill
 from xlabench import atomic, results
 from xlabench.errors import BenchError
-from xlabench.stats import Ratio
+from xlabench.timing.stats import Ratio
 
 _TONES = {"bitwise": "good", "within": "good", "undecided": "warn", "unsupported": "mute", "timeout": "warn"}
 _RATIO_TONES = {"faster": "good", "slower": "bad"}

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xlabench import stats
 from xlabench.results import RIGHT, VERDICTS
-from xlabench.stats import Ratio
+from xlabench.timing import stats
+from xlabench.timing.stats import Ratio
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ import compiler
 from compiler import inputs
 from compiler.__main__ import cli
 from compiler.backends import BACKENDS
-from xlabench.differ import compare
+from xlabench.judging.differ import compare
 
 Check = Callable[[str, list[str]], str]
 """A command: takes the program and its arguments, returns what it prints."""

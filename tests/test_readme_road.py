@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import xlabench
-from xlabench.suite import known_suites
+from xlabench.cases.suite import known_suites
 
 ROOT = Path(xlabench.__file__).resolve().parents[1]
 SMOKE = known_suites()["smoke"]

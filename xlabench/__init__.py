@@ -26,5 +26,5 @@ def engine(spec: str) -> Engine:
 
 def from_jax(function: Callable[..., Any], *arguments: Any) -> Module:
     """The module that a JAX function lowers to for these arguments; needs the extra `peers`."""
-    made: Module = import_module("xlabench.programs").from_jax(function, *arguments)
+    made: Module = import_module("xlabench.cases.programs").from_jax(function, *arguments)
     return made

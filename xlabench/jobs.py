@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
-from xlabench import bounds, inputs, measure, programs
-from xlabench.stats import share_interval
+from xlabench.cases import inputs, programs
+from xlabench.judging import bounds
+from xlabench.timing import measure
+from xlabench.timing.stats import share_interval
 from xlabench.worker import Outcome, Say
 
 Array = NDArray[Any]

@@ -17,14 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import compiler
-from xlabench import bundle, differ, environment, inputs, jobs, programs
-from xlabench.bounds import Basis
-from xlabench.differ import Agreement, Comparison
+from xlabench import environment, jobs
+from xlabench.bundles import bundle
+from xlabench.cases import inputs, programs
+from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
-from xlabench.measure import Plan
+from xlabench.judging import differ
+from xlabench.judging.bounds import Basis
+from xlabench.judging.differ import Agreement, Comparison
+from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.results import RIGHT, Bundle, Case, Records, Run, Timing, Verdict
-from xlabench.suite import Suite, SuiteProgram, Variant
-from xlabench.tolerance import TolerancePolicy
+from xlabench.timing.measure import Plan
 from xlabench.worker import ENGINES, Outcome, Worker
 
 Array = jobs.Array

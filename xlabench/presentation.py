@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from xlabench import inputs
-from xlabench.differ import Comparison, ResultDiff
+from xlabench.cases import inputs
+from xlabench.judging.differ import Comparison, ResultDiff
 from xlabench.running import Report
 
 _FILE_COLUMNS = 140

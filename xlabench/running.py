@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import compiler
-from xlabench import bundle, inputs, jobs, programs
-from xlabench.bounds import Basis, basis_of
-from xlabench.differ import Comparison, compare
+from xlabench import jobs
+from xlabench.bundles import bundle
+from xlabench.cases import inputs, programs
 from xlabench.engines import Array, Engine, build, engine, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
-from xlabench.judge import described
-from xlabench.tolerance import TolerancePolicy
+from xlabench.judging.bounds import Basis, basis_of
+from xlabench.judging.differ import Comparison, compare
+from xlabench.judging.judge import described
+from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.worker import Outcome, Worker
 
 _DEFAULT_SEED = 0

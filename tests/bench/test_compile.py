@@ -12,7 +12,7 @@ import pytest
 
 import compiler
 from compiler import CompileOptions
-from xlabench.suite import load_suite
+from xlabench.cases.suite import load_suite
 
 pytestmark = pytest.mark.bench
 

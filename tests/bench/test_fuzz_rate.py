@@ -8,8 +8,8 @@ import json
 
 import pytest
 
-from xlabench import fuzz_jobs
-from xlabench.generate import PROFILES, draw_case
+from xlabench.fuzzing import fuzz_jobs
+from xlabench.fuzzing.generate import PROFILES, draw_case
 
 pytestmark = pytest.mark.bench
 
@@ -30,7 +30,7 @@ def numbers(seed):
 
 
 def test_generated_programs_per_second_of_a_worker(benchmark, tmp_path):
-    drawing = {"drawer": "xlabench.generate:drawer", "profile": "ratchet", "seed": 3, "banned": []}
+    drawing = {"drawer": "xlabench.fuzzing.generate:drawer", "profile": "ratchet", "seed": 3, "banned": []}
     arguments = {
         "factory": "xlabench.engines:engine",
         "engines": ENGINES,

@@ -13,8 +13,8 @@ import pytest
 
 import compiler
 from xlabench import engine
-from xlabench.inputs import recipe_beside
-from xlabench.suite import load_suite
+from xlabench.cases.inputs import recipe_beside
+from xlabench.cases.suite import load_suite
 
 pytestmark = pytest.mark.bench
 

@@ -8,7 +8,7 @@ import compiler
 from compiler import inputs
 from compiler.backends import BACKENDS
 from compiler.ops import OPS
-from xlabench.differ import compare
+from xlabench.judging.differ import compare
 
 OPTIONS = compiler.CompileOptions(device="sim", verify_each=True)
 SCALARS = """

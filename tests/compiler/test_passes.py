@@ -10,9 +10,9 @@ import compiler
 from compiler import inputs, pipeline
 from compiler.ir.rewrite import Fuel
 from compiler.pipeline import PASSES, PIPELINES, REQUIRED
-from xlabench.differ import compare
-from xlabench.inputs import recipe_beside
-from xlabench.suite import load_suite
+from xlabench.cases.inputs import recipe_beside
+from xlabench.cases.suite import load_suite
+from xlabench.judging.differ import compare
 
 FILETESTS = Path(__file__).parents[1] / "filetests" / "passes"
 FILES = sorted(FILETESTS.rglob("*.hlo"))

@@ -14,11 +14,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "xlabench"))
 from mutants import MUTANTS
 
 import compiler
-from xlabench import blame, inputs
-from xlabench.case import Case
-from xlabench.moves import instruction_count
-from xlabench.probe import Prober, Setup
-from xlabench.reduce import reduce
+from xlabench.cases import inputs
+from xlabench.diagnosis import blame
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.moves import instruction_count
+from xlabench.diagnosis.probe import Prober, Setup
+from xlabench.diagnosis.reduce import reduce
 
 MOST_INSTRUCTIONS = 12
 MOST_PROBES = 200

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench import blame
-from xlabench.case import Case
+from xlabench.diagnosis import blame
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.pass_dumps import CONVERSION
+from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.engines import engine
-from xlabench.pass_dumps import CONVERSION
-from xlabench.probe import Prober, Setup
 
 pytest.importorskip("jaxlib", reason="jaxlib is not installed")
 

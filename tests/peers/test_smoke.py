@@ -4,10 +4,10 @@ import pytest
 
 import compiler
 from xlabench import engine
-from xlabench.differ import compare
-from xlabench.inputs import recipe_beside
-from xlabench.suite import load_suite
-from xlabench.tolerance import TolerancePolicy
+from xlabench.cases.inputs import recipe_beside
+from xlabench.cases.suite import load_suite
+from xlabench.judging.differ import compare
+from xlabench.judging.tolerance import TolerancePolicy
 
 pytest.importorskip("jaxlib", reason="jaxlib is not installed")
 

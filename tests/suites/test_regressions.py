@@ -9,10 +9,10 @@ import pytest
 
 import compiler
 from compiler import edit
-from xlabench import bundle
+from xlabench.bundles import bundle
 from xlabench.engines import build, engine, execute
-from xlabench.generate import make_inputs
-from xlabench.judge import judge
+from xlabench.fuzzing.generate import make_inputs
+from xlabench.judging.judge import judge
 
 FOLDER = Path(__file__).resolve().parents[2] / "suites" / "regressions"
 FILES = sorted(FOLDER.glob("*.hlo"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench import inputs, programs
-from xlabench.suite import load_suite
+from xlabench.cases import inputs, programs
+from xlabench.cases.suite import load_suite
 
 PROGRAMS = {program.name: program for program in load_suite("smoke").programs}
 REDUCED = {name: variant.path for name, program in PROGRAMS.items() for variant in program.reduced.values()}

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from xlabench import nightly
+from xlabench.cases.suite import load_suite
 from xlabench.errors import BenchError
-from xlabench.measure import Plan
 from xlabench.nightly import Config
 from xlabench.results import Records
-from xlabench.suite import load_suite
+from xlabench.timing.measure import Plan
 
 HERE = Path(__file__).parent
 QUICK = Config(

@@ -8,7 +8,7 @@ import pytest
 import compiler
 from xlabench import running
 from xlabench.errors import BenchError
-from xlabench.tolerance import TolerancePolicy
+from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.worker import ENGINES, Worker
 
 PROGRAM = "HloModule m\n\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}\n"

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from xlabench import blame
-from xlabench.blame import Blame
 from xlabench.commands.target import load, target_options
-from xlabench.probe import Prober
+from xlabench.diagnosis import blame
+from xlabench.diagnosis.blame import Blame
+from xlabench.diagnosis.probe import Prober
 
 
 @click.command(name="bisect", short_help="Find the pass, rewrite or kernel that is to blame for a failure.")

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from xlabench import atomic
-from xlabench import bundle as bundles
+from xlabench.bundles import bundle as bundles
+from xlabench.bundles.packing import pack_arrays
+from xlabench.cases.literals_text import write_literals
 from xlabench.commands.target import new_folder
-from xlabench.literals_text import write_literals
-from xlabench.packing import pack_arrays
 
 _SCRIPT = '''"""Run this program on XLA's CPU client through jaxlib.
 

@@ -14,11 +14,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from reports import fuzzing
-from xlabench import campaign
-from xlabench.campaign import Config, Source
 from xlabench.engines import engine
 from xlabench.errors import BenchError, ExitCode
-from xlabench.findings import Finding
+from xlabench.fuzzing import campaign
+from xlabench.fuzzing.campaign import Config, Source
+from xlabench.fuzzing.findings import Finding
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _OPTIONS = (

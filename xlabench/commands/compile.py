@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 import compiler
-from xlabench import atomic, programs
+from xlabench import atomic
+from xlabench.cases import programs
 from xlabench.errors import BenchError
 
 _LINKERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc"}

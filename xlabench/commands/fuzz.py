@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from xlabench.commands.campaign_options import campaign_options, engine_specs, run
-from xlabench.fuzz import Generated
-from xlabench.generate import PROFILES
+from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.generate import PROFILES
 
 _ENGINES = "cpu:opt=0 cpu:fusion=off,opt=0 nvptx:sim"
 

@@ -13,9 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from xlabench.commands.target import Target, load, target_options
+from xlabench.diagnosis.isolate import Row, examine
+from xlabench.diagnosis.probe import Prober
 from xlabench.errors import ExitCode
-from xlabench.isolate import Row, examine
-from xlabench.probe import Prober
 
 _FILE_COLUMNS = 140
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from xlabench import corpus
 from xlabench.commands.campaign_options import campaign_options, engine_specs, run
-from xlabench.mutate import Mutated
+from xlabench.fuzzing import corpus
+from xlabench.fuzzing.mutate import Mutated
 
 _ENGINES = "reference cpu:opt=0 cpu:fusion=off,opt=0"
 

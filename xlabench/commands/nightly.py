@@ -17,12 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from reports import site, summary
 from reports.summary import Summary
 from xlabench import nightly
+from xlabench.cases.suite import Suite, load_suite
 from xlabench.engines import engine
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, Undecidable
-from xlabench.measure import Plan
 from xlabench.nightly import Config
 from xlabench.results import DATABASE, Records
-from xlabench.suite import Suite, load_suite
+from xlabench.timing.measure import Plan
 
 _DEFAULT = Config()
 _GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCode.TIMEOUT, ExitCode.UNDECIDABLE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from xlabench import bundle
+from xlabench.bundles import bundle
 from xlabench.errors import BenchError, ExitCode, Undecidable
 
 _STATES = {ExitCode.FINE: "fixed", ExitCode.WRONG: "shows", ExitCode.UNDECIDABLE: "undecided"}

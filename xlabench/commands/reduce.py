@@ -12,14 +12,16 @@ from typing import Any
 
 import click
 
-from xlabench import atomic, blame, bundle
-from xlabench.blame import Blame
-from xlabench.case import Case
+from xlabench import atomic
+from xlabench.bundles import bundle
 from xlabench.commands.target import Target, load, new_folder, target_options
+from xlabench.diagnosis import blame
+from xlabench.diagnosis.blame import Blame
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.moves import instruction_count
+from xlabench.diagnosis.probe import Judgement, Prober, require_failure
+from xlabench.diagnosis.reduce import Progress, Reduction, reduce
 from xlabench.errors import BenchError
-from xlabench.moves import instruction_count
-from xlabench.probe import Judgement, Prober, require_failure
-from xlabench.reduce import Progress, Reduction, reduce
 
 
 @dataclass(frozen=True, slots=True)

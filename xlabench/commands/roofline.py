@@ -14,8 +14,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from reports import roofline as chart
-from xlabench import atomic, roofline
+from xlabench import atomic
 from xlabench.errors import BenchError
+from xlabench.timing import roofline
 
 _FILE_COLUMNS = 100
 

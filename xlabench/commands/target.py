@@ -10,12 +10,14 @@ from typing import Any
 import click
 
 import compiler
-from xlabench import bundle, inputs, jobs, programs
-from xlabench.case import Case
+from xlabench import jobs
+from xlabench.bundles import bundle
+from xlabench.cases import inputs, programs
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.probe import Setup
 from xlabench.engines import engine
 from xlabench.errors import BenchError
-from xlabench.probe import Setup
-from xlabench.tolerance import TolerancePolicy
+from xlabench.judging.tolerance import TolerancePolicy
 
 _OPTIONS = (
     click.option("--engine", metavar="SPEC", help="The engine under test.  [default: the bundle's, else cpu]"),

@@ -38,7 +38,7 @@ class XlaEngine:
         return self._compile(module_or_text, self._options())
 
     def dump_passes(self, text: str, folder: str) -> None:
-        """Compile a program, leaving the module after each pass of XLA's in a folder (`xlabench.pass_dumps`)."""
+        """Compile a program, leaving the module after each pass of XLA's in a folder (see `pass_dumps`)."""
         options = self._options()
         debug = options.executable_build_options.debug_options
         debug.xla_dump_to, debug.xla_dump_hlo_pass_re, debug.xla_dump_hlo_as_text = folder, ".*", True

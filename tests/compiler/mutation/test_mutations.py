@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import compiler
 from compiler import RandomChoices
 from compiler.mutation import MUTATIONS, mutate
-from xlabench import inputs
-from xlabench.differ import compare
-from xlabench.generate import PROFILES, draw_case
-from xlabench.inputs import DTYPES
-from xlabench.suite import load_suite
-from xlabench.tolerance import finfo
+from xlabench.cases import inputs
+from xlabench.cases.inputs import DTYPES
+from xlabench.cases.suite import load_suite
+from xlabench.fuzzing.generate import PROFILES, draw_case
+from xlabench.judging.differ import compare
+from xlabench.judging.tolerance import finfo
 
 SMALL = 50_000
 ENABLING = {"rotate-concatenation": ("split-and-join",), "nest-concatenation": ("split-and-join",)}

@@ -8,7 +8,7 @@ import pytest
 import compiler
 from compiler.ir.rewrite import Fuel
 from compiler.pipeline import PASSES
-from xlabench.differ import compare
+from xlabench.judging.differ import compare
 
 EXPANDERS = [name for name in PASSES if name.endswith("-expander") or name == "marker-removal"]
 OPTIONS = compiler.CompileOptions(verify_each=True)

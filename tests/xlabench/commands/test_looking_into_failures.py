@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import compiler
-from xlabench import bundle, jobs
+from xlabench import jobs
+from xlabench.bundles import bundle
 from xlabench.cli import cli
 
 PROGRAM = """HloModule m

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from xlabench import archive, bundle
+from xlabench.bundles import archive, bundle
 from xlabench.cli import cli
 
 PROGRAM = "HloModule m\n\nENTRY e {\n  x = f32[3] parameter(0)\n  ROOT y = f32[3] add(x, x)\n}\n"

@@ -5,8 +5,8 @@ from click.testing import CliRunner
 
 import compiler
 from reports import roofline as chart
-from xlabench import roofline
 from xlabench.cli import cli
+from xlabench.timing import roofline
 
 
 @pytest.fixture(autouse=True)

@@ -71,7 +71,6 @@ class TensorTile:
         self.form = form
         self.layouts = both
         self.depth = both[0].depth
-        self._builder = emission.builder
         self._down = shape.rows // shape.down // form.rows
         self._across = shape.columns // shape.across // 8
         thread = emission.opaque(grid.thread(emission.builder), shape.threads)

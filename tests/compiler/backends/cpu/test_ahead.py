@@ -15,7 +15,7 @@ from compiler import inputs
 from compiler.backends.cpu.machines import MACHINES, target_for
 from compiler.codegen import llvm
 from compiler.diagnostics import InputError
-from xlabench.differ import Agreement, compare
+from xlabench.judging.differ import Agreement, compare
 
 SUITE = Path(__file__).parents[4] / "suites" / "smoke"
 LESS = "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }"

@@ -15,7 +15,7 @@ from compiler.backends.cpu import memory
 from compiler.codegen import elemental, scalar
 from compiler.generate import RandomChoices, Space, generate
 from compiler.inputs import draw
-from xlabench.differ import Agreement, compare
+from xlabench.judging.differ import Agreement, compare
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -12,7 +12,7 @@ from compiler import inputs
 from compiler.backends.nvptx.kernels import scatter
 from compiler.backends.nvptx.kernels.table import EMITTERS
 from compiler.codegen.kernel import KernelKind
-from xlabench.differ import compare
+from xlabench.judging.differ import compare
 
 REDUCERS = """
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }

@@ -19,8 +19,8 @@ import compiler
 from compiler import edit
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.simulator import LaunchOptions
-from xlabench.inputs import generate, recipe_beside
-from xlabench.judge import judge
+from xlabench.cases.inputs import generate, recipe_beside
+from xlabench.judging.judge import judge
 
 FOLDER = os.environ.get("XLABENCH_PROGRAMS", "")
 PROGRAMS = sorted(Path(FOLDER).glob("*.hlo")) if FOLDER else []

@@ -12,7 +12,7 @@ import pytest
 import compiler
 from compiler import CompileOptions
 from compiler.ir.types import TYPES
-from xlabench.differ import Agreement, compare
+from xlabench.judging.differ import Agreement, compare
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

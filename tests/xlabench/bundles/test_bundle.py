@@ -1,0 +1,335 @@
+import hashlib
+import json
+import pickle
+import zipfile
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xlabench.bundles import archive, bundle, packing
+from xlabench.cases.inputs import DTYPES
+from xlabench.errors import BenchError, ExitCode
+from xlabench.judging.bounds import Bounds
+from xlabench.judging.tolerance import TolerancePolicy
+
+PROGRAM = """HloModule m
+
+ENTRY e {
+  x = bf16[3]{0} parameter(0)
+  ROOT y = bf16[3]{0} add(x, x)
+}
+"""
+X = np.array([1.5, -2.0, np.nan], ml_dtypes.bfloat16)
+
+
+def _failure(**changes):
+    """A right program whose expected result was tampered with, so that the failure shows wherever it runs."""
+    fields = {
+        "module_text": PROGRAM,
+        "inputs": [X],
+        "expected": [X + X + np.float32(1).astype(X.dtype)],
+        "actual": [X + X],
+        "engine": "reference",
+        "reference": "reference",
+        "seed": 7,
+        "verdict": "wrong",
+        "message": "2 of 3 elements are wrong",
+    }
+    return bundle.Failure(**{**fields, **changes})
+
+
+def _draft(folder, **changes):
+    """A bundle on disk without the verification, which takes a process."""
+    folder.mkdir()
+    for name, data in bundle._contents(_failure(**changes)).items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def _edit(folder, **changes):
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.fixture
+def draft(tmp_path):
+    return _draft(tmp_path / "bundle")
+
+
+def test_a_bundle_is_verified_in_a_fresh_process_before_it_is_there(tmp_path):
+    saved = bundle.save(_failure(), tmp_path / "new" / "bundle")
+    assert (saved.verified, saved.message) == (True, "")
+    names = sorted(path.name for path in saved.path.iterdir())
+    assert names == ["actual.npz", "expected.npz", "inputs.npz", "manifest.json", "module.hlo", "repro.py"]
+    assert [path.name for path in saved.path.parent.iterdir()] == ["bundle"]
+
+
+def test_a_failure_that_does_not_show_again_is_kept_but_not_verified(tmp_path):
+    saved = bundle.save(_failure(expected=[X + X]), tmp_path / "bundle")
+    assert not saved.verified
+    assert "the replay ended with 0" in saved.message
+    assert (saved.path / "manifest.json").is_file()
+
+
+def test_a_bundle_reads_back_to_the_bit(draft):
+    failure = bundle.load(draft)
+    assert failure.module_text == PROGRAM
+    assert (failure.engine, failure.seed, failure.verdict) == ("reference", 7, "wrong")
+    assert failure.inputs[0].dtype == X.dtype
+    assert failure.inputs[0].tobytes() == X.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+def test_every_element_type_is_kept_whole(dtype):
+    array = np.arange(6).reshape(2, 3).astype(dtype)
+    for value in (array, array.T, array[:0], array[0, 0]):
+        (back,) = packing.unpack_arrays(packing.pack_arrays([value]), [dtype.name], 1 << 20)
+        assert (back.dtype, back.shape) == (dtype, np.shape(value))
+        assert back.tobytes() == np.asarray(value).tobytes()
+
+
+def test_the_same_failure_gives_the_same_bytes(tmp_path):
+    one, two = (_draft(tmp_path / name) for name in "ab")
+    for path in one.iterdir():
+        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
+
+
+def test_no_file_of_a_bundle_names_a_place(draft):
+    for path in draft.iterdir():
+        assert str(draft.parent).encode() not in path.read_bytes()
+        assert b"/home" not in path.read_bytes()
+
+
+def test_the_inputs_of_a_bundle_are_what_the_command_run_takes(draft):
+    with np.load(draft / "inputs.npz", allow_pickle=False) as archive:
+        assert archive.files == ["array_0000"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "code"),
+    [
+        ({}, "wrong", ExitCode.WRONG),
+        ({"expected": [X + X]}, "bitwise", ExitCode.FINE),
+        ({"policy": TolerancePolicy(rtol=2.0)}, "within", ExitCode.FINE),
+    ],
+)
+def test_a_replay_says_what_became_of_the_failure(tmp_path, changes, verdict, code):
+    outcome = bundle.replay(_draft(tmp_path / "bundle", **changes))
+    assert (outcome.verdict, outcome.exit_code, outcome.recorded) == (verdict, code, "wrong")
+
+
+FLOATS = "ENTRY e { x = f32[3] parameter(0) ROOT y = f32[3] add(x, x) }"
+ONES = np.ones(3, np.float32)
+NEAR = (
+    ONES + ONES + np.array([0, 0, 2.0**-20], np.float32)
+)  # inside of the tolerance of f32, beyond what one sum may err
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(2.0**-22, "wrong"), (2.0**-10, "within"), (np.inf, "within")])
+def test_a_bundle_is_judged_by_the_bounds_it_brings(tmp_path, spread, verdict):
+    bounds = (Bounds(NEAR.astype(np.float64), np.full(3, spread)),)
+    wrong = _draft(tmp_path / "b", module_text=FLOATS, inputs=[ONES], expected=[NEAR], actual=[], bounds=bounds)
+    assert bundle.replay(wrong).verdict == verdict
+    assert bundle.load(wrong).bounds[0].error.tobytes() == bounds[0].error.tobytes()
+
+
+def test_bounds_are_found_when_a_bundle_is_saved(tmp_path):
+    right = _failure(module_text=FLOATS, inputs=[ONES], expected=[ONES + ONES], actual=[NEAR])
+    (bounds,) = bundle.load(bundle.save(right, tmp_path / "b").path).bounds
+    assert (bounds.error < 2.0**-20).all()
+    given = _failure(
+        module_text=FLOATS, inputs=[ONES], expected=[ONES], actual=[NEAR], policy=TolerancePolicy(rtol=0.1)
+    )
+    assert bundle.load(bundle.save(given, tmp_path / "given").path).bounds is None
+
+
+def test_bounds_that_do_not_fit_are_refused(tmp_path):
+    bounds = (Bounds(np.zeros(2), np.zeros(2)),)
+    with pytest.raises(BenchError, match=r"bounds\.npz does not fit"):
+        bundle.load(_draft(tmp_path / "b", bounds=bounds))
+
+
+def test_the_program_before_its_reduction_stays_beside_it(tmp_path):
+    original = bundle.Original(FLOATS, [ONES])
+    loaded = bundle.load(_draft(tmp_path / "b", original=original)).original
+    assert loaded.module_text == FLOATS
+    assert loaded.inputs[0].tobytes() == ONES.tobytes()
+
+
+def test_a_bundle_of_the_first_version_is_still_read(draft):
+    _edit(draft, version=1)
+    assert bundle.load(draft).bounds is None
+    assert bundle.replay(draft).verdict == "wrong"
+
+
+def test_a_link_is_refused(draft):
+    (draft / "module.hlo").rename(draft / "elsewhere")
+    (draft / "module.hlo").symlink_to(draft / "elsewhere")
+    with pytest.raises(BenchError, match=r"module\.hlo is a link"):
+        bundle.load(draft)
+
+
+def test_a_changed_file_is_refused(draft):
+    (draft / "module.hlo").write_text(PROGRAM.replace("add", "subtract"))
+    with pytest.raises(BenchError, match=r"module\.hlo is not the file that the manifest describes"):
+        bundle.load(draft)
+
+
+def test_a_large_bundle_is_refused_before_it_is_read(draft):
+    with pytest.raises(BenchError, match="larger than the limit of 10 bytes"):
+        bundle.load(draft, max_bytes=10)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ("", "not a whole bundle"),
+        ("[]", "not a whole bundle"),
+        ("[" * 100_000, "not a whole bundle"),
+        ("{}", "not that of a bundle"),
+        ('{"format": "xlabench-bundle", "version": 99}', "format version 99, this xlabench reads versions 1 and 2"),
+        ('{"format": "xlabench-bundle", "version": 1}', "engine"),
+    ],
+)
+def test_a_bad_manifest_is_refused(draft, manifest, message):
+    (draft / "manifest.json").write_text(manifest)
+    with pytest.raises(BenchError, match=message):
+        bundle.load(draft)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"engine": None},
+        {"verdict": "odd"},
+        {"files": {}},
+        {"seed": "x"},
+        {"tolerance": {"rtol": "x"}},
+        {"tolerance": {"speed": 1}},
+        {"arrays": []},
+    ],
+    ids=str,
+)
+def test_a_manifest_of_other_types_is_refused(draft, changes):
+    _edit(draft, **changes)
+    with pytest.raises(BenchError, match="not a whole bundle"):
+        bundle.load(draft)
+
+
+def _put(folder, name, data):
+    (folder / name).write_bytes(data)
+    digests = json.loads((folder / "manifest.json").read_text())["files"]
+    _edit(folder, files={**digests, name: hashlib.sha256(data).hexdigest()})
+
+
+def _zip(tmp_path, data, *, compression=zipfile.ZIP_STORED):
+    path = tmp_path / "made.zip"
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("array_0000.npy", data)
+    return path.read_bytes()
+
+
+def _npy(descr, shape, data=b""):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    header = header.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (_npy("|O", (1,), pickle.dumps([1])), "not as long as its header says"),
+        (_npy("<u2", (1 << 60,)), "not as long as its header says"),
+        (_npy("<u2", (3,), b"12345"), "not as long as its header says"),
+        (_npy("<f8", (1,), b"12345678"), "an array of float64, but the manifest says bfloat16"),
+        (b"\x93NUMPY\x02\x00", "unknown .npy version"),
+        (b"nothing", "not a whole bundle"),
+    ],
+)
+def test_an_array_that_lies_is_refused(tmp_path, draft, data, message):
+    _put(draft, "inputs.npz", _zip(tmp_path, data))
+    with pytest.raises(BenchError, match=message):
+        bundle.load(draft)
+
+
+def test_a_compressed_archive_is_refused_unread(tmp_path, draft):
+    _put(draft, "inputs.npz", _zip(tmp_path, b"0" * 1_000_000, compression=zipfile.ZIP_DEFLATED))
+    with pytest.raises(BenchError, match="compressed"):
+        bundle.load(draft)
+
+
+@pytest.mark.parametrize("name", bundle._FILES)
+def test_a_truncated_or_missing_file_is_refused(draft, name):
+    path = draft / name
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(BenchError):
+        bundle.load(draft)
+    path.unlink()
+    with pytest.raises(BenchError, match="cannot be read"):
+        bundle.load(draft)
+
+
+def test_a_folder_that_is_no_bundle_is_not_replaced(tmp_path):
+    (tmp_path / "precious.txt").write_text("mine")
+    with pytest.raises(BenchError, match="is not a bundle"):
+        bundle.save(_failure(), tmp_path)
+    assert (tmp_path / "precious.txt").is_file()
+
+
+def test_a_place_that_cannot_be_written_to_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BenchError, match="cannot be written"):
+        bundle.save(_failure(), tmp_path / "file" / "bundle")
+
+
+def _archive(folder, path):
+    path.write_bytes(archive.pack({file.name: file.read_bytes() for file in folder.iterdir()}))
+    return path
+
+
+def test_an_archive_is_saved_verified_and_read_back(tmp_path):
+    saved = bundle.save(_failure(), tmp_path / "new" / "b.zip")
+    assert (saved.verified, saved.path.is_file()) == (True, True)
+    assert [path.name for path in saved.path.parent.iterdir()] == ["b.zip"]
+    assert bundle.load(saved.path).inputs[0].tobytes() == X.tobytes()
+    first = saved.path.read_bytes()
+    assert bundle.save(_failure(), saved.path).path.read_bytes() == first
+    outcome = bundle.replay(saved.path)
+    assert (outcome.verdict, outcome.exit_code) == ("wrong", ExitCode.WRONG)
+
+
+def test_an_archive_of_a_changed_bundle_is_refused(tmp_path, draft):
+    (draft / "module.hlo").write_text(PROGRAM.replace("add", "subtract"))
+    with pytest.raises(BenchError, match=r"module\.hlo is not the file that the manifest describes"):
+        bundle.load(_archive(draft, tmp_path / "b.zip"))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", *bundle._FILES])
+def test_an_archive_that_lacks_a_file_is_refused(tmp_path, draft, name):
+    (draft / name).unlink()
+    with pytest.raises(BenchError, match=f"the archive lacks {name}"):
+        bundle.load(_archive(draft, tmp_path / "b.zip"))
+
+
+@pytest.mark.parametrize("keep", [0, 10, 500, -1])
+def test_an_archive_cut_short_is_refused(tmp_path, draft, keep):
+    path = _archive(draft, tmp_path / "b.zip")
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(BenchError, match="not a whole bundle"):
+        bundle.load(path)
+
+
+def test_an_archive_that_leads_out_of_its_folder_is_refused(tmp_path, draft):
+    path = _archive(draft, tmp_path / "b.zip")
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("../../evil", "x")
+    with pytest.raises(BenchError, match="leads out of the archive"):
+        bundle.load(path)
+
+
+def test_a_file_that_is_no_bundle_is_not_replaced(tmp_path):
+    (tmp_path / "b.zip").write_text("mine")
+    with pytest.raises(BenchError, match="is not a bundle"):
+        bundle.save(_failure(), tmp_path / "b.zip")
+    assert (tmp_path / "b.zip").read_text() == "mine"

@@ -1,0 +1,171 @@
+"""Programs are read whatever form they have, and what cannot be read is said with its place."""
+
+import gzip
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import compiler
+import xlabench
+from xlabench.cases import programs
+from xlabench.errors import BenchError, ExitCode, Undecidable
+
+ADD = "HloModule m\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] add(x, x)\n}\n"
+NEGATE = "HloModule n\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] negate(x)\n}\n"
+STABLEHLO = """// a comment first
+module @m {
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %c = stablehlo.constant dense<[0x7FC00001, -0.0]> : tensor<2xf32>
+    %0 = stablehlo.add %x, %c : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+"""
+MHLO = STABLEHLO.replace("stablehlo.", "mhlo.")
+X = np.array([1.5, -2], np.float32)
+
+has_jax = find_spec("jax") is not None
+needs_jax = pytest.mark.skipif(not has_jax, reason="needs jaxlib, the extra `peers`")
+
+
+def _file(folder, data, name="p.hlo"):
+    path = folder / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def test_hlo_text_is_read_and_verified(tmp_path):
+    assert programs.read(_file(tmp_path, ADD)).name == "m"
+    with pytest.raises(compiler.CompilerError, match="violation"):
+        programs.read(_file(tmp_path, ADD.replace("y = f32[2]", "y = f32[3]")))
+
+
+def test_compressed_text_is_told_by_its_content(tmp_path):
+    assert programs.read(_file(tmp_path, gzip.compress(ADD.encode()))).name == "m"
+
+
+def test_of_several_modules_one_must_be_chosen(tmp_path):
+    path = _file(tmp_path, f"{ADD}\n// -----\n{NEGATE}")
+    assert programs.read(path, module=2).name == "n"
+    with pytest.raises(BenchError, match="holds 2 modules; choose one, from --module 1 to 2"):
+        programs.read(path)
+    with pytest.raises(BenchError, match="there is no module 3; it holds 2"):
+        programs.read(path, module=3)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "cannot be read"),
+        (gzip.compress(ADD.encode())[:-9], "cannot be decompressed"),
+        (b"\x1f\x8bnothing", "cannot be decompressed"),
+    ],
+)
+def test_what_cannot_be_read_is_said(tmp_path, data, message):
+    path = tmp_path / "p.hlo" if data is None else _file(tmp_path, data)
+    with pytest.raises(BenchError, match=message):
+        programs.read(path)
+
+
+def test_a_folder_is_no_program(tmp_path):
+    with pytest.raises(BenchError, match="cannot be read"):
+        programs.read(tmp_path)
+
+
+@pytest.mark.parametrize("data", ["", "\n\n", b"\xff\xfe\x00", bytes(100), b"\x7fELF\x02\x00"])
+def test_what_is_no_program_is_bad_input_with_the_name_of_the_file(tmp_path, data):
+    with pytest.raises(compiler.CompilerError, match=r"p\.hlo:\d+:\d+: "):
+        programs.read(_file(tmp_path, data))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "form"),
+    [
+        ("p.txt", ADD, "hlo"),
+        ("p.hlo", "module {\n ROOT x = f32[] constant(1)\n}", "hlo"),
+        ("p.txt", STABLEHLO, "mlir"),
+        ("p.txt", 'func.func @main() -> tensor<f32> { "stablehlo.constant"() }', "mlir"),
+        ("p.mlir", "garbage", "mlir"),
+        ("p.bin", b"ML\xefR\x01", "mlir"),
+        ("p.hlo.pb", b"", "proto"),
+        ("p.hlo.pb.gz", b"\x0a\x01m", "proto"),
+        ("p.bin", b"\x0a\x01m\x12\x01e\x28\x00", "proto"),
+    ],
+)
+def test_the_form_is_told_by_content_then_by_name(tmp_path, name, data, form):
+    assert programs.form_of(tmp_path / name, data if isinstance(data, bytes) else data.encode()) == form
+
+
+@pytest.mark.skipif(has_jax, reason="jaxlib is installed")
+def test_without_jaxlib_other_forms_cannot_be_decided(tmp_path):
+    with pytest.raises(Undecidable, match=r"pip install 'xlabench\[peers\]'") as raised:
+        programs.read(_file(tmp_path, STABLEHLO))
+    assert raised.value.exit_code == ExitCode.UNDECIDABLE
+    with pytest.raises(Undecidable, match="a JAX function needs"):
+        xlabench.from_jax(lambda x: x, X)
+
+
+@needs_jax
+@pytest.mark.parametrize("text", [STABLEHLO, MHLO], ids=["stablehlo", "mhlo"])
+def test_mlir_becomes_the_module_that_xla_makes_of_it_bit_for_bit(tmp_path, text):
+    module = programs.read(_file(tmp_path, text))
+    [result] = compiler.interpret(module, np.array([0, 0], np.float32))
+    assert result.view(np.uint32)[0] == 0x7FC00001
+    [constant] = [i for i in module.instructions() if i.opcode == "constant"]
+    assert constant.literal.array.view(np.uint32).tolist() == [0x7FC00001, 0x80000000]
+
+
+@needs_jax
+def test_protocol_buffers_and_bytecode_read_as_the_text_they_were_made_of(tmp_path):
+    proto, dump, bytecode = _serialised(ADD)
+    expected = compiler.interpret(compiler.parse(ADD), X)[0]
+    for name, data in (
+        ("p.pb", proto),
+        ("p.bin", proto),
+        ("p.hlo.pb", dump),
+        ("p.hlo.pb.gz", gzip.compress(dump)),
+        ("p.bc", bytecode),
+    ):
+        assert compiler.interpret(programs.read(_file(tmp_path, data, name)), X)[0].tolist() == expected.tolist(), name
+
+
+def _serialised(text):
+    """A program as HloModuleProto, as HloProto, and as MLIR bytecode."""
+    hlo, extension = (__import__("jaxlib", fromlist=[name]) for name in ("_hlo", "_jax"))
+    proto = hlo._hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+    size = len(proto)
+    length = bytes([size & 127 | 128, size >> 7]) if size > 127 else bytes([size])
+    return proto, b"\x0a" + length + proto + b"\x1a\x00", extension._jax.mlir.hlo_to_stablehlo(proto)
+
+
+@needs_jax
+def test_every_damaged_buffer_is_bad_input(tmp_path):
+    proto = _serialised(ADD)[0]
+    for data in (b"", b"\x0a", b"\x0a\x03abc", proto[:50], proto[:-30], b"\xff" * 40):
+        with pytest.raises(BenchError, match="jaxlib cannot convert it"):
+            programs.read(_file(tmp_path, data, "p.pb"))
+
+
+@needs_jax
+@pytest.mark.parametrize("text", ["module {", "module {\n}", STABLEHLO.replace("%c :", "%d :"), "(" * 100_000])
+def test_bad_mlir_is_bad_input(tmp_path, text):
+    with pytest.raises(BenchError, match=r"p\.mlir: jaxlib cannot convert it"):
+        programs.read(_file(tmp_path, text, "p.mlir"))
+
+
+@needs_jax
+def test_a_jax_function_is_the_module_that_it_lowers_to():
+    jax = __import__("jax")
+    y = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+    def function(x, unused, pair):
+        return jax.numpy.tanh(x) @ pair[0], pair[1] + jax.numpy.arange(20)
+
+    arguments = (y.T, np.float32(1), (y, np.arange(20, dtype=np.int32)))
+    module = xlabench.from_jax(function, *arguments)
+    assert len(module.entry.parameters) == 4
+    first, second = compiler.interpret(module, y.T, np.float32(1), y, np.arange(20, dtype=np.int32))
+    np.testing.assert_allclose(first, np.tanh(y.T) @ y, rtol=1e-5)
+    assert second.tolist() == [2 * n for n in range(20)]
+    assert xlabench.from_jax(jax.jit(function), *arguments).name == "jit_function"

@@ -1,0 +1,58 @@
+"""Planted bugs of each kind get the blame; the whole catalogue is measured by `tox -e mutants`."""
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.cases import inputs
+from xlabench.diagnosis import blame
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.isolate import examine
+from xlabench.diagnosis.probe import Prober, Setup
+from xlabench.errors import BenchError
+
+
+def _case(text):
+    module = compiler.parse(text)
+    return Case(module, tuple(inputs.generate(module, 1)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["call_arguments", "sign", "pass_raises", "short_lives"])
+def test_a_planted_bug_is_blamed(name, mutants):
+    mutant = mutants[name]
+    with Prober(Setup(mutant.engine, factory=f"mutants:{name}")) as prober:
+        found = blame.find(prober, _case(mutant.text))
+    assert found.signature.startswith(mutant.blamed)
+
+
+@pytest.mark.slow
+def test_the_guilty_rewrite_is_shown_between_a_good_and_a_bad_engine(mutants):
+    with Prober(Setup("cpu", factory="mutants:cse_slice")) as prober:
+        found = blame.find(prober, _case(mutants["cse_slice"].text))
+    assert (found.rule, found.where) == ("merge with equal", "main/b")
+    assert (found.last_good, found.first_bad) == (f"cpu:fuel={found.rewrite - 1}", f"cpu:fuel={found.rewrite}")
+    assert "-  z = f32[12,10] concatenate(b, a), dimensions={0}" in found.diff
+    assert found.place == ("main", "b")
+
+
+@pytest.mark.slow
+def test_alone_only_the_guilty_instruction_diverges(mutants):
+    with Prober(Setup("cpu", factory="mutants:sign")) as prober:
+        wrong = [row.place for row in examine(prober, _case(mutants["sign"].text)) if row.judgement.is_failure]
+    assert wrong == [("main", "z")]
+
+
+@pytest.mark.slow
+def test_a_program_that_does_not_fail_has_nobody_to_blame():
+    with Prober(Setup("cpu")) as prober, pytest.raises(BenchError, match="there is no failure"):
+        blame.find(prober, _case("HloModule m\nENTRY e { ROOT x = f32[2] parameter(0) }\n"))
+
+
+def test_a_number_where_nan_belongs_is_wrong():
+    case = Case(compiler.parse("HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[2] sqrt(x) }\n"), ())
+    case = Case(case.module, (np.array([-1, 4], np.float32),))
+    right = np.array([np.nan, 2], np.float32)
+    with Prober(Setup("cpu")) as prober:
+        assert prober.agrees(case, [right], [right])
+        assert not prober.agrees(case, [right], [np.array([1, 2], np.float32)])

@@ -1,0 +1,138 @@
+"""The search alone: predicates that look at the program, values from the interpreter in this process."""
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import edit
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.moves import cost, instruction_count
+from xlabench.diagnosis.reduce import reduce
+
+TEXT = """
+HloModule m
+
+sum { sum.a = f64[] parameter(0)
+  sum.b = f64[] parameter(1)
+  ROOT sum.r = f64[] add(sum.a, sum.b) }
+
+body { body.x = f64[32,48] parameter(0)
+  body.e = f64[32,48] exponential(body.x)
+  ROOT body.r = f64[32,48] tanh(body.e) }
+
+ENTRY main {
+  x = f64[32,48] parameter(0)
+  y = f64[32,48] parameter(1)
+  w = f64[48,16] parameter(2)
+  a = f64[32,48] add(x, y)
+  b = f64[32,48] call(a), to_apply=body
+  c = f64[32,48] multiply(b, x)
+  d = f64[32,16] dot(c, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  zero = f64[] constant(0)
+  r = f64[32] reduce(c, zero), dimensions={1}, to_apply=sum
+  cut = f64[8,16] slice(d), slice={[2:18:2], [0:16]}
+  n = f64[8,16] negate(cut)
+  ROOT out = (f64[32], f64[8,16], f64[32,48]) tuple(r, n, c)
+}
+"""
+
+
+def _record(case):
+    values = {}
+
+    def keep(instruction, value):
+        if isinstance(value, np.ndarray):
+            values[edit.place_of(instruction)] = value
+
+    compiler.interpret(case.module, *case.inputs, trace=keep)
+    return values
+
+
+@pytest.fixture
+def case():
+    module = compiler.parse(TEXT)
+    compiler.verify(module)
+    random = np.random.default_rng(0)
+    return Case(module, tuple(random.normal(size=p.shape.dims) for p in module.entry.parameters))
+
+
+def _has(*opcodes):
+    def is_bad(case):
+        compiler.verify(case.module)
+        compiler.interpret(case.module, *case.inputs)
+        return set(opcodes) <= {i.opcode for i in case.module.instructions()}
+
+    return is_bad
+
+
+PREDICATES = {
+    "one instruction": (_has("negate"), 1),
+    "inside a body": (_has("tanh"), 1),
+    "two that are connected": (_has("dot", "slice"), 2),
+    "two far apart": (_has("tanh", "negate"), 3),
+    "with a body of its own": (_has("reduce"), 1),
+    "a chain of operands": (
+        lambda c: any(o.opcode == "multiply" for i in c.module.instructions() for o in i.operands),
+        2,
+    ),
+    "a size": (lambda c: any(i.opcode == "dot" and i.shape.dims[0] > 16 for i in c.module.instructions()), 1),
+    "a value": (lambda c: any((abs(a) > 1.5).any() for a in _record(c).values()), 1),
+}
+
+
+@pytest.mark.parametrize(("is_bad", "most"), PREDICATES.values(), ids=PREDICATES)
+def test_what_matters_is_left_and_little_else(case, is_bad, most):
+    reduction = reduce(case, is_bad, _record)
+    assert is_bad(reduction.case)
+    assert instruction_count(reduction.case.module) <= most, reduction.case.text()
+    assert reduction.probes <= 200
+
+
+def test_sizes_shrink_no_further_than_the_failure_allows(case):
+    reduction = reduce(case, PREDICATES["a size"][0], _record)
+    (dot,) = (i for i in reduction.case.module.instructions() if i.opcode == "dot")
+    assert dot.shape.dims == (17, 1)
+    assert sorted(array.shape for array in reduction.case.inputs) == [(1, 1), (17, 1)]
+    assert {str(dot.shape.element_type)} == {"f32"}
+    assert not any(array.any() for array in reduction.case.inputs)
+
+
+def test_every_success_is_cheaper_than_the_one_before(case):
+    costs = [cost(case)]
+
+    def is_bad(candidate):
+        bad = _has("negate")(candidate)
+        if bad:
+            assert cost(candidate) < costs[-1]
+            costs.append(cost(candidate))
+        return bad
+
+    reduce(case, is_bad, _record)
+    assert len(costs) > 2
+
+
+def test_no_question_is_asked_twice(case):
+    asked = []
+
+    def is_bad(candidate):
+        asked.append(candidate.key())
+        return _has("tanh", "dot")(candidate)
+
+    reduction = reduce(case, is_bad, _record)
+    assert len(asked) == len(set(asked)) == reduction.probes
+
+
+def test_the_search_stops_when_the_probes_are_used_up(case):
+    reduction = reduce(case, _has("tanh"), _record, max_probes=3)
+    assert (reduction.probes, reduction.exhausted) == (3, True)
+
+
+def test_without_values_nothing_is_cut_but_the_rest_still_works(case):
+    reduction = reduce(case, _has("negate"), lambda _: {})
+    assert instruction_count(reduction.case.module) < instruction_count(case.module)
+
+
+def test_looking_near_the_culprit_first_saves_probes(case):
+    near = reduce(case, _has("negate", "slice"), _record, focus=[("main", "n")])
+    assert near.history[0].move == "neighbourhood"
+    assert near.history[0].instructions == 2

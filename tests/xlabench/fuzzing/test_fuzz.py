@@ -1,0 +1,88 @@
+"""Campaigns on engines with planted bugs: found, told apart, resumed, repeatable."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from xlabench.errors import BenchError
+from xlabench.fuzzing import campaign
+from xlabench.fuzzing.campaign import Config
+from xlabench.fuzzing.fuzz import Generated
+
+HERE = str(Path(__file__).resolve().parents[1])
+CONFIG = Config(("right",), count=60, max_probes=0, factory="broken_engines:engine", timeout_s=60)
+
+
+@pytest.fixture(autouse=True)
+def _findable_engines(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH", "")])))
+
+
+def run(config, folder):
+    return campaign.run(config, Generated(), folder, observe=lambda _progress, _found: None)
+
+
+def test_a_right_engine_has_no_findings(tmp_path):
+    summary = run(CONFIG, tmp_path / "campaign")
+    assert summary["findings"] == []
+    assert summary["verdicts"] == {"right bitwise": 60}
+    assert summary["cases"] == 60
+    assert summary["cases_per_s_and_core"] > 0
+    assert set(summary["seconds"]) == {"drawing", "reference", "right"}
+    assert summary["coverage"]["reached"] > 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "verdict"), [("wrong", "wrong"), ("raises", "compile-error"), ("dies", "crash")])
+def test_a_bug_is_found_bundled_and_counted_once(tmp_path, engine, verdict):
+    config = replace(CONFIG, engines=(engine,), count=120)
+    summary = run(config, tmp_path / "campaign")
+    found = summary["findings"]
+    assert {finding["verdict"] for finding in found} == {verdict}
+    assert len(found) <= 5
+    assert summary["cases"] + (len(found[0]["cases"]) if engine == "dies" else 0) == 120
+    for finding in found:
+        assert (tmp_path / "campaign" / finding["bundle"] / "manifest.json").is_file()
+
+
+@pytest.mark.slow
+def test_an_engine_that_hangs_does_not_stop_the_campaign(tmp_path):
+    summary = run(replace(CONFIG, engines=("hangs",), timeout_s=1.5, count=20), tmp_path / "campaign")
+    assert [finding["verdict"] for finding in summary["findings"]] in (["timeout"], [])
+    assert summary["cases"] >= 12
+
+
+def test_what_an_engine_does_not_support_is_not_drawn(tmp_path):
+    run(replace(CONFIG, engines=("refuses",), count=20), tmp_path / "campaign")
+    banned = json.loads((tmp_path / "campaign" / "support.json").read_text())["banned"]
+    assert {opcode for opcode, _ in banned} == {"negate"}
+
+
+def test_a_campaign_is_resumed_where_it_was_left(tmp_path):
+    whole = run(replace(CONFIG, count=40), tmp_path / "whole")
+    run(replace(CONFIG, count=20), tmp_path / "parts")
+    resumed = run(replace(CONFIG, count=40), tmp_path / "parts")
+    assert resumed["cases"] == 40
+    assert resumed["coverage"] == whole["coverage"]
+
+
+@pytest.mark.slow
+def test_workers_do_not_change_what_is_drawn(tmp_path):
+    one = run(replace(CONFIG, count=60), tmp_path / "one")
+    two = run(replace(CONFIG, count=60, workers=2), tmp_path / "two")
+    assert one["coverage"] == two["coverage"]
+
+
+def test_a_folder_of_another_campaign_is_refused(tmp_path):
+    run(replace(CONFIG, count=20), tmp_path / "campaign")
+    with pytest.raises(BenchError, match="another campaign"):
+        run(replace(CONFIG, count=20, seed=1), tmp_path / "campaign")
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "thesis.txt").write_text("not a campaign")
+    with pytest.raises(BenchError, match="something else"):
+        run(CONFIG, tmp_path / "file")

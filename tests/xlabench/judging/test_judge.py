@@ -1,0 +1,125 @@
+"""Verdicts on generated programs: rounding is forgiven, everything else is not."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.judging.judge import judge
+from xlabench.judging.perturb import move, perturbed
+
+CANCELLING = """HloModule cancelling
+ENTRY main {
+  x = f32[4] parameter(0)
+  big = f32[] constant(16777216)
+  bigs = f32[4] broadcast(big), dimensions={}
+  sum = f32[4] add(x, bigs)
+  ROOT rest = f32[4] subtract(sum, bigs)
+}
+"""
+
+FLOOR = """HloModule floor
+ENTRY main {
+  x = f32[64] parameter(0)
+  y = f32[64] parameter(1)
+  product = f32[64] multiply(x, y)
+  ROOT whole = s32[64] convert(product)
+}
+"""
+
+INTEGERS = """HloModule integers
+ENTRY main {
+  x = s32[4] parameter(0)
+  ROOT sum = s32[4] add(x, x)
+}
+"""
+
+
+def verdict(text, inputs, change):
+    module = compiler.parse(text)
+    expected = compiler.interpret(module, *inputs)
+    return judge(module, inputs, expected, [change(result.copy()) for result in expected]).verdict
+
+
+def test_equal_results_are_bitwise():
+    assert verdict(INTEGERS, [np.arange(4, dtype=np.int32)], lambda r: r) == "bitwise"
+
+
+def test_one_wrong_integer_of_a_program_that_does_not_round_is_wrong():
+    assert verdict(INTEGERS, [np.arange(4, dtype=np.int32)], lambda r: r + np.array([0, 0, 1, 0], np.int32)) == "wrong"
+
+
+def test_a_difference_that_rounding_explains_is_undecided_and_no_other_is():
+    halfway, x = np.ones(4, np.float32), np.array([0.3, 1.7, 2.2, 3.9], np.float32)
+    assert verdict(CANCELLING, [halfway], lambda r: r + np.float32(2)) == "undecided"
+    assert verdict(CANCELLING, [x], lambda r: r + np.float32(2)) == "wrong"
+    assert verdict(CANCELLING, [x], lambda r: r + np.float32(1000)) == "wrong"
+
+
+def test_integers_are_undecided_only_where_rounding_decides_them():
+    third = np.full(64, np.float32(1) / np.float32(3), np.float32)
+    three = np.full(64, 3.0, np.float32)
+    assert verdict(FLOOR, [third, three], lambda r: r - 1) == "undecided"
+    assert verdict(FLOOR, [three, three], lambda r: r + 5) == "wrong"
+    assert verdict(FLOOR, [np.full(64, 2.5, np.float32), np.ones(64, np.float32)], lambda r: r - 1) == "wrong"
+
+
+def test_a_nan_for_a_number_is_wrong():
+    x = np.ones(4, np.float32)
+    assert verdict(CANCELLING, [x], lambda r: r * np.float32(np.nan)) == "wrong"
+
+
+def test_results_of_another_shape_are_wrong():
+    assert verdict(INTEGERS, [np.arange(4, dtype=np.int32)], lambda r: r[:3]) == "wrong"
+
+
+def test_what_does_not_round_is_not_perturbed():
+    x = np.arange(4, dtype=np.int32)
+    (runs,) = perturbed(compiler.parse(INTEGERS), [x], runs=1, seed=0)
+    assert np.array_equal(runs[0], 2 * x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+def test_moving_keeps_zeros_and_infinities_and_stays_near(dtype):
+    rng = np.random.default_rng(0)
+    values = np.array([0.0, -0.0, 1.0, -1.5, 0.25], dtype)
+    moved = move(values, rng, 1).astype(np.float64)
+    wide = values.astype(np.float64)
+    assert np.array_equal(np.signbit(moved), np.signbit(wide))
+    assert (moved[:2] == 0).all()
+    assert (np.abs(moved - wide) <= np.abs(wide) * float(ml_dtypes.finfo(dtype).eps)).all()
+
+
+def test_a_nan_gets_either_sign():
+    moved = move(np.full(100, np.nan, np.float32), np.random.default_rng(0), 1)
+    assert np.isnan(moved).all()
+    assert 0 < np.signbit(moved).sum() < 100
+
+
+def test_what_an_infinity_makes_of_a_complex_number_is_left_open():
+    text = "HloModule open\nENTRY main {\n  x = c64[2] parameter(0)\n  ROOT s = c64[2] sign(x)\n}\n"
+    x = np.array([complex(np.inf, 0), 3 + 4j], np.complex64)
+    assert verdict(text, [x], lambda r: np.array([1, r[1]], np.complex64)) == "undecided"
+    assert verdict(text, [x], lambda r: np.array([r[0], 1], np.complex64)) == "wrong"
+
+
+def test_infinities_in_a_complex_product_may_come_out_as_nan_where_nothing_bounds_them():
+    text = """
+    ENTRY main {
+      x = c64[2,3] parameter(0)
+      d = c64[3] dot(x, x), lhs_batch_dims={1}, rhs_batch_dims={1}, lhs_contracting_dims={0}, rhs_contracting_dims={0}
+      p = c64[2,2] parameter(1)
+      c = c64[2,2] cholesky(p), lower=true
+      ROOT r = (c64[3], c64[2,2]) tuple(d, c)
+    }
+    """
+    module = compiler.parse(text)
+    inputs = [np.array([[np.inf, 1, 2], [1, 2, 3]], np.complex64), np.eye(2, dtype=np.complex64)]
+    expected = compiler.interpret(module, *inputs)
+    other = expected[0].copy()
+    other[0] = complex(np.inf, np.nan) if np.isnan(expected[0][0].real) else complex(np.nan, np.nan)
+    assert judge(module, inputs, expected, [other, expected[1]]).verdict == "undecided"
+    other[1] = 99
+    assert judge(module, inputs, expected, [other, expected[1]]).verdict == "wrong"

@@ -1,0 +1,1 @@
+"""A failure as a folder or archive that shows it again."""

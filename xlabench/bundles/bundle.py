@@ -1,0 +1,360 @@
+"""Repro bundles: a folder, or a zip archive of it, that shows a failure again, on any machine, for years.
+
+    module.hlo  inputs.npz  expected.npz  actual.npz  manifest.json  repro.py
+    bounds.npz                  how far off a right result may be, where those decide: values and errors by turns
+    original.hlo  original.npz  the program and its inputs before they were reduced, where they were
+
+- The same failure gives the same bytes: no time, no path, no name of a machine.
+- A bundle may come from a stranger: nothing in it is unpickled or run by opening it, sizes are limited before anything
+  is read, files are what the manifest says (SHA-256), links are refused.  `repro.py` is for people; only a bundle that
+  was written a moment ago is run by it.
+- It is judged by what it brings, the bounds of `xlabench.judging.bounds` or a tolerance, whatever the reference says
+  later.
+- A bundle is replayed from a temporary folder in a fresh process before anybody is told of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import compiler
+from xlabench import atomic, environment, jobs
+from xlabench.bundles import archive
+from xlabench.bundles.packing import pack_arrays, unpack_arrays
+from xlabench.engines import build, engine, execute
+from xlabench.engines.spec import split_spec
+from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
+from xlabench.judging.bounds import Basis, Bounds
+from xlabench.judging.differ import compare
+from xlabench.judging.tolerance import Array, TolerancePolicy
+from xlabench.worker import Worker
+
+FORMAT_VERSION = 2
+_READ_VERSIONS = (1, 2)  # the first knew neither bounds nor originals
+MAX_BYTES = 2 << 30
+_MAX_MANIFEST_BYTES = 1 << 20
+_ARRAY_FILES = ("inputs.npz", "expected.npz", "actual.npz")
+_FILES = ("module.hlo", *_ARRAY_FILES, "repro.py")
+_MORE_ARRAY_FILES = ("bounds.npz", "original.npz")
+_MORE_FILES = ("original.hlo", *_MORE_ARRAY_FILES)
+_MOST_BOUNDED = 1 << 22  # elements of results whose bounds are kept
+_TYPES = {"engine": str, "reference": str, "verdict": str, "message": str, "seed": int | None, "tolerance": dict}
+_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
+_ROOT = Path(__file__).resolve().parents[1]
+_ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
+
+_REPRO = '''"""Run this bundle again: exit status 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here.
+
+    python -m pip install xlabench && python repro.py
+"""
+
+import sys
+from pathlib import Path
+
+try:
+    from xlabench.cli import main
+except ModuleNotFoundError as error:
+    print(f"{error}; install it: python -m pip install xlabench", file=sys.stderr)
+    sys.exit(125)
+
+main(["replay", str(Path(__file__).resolve().parent)])
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A program with its inputs as they were before anything was reduced."""
+
+    module_text: str
+    inputs: Sequence[Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a bundle keeps: a program, its inputs, what was expected and what came (nothing, if it crashed).
+
+    `bounds` are found when the bundle is written, where nothing else is given to judge by.
+    """
+
+    module_text: str
+    inputs: Sequence[Array]
+    expected: Sequence[Array]
+    actual: Sequence[Array]
+    engine: str
+    reference: str
+    seed: int | None
+    verdict: str
+    message: str
+    policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
+    original: Original | None = None
+    bounds: tuple[Bounds, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A bundle on disk; `verified` if a replay in a fresh process showed the failure, else the message says why not."""
+
+    path: Path
+    verified: bool
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of running a bundle again."""
+
+    verdict: str
+    message: str
+    recorded: str
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 if the bug is gone, 1 if it shows, 125 if that cannot be decided here."""
+        code = VERDICT_EXIT_CODES[self.verdict]
+        return code if code in (ExitCode.FINE, ExitCode.UNDECIDABLE) else ExitCode.WRONG
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a path is that of a bundle rather than of a program: a folder or an archive."""
+    return path.is_dir() or (path.is_file() and zipfile.is_zipfile(path))
+
+
+def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
+    """Write a bundle and verify it; it appears whole or not at all, and replaces an older bundle.
+
+    A name that ends in `.zip` asks for an archive in place of a folder.
+    """
+    is_archive = folder.suffix == ".zip"
+    if folder.exists() and not (_holds_manifest(folder) and folder.is_file() == is_archive):
+        raise BenchError(f"{folder}: exists and is not a bundle; give a new name")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder.parent) as temporary:
+            draft = Path(temporary) / "bundle"
+            draft.mkdir()
+            contents = _contents(replace(failure, bounds=failure.bounds or _find_bounds(failure, timeout_s)))
+            for name, data in contents.items():
+                (draft / name).write_bytes(data)
+            message = _verify(draft, timeout_s)
+            if is_archive:
+                atomic.write(folder, archive.pack(contents))
+                return Saved(folder, not message, message)
+            if folder.exists():
+                folder.rename(Path(temporary) / "old")
+            draft.rename(folder)
+    except OSError as error:
+        raise BenchError(f"{folder}: cannot be written: {error.strerror or error}; give another folder") from error
+    return Saved(folder, not message, message)
+
+
+def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
+    """Read a bundle that nothing is known of; whatever is wrong with it is a `BenchError`."""
+    try:
+        source = _source(folder, max_bytes)
+        manifest = _read_manifest(source)
+        files = _read_files(source, manifest["files"], max_bytes)
+        arrays = {name: unpack_arrays(files[name], dtypes, max_bytes) for name, dtypes in manifest["arrays"].items()}
+        return Failure(
+            module_text=files["module.hlo"].decode(),
+            inputs=arrays["inputs.npz"],
+            expected=arrays["expected.npz"],
+            actual=arrays["actual.npz"],
+            engine=manifest["engine"],
+            reference=manifest["reference"],
+            seed=manifest["seed"],
+            verdict=manifest["verdict"],
+            message=manifest["message"],
+            policy=TolerancePolicy(**manifest["tolerance"]),
+            original=Original(files["original.hlo"].decode(), arrays["original.npz"])
+            if "original.hlo" in files
+            else None,
+            bounds=_bounds(arrays["bounds.npz"], arrays["expected.npz"]) if "bounds.npz" in files else None,
+        )
+    except OSError as error:
+        place = error.filename or folder
+        raise BenchError(f"{place}: cannot be read: {error.strerror}; give a bundle, a folder or a .zip") from error
+    except _DAMAGE as error:
+        raise BenchError(f"{folder}: not a whole bundle: {error}; get it again") from error
+
+
+def replay(folder: Path, *, timeout_s: float = 300.0) -> Replay:
+    """Run a bundle again in a worker process, so that a crash is an answer; what is bad input is found out before."""
+    failure = load(folder)
+    compiler.verify(compiler.parse(failure.module_text, filename="module.hlo"))
+    engine(failure.engine)
+    with Worker() as worker:
+        outcome = worker.run(
+            "xlabench.bundles.bundle:replay_job", {"folder": str(folder.resolve())}, timeout_s=timeout_s
+        )
+    if outcome.ending == "answered":
+        return Replay(outcome.value["verdict"], outcome.value["message"], failure.verdict)
+    if outcome.ending == "timeout":
+        return Replay("timeout", outcome.message, failure.verdict)
+    return Replay("crash", f"{outcome.message}\n{outcome.output}".strip(), failure.verdict)
+
+
+def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
+    """The worker's part of a replay."""
+    failure = load(Path(arguments["folder"]))
+    say("replay")
+    try:
+        module = compiler.parse(failure.module_text, filename="module.hlo")
+        subject = engine(failure.engine)
+        actual = execute(subject, build(subject, module), failure.inputs)
+    except Exception as error:
+        verdict = verdict_of(error)
+        if verdict is None:
+            raise
+        return {"verdict": verdict, "message": str(error)}
+    comparison = compare(failure.expected, actual, policy=failure.policy, basis=Basis(failure.bounds))
+    return {"verdict": str(comparison.agreement), "message": comparison.describe()}
+
+
+def _contents(failure: Failure) -> dict[str, bytes]:
+    arrays = dict(zip(_ARRAY_FILES, (failure.inputs, failure.expected, failure.actual), strict=True))
+    files = {"module.hlo": failure.module_text.encode(), "repro.py": _REPRO.encode()}
+    if failure.original is not None:
+        files["original.hlo"] = failure.original.module_text.encode()
+        arrays["original.npz"] = failure.original.inputs
+    if failure.bounds is not None:
+        arrays["bounds.npz"] = [array for bounds in failure.bounds for array in (bounds.value, bounds.error)]
+    files |= {name: pack_arrays(values) for name, values in arrays.items()}
+    machine = environment.capture().to_json()
+    manifest = {
+        "format": "xlabench-bundle",
+        "version": FORMAT_VERSION,
+        "engine": failure.engine,
+        "reference": failure.reference,
+        "seed": failure.seed,
+        "verdict": failure.verdict,
+        "message": failure.message.partition("\n")[0],
+        "tolerance": asdict(failure.policy),
+        "environment": {key: machine[key] for key in _ENVIRONMENT},
+        "arrays": {name: [np.asarray(value).dtype.name for value in values] for name, values in arrays.items()},
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+    }
+    files["manifest.json"] = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
+    return files
+
+
+def _find_bounds(failure: Failure, timeout_s: float) -> tuple[Bounds, ...] | None:
+    """The error bounds of the reference, where it was our own and no tolerance was given; a watched worker is asked."""
+    elements = sum(array.size for array in failure.expected)
+    is_ours = split_spec(failure.reference)[0] == "reference"
+    if not is_ours or failure.policy != TolerancePolicy() or not 0 < elements <= _MOST_BOUNDED:
+        return None
+    with tempfile.TemporaryDirectory(prefix="bounds-") as folder, Worker() as worker:
+        paths = {name: Path(folder) / name for name in ("program", "inputs", "expected", "results")}
+        paths["program"].write_text(failure.module_text, encoding="utf-8", errors="surrogateescape")
+        jobs.write_arrays(paths["inputs"], failure.inputs)
+        jobs.write_arrays(paths["expected"], failure.expected)
+        arguments = {name: str(path) for name, path in paths.items()}
+        outcome = worker.run("xlabench.jobs:bound", arguments, timeout_s=timeout_s)
+        return jobs.basis_of(outcome, paths["results"]).bounds
+
+
+def _bounds(arrays: Sequence[Array], expected: Sequence[Array]) -> tuple[Bounds, ...]:
+    """The bounds that a bundle brings; they must fit its results."""
+    pairs = list(zip(arrays[::2], arrays[1::2], strict=True))
+    shapes = [array.shape for array in expected]
+    if [value.shape for value, _ in pairs] != shapes or [error.shape for _, error in pairs] != shapes:
+        raise ValueError("bounds.npz does not fit expected.npz")
+    return tuple(Bounds(value, np.asarray(error, np.float64)) for value, error in pairs)
+
+
+def _verify(draft: Path, timeout_s: float) -> str:
+    """Replay a copy of the bundle as its receiver would; the empty string if the failure shows, else why not."""
+    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    with tempfile.TemporaryDirectory(prefix="replay-") as temporary:
+        copy = Path(temporary) / "bundle"
+        shutil.copytree(draft, copy)
+        try:
+            done = subprocess.run(
+                [sys.executable, "repro.py"],
+                cwd=copy,
+                env={**os.environ, "PYTHONPATH": path},
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"the replay did not end in {timeout_s:g} s"
+    if done.returncode == ExitCode.WRONG and "Traceback" not in done.stderr:
+        return ""
+    return f"the replay ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
+
+
+_Source = Callable[[str, int], bytes]
+"""Reads a file of a bundle by its name, up to a number of bytes."""
+
+
+def _source(path: Path, max_bytes: int) -> _Source:
+    if not path.is_file():
+        return lambda name, limit: _read_limited(path / name, limit)
+    files = archive.unpack(path, max_bytes)
+
+    def read(name: str, limit: int) -> bytes:
+        if name not in files:
+            raise ValueError(f"the archive lacks {name}")
+        if len(files[name]) > limit:
+            raise ValueError(f"{name} is larger than the limit of {limit:,} bytes")
+        return files[name]
+
+    return read
+
+
+def _holds_manifest(path: Path) -> bool:
+    if path.is_dir():
+        return (path / "manifest.json").is_file()
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as file:
+        return any(Path(name).name == "manifest.json" for name in file.namelist())
+
+
+def _read_manifest(source: _Source) -> Mapping[str, Any]:
+    data = source("manifest.json", _MAX_MANIFEST_BYTES)
+    manifest: Mapping[str, Any] = json.loads(data)
+    if manifest.get("format") != "xlabench-bundle":
+        raise ValueError("manifest.json is not that of a bundle")
+    if manifest.get("version") not in _READ_VERSIONS:
+        raise ValueError(f"format version {manifest.get('version')!r}, this xlabench reads versions 1 and 2")
+    for key, kind in _TYPES.items():
+        if not isinstance(manifest[key], kind):
+            raise ValueError(f"{key} cannot be {manifest[key]!r}")
+    if not set(_ARRAY_FILES) <= set(manifest["arrays"]) <= {*_ARRAY_FILES, *_MORE_ARRAY_FILES}:
+        raise ValueError(f"arrays of {', '.join(manifest['arrays'])}")
+    if manifest["verdict"] not in VERDICT_EXIT_CODES:
+        raise ValueError(f"unknown verdict {manifest['verdict']!r}")
+    return manifest
+
+
+def _read_files(source: _Source, digests: Mapping[str, str], max_bytes: int) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for name in (*_FILES, *(name for name in _MORE_FILES if name in digests)):
+        files[name] = source(name, max_bytes)
+        if hashlib.sha256(files[name]).hexdigest() != digests[name]:
+            raise ValueError(f"{name} is not the file that the manifest describes")
+    return files
+
+
+def _read_limited(path: Path, max_bytes: int) -> bytes:
+    if path.is_symlink():
+        raise ValueError(f"{path.name} is a link")
+    if path.stat().st_size > max_bytes:
+        raise ValueError(f"{path.name} is larger than the limit of {max_bytes:,} bytes")
+    return path.read_bytes()

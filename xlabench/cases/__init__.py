@@ -1,0 +1,1 @@
+"""What is run: programs, suites of them, and their inputs."""

@@ -1,0 +1,372 @@
+"""The inputs of a program: from a recipe, from a seed alone, or from an `.npz` file.
+
+A *recipe* is `NAME.json` beside `NAME.hlo`: a seed, and for each parameter its shape, element type and generator.  The
+same recipe gives the same bits everywhere: parameter number N draws from a PCG64 stream of its own, seeded with
+(seed, N), in float64, and is rounded to its type once.
+
+Without a recipe floats are standard normal and integers small, so that a loop which takes its bound from a parameter
+ends; parameters used as indices stay inside what they index (`xlabench.cases.index_ranges`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+import compiler
+from xlabench.cases.index_ranges import index_limits
+from xlabench.errors import BenchError
+from xlabench.judging.tolerance import DType, TolerancePolicy, is_inexact
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+Module = Any
+
+_ALIGNMENT = 64
+_INTEGER_SPAN = 10
+_iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
+
+
+_NAMES = {
+    "pred": "bool",
+    **{
+        f"{kind}{bits}": f"{name}{bits}"
+        for kind, name in (("s", "int"), ("u", "uint"))
+        for bits in (2, 4, 8, 16, 32, 64)
+    },
+    "f4e2m1fn": "float4_e2m1fn",
+    "f6e2m3fn": "float6_e2m3fn",
+    "f6e3m2fn": "float6_e3m2fn",
+    "f8e3m4": "float8_e3m4",
+    "f8e4m3": "float8_e4m3",
+    "f8e4m3b11fnuz": "float8_e4m3b11fnuz",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+    "f8e5m2": "float8_e5m2",
+    "f8e5m2fnuz": "float8_e5m2fnuz",
+    "f8e8m0fnu": "float8_e8m0fnu",
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
+    "c128": "complex128",
+}
+DTYPES: Mapping[str, DType] = {hlo: np.dtype(getattr(ml_dtypes, name, name)) for hlo, name in _NAMES.items()}
+"""The NumPy type of each element type, by its name in HLO text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRecipe:
+    """How one parameter is made; `generator` is its kind and the kind's arguments."""
+
+    name: str
+    shape: Shape
+    dtype: DType
+    generator: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How all parameters of a program are made, and the tolerance that its results deserve."""
+
+    seed: int
+    parameters: tuple[ParameterRecipe, ...]
+    rtol: float | None = None
+    atol: float | None = None
+
+    def make(self, seed: int | None = None) -> list[Array]:
+        """The inputs, from the recipe's seed or another."""
+        seed = self.seed if seed is None else seed
+        return [_make_asked(parameter, seed, number) for number, parameter in enumerate(self.parameters)]
+
+    def policy(self, module: Module) -> TolerancePolicy:
+        """How to judge the results; bounds of zero ask for the same bits.
+
+        Where integers depend on rounding, `rtol` is also the share of them that may differ.
+        """
+        share = (self.rtol or 0.0) if _rounds(module) else 0.0
+        return TolerancePolicy(self.rtol, self.atol, scaled=bool(self.rtol or self.atol), discrete_share=share)
+
+
+_MOVING = (
+    "parameter constant iota reshape broadcast transpose copy bitcast slice concatenate gather pad reverse scatter"
+)
+_CHOOSING = "dynamic-slice dynamic-update-slice select maximum minimum clamp sort reduce negate abs sign floor ceil"
+_CALLING = "call fusion map while conditional get-tuple-element tuple opt-barrier real imag complex"
+_EXACT_ON_FLOATS = frozenset(f"{_MOVING} {_CHOOSING} {_CALLING}".split())
+
+
+def _rounds(module: Module) -> bool:
+    """Whether any instruction of a program may round; those that only move, choose or call do not."""
+    return any(
+        instruction.opcode not in _EXACT_ON_FLOATS
+        and hasattr(instruction.shape, "dims")
+        and instruction.shape.element_type.name in DTYPES
+        and is_inexact(DTYPES[instruction.shape.element_type.name])
+        for instruction in module.instructions()
+    )
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Read a recipe; what is wrong with it is said with its place."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BenchError(f"{path}: not a recipe: {error}; give a JSON object with seed and params") from error
+    try:
+        parameters = tuple(_parameter(path, number, entry) for number, entry in enumerate(content["params"]))
+        recipe = Recipe(int(content["seed"]), parameters, content.get("rtol"), content.get("atol"))
+        TolerancePolicy(recipe.rtol, recipe.atol)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise BenchError(f"{path}: not a recipe: {_reason(error)}; give a JSON object with seed and params") from error
+    if recipe.seed < 0:
+        raise BenchError(f"{path}: a seed of {recipe.seed}; give one from 0 on")
+    return recipe
+
+
+def recipe_beside(program: Path) -> Recipe | None:
+    """The recipe of a program file, None if it has none."""
+    path = program.with_suffix(".json")
+    return load_recipe(path) if path.is_file() else None
+
+
+def _taken(module: Module) -> list[Any]:
+    """The entry parameters that a run takes arrays for: all of them, once for each device."""
+    parameters: list[Any] = module.entry.parameters
+    return parameters * compiler.device_count(module)
+
+
+def check(arrays: Sequence[Array], module: Module, *, source: str) -> None:
+    """Raise `BenchError` unless the arrays are what the entry computation takes."""
+    parameters = _taken(module)
+    if len(arrays) != len(parameters):
+        raise BenchError(f"{source}: {len(arrays)} inputs, but {module.name} takes {len(parameters)}")
+    for number, (array, parameter) in enumerate(zip(arrays, parameters, strict=True)):
+        dims, dtype = _array_shape(parameter)
+        if array.shape != dims or array.dtype != dtype:
+            raise BenchError(
+                f"{source}: input {number} is {array.dtype.name}{list(array.shape)}, but parameter "
+                f"{parameter.name} is {parameter.shape}; give {dtype.name}{list(dims)}"
+            )
+
+
+def generate(module: Module, seed: int) -> list[Array]:
+    """Inputs for a program that has no recipe."""
+    limits = index_limits(module)
+    made = []
+    for number, parameter in enumerate(_taken(module)):
+        dims, dtype = _array_shape(parameter)
+        generator = _generator_for(dtype, limits.get(parameter.parameter_number))
+        made.append(_make(ParameterRecipe(parameter.name, dims, dtype, generator), seed, number))
+    return made
+
+
+def load_npz(path: Path, module: Module) -> list[Array]:
+    """Inputs from a file: by the parameters' names if it has them all, else by position."""
+    parameters = _taken(module)
+    try:
+        named = _read_npz(path)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise BenchError(f"{path}: not a whole .npz file: {error}; make it with numpy.savez") from error
+    if all(parameter.name in named for parameter in parameters) and len(named) == len(parameters):
+        named = {parameter.name: named[parameter.name] for parameter in parameters}
+    arrays = list(named.values())
+    if len(arrays) == len(parameters):
+        arrays = [
+            restore(array, _array_shape(parameter)[1]) for array, parameter in zip(arrays, parameters, strict=True)
+        ]
+    check(arrays, module, source=str(path))
+    return [aligned(array) for array in arrays]
+
+
+def _read_npz(path: Path) -> dict[str, Array]:
+    with path.open("rb") as file:
+        archive = np.load(file, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it holds one bare array")
+        with archive:
+            named = {name: archive[name] for name in archive.files}
+    if not all(isinstance(array, np.ndarray) for array in named.values()):
+        raise ValueError("not all of its members are arrays")
+    return named
+
+
+def is_npy_type(dtype: DType) -> bool:
+    """Whether `.npy` files can say the type: NumPy's own, not those that `ml_dtypes` adds."""
+    return dtype.isbuiltin == 1
+
+
+def restore(array: Array, dtype: DType) -> Array:
+    """Give an array the type that `.npz` files cannot say: those of `ml_dtypes` come back as raw bytes."""
+    is_raw = array.dtype.kind == "V" or (array.dtype.kind == "u" and not is_npy_type(dtype))
+    return array.view(dtype) if is_raw and array.dtype.itemsize == dtype.itemsize else array
+
+
+def aligned(array: Array) -> Array:
+    """A C-contiguous copy whose data start on a cache line, so that no engine is timed on a split one."""
+    raw = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    offset = -raw.ctypes.data % _ALIGNMENT
+    copy: Array = raw[offset : offset + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _array_shape(parameter: Any) -> tuple[Shape, DType]:
+    """Dimensions and type of a parameter, which must be an array: no file and no recipe holds anything else."""
+    shape = parameter.shape
+    if not hasattr(shape, "dims") or shape.element_type.name not in DTYPES:
+        raise BenchError(
+            f"parameter {parameter.name} is {shape}; inputs can be made for arrays only, pass its leaves as parameters"
+        )
+    return shape.dims, DTYPES[shape.element_type.name]
+
+
+def _parameter(path: Path, number: int, entry: Mapping[str, Any]) -> ParameterRecipe:
+    name, generator = entry.get("name", f"parameter {number}"), entry["gen"]
+    for kind, value, known in (("dtype", entry["dtype"], DTYPES), ("generator", generator["kind"], GENERATORS)):
+        if value not in known:
+            raise BenchError(f"{path}: {name}: unknown {kind} {value!r}; known are {', '.join(known)}")
+    missing = [key for key in _REQUIRED.get(generator["kind"], ()) if key not in generator]
+    if missing:
+        raise BenchError(f"{path}: {name}: generator {generator['kind']} lacks {', '.join(missing)}")
+    return ParameterRecipe(name, tuple(int(size) for size in entry["shape"]), DTYPES[entry["dtype"]], generator)
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _generator_for(dtype: DType, index_limit: int | None) -> dict[str, Any]:
+    """The generator of a parameter that nobody described."""
+    if index_limit is not None and dtype.kind not in "fc":
+        largest = min(index_limit, int(_iinfo(dtype).max))
+        return {"kind": "int", "lo": 0, "hi": largest + 1}
+    if dtype.kind == "b":
+        return {"kind": "bool", "p": 0.5}
+    if dtype.kind in "fc" or "float" in dtype.name:
+        return {"kind": "normal"}
+    limits = _iinfo(dtype)
+    return {
+        "kind": "int",
+        "lo": max(-_INTEGER_SPAN, int(limits.min)),
+        "hi": min(_INTEGER_SPAN, int(limits.max)) + 1,
+    }
+
+
+def _make_asked(parameter: ParameterRecipe, seed: int, number: int) -> Array:
+    """Make what a recipe asks for, which may be nothing that can be made."""
+    try:
+        return _make(parameter, seed, number)
+    except (TypeError, ValueError, ArithmeticError, LookupError, MemoryError) as error:
+        asked = f"{dict(parameter.generator)} of {parameter.dtype.name}{list(parameter.shape)}"
+        raise BenchError(f"recipe: {parameter.name} cannot be made by {asked}: {error}; correct the recipe") from error
+
+
+def _make(parameter: ParameterRecipe, seed: int, number: int) -> Array:
+    rng = np.random.default_rng([seed, number])
+    made = GENERATORS[parameter.generator["kind"]](rng, parameter)
+    with np.errstate(over="ignore"):
+        return aligned(np.asarray(made).astype(parameter.dtype))
+
+
+Generator = Callable[[np.random.Generator, ParameterRecipe], Any]
+
+
+def _normal(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    std, mean = parameter.generator.get("std", 1.0), parameter.generator.get("mean", 0.0)
+    real = rng.standard_normal(parameter.shape) * std + mean
+    if parameter.dtype.kind != "c":
+        return real
+    return real + 1j * rng.standard_normal(parameter.shape) * std
+
+
+def _uniform(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    return rng.uniform(parameter.generator["lo"], parameter.generator["hi"], parameter.shape)
+
+
+def _int(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    return rng.integers(parameter.generator["lo"], parameter.generator["hi"], parameter.shape)
+
+
+def _sorted_int(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    return np.sort(_int(rng, parameter), axis=-1)
+
+
+def _onehot(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    made = np.zeros(parameter.shape)
+    classes = parameter.shape[-1]
+    rows = made.size // classes
+    made.reshape(-1, classes)[np.arange(rows), rng.integers(0, classes, rows)] = 1
+    return made
+
+
+def _bool(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    return rng.random(parameter.shape) < parameter.generator["p"]
+
+
+def _full(_rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    return np.full(parameter.shape, parameter.generator["value"])
+
+
+def _linspace(_rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    return np.linspace(parameter.generator["lo"], parameter.generator["hi"], parameter.shape[0])
+
+
+def _key(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    return rng.integers(0, 1 << 32, parameter.shape)
+
+
+def _spd(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    """Symmetric and positive definite, the eigenvalues spread over [1, cond]."""
+    orthogonal, _ = np.linalg.qr(rng.standard_normal(parameter.shape))
+    eigenvalues = np.geomspace(1.0, parameter.generator["cond"], parameter.shape[-1])
+    made = (orthogonal * eigenvalues) @ np.swapaxes(orthogonal, -1, -2)
+    return (made + np.swapaxes(made, -1, -2)) / 2
+
+
+def _lower_tri(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    """Lower triangular and well conditioned: small below a diagonal in [1, 2]."""
+    size = parameter.shape[-1]
+    below = np.tril(rng.standard_normal(parameter.shape) / math.sqrt(size), -1)
+    return below + np.eye(size) * rng.uniform(1, 2, (*parameter.shape[:-1], 1))
+
+
+GENERATORS: Mapping[str, Generator] = {
+    "normal": _normal,
+    "uniform": _uniform,
+    "int": _int,
+    "sorted_int": _sorted_int,
+    "onehot": _onehot,
+    "bool": _bool,
+    "full": _full,
+    "linspace": _linspace,
+    "key": _key,
+    "spd": _spd,
+    "lower_tri": _lower_tri,
+}
+"""How a parameter is drawn, by the `kind` in its recipe."""
+
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "uniform": ("lo", "hi"),
+    "int": ("lo", "hi"),
+    "sorted_int": ("lo", "hi"),
+    "linspace": ("lo", "hi"),
+    "bool": ("p",),
+    "full": ("value",),
+    "spd": ("cond",),
+}

@@ -1,0 +1,1 @@
+"""From a failure to its cause: smaller, alone, and to the one guilty step."""

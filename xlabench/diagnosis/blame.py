@@ -1,0 +1,240 @@
+"""Who is to blame: the first program on the way from HLO to machine code that no longer means the same.
+
+That leaving out a pass makes a failure go away proves nothing, since the pass may only bring a later bug to light.  So
+every module between passes is run on the reference.  The first that is wrong names the pass; withholding its rewrites
+by fuel, one half after the other, names the rewrite.  If all are right the back end is to blame: then each kernel is
+run alone on right operands, and the first wrong one is named; if none is, what joins them is at fault (memory,
+barriers, control flow).  If the code is right without LLVM's optimiser, that is to blame, by the number of its pass.
+
+A crash is judged the same way: by the first invalid or wrong module, and if there is none, by the kernel that crashes.
+
+XLA's own dumps are judged like our modules; those with operations that the reference does not know are passed over, and
+named beside the culprit where they stand right before it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field, replace
+
+import compiler
+from compiler import edit
+from xlabench.diagnosis.case import Case, derive
+from xlabench.diagnosis.isolate import Row, examine
+from xlabench.diagnosis.probe import Judgement, Passes, PassStep, Prober, require_failure, with_options
+
+_ALL = 2**31 - 1  # more passes than any program has
+_BAD = ("wrong", "invalid")
+_CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One witness: a program or an engine, and its verdict."""
+
+    witness: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Who is to blame for a failure.
+
+    Attributes:
+        stage: `pass`, `kernel`, `program` (what joins kernels), `llvm`, or `engine` where nothing can be seen inside.
+        step: the pass, or the opcodes of the kernel.
+        rule: the rule of the rewrite; "" where there is none.
+        where: the instruction that the rewrite looked at, or the kernel.
+        rewrite: the number of the rewrite in the compilation, 0 where there is none.
+        last_good: an engine (or passes with less fuel) that is right.
+        first_bad: the nearest one that is wrong.
+        diff: what the guilty step changed.
+        votes: what was asked on the way.
+    """
+
+    stage: str
+    step: str
+    verdict: str
+    rule: str = ""
+    where: str = ""
+    rewrite: int = 0
+    last_good: str = ""
+    first_bad: str = ""
+    diff: str = ""
+    votes: tuple[Vote, ...] = field(default=())
+
+    @property
+    def signature(self) -> str:
+        """Equal for failures with the same cause."""
+        return "/".join(filter(None, [self.stage, self.step, self.rule]))
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The guilty instruction."""
+        computation, _, name = self.where.partition("/")
+        return computation, name
+
+
+def find(prober: Prober, case: Case, judgement: Judgement | None = None, *, name_llvm_pass: bool = True) -> Blame:
+    """Find who is to blame for what a case shows; naming LLVM's pass takes a process for each try."""
+    judgement = judgement or prober.judge(case)
+    require_failure(judgement)
+    passes = prober.passes(case)
+    if passes is None:
+        return Blame("engine", prober.setup.engine, judgement.verdict)
+    search = _Search(prober, case, judgement, passes, name_llvm_pass)
+    return replace(search.blame(), votes=tuple(search.votes))
+
+
+@dataclass(slots=True)
+class _Search:
+    prober: Prober
+    case: Case
+    judgement: Judgement
+    passes: Passes
+    name_llvm_pass: bool
+    votes: list[Vote] = field(default_factory=list)
+
+    def blame(self) -> Blame:
+        """The stages in order."""
+        before, unknown = self.case.text(), list[str]()
+        for step in self.passes.steps:
+            verdict = self._verdict(step.text)
+            self.votes.append(Vote(f"after {step.name} (pass run {step.number})", verdict))
+            if verdict in _BAD:
+                found = self._in_pass(before, step)
+                return replace(found, where=f"or {', '.join(unknown)}") if unknown and not found.where else found
+            if verdict == "right":
+                before, unknown = step.text, []
+            else:
+                unknown.append(step.name)
+        if self.passes.broken_pass:
+            name, error = self.passes.broken_pass, self.passes.error
+            return Blame("pass", name, self.judgement.verdict, error.partition(":")[0], diff=error)
+        if self.passes.is_foreign:
+            return Blame("engine", f"{self.prober.setup.engine} behind its passes", self.judgement.verdict, diff=before)
+        return self._in_back_end(before)
+
+    def _verdict(self, text: str) -> str:
+        """What the reference says of a module between passes."""
+        try:
+            compiler.verify(compiler.parse(text))
+        except compiler.VerifyError:
+            return "invalid"
+        except compiler.CompilerError:
+            return "unknown"
+        actual = self.prober.expected_of(text, self.case.inputs)
+        if actual is None:
+            return "unknown"
+        return "right" if self.prober.agrees(self.case, self.judgement.expected, actual) else "wrong"
+
+    def _in_pass(self, before: str, step: PassStep) -> Blame:
+        """Find the first rewrite of a pass after which its result is wrong."""
+        rewrites = [r for r in self.passes.rewrites if r[1] == step.name and r[0] <= step.rewrites]
+        earlier = [s.rewrites for s in self.passes.steps if s.number < step.number]
+        good, bad = max(earlier, default=0), step.rewrites
+        found = Blame("pass", step.name, self.judgement.verdict, diff=_diff(before, step.text))
+        if not rewrites or good >= bad or self._wrong_with(good, step):
+            return found
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if self._wrong_with(middle, step) else (middle, bad)
+        _, _, rule, where = self.passes.rewrites[bad - 1]
+        texts = [self._text_with(fuel, step) for fuel in (good, bad)]
+        return replace(
+            found,
+            rule=rule,
+            where=where,
+            rewrite=bad,
+            last_good=with_options(self.prober.setup.engine, {"fuel": good}),
+            first_bad=with_options(self.prober.setup.engine, {"fuel": bad}),
+            diff=_diff(texts[0], texts[1]),
+        )
+
+    def _text_with(self, fuel: int, step: PassStep) -> str:
+        engine = with_options(self.prober.setup.engine, {"fuel": fuel})
+        passes = self.prober.passes(self.case, engine=engine)
+        return (passes and passes.after(step.number)) or self.case.text()
+
+    def _wrong_with(self, fuel: int, step: PassStep) -> bool:
+        return self._verdict(self._text_with(fuel, step)) in _BAD
+
+    def _in_back_end(self, lowered: str) -> Blame:
+        """All modules are right: LLVM, one kernel, or what joins the kernels."""
+        spec = self.prober.setup.engine
+        plain = with_options(spec, {"opt": 0})
+        if plain != spec and not self._fails(plain):
+            return self._in_llvm(plain)
+        final = Case(compiler.parse(lowered), self.case.inputs)
+        for row in examine(self.prober, final):
+            if row.judgement.is_failure:
+                self.votes.append(Vote(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict))
+                return self._in_kernel(row)
+        return Blame("program", "memory or control flow", self.judgement.verdict, diff=lowered)
+
+    def _in_llvm(self, plain: str) -> Blame:
+        """Right without LLVM's optimiser: the first of its passes after which the program is wrong."""
+        spec = self.prober.setup.engine
+        found = Blame("llvm", "optimiser", self.judgement.verdict, last_good=plain, first_bad=spec)
+        if not self.name_llvm_pass:
+            return found
+        judgement, names = self._with_llvm(_ALL)
+        good, bad = 0, len(names)
+        if not judgement.is_failure or self._with_llvm(good)[0].is_failure:
+            return found
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if self._with_llvm(middle)[0].is_failure else (middle, bad)
+        name, _, where = names[bad - 1].partition(" on ")
+        self.votes.append(Vote(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict))
+        engines = [with_options(spec, {"llvm_limit": limit}) for limit in (good, bad)]
+        return replace(found, step=name, where=where, rewrite=bad, last_good=engines[0], first_bad=engines[1])
+
+    def _with_llvm(self, limit: int) -> tuple[Judgement, list[str]]:
+        return self.prober.judge_llvm(self.case, self.judgement.expected, limit)
+
+    def _in_kernel(self, kernel: Row) -> Blame:
+        """A wrong kernel, or the first instruction in it that is wrong alone as well."""
+        found = Blame("kernel", _opcodes(kernel.case.module), self.judgement.verdict, where="/".join(kernel.place))
+        fusions = {edit.place_of(i): 0 for i in kernel.case.module.entry.instructions if i.opcode == "fusion"}
+        opened = derive(kernel.case, edit.expand(kernel.case.module, fusions), {}) if fusions else None
+        for row in examine(self.prober, opened) if opened else ():
+            if row.judgement.is_failure:
+                self.votes.append(Vote(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict))
+                return replace(found, step=_opcodes(row.case.module), diff=row.case.text())
+        return replace(found, diff=kernel.case.text())
+
+    def _fails(self, engine: str) -> bool:
+        judgement = self.prober.judge(self.case, engine=engine, expected=self.judgement.expected)
+        self.votes.append(Vote(engine, judgement.verdict))
+        return judgement.is_failure
+
+
+def _opcodes(module: compiler.Module) -> str:
+    """What a kernel computes: its kind, and what is in it, each opcode once."""
+    plain = {"parameter", "constant", "tuple", "get-tuple-element", "fusion"}
+    names = sorted({i.opcode for i in module.instructions()} - plain)
+    return "+".join(names)
+
+
+def _diff(before: str, after: str) -> str:
+    """The lines that a step changed, with two lines around."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
+    return "\n".join(lines)
+
+
+def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
+    """Whether a case fails in the same way for the same reason."""
+    judgement = prober.judge(case)
+    if _CLASSES.get(judgement.verdict, judgement.verdict) != _CLASSES.get(wanted.verdict, wanted.verdict):
+        return False
+    return _similar(find(prober, case, judgement, name_llvm_pass=False), wanted)
+
+
+def _similar(left: Blame, right: Blame) -> bool:
+    """A kernel may shrink with the program: it is the same if what is left in it was there before."""
+    if left.stage == right.stage == "llvm":
+        return True
+    if left.stage != "kernel" or right.stage != "kernel":
+        return left.signature == right.signature
+    return set(left.step.split("+")) <= set(right.step.split("+"))

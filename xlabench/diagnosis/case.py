@@ -1,0 +1,70 @@
+"""A program with the inputs to run it on, and what becomes of both when the program is edited."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import compiler
+from compiler import edit
+from xlabench.judging.tolerance import Array, DType, is_inexact
+
+Values = Mapping[edit.Place, Array]
+"""What stood at places of a program when it ran on the reference."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A valid module and one array for each entry parameter."""
+
+    module: compiler.Module
+    inputs: tuple[Array, ...]
+
+    def key(self) -> str:
+        """Equal for cases that differ in names, notes and layouts only."""
+        digest = hashlib.sha256(edit.canonical_text(self.module).encode())
+        for array in self.inputs:
+            digest.update(str((array.dtype.name, array.shape)).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def text(self) -> str:
+        """The module as HLO text."""
+        return compiler.to_text(self.module)
+
+
+def derive(case: Case, edited: edit.Edited | None, values: Values) -> Case | None:
+    """The case that an edit makes of another; None where it is no valid program or has no inputs."""
+    if edited is None:
+        return None
+    try:
+        compiler.verify(edited.module)
+    except compiler.VerifyError:
+        return None
+    inputs = []
+    for parameter, source in zip(edited.module.entry.parameters, edited.sources, strict=True):
+        value = case.inputs[source] if isinstance(source, int) else values.get(source)
+        if value is None or not isinstance(parameter.shape, edit.ArrayShape):
+            return None
+        fitted = _fit(value, parameter.shape.dims, parameter.shape.element_type.dtype)
+        if fitted is None:
+            return None
+        inputs.append(fitted)
+    return Case(edited.module, tuple(inputs))
+
+
+def _fit(value: Array, dims: Sequence[int], dtype: DType) -> Array | None:
+    """The corner of an array that has these dimensions, as this type."""
+    if value.ndim != len(dims) or any(have < want for have, want in zip(value.shape, dims, strict=True)):
+        return None
+    corner = value[tuple(slice(0, size) for size in dims)]
+    if corner.dtype == dtype:
+        return corner
+    with np.errstate(all="ignore"):
+        wide = corner.real if corner.dtype.kind == "c" and dtype.kind != "c" else corner
+        if is_inexact(wide.dtype) and not is_inexact(dtype):
+            wide = np.nan_to_num(wide.astype(np.float64), posinf=1, neginf=-1)
+        return np.asarray(wide.astype(dtype))

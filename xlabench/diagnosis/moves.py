@@ -1,0 +1,283 @@
+"""What a reduction tries: for each kind of edit, where it can be done and how; and what makes one case cheaper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import compiler
+from compiler import edit
+from xlabench.diagnosis.case import Case, Values, derive
+from xlabench.diagnosis.simpler import TYPES, sizes, type_rank, value_rank, values_for
+
+Item = tuple[Any, ...]
+"""A place, and what the move wants to know besides."""
+
+_LARGEST_CONSTANT = 8
+_FAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One kind of edit.
+
+    Attributes:
+        name: how it is called in the history.
+        items: where it can be done in a case; an item begins with the names of computation and instruction.
+        apply: the case with the edit done at all of the items, None where that is no case.
+        together: whether it makes sense to try many items at once.
+    """
+
+    name: str
+    items: Callable[[Case, Values], Iterator[Item]]
+    apply: Callable[[Case, Sequence[Item], Values], Case | None]
+    together: bool = True
+
+    def applies(self, case: Case, item: Item) -> bool:
+        """Whether the place of an item still exists; an item without a place always applies."""
+        if not self.together and not isinstance(item[0], str):
+            return True
+        return any(edit.place_of(i) == item[:2] for i in case.module.instructions())
+
+
+def cost(case: Case) -> tuple[int, ...]:
+    """What is to become smaller, the most important first."""
+    module = case.module
+    instructions = list(module.instructions())
+    work = sum(i.opcode != "parameter" for i in instructions)
+    arrays = [i.shape for i in instructions if isinstance(i.shape, edit.ArrayShape)]
+    states = sum(len(getattr(i.shape, "elements", ())) for i in instructions)
+    return (
+        work,
+        len(instructions),
+        len(module.computations),
+        states,
+        sum(shape.size + shape.rank for shape in arrays),
+        sum(type_rank(shape.element_type.name) for shape in arrays),
+        sum(len(str(value)) for i in instructions for value in i.attributes.values() if _counts(value)),
+        sum(value_rank(value) for value in case.inputs),
+    )
+
+
+def _counts(value: object) -> bool:
+    """Whether an attribute's value is part of the cost: not a computation, not the value of a constant."""
+    return isinstance(value, str | int | tuple)
+
+
+def instruction_count(module: compiler.Module) -> int:
+    """The instructions of all computations, parameters aside: what a reader has to understand."""
+    return sum(instruction.opcode != "parameter" for instruction in module.instructions())
+
+
+def neighbourhoods(case: Case, focus: Sequence[edit.Place], values: Values) -> Iterator[Case | None]:
+    """What stands near the places in the entry, nearest first: operands up to a distance, and one user beyond."""
+    known = {edit.place_of(i): i for i in case.module.entry.instructions}
+    for distance in range(1, _FAR + 1):
+        for place in focus:
+            if place in known:
+                yield _around(case, known[place], distance, values)
+
+
+def _around(case: Case, centre: Any, distance: int, values: Values) -> Case | None:
+    near, edge = {centre}, {centre}
+    for _ in range(distance):
+        edge = {operand for instruction in edge for operand in instruction.operands} - near
+        near |= edge
+    outside = [edit.place_of(i) for i in case.module.entry.instructions if i not in near or i in edge]
+    kept = derive(case, edit.keep_results(case.module, [edit.place_of(centre)]), values)
+    return kept and derive(kept, edit.to_parameters(kept.module, outside), values)
+
+
+def prefix(case: Case, length: int, values: Values) -> Case | None:
+    """The first instructions of the entry; the results are the values that nothing among them uses."""
+    first = case.module.entry.instructions[:length]
+    among = set(first)
+    ends = [
+        edit.place_of(i)
+        for i in first
+        if i.opcode not in ("parameter", "constant") and not any(user in among for user in i.users)
+    ]
+    return derive(case, edit.keep_results(case.module, ends), values) if ends else None
+
+
+def suffix(case: Case, length: int, values: Values) -> Case | None:
+    """The last instructions of the entry; what they need of the others is given."""
+    instructions = case.module.entry.instructions
+    before = instructions[: len(instructions) - length]
+    return derive(case, edit.to_parameters(case.module, [edit.place_of(i) for i in before]), values)
+
+
+def _plain_items(case: Case, _: Values) -> Iterator[Item]:
+    yield (*edit.place_of(case.module.entry.root),)
+
+
+def _plain(case: Case, _items: Sequence[Item], values: Values) -> Case | None:
+    return derive(case, edit.plain(case.module), values)
+
+
+def _result_items(case: Case, _: Values) -> Iterator[Item]:
+    root = case.module.entry.root
+    if root.opcode == "tuple":
+        for operand in dict.fromkeys(root.operands):
+            yield (*edit.place_of(operand),)
+
+
+def _drop_results(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    dropped = set(items)
+    root = case.module.entry.root
+    kept = [edit.place_of(o) for o in dict.fromkeys(root.operands) if edit.place_of(o) not in dropped]
+    return derive(case, edit.keep_results(case.module, kept), values) if root.opcode == "tuple" and kept else None
+
+
+def _root_items(case: Case, _: Values) -> Iterator[Item]:
+    for instruction in case.module.entry.instructions:
+        if instruction.opcode not in ("parameter", "constant", "tuple") and not instruction.is_root:
+            yield (*edit.place_of(instruction),)
+
+
+def _new_root(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    return derive(case, edit.keep_results(case.module, [(c, i) for c, i in items]), values)
+
+
+def _cut_items(case: Case, values: Values) -> Iterator[Item]:
+    for instruction in case.module.entry.instructions:
+        if instruction.opcode not in ("parameter", "tuple") and edit.place_of(instruction) in values:
+            yield (*edit.place_of(instruction),)
+
+
+def _cut(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    return derive(case, edit.to_parameters(case.module, [(c, i) for c, i in items]), values)
+
+
+def _substitute_items(case: Case, _: Values) -> Iterator[Item]:
+    """An instruction and an operand of its shape, and equal parameters."""
+    for instruction in case.module.instructions():
+        for operand in dict.fromkeys(instruction.operands):
+            if operand.shape == instruction.shape:
+                yield (*edit.place_of(instruction), operand.name)
+    parameters = case.module.entry.parameters
+    for number, parameter in enumerate(parameters):
+        twin = next((other for other in parameters[:number] if other.shape == parameter.shape), None)
+        if twin is not None:
+            yield (*edit.place_of(parameter), twin.name)
+
+
+def _substitute(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    others = {(computation, name): (computation, other) for computation, name, other in items}
+    return derive(case, edit.substitute(case.module, others), values)
+
+
+def _constant_items(case: Case, values: Values) -> Iterator[Item]:
+    """Instructions of called computations, which cannot take their values from outside."""
+    for computation in case.module.computations:
+        if computation is case.module.entry:
+            continue
+        for instruction in computation.instructions:
+            value = values.get(edit.place_of(instruction))
+            if (
+                instruction.opcode not in ("parameter", "constant")
+                and value is not None
+                and value.size <= _LARGEST_CONSTANT
+            ):
+                yield (*edit.place_of(instruction),)
+
+
+def _to_constants(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    given = {(c, i): values[c, i] for c, i in items if (c, i) in values}
+    return derive(case, edit.to_constants(case.module, given), values) if given else None
+
+
+def _body_items(case: Case, _: Values) -> Iterator[Item]:
+    for instruction in case.module.instructions():
+        if instruction.opcode in ("call", "fusion", "while", "conditional"):
+            for choice in range(len(list(instruction.called_computations()))):
+                yield (*edit.place_of(instruction), choice)
+
+
+def _expand(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    choices = {(computation, name): choice for computation, name, choice in items}
+    return derive(case, edit.expand(case.module, choices), values)
+
+
+def _state_items(case: Case, _: Values) -> Iterator[Item]:
+    for instruction in case.module.instructions():
+        if instruction.opcode == "while":
+            for index in reversed(range(len(getattr(instruction.shape, "elements", ())))):
+                yield (*edit.place_of(instruction), index)
+
+
+def _drop_state(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    ((computation, name, index),) = items
+    return derive(case, edit.drop_state(case.module, (computation, name), index), values)
+
+
+def _attribute_items(case: Case, _: Values) -> Iterator[Item]:
+    for instruction in case.module.instructions():
+        if instruction.attributes:
+            yield (*edit.place_of(instruction),)
+
+
+def _simplify_attributes(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    return derive(case, edit.simplify_attributes(case.module, [(c, i) for c, i in items]), values)
+
+
+def _size_items(case: Case, _: Values) -> Iterator[Item]:
+    yield from sizes(case.module)
+
+
+def _resize(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    ((old, new),) = items
+    present = {d for i in case.module.instructions() if isinstance(i.shape, edit.ArrayShape) for d in i.shape.dims}
+    if old not in present:
+        return None
+    multiples = {d: d // old * new for d in present if d % old == 0}
+    return derive(case, edit.resize(case.module, multiples), values) or derive(
+        case, edit.resize(case.module, {old: new}), values
+    )
+
+
+def _type_items(case: Case, _: Values) -> Iterator[Item]:
+    present = {i.shape.element_type.name for i in case.module.instructions() if isinstance(i.shape, edit.ArrayShape)}
+    for old in sorted(present):
+        for new in TYPES.get(old, ()):
+            yield (0, old, new)
+
+
+def _retype(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    ((_, old, new),) = items
+    return derive(case, edit.retype(case.module, old, new), values)
+
+
+def _value_items(case: Case, _: Values) -> Iterator[Item]:
+    for number in range(len(case.inputs)):
+        for kind in range(len(values_for(np.zeros(1, np.float32)))):
+            yield (number, kind)
+
+
+def _simplify_values(case: Case, items: Sequence[Item], _: Values) -> Case | None:
+    ((number, kind),) = items
+    if number >= len(case.inputs):
+        return None
+    inputs = list(case.inputs)
+    inputs[number] = values_for(inputs[number])[kind]
+    return Case(case.module, tuple(inputs))
+
+
+MOVES: tuple[Move, ...] = (
+    Move("notes", _plain_items, _plain),
+    Move("results", _result_items, _drop_results),
+    Move("cut", _cut_items, _cut),
+    Move("substitute", _substitute_items, _substitute),
+    Move("root", _root_items, _new_root, together=False),
+    Move("bodies", _body_items, _expand),
+    Move("constants", _constant_items, _to_constants),
+    Move("state", _state_items, _drop_state, together=False),
+    Move("sizes", _size_items, _resize, together=False),
+    Move("attributes", _attribute_items, _simplify_attributes),
+    Move("types", _type_items, _retype, together=False),
+    Move("values", _value_items, _simplify_values, together=False),
+)
+"""In the order in which they are tried: what removes much comes first, what only makes reading easier last."""

@@ -1,0 +1,309 @@
+"""Ask an engine about many programs, each in a watched process, and judge the answers by the reference.
+
+The reference and the engine run in processes of their own: a candidate of a reduction may loop for ever in either, and
+an engine that crashes or writes where it must not takes nobody along.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+import compiler
+from compiler import edit
+from xlabench import jobs
+from xlabench.diagnosis import pass_dumps
+from xlabench.diagnosis.case import Case
+from xlabench.engines.spec import split_spec
+from xlabench.errors import BenchError, Undecidable
+from xlabench.judging.differ import Comparison, compare
+from xlabench.judging.judge import described, judge
+from xlabench.judging.tolerance import Array, TolerancePolicy
+from xlabench.worker import ENGINES, Outcome, Say, Worker
+
+FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
+"""The verdicts that somebody is to blame for."""
+
+_ENDINGS = {"died": "crash", "timeout": "timeout"}
+_REFERENCE_FACTORY = "xlabench.engines:engine"
+_RUNNING = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
+_LARGEST_VALUE = 1 << 24  # elements; a larger value is not worth a file
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Who is asked, who is right, how near is near enough, and how long to wait for either."""
+
+    engine: str
+    reference: str = "reference"
+    policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
+    timeout_s: float = 60.0
+    factory: str = _REFERENCE_FACTORY
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of one case; `actual` is empty where the engine gave no answer."""
+
+    verdict: str
+    message: str
+    expected: tuple[Array, ...] = ()
+    actual: tuple[Array, ...] = ()
+    mismatches: int = 0
+    max_ulps: int | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the engine is to blame for something."""
+        return self.verdict in FAILURES
+
+
+@dataclass(frozen=True, slots=True)
+class PassStep:
+    """A module after a pass that changed it; `rewrites` counts those done so far."""
+
+    number: int
+    name: str
+    rewrites: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """What the passes of an engine did; rewrites are (number, pass, rule, where).
+
+    Of a foreign engine there are texts only, some of which may not be ours to evaluate.
+    """
+
+    steps: tuple[PassStep, ...]
+    rewrites: tuple[tuple[int, str, str, str], ...]
+    broken_pass: str = ""
+    error: str = ""
+    is_foreign: bool = False
+
+    def after(self, number: int) -> str | None:
+        """The module after the pass run of that number, which may not have changed it."""
+        known = [step.text for step in self.steps if step.number <= number]
+        return known[-1] if known else None
+
+
+def with_options(spec: str, options: Mapping[str, object]) -> str:
+    """An engine's spec with options set."""
+    name, written = split_spec(spec)
+    merged = {**written, **{key: str(value) for key, value in options.items()}}
+    items = [f"{key}={value}" if value else key for key, value in merged.items()]
+    return f"{name}:{','.join(items)}" if items else name
+
+
+class Prober:
+    """Keeps the two processes; a context manager."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self._folder = tempfile.TemporaryDirectory(prefix="xlabench-probe-")
+        self._scratch = Path(self._folder.name)
+        self._reference, self._subject = Worker(preload=ENGINES), Worker(preload=ENGINES)
+        self._llvm_listing = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reference.stop()
+        self._subject.stop()
+        self._folder.cleanup()
+
+    def expected(self, case: Case) -> tuple[Array, ...] | None:
+        """What the reference says; None where it says nothing."""
+        return self.expected_of(case.text(), case.inputs)
+
+    def expected_of(self, text: str, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
+        """What the reference says of a program given as text."""
+        arguments = self._arguments(text, inputs) | {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
+        outcome = self._reference.run("xlabench.jobs:evaluate", arguments, timeout_s=self.setup.timeout_s)
+        return tuple(jobs.read_arrays(Path(arguments["results"]))) if outcome.ending == "answered" else None
+
+    def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
+        """The verdict on the engine, or on the same with other options; `undecided` without a reference."""
+        if expected is None:
+            expected = self.expected(case)
+        if expected is None:
+            return Judgement("undecided", f"{self.setup.reference} gives no result")
+        arguments = self._arguments(case.text(), case.inputs)
+        job = "xlabench.jobs:evaluate"
+        if self._llvm_listing:
+            job, arguments["listing"] = "xlabench.diagnosis.probe:evaluate_listing_llvm", self._llvm_listing
+        outcome = self._ask(job, arguments, engine)
+        if outcome.ending != "answered":
+            message = "\n".join(filter(None, [outcome.message, outcome.output.strip()]))
+            return Judgement(_verdict_of(outcome), message, expected)
+        actual = tuple(jobs.read_arrays(Path(arguments["results"])))
+        comparison = compare(expected, actual, policy=self.setup.policy)
+        verdict, message = self._compare(case, expected, actual, comparison)
+        if outcome.value["changed_inputs"]:
+            verdict, message = "wrong", f"changed its inputs; {message}"
+        elif not outcome.value["repeats"]:
+            verdict, message = "flaky", f"{outcome.value['flaky']}; of the first, {message}"
+        return Judgement(verdict, message, expected, actual, comparison.mismatches, comparison.max_ulps)
+
+    def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
+        """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own."""
+        engine = with_options(self.setup.engine, {"llvm_limit": limit})
+        listing = self._scratch / "llvm"
+        listing.write_bytes(b"")
+        kept, self._subject = self._subject, Worker(preload=ENGINES)
+        self._llvm_listing = str(listing)
+        try:
+            judgement = self.judge(case, engine=engine, expected=expected)
+        finally:
+            self._llvm_listing = ""
+            self._subject.stop()
+            self._subject = kept
+        return judgement, _RUNNING.findall(listing.read_text(encoding="utf-8", errors="replace"))
+
+    def agrees(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> bool:
+        """Whether results are right, or may be."""
+        comparison = compare(expected, actual, policy=self.setup.policy)
+        return self._compare(case, expected, actual, comparison)[0] != "wrong"
+
+    def _compare(
+        self, case: Case, expected: Sequence[Array], actual: Sequence[Array], comparison: Comparison
+    ) -> tuple[str, str]:
+        """The verdict and its reason: by error bounds, unless somebody gave tolerances or another engine to believe."""
+        verdict, message = str(comparison.agreement), described(comparison, expected, actual)
+        is_ours = split_spec(self.setup.reference)[0] == "reference" and self.setup.policy == TolerancePolicy()
+        if verdict == "bitwise" or not is_ours:
+            return verdict, message
+        arguments = self._arguments(case.text(), case.inputs)
+        for name, arrays in (("expected", expected), ("results", actual)):
+            arguments[name] = str(self._scratch / f"judged-{name}")
+            jobs.write_arrays(Path(arguments[name]), arrays)
+        outcome = self._reference.run(
+            "xlabench.diagnosis.probe:judge_results", arguments, timeout_s=self.setup.timeout_s
+        )
+        if outcome.ending != "answered":
+            return verdict, message
+        return outcome.value["verdict"], outcome.value["message"]
+
+    def record(self, case: Case) -> dict[tuple[str, str], Array]:
+        """The values at every place of the program on the reference, the last where it ran more than once."""
+        arguments = self._arguments(case.text(), case.inputs)
+        outcome = self._reference.run(
+            "xlabench.diagnosis.probe:record_values", arguments, timeout_s=self.setup.timeout_s
+        )
+        if outcome.ending != "answered":
+            return {}
+        places = [(computation, name) for computation, name in outcome.value["places"]]
+        return dict(zip(places, jobs.read_arrays(Path(arguments["results"])), strict=True))
+
+    def passes(self, case: Case, *, engine: str = "") -> Passes | None:
+        """What the engine's passes make of the program; None where the engine does not show them."""
+        arguments = self._arguments(case.text(), ())
+        arguments["dumps"] = tempfile.mkdtemp(prefix="passes-", dir=self._scratch)
+        outcome = self._ask("xlabench.diagnosis.probe:show_passes", arguments, engine)
+        dumped = pass_dumps.read(Path(arguments["dumps"]))
+        shutil.rmtree(arguments["dumps"])
+        if dumped:
+            return _foreign(dumped, outcome)
+        running = outcome.stage.removeprefix("pass ")
+        if outcome.ending in _ENDINGS and running != outcome.stage:
+            return Passes((), (), running, _ENDINGS[outcome.ending])
+        if outcome.ending != "answered" or not outcome.value:
+            return None
+        steps = tuple(PassStep(*step) for step in outcome.value["steps"])
+        rewrites = tuple((n, name, rule, where) for n, name, rule, where in outcome.value["rewrites"])
+        return Passes(steps, rewrites, outcome.value["broken_pass"], outcome.value["error"])
+
+    def _ask(self, job: str, arguments: dict[str, Any], engine: str) -> Outcome:
+        arguments |= {"factory": self.setup.factory, "engine": engine or self.setup.engine}
+        return self._subject.run(job, arguments, timeout_s=self.setup.timeout_s)
+
+    def _arguments(self, text: str, inputs: Sequence[Array]) -> dict[str, Any]:
+        paths = {name: self._scratch / name for name in ("program", "inputs", "results")}
+        paths["program"].write_text(text, encoding="utf-8")
+        jobs.write_arrays(paths["inputs"], inputs)
+        return {name: str(path) for name, path in paths.items()}
+
+
+def _foreign(dumped: Sequence[tuple[pass_dumps.PassDump, str]], outcome: Outcome) -> Passes:
+    """What a foreign engine left; where it did not come to an end, some pass after the last of these is broken."""
+    steps = tuple(PassStep(dump.number, dump.step, 0, text) for dump, text in dumped)
+    broken = "" if outcome.ending == "answered" else f"after {steps[-1].name}"
+    return Passes(steps, (), broken, outcome.message if broken else "", is_foreign=True)
+
+
+def _verdict_of(outcome: Outcome) -> str:
+    if outcome.ending != "raised":
+        return _ENDINGS[outcome.ending]
+    names = outcome.error.split()
+    if "UnsupportedError" in names or "Undecidable" in names:
+        return "unsupported"
+    return "compile-error" if outcome.stage == "compile" else "crash"
+
+
+def require_failure(judgement: Judgement) -> None:
+    """Refuse to look for the cause of what is no failure."""
+    if not judgement.is_failure:
+        kind = Undecidable if judgement.verdict in ("undecided", "unsupported") else BenchError
+        raise kind(f"there is no failure to look into: {judgement.verdict}: {judgement.message}")
+
+
+def judge_results(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: judge results by error bounds, as `xlabench run` and campaigns do."""
+    say("judge")
+    module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
+    inputs, expected, actual = (jobs.read_arrays(Path(arguments[name])) for name in ("inputs", "expected", "results"))
+    judgement = judge(module, inputs, expected, actual)
+    return {"verdict": judgement.verdict, "message": judgement.message}
+
+
+def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: interpret a program and write every array that a place of it yields."""
+    say("record")
+    module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
+    values: dict[tuple[str, str], Array] = {}
+
+    def keep(instruction: Any, value: Any) -> None:
+        fits = isinstance(value, np.ndarray) and isinstance(instruction.shape, edit.ArrayShape)
+        if fits and value.shape == instruction.shape.dims and value.size <= _LARGEST_VALUE:
+            values[edit.place_of(instruction)] = value
+
+    compiler.interpret(module, *jobs.read_arrays(Path(arguments["inputs"])), trace=keep)
+    jobs.write_arrays(Path(arguments["results"]), list(values.values()))
+    return {"places": list(values)}
+
+
+def evaluate_listing_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: evaluate, with standard error, where LLVM lists its passes, in a file."""
+    with Path(arguments["listing"]).open("wb") as listing:
+        os.dup2(listing.fileno(), 2)
+    return jobs.evaluate(arguments, say)
+
+
+def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: the modules between an engine's passes as text, or as files; nothing if the engine does not show them."""
+    say("passes")
+    subject = jobs.engine_of(arguments["factory"], arguments["engine"])
+    text = Path(arguments["program"]).read_text(encoding="utf-8")
+    if hasattr(subject, "dump_passes"):
+        subject.dump_passes(text, arguments["dumps"])
+    if not hasattr(subject, "trace"):
+        return {}
+    trace = subject.trace(text, lambda name: say(f"pass {name}"))
+    return {
+        "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],
+        "rewrites": [[r.number, r.pass_name, r.rule, r.where] for r in trace.rewrites],
+        "broken_pass": trace.broken_pass,
+        "error": trace.error,
+    }

@@ -1,0 +1,44 @@
+"""From a case that went wrong to the smallest program that does, and who is to blame for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import compiler
+from xlabench.diagnosis import blame
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.probe import Prober, Setup
+from xlabench.diagnosis.reduce import reduce
+from xlabench.judging.tolerance import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Triaged:
+    """A reduced case with what its engine made of it; `cause` is the blame's signature."""
+
+    module_text: str
+    inputs: Sequence[Array]
+    expected: Sequence[Array]
+    actual: Sequence[Array]
+    message: str
+    cause: str
+
+
+def triage(setup: Setup, verdict: str, module_text: str, inputs: Sequence[Array], *, max_probes: int) -> Triaged | None:
+    """Reduce a case for as long as it fails alike for the same reason; None where it does not fail here."""
+    case = Case(compiler.parse(module_text), tuple(inputs))
+    with Prober(setup) as prober:
+        judgement = prober.judge(case)
+        if judgement.verdict != verdict:
+            return None
+        found = blame.find(prober, case, judgement)
+        done = reduce(
+            case,
+            lambda candidate: blame.same_cause(prober, candidate, found),
+            prober.record,
+            max_probes=max_probes,
+            focus=[found.place],
+        )
+        final = prober.judge(done.case)
+        return Triaged(done.case.text(), done.case.inputs, final.expected, final.actual, final.message, found.signature)

@@ -1,0 +1,1 @@
+"""Campaigns: programs made up or changed, run everywhere, and what is found."""

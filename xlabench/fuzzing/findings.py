@@ -1,0 +1,218 @@
+"""What a campaign found: reduced, blamed, told apart, one verified bundle for each.
+
+A case is first looked up by its *signature*: for an error where it was raised, for wrong results the opcodes and types
+that they depend on.  One whose set contains that of a known finding of the same kind of engine and verdict says nothing
+new, and costs nothing more.  Any other is reduced, and is a new finding unless the reduced program has a known
+signature, or a known rewrite is to blame for it.  `max_probes` 0 keeps cases as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import compiler
+from xlabench import atomic
+from xlabench.bundles import bundle
+from xlabench.bundles.bundle import Failure, Original
+from xlabench.diagnosis.probe import Setup
+from xlabench.diagnosis.triage import triage
+from xlabench.jobs import ENGINES, read_arrays
+from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+
+_NUMERIC = frozenset({"wrong", "flaky"})
+_LINE = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """One case that went wrong.
+
+    `key` is where an error was raised, or the numbers of the wrong results; `note` says how the program was made.
+    """
+
+    number: int
+    engine: str
+    verdict: str
+    message: str
+    key: str
+    module_text: str
+    inputs: Sequence[Array]
+    expected: Sequence[Array]
+    actual: Sequence[Array]
+    note: str = ""
+
+    @property
+    def is_about_reference(self) -> bool:
+        """Whether the reference contradicts itself, so that there is none to reduce by."""
+        return self.engine.partition(":")[0] == "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One distinct kind of failure, with the first case that showed it and the numbers of all."""
+
+    name: str
+    engines: tuple[str, ...]
+    verdict: str
+    signature: tuple[str, ...]
+    cause: str
+    message: str
+    instructions: int
+    bundle: str
+    verified: bool
+    doubt: str
+    cases: tuple[int, ...]
+    note: str = ""
+
+
+class Findings:
+    """The findings of a campaign, kept in a folder."""
+
+    def __init__(self, folder: Path, *, max_probes: int = 0, timeout_s: float = 60.0, factory: str = ENGINES) -> None:
+        self._folder = folder
+        self._list = folder / "findings.json"
+        self._max_probes, self._timeout_s, self._factory = max_probes, timeout_s, factory
+        self.all: list[Finding] = []
+        if self._list.exists():
+            self.all = [_from_json(entry) for entry in json.loads(self._list.read_text(encoding="utf-8"))]
+
+    def add(self, raw: Raw, *, narrow: Callable[[Raw], Raw] = lambda raw: raw) -> None:
+        """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced."""
+        signature = signature_of(raw)
+        if self._count(raw, signature, ""):
+            return
+        cause, original = "", None
+        raw = narrow(raw)
+        if self._max_probes and not raw.is_about_reference:
+            original = Original(raw.module_text, raw.inputs)
+            raw, cause = self._triaged(raw)
+            signature = signature_of(raw)
+            if self._count(raw, signature, cause):
+                return
+        name = f"{len(self.all):03d}-{raw.verdict}"
+        saved = bundle.save(_failure(raw, cause, original), self._folder / name)
+        count = sum(len(computation.instructions) for computation in compiler.parse(raw.module_text).computations)
+        place, message = f"findings/{name}", raw.message.partition("\n")[0]
+        self.all.append(
+            Finding(
+                name=name,
+                engines=(raw.engine,),
+                verdict=raw.verdict,
+                signature=signature,
+                cause=cause,
+                message=message,
+                instructions=count,
+                bundle=place,
+                verified=saved.verified,
+                doubt=saved.message,
+                cases=(raw.number,),
+                note=raw.note,
+            )
+        )
+        self._write()
+
+    def _count(self, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
+        """Count a case to a known finding, if it shows one."""
+        for index, known in enumerate(self.all):
+            if _covers(known, raw, signature, cause):
+                self.all[index] = replace(
+                    known,
+                    engines=tuple(dict.fromkeys((*known.engines, raw.engine))),
+                    cases=tuple(dict.fromkeys((*known.cases, raw.number))),
+                )
+                self._write()
+                return True
+        return False
+
+    def _triaged(self, raw: Raw) -> tuple[Raw, str]:
+        """The case reduced, and who is to blame; the case itself where it does not fail a second time."""
+        setup = Setup(raw.engine, timeout_s=self._timeout_s, factory=self._factory)
+        small = triage(setup, raw.verdict, raw.module_text, raw.inputs, max_probes=self._max_probes)
+        if small is None:
+            return raw, ""
+        reduced = replace(
+            raw,
+            module_text=small.module_text,
+            inputs=small.inputs,
+            expected=small.expected,
+            actual=small.actual,
+            message=small.message,
+            key="" if raw.verdict in _NUMERIC else raw.key,
+        )
+        return reduced, small.cause
+
+    def _write(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        content = [asdict(finding) for finding in self.all]
+        atomic.write(self._list, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def signature_of(raw: Raw) -> tuple[str, ...]:
+    """What tells one kind of failure from another."""
+    if raw.verdict not in _NUMERIC:
+        return (raw.key,)
+    module = compiler.parse(raw.module_text)
+    root = module.entry.root
+    results = root.operands if root.opcode == "tuple" else (root,)
+    wrong = [results[int(number)] for number in raw.key.split(",") if number.isdigit()] or list(results)
+    slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
+    return tuple(sorted(slices[0]))
+
+
+def left_in(folder: Path) -> Iterator[Raw]:
+    """What a batch left behind."""
+    for place in sorted(folder.glob("*/finding.json")):
+        entry: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        inputs, expected, actual = (read_arrays(place.parent / name) for name in ("inputs", "expected", "actual"))
+        text = (place.parent / "module.hlo").read_text(encoding="utf-8")
+        yield Raw(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
+
+
+def _failure(raw: Raw, cause: str, original: Original | None) -> Failure:
+    return Failure(
+        module_text=raw.module_text,
+        inputs=raw.inputs,
+        expected=raw.expected,
+        actual=raw.actual,
+        engine=raw.engine,
+        reference="reference",
+        seed=None,
+        verdict=raw.verdict,
+        message="; ".join(filter(None, [raw.message.partition(_LINE)[0], cause, raw.note])),
+        policy=EXACTLY if raw.is_about_reference else TolerancePolicy(),
+        original=original if original and original.module_text != raw.module_text else None,
+    )
+
+
+def _covers(known: Finding, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
+    families = {spec.partition(":")[0] for spec in known.engines}
+    if raw.engine.partition(":")[0] not in families or known.verdict != raw.verdict:
+        return False
+    if cause.startswith("pass/") and cause == known.cause:
+        return True
+    return set(known.signature) <= set(signature) if raw.verdict in _NUMERIC else known.signature == signature
+
+
+def _opcodes_behind(result: Any) -> set[str]:
+    """The opcodes, with the types they work on, that a value is computed by."""
+    found: set[str] = set()
+    pending, seen = [result], set()
+    while pending:
+        instruction = pending.pop()
+        if instruction in seen:
+            continue
+        seen.add(instruction)
+        if instruction.opcode not in ("parameter", "constant"):
+            kind = getattr(getattr(instruction.shape, "element_type", None), "name", "")
+            found.add(f"{instruction.opcode} {kind}".strip())
+        pending.extend(instruction.operands)
+        pending.extend(computation.root for computation in instruction.called_computations())
+    return found
+
+
+def _from_json(entry: dict[str, Any]) -> Finding:
+    return Finding(**{**entry, **{key: tuple(entry[key]) for key in ("engines", "signature", "cases")}})

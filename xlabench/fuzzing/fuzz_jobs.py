@@ -1,0 +1,222 @@
+"""What a campaign's worker is asked to do: run a batch of drawn programs on all engines, or probe what one supports.
+
+Each case leaves one line in a file before the next begins, and says what it is about to do before it does it; so when
+an engine takes the process along, all cases before it are kept and the guilty one is known.  What goes wrong is left in
+a folder of its own with everything that a bundle needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import compiler
+from xlabench.engines import Engine, build, execute
+from xlabench.engines.spec import split_spec
+from xlabench.errors import verdict_of
+from xlabench.fuzzing import generate
+from xlabench.fuzzing.generate import Case
+from xlabench.jobs import engine_of, flakiness, write_arrays
+from xlabench.judging.differ import Agreement, compare
+from xlabench.judging.judge import judge
+from xlabench.judging.tolerance import EXACTLY, Array
+from xlabench.worker import Say
+
+FINE = frozenset({"bitwise", "within", "undecided", "unsupported"})
+_LONGEST_KEY = 80
+_TRACED_EVERY = 8  # the passes run once more for their rewrites only
+
+
+@dataclass(slots=True)
+class Answer:
+    """One engine's verdict on one case."""
+
+    verdict: str
+    message: str = ""
+    key: str = ""
+    actual: Sequence[Array] = field(default_factory=list)
+
+
+def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Run cases by number; their records go to `records.jsonl` in the folder that is given."""
+    draw = drawer_of(arguments["drawing"])
+    baseline = _Baseline()
+    engines = [engine_of(arguments["factory"], spec) for spec in arguments["engines"]]
+    folder = Path(arguments["folder"])
+    with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
+        for number in arguments["numbers"]:
+            say(f"{number}  generate")
+            begin = time.perf_counter()
+            case = draw(number)
+            drawing_s = time.perf_counter() - begin
+            record = _run_case(case, engines, folder, baseline, say)
+            record["seconds"]["drawing"] = drawing_s
+            records.write(json.dumps(record) + "\n")
+            records.flush()
+    return {}
+
+
+def drawer_of(drawing: Mapping[str, Any]) -> Callable[[int], Case]:
+    """What draws cases by number; `drawer` names the function that makes it of the rest."""
+    module, _, function = drawing["drawer"].partition(":")
+    made: Callable[[int], Case] = getattr(importlib.import_module(module), function)(drawing)
+    return made
+
+
+def probe(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Which of the pairs of opcode and element type an engine does not support."""
+    subject = engine_of(arguments["factory"], arguments["engine"])
+    unsupported = []
+    for opcode, kind in arguments["pairs"]:
+        say(f"{opcode} {kind}")
+        module = generate.probe_module(opcode, kind)
+        if module is None or not _supports(subject, module):
+            unsupported.append([opcode, kind])
+    return {"unsupported": unsupported}
+
+
+def _supports(subject: Engine, module: Any) -> bool:
+    try:
+        build(subject, module)
+    except Exception as error:  # noqa: BLE001 - every other failure is the campaign's to find, not the probe's
+        return verdict_of(error) != "unsupported"
+    return True
+
+
+class _Baseline:
+    """What the original of the cases at hand gives on each engine, evaluated once while cases share an original."""
+
+    def __init__(self) -> None:
+        self._original: Any = None
+        self._results: dict[str, Sequence[Array] | None] = {}
+
+    def expected(self, case: Case) -> Sequence[Array]:
+        """What the reference says, of the original where there is one."""
+        if case.original is None:
+            return compiler.interpret(case.module, *case.inputs)
+        known = self._of(case)
+        if "" not in known:
+            known[""] = compiler.interpret(case.original, *case.inputs)
+        found = known[""]
+        assert found is not None, "the reference evaluates what is drawn"
+        return found
+
+    def is_met(self, case: Case, subject: Engine, actual: Sequence[Array]) -> bool:
+        """Whether results are those of the original on the same engine, bit for bit."""
+        if case.original is None:
+            return False
+        known = self._of(case)
+        if subject.spec not in known:
+            try:
+                known[subject.spec] = execute(subject, build(subject, case.original), case.inputs)
+            except Exception:  # noqa: BLE001 - the original is a case of its own, where this is found
+                known[subject.spec] = None
+        before = known[subject.spec]
+        return before is not None and compare(before, actual).agreement is Agreement.BITWISE
+
+    def _of(self, case: Case) -> dict[str, Sequence[Array] | None]:
+        if self._original is not case.original:
+            self._original, self._results = case.original, {}
+        return self._results
+
+
+def _run_case(case: Case, engines: Sequence[Engine], folder: Path, baseline: _Baseline, say: Say) -> dict[str, Any]:
+    say(f"{case.number} reference run")
+    begin = time.perf_counter()
+    expected = baseline.expected(case)
+    seconds = {"reference": time.perf_counter() - begin}
+    verdicts = {}
+    for subject in engines:
+        begin = time.perf_counter()
+        answer = _answer(case, subject, expected, baseline, say)
+        seconds[subject.spec] = time.perf_counter() - begin
+        verdicts[subject.spec] = [answer.verdict, answer.message.partition("\n")[0], answer.key]
+        if answer.verdict not in FINE:
+            _keep(case, subject.spec, expected, answer, folder)
+    return {
+        "number": case.number,
+        "instructions": sum(len(c.instructions) for c in case.module.computations),
+        "pairs": sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
+        "rules": _rules(case),
+        "changes": list(case.changes),
+        "verdicts": verdicts,
+        "seconds": seconds,
+    }
+
+
+def _types(instruction: Any) -> list[str]:
+    """The element types of what an instruction works on, or yields where it has no operands."""
+    shapes = [o.shape for o in instruction.operands] or [instruction.shape]
+    return [shape.element_type.name for shape in shapes if hasattr(shape, "element_type")]
+
+
+def _rules(case: Case) -> list[str]:
+    if case.number % _TRACED_EVERY:
+        return []
+    rewrites = compiler.trace(case.module, compiler.CompileOptions()).rewrites
+    return sorted({f"{rewrite.pass_name}: {rewrite.rule}" for rewrite in rewrites})
+
+
+def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _Baseline, say: Say) -> Answer:
+    say(f"{case.number} {subject.spec} compile")
+    try:
+        program = build(subject, case.module)
+        say(f"{case.number} {subject.spec} run")
+        before = [array.tobytes() for array in case.inputs]
+        actual = [np.asarray(array) for array in execute(subject, program, case.inputs)]
+    except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
+        verdict = verdict_of(error) or "compile-error"
+        return Answer(verdict, f"{type(error).__name__}: {error}", _key(error))
+    if any(array.tobytes() != old for array, old in zip(case.inputs, before, strict=True)):
+        return Answer("wrong", "changed its inputs", "inputs", actual)
+    if baseline.is_met(case, subject, actual):
+        return Answer("bitwise", actual=actual)
+    if split_spec(subject.spec)[0] == "reference":
+        comparison = compare(expected, actual, policy=EXACTLY)
+        is_equal = comparison.agreement is Agreement.BITWISE
+        return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
+    judgement = judge(case.module, case.inputs, expected, actual)
+    if judgement.verdict == "wrong":
+        again = [np.asarray(array) for array in execute(subject, program, case.inputs)]
+        if any(one.tobytes() != two.tobytes() for one, two in zip(actual, again, strict=True)):
+            rate = flakiness(actual, lambda: execute(subject, program, case.inputs))
+            return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
+    return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
+
+
+def _key(error: BaseException) -> str:
+    """What of an error stays the same from case to case: where it was raised, and what it says but for names."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
+        trace = trace.tb_next
+    words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
+    return f"{type(error).__name__} in {place}: {words[:_LONGEST_KEY]}"
+
+
+def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, folder: Path) -> None:
+    """Leave a finding; its last file says that it is whole."""
+    place = folder / f"{case.number}-{spec.translate(str.maketrans(':,=', '---'))}"
+    place.mkdir(exist_ok=True)
+    (place / "module.hlo").write_text(compiler.to_text(case.module), encoding="utf-8")
+    for name, arrays in (("inputs", case.inputs), ("expected", expected), ("actual", answer.actual)):
+        write_arrays(place / name, arrays)
+    entry = {
+        "number": case.number,
+        "engine": spec,
+        "verdict": answer.verdict,
+        "message": answer.message,
+        "key": answer.key,
+        "note": case.note,
+    }
+    (place / "finding.json").write_text(json.dumps(entry), encoding="utf-8")

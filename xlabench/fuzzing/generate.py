@@ -1,0 +1,173 @@
+"""What a fuzzing campaign draws: a profile, a seed and a number give a program and its inputs, the same everywhere.
+
+Each program is drawn from a space of its own (swarm testing: Groce et al., ISSTA 2012): some opcodes and element types
+are left out at random, so that those left meet more often.  The profile `ratchet` keeps to what is common and to tame
+inputs; `discovery` draws everything, with special values among the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import compiler
+from compiler import PAIRS, RandomChoices, Space
+from xlabench.cases.index_ranges import index_limits
+from xlabench.cases.inputs import DTYPES, aligned
+from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, real_dtype
+
+_iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
+
+_OPCODES = frozenset(opcode for opcode, _ in PAIRS)
+_TYPES = frozenset(element_type for _, element_type in PAIRS) & frozenset(DTYPES)
+_COMMON_TYPES = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64"})
+# Those that any program may need, whatever the swarm leaves out.
+_ALWAYS = frozenset({"pred", "s32"})
+_PROBES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A space of programs, and how often inputs are drawn with special values among them."""
+
+    space: Space
+    special_percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One program with its inputs.
+
+    Attributes:
+        original: the module that means the same, of one that was made by changes to another.
+        changes: the kinds of the changes.
+        note: what a reader is told of how it was made.
+    """
+
+    number: int
+    module: Any
+    inputs: list[Array]
+    original: Any = None
+    changes: tuple[str, ...] = ()
+    note: str = ""
+
+
+PROFILES: Mapping[str, Profile] = {
+    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES), 0),
+    "discovery": Profile(Space(_OPCODES, _TYPES, guard_percent=50, empty_percent=1), 60),
+}
+"""The profiles by name."""
+
+
+def restricted(profile: Profile, banned: frozenset[tuple[str, str]]) -> Profile:
+    """A profile without the pairs of opcode and element type that are banned."""
+    return replace(profile, space=replace(profile.space, banned=profile.space.banned | banned))
+
+
+def probe_module(opcode: str, element_type: str) -> Any:
+    """A program of about one instruction of an opcode on a type; None where it cannot be drawn alone."""
+    space = Space(frozenset({opcode}), _ALWAYS | {element_type}, most_instructions=1, most_elements=16)
+    others = frozenset((opcode, other) for other in _ALWAYS if other != element_type)
+    for seed in range(_PROBES):
+        module = compiler.generate(RandomChoices(seed), replace(space, banned=others), name="probe")
+        if any(instruction.opcode == opcode for instruction in module.instructions()):
+            return module
+    return None
+
+
+def draw_case(profile: Profile, seed: int, number: int) -> Case:
+    """The program of a number, and its inputs."""
+    rng = np.random.default_rng([seed, number])
+    space = swarm(profile.space, rng)
+    module = compiler.generate(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
+    return Case(number, module, make_inputs(module, rng, special=bool(rng.integers(100) < profile.special_percent)))
+
+
+def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
+    """What draws cases by number, from arguments as they are written in JSON: profile, seed, banned pairs."""
+    banned = frozenset((opcode, kind) for opcode, kind in arguments["banned"])
+    profile = restricted(PROFILES[arguments["profile"]], banned)
+    return lambda number: draw_case(profile, arguments["seed"], number)
+
+
+def swarm(space: Space, rng: np.random.Generator) -> Space:
+    """A part of a space."""
+    keep = float(rng.choice([0.15, 0.3, 0.6, 1.0]))
+    types = sorted(space.element_types)
+    kept_types = {t for t in types if rng.random() < max(keep, 2 / len(types))}
+    opcodes = sorted(space.opcodes)
+    kept = {opcode for opcode in opcodes if rng.random() < keep} or {str(rng.choice(opcodes))}
+    most = int(rng.integers(space.most_instructions // 4, space.most_instructions, endpoint=True))
+    return replace(
+        space,
+        opcodes=frozenset(kept),
+        element_types=frozenset(kept_types) | (_ALWAYS & space.element_types),
+        most_instructions=most,
+        most_elements=int(rng.choice([64, 512, space.most_elements])),
+    )
+
+
+def make_inputs(module: Any, rng: np.random.Generator, *, special: bool) -> list[Array]:
+    """Inputs for the parameters of a program, which are arrays; indices mostly lie inside of what they index."""
+    limits = index_limits(module)
+    made = []
+    for number, parameter in enumerate(module.entry.parameters):
+        dims, dtype = parameter.shape.dims, DTYPES[parameter.shape.element_type.name]
+        values = _tame(rng, dims, dtype, limits.get(number))
+        if special:
+            values = _sprinkled(rng, values, dtype)
+        made.append(aligned(values))
+    return made
+
+
+def _tame(rng: np.random.Generator, dims: tuple[int, ...], dtype: DType, limit: int | None) -> Array:
+    if dtype.kind == "b":
+        return np.asarray(rng.random(dims) < 0.5)
+    if is_inexact(dtype):
+        draw = _FLOATS[int(rng.integers(len(_FLOATS)))]
+        values = draw(rng, dims)
+        if dtype.kind == "c":
+            values = values + 1j * draw(rng, dims)
+        with np.errstate(all="ignore"):
+            return np.asarray(values).astype(dtype)
+    low, high = int(_iinfo(dtype).min), int(_iinfo(dtype).max)
+    if limit is not None:
+        return np.asarray(rng.integers(0, min(limit, high), dims, endpoint=True)).astype(dtype)
+    if rng.random() < 0.7:
+        low, high = max(low, -10), min(high, 10)
+    return np.asarray(rng.integers(low, high, dims, dtype=_widest(dtype), endpoint=True)).astype(dtype)
+
+
+def _widest(dtype: DType) -> type[np.uint64] | type[np.int64]:
+    """NumPy's integers that hold all of a type."""
+    return np.uint64 if dtype.kind == "u" and dtype.itemsize == 8 else np.int64
+
+
+_FLOATS: tuple[Callable[[np.random.Generator, tuple[int, ...]], Any], ...] = (
+    lambda rng, dims: rng.integers(-16, 16, dims, endpoint=True) / 4,  # sums and products of these are exact
+    lambda rng, dims: rng.standard_normal(dims),
+    lambda rng, dims: rng.uniform(0.5, 2.0, dims),
+)
+
+
+def _sprinkled(rng: np.random.Generator, values: Array, dtype: DType) -> Array:
+    """Values, some of them replaced by special ones."""
+    if dtype.kind == "b":
+        return values
+    chosen = rng.random(values.shape) < float(rng.choice([0.02, 0.2, 0.8]))
+    return np.where(chosen, rng.choice(_specials(dtype), values.shape), values).astype(dtype)
+
+
+def _specials(dtype: DType) -> Array:
+    if not is_inexact(dtype):
+        low, high = int(_iinfo(dtype).min), int(_iinfo(dtype).max)
+        wanted = [low, low + 1, high, high - 1, 0, 1, -1, 2, 100]
+        return np.asarray([number for number in wanted if low <= number <= high], _widest(dtype)).astype(dtype)
+    info = finfo(real_dtype(dtype))
+    sizes = [0.0, 1.0, 0.5, float(info.max), float(info.tiny), float(info.smallest_subnormal), np.inf, np.nan]
+    with np.errstate(all="ignore"):
+        return np.asarray([*sizes, *(-size for size in sizes)]).astype(dtype)

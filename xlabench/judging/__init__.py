@@ -1,0 +1,1 @@
+"""What a result is judged by: tolerances, error bounds, and the comparison itself."""

@@ -1,0 +1,83 @@
+"""How far a right result may lie from the true one, element by element: the default by which engines are judged.
+
+The reference's wide mode evaluates a program in f64 and carries error bounds along.  It is asked only where results
+differ from the reference's in some bit, and only about programs that are small enough; otherwise, or where an op has
+no rule for errors, there are no bounds but a reason, and the tolerance of each element type decides.
+
+The reference itself must lie within the bounds.  Where it does not, they are not to be trusted, and that is the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import compiler
+from xlabench.judging.tolerance import Array, is_inexact
+
+MOST_ELEMENTS = 1 << 25
+"""The elements of all values of a program, each counted once, that wide mode is asked about at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """One result: f64 (c128, or its own exact type), and how far off a right one may be; infinite where undecided."""
+
+    value: Array
+    error: NDArray[np.float64]
+
+    def allows(self, actual: Array) -> NDArray[np.bool_]:
+        """Which elements are right, or may be."""
+        return np.asarray(
+            compiler.WideResult(self.value, self.error, np.isinf(self.error), actual.dtype.name).allows(actual)
+        )
+
+    @property
+    def undecided(self) -> NDArray[np.bool_]:
+        """Which elements the bounds say nothing about: unbounded, or as far as the largest element of the array."""
+        if not is_inexact(self.value.dtype):
+            return np.asarray(self.error > 0)
+        finite = np.abs(self.value[np.isfinite(self.value)])
+        return np.asarray(self.error > np.max(finite, initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What results are judged by: bounds for each of them, or none and the reason."""
+
+    bounds: tuple[Bounds, ...] | None = None
+    reason: str = ""
+
+
+def basis_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
+    """The bounds of a program's results, which the reference gave as `expected`."""
+    elements = sum(_size(instruction.shape) for instruction in module.instructions())
+    if elements > MOST_ELEMENTS:
+        return Basis(reason=f"its values have {elements:,} elements, wide mode takes {MOST_ELEMENTS:,} at most")
+    try:
+        results = compiler.interpret(module, *inputs, wide=True)
+    except compiler.UnsupportedError as error:
+        return Basis(reason=str(error))
+    return checked([Bounds(result.value, result.bound) for result in results], expected)
+
+
+def checked(bounds: Sequence[Bounds], expected: Sequence[Array]) -> Basis:
+    """The bounds, if the reference keeps them."""
+    shapes = [bound.value.shape for bound in bounds]
+    if shapes != [array.shape for array in expected]:
+        return Basis(reason="wide mode gives results of other shapes than the reference")
+    for index, (bound, array) in enumerate(zip(bounds, expected, strict=True)):
+        if not bound.allows(array).all():
+            return Basis(reason=f"the reference's own result {index} lies outside of its bounds")
+    return Basis(tuple(bounds))
+
+
+def _size(shape: Any) -> int:
+    elements = getattr(shape, "elements", None)
+    if elements is not None:
+        return sum(_size(element) for element in elements)
+    return max(int(getattr(shape, "size", 0)), 0)

@@ -1,0 +1,163 @@
+"""The reference with rounding errors on purpose: which digits of a result hold, and which decisions are close.
+
+Every instruction that rounds gets its result moved by a few units of the last place, up or down at random element by
+element; one that sums (a reduction, a product, a factorisation) gets its operands moved, which shows how well the sum
+is conditioned.  Run a few times, this gives each element of the results a spread.  Elements that jump lie past a
+discontinuity: a comparison, a floor, a sort that rounding decides (Parker, "Monte Carlo arithmetic", 1997).
+
+What only moves data, counts or compares is left alone, so programs of integers, and those parts of others that are
+exact, keep being judged to the bit.
+
+What the language leaves open is drawn too: the sign of a NaN (and of the zero that stands for one in types without);
+whether infinities among complex numbers, or anywhere in a transform or a factorisation, come out as NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import compiler
+from xlabench.judging.tolerance import Array, finfo, is_inexact, raw_bits, real_dtype
+
+Instruction = Any  # the compiler's; the harness sees its data by attribute only
+Value = Any
+Evaluate = Callable[[Sequence[Value]], Value]
+
+_ROUNDING = frozenset(
+    {"add", "subtract", "multiply", "divide", "remainder", "sqrt", "convert", "reduce-precision", "sign", "abs"}
+)
+_FUNCTIONS = frozenset(
+    {
+        "power",
+        "exponential",
+        "exponential-minus-one",
+        "log",
+        "log-plus-one",
+        "logistic",
+        "rsqrt",
+        "cbrt",
+        "sine",
+        "cosine",
+        "tan",
+        "asin",
+        "acos",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "atan2",
+    }
+)
+_SUMS = frozenset(
+    {
+        "reduce",
+        "reduce-window",
+        "select-and-scatter",
+        "scatter",
+        "scan",
+        "dot",
+        "ragged-dot",
+        "scaled-dot",
+        "convolution",
+        "batch-norm-training",
+        "batch-norm-inference",
+        "batch-norm-grad",
+        "cholesky",
+        "triangular-solve",
+        "fft",
+    }
+)
+# Algorithms for these differ in which terms meet, so one infinity may spoil more or fewer of the results.
+_SPREADING = frozenset({"fft", "cholesky", "triangular-solve"})
+_WITHOUT_NAN = frozenset({"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"})
+_ULPS_OF_ROUNDING = 1
+_ULPS_OF_FUNCTION = 4
+_ULPS_OF_SUM = 2
+_HALF = 0.5
+
+
+def perturbed(module: Any, inputs: Sequence[Array], *, runs: int, seed: int) -> list[list[Array]]:
+    """The results of several runs of the reference, each with rounding errors of its own."""
+    return [
+        compiler.interpret(module, *inputs, around=_Perturb(np.random.default_rng([seed, run]))) for run in range(runs)
+    ]
+
+
+class _Perturb:
+    """Stands in for the meanings of instructions."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def __call__(self, instruction: Instruction, operands: Sequence[Value], evaluate: Evaluate) -> Value:
+        opcode = instruction.opcode
+        if opcode in _SPREADING and not all(np.isfinite(operand).all() for operand in operands):
+            return self._spoilt(evaluate(operands), np.True_)
+        value = self._rounded(instruction, operands, evaluate)
+        if opcode in _FUNCTIONS | _ROUNDING | _SUMS and not isinstance(value, tuple) and _is_complex(value, operands):
+            arrays = [np.asarray(array) for array in (value, *operands)]
+            special = [~np.isfinite(array) for array in arrays if array.shape in ((), arrays[0].shape)]
+            return self._spoilt(value, np.logical_or.reduce(np.broadcast_arrays(*special)))
+        return value
+
+    def _rounded(self, instruction: Instruction, operands: Sequence[Value], evaluate: Evaluate) -> Value:
+        opcode = instruction.opcode
+        if opcode in _FUNCTIONS:
+            return self._moved(evaluate(operands), _ULPS_OF_FUNCTION)
+        if opcode in _SUMS and _rounds(instruction):
+            return self._moved(evaluate([self._moved(operand, _ULPS_OF_SUM) for operand in operands]), 1)
+        if opcode in _ROUNDING:
+            return self._moved(evaluate(operands), _ULPS_OF_ROUNDING)
+        return evaluate(operands)
+
+    def _spoilt(self, value: Value, where: Any) -> Value:
+        """The value with NaN, or a number for a NaN, at some of the places where that may be."""
+        array = np.asarray(value)
+        chosen = where & (self.rng.random(array.shape) < _HALF)
+        nan = complex(np.nan, np.nan) if array.dtype.kind == "c" else np.nan
+        other = np.where(np.isnan(array), np.zeros((), array.dtype), np.asarray(nan, array.dtype))
+        return np.where(chosen, other, array)
+
+    def _moved(self, value: Value, ulps: int) -> Value:
+        if isinstance(value, tuple):
+            return tuple(self._moved(element, ulps) for element in value)
+        array = np.asarray(value)
+        if not is_inexact(array.dtype):
+            return value
+        if array.dtype.kind == "c":
+            parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
+            moved = move(parts, self.rng, ulps)
+            return np.ascontiguousarray(moved).view(array.dtype).reshape(array.shape)
+        return move(array, self.rng, ulps)
+
+
+def _is_complex(value: Value, operands: Sequence[Value]) -> bool:
+    return any(np.asarray(array).dtype.kind == "c" for array in (value, *operands))
+
+
+def _rounds(instruction: Instruction) -> bool:
+    """Whether an instruction that combines elements does so with rounding."""
+    called = list(instruction.called_computations())
+    return not called or any(i.opcode in _ROUNDING | _FUNCTIONS for c in called for i in c.instructions)
+
+
+def move(array: Array, rng: np.random.Generator, ulps: int) -> Array:
+    """Finite numbers moved by up to so many units of the last place; zeros stay, a NaN gets a random sign."""
+    bits = raw_bits(array)
+    width = int(finfo(array.dtype).bits)
+    sign = bits.dtype.type(1 << (width - 1))
+    magnitude = (bits & ~sign).astype(np.int64)
+    largest = int(raw_bits(np.asarray(finfo(array.dtype).max, array.dtype)))
+    overflow = largest + 1 if width >= 16 else largest
+    steps = rng.integers(-ulps, ulps, array.shape, endpoint=True)
+    moving = (magnitude > 0) & (magnitude <= largest)
+    moved = np.where(moving, np.clip(magnitude + steps, 0, overflow), magnitude).astype(bits.dtype)
+    is_open = magnitude == 0 if array.dtype.name in _WITHOUT_NAN else np.isnan(array)
+    signs = np.where(is_open, rng.integers(0, 2, array.shape).astype(bits.dtype) * sign, bits & sign)
+    return np.asarray((moved | signs).astype(bits.dtype)).view(array.dtype).reshape(array.shape)

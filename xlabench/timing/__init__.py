@@ -1,0 +1,1 @@
+"""How long it takes: interleaved samples, intervals, and the limits of the machine."""
