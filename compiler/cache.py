@@ -5,7 +5,8 @@ processes need no locks: of several that write one key, any may win, and they al
 as it was written is taken away and counts as missing, and so does what cannot be read: a cache may be slow, never
 wrong.  When entries outgrow the limit, those that were not used for longest go; use is noted in a file's time.
 
-A key is a hash of everything that the bytes depend on, so an entry is never out of date, only unused.
+A key is a hash of everything that the bytes depend on, so an entry is never out of date, only unused.  What an entry
+holds is run as it is, so the folder must be as trusted as the compiler: a new one is for its owner alone.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Cache:
         """
         path = Path(folder).expanduser()
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
             raise InputError(f"cannot keep programs in {folder!r}: {error}; name another folder") from error
         return Cache(path, limit_bytes)

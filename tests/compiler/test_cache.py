@@ -182,6 +182,12 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
         compiler.compile(PROGRAM, options=CompileOptions(cache=str(tmp_path / "file" / "below")))
 
 
+def test_a_new_folder_is_for_its_owner_alone(tmp_path):
+    Cache.open(str(tmp_path / "cache"), 1000).put("key", b"content")
+    modes = [path.stat().st_mode & 0o077 for path in (tmp_path / "cache", tmp_path / "cache" / "key.program")]
+    assert modes == [0, 0]
+
+
 def test_a_folder_that_vanishes_is_only_slow(tmp_path):
     cache = Cache.open(str(tmp_path / "cache"), 1000)
     (tmp_path / "cache").rmdir()
