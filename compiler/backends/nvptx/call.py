@@ -22,8 +22,12 @@ from compiler.backends.nvptx.steps import (
     WaitStep,
     WhileStep,
     Work,
+    put_down,
 )
 from compiler.backends.nvptx.streams import Hazards
+
+_MOST_CAPTURED = 10_000
+"""Things that a graph holds at most: loops are captured turn by turn."""
 
 
 class Call:
@@ -114,6 +118,9 @@ class Call:
                 case RecordStep() | WaitStep():
                     if times is None:
                         self._order(step)
+                case WhileStep() if step.turns is not None:
+                    for _ in range(step.turns):
+                        self._run(step.body, times)
                 case WhileStep():
                     self._run(step.condition, times)
                     while self._read(step.predicate, np.dtype(np.uint8)):
@@ -190,5 +197,5 @@ class Replay:
 
 def replay(call: Call) -> Replay | None:
     """The replay of a call, where the device has such and the host decides nothing on the way."""
-    decides = any(isinstance(step, WhileStep | ConditionalStep) for step in call.program.steps)
-    return None if decides or not call.device.replays else Replay(call)
+    count = put_down(call.program.steps) if call.device.replays else None
+    return Replay(call) if count is not None and count <= _MOST_CAPTURED else None

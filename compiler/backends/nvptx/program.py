@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compiler.analysis.buffers import Assignment, Buffer, assign, branches, check_unique_callers, pack_again
+from compiler.analysis.turns import turns_of
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.table import EMITTERS
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, LaunchStep, Step, WhileStep, lines
@@ -88,7 +89,7 @@ class _Steps:
         yield from self._copies(instruction.operands[0], instruction)
         (predicate,) = self.assignment.of[condition.root]
         steps = (*self.of(body), *self._copies(body.root, instruction))
-        yield WhileStep(tuple(self.of(condition)), predicate, steps)
+        yield WhileStep(tuple(self.of(condition)), predicate, steps, turns_of(instruction))
 
     def _conditional(self, instruction: Instruction) -> Step:
         selector = instruction.operands[0]

@@ -82,14 +82,18 @@ class WaitStep:
 
 @dataclass(frozen=True, slots=True)
 class WhileStep:
-    """Run `condition`, read one byte of `predicate`, and while it is not 0 run `body` and again."""
+    """Run `condition`, read one byte of `predicate`, and while it is not 0 run `body` and again.
+
+    Where the number of `turns` is known beforehand, the body is run as often, and nobody asks.
+    """
 
     condition: tuple[Step, ...]
     predicate: Buffer
     body: tuple[Step, ...]
+    turns: int | None = None
 
     def __str__(self) -> str:
-        return f"while ({self.predicate})"
+        return f"while ({self.predicate})" if self.turns is None else f"{self.turns} turns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +117,26 @@ def _on(stream: int) -> str:
     return f" on stream {stream}" if stream else ""
 
 
+def put_down(steps: Sequence[Step]) -> int | None:
+    """How many things a run puts on streams; None where the host decides something on the way."""
+    total = 0
+    for step in steps:
+        if isinstance(step, ConditionalStep) or (isinstance(step, WhileStep) and step.turns is None):
+            return None
+        inner = put_down(step.body) if isinstance(step, WhileStep) else 1
+        if inner is None:
+            return None
+        total += inner * (step.turns or 0) if isinstance(step, WhileStep) else inner
+    return total
+
+
 def lines(steps: Sequence[Step], depth: int = 0) -> Iterator[str]:
     """The steps as text, what runs inside others indented."""
     for step in steps:
         yield "  " * depth + str(step)
         if isinstance(step, WhileStep):
-            yield from lines((*step.condition, *step.body), depth + 1)
+            condition = step.condition if step.turns is None else ()
+            yield from lines((*condition, *step.body), depth + 1)
         elif isinstance(step, ConditionalStep):
             for branch in step.branches:
                 yield from lines(branch, depth + 1)

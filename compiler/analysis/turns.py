@@ -1,0 +1,68 @@
+"""How often a loop turns, where that stands in the program: a counter goes up by a constant to a constant."""
+
+from __future__ import annotations
+
+from compiler.ir.module import Computation, Instruction
+
+_SEEN_THROUGH = frozenset({"copy", "bitcast", "reshape"})
+
+
+def turns_of(loop: Instruction) -> int | None:
+    """The number of turns of a `while`; None where it is not known before."""
+    condition: Computation = loop.attributes["condition"]
+    body: Computation = loop.attributes["body"]
+    root = condition.root
+    if root.opcode != "compare" or root.attributes["direction"] != "LT":
+        return None
+    number, limit = _piece(root.operands[0]), _integer(root.operands[1])
+    if number is None or limit is None:
+        return None
+    start, step = _start(loop, number), _step(body, number)
+    if start is None or step is None or limit + step > _largest(root.operands[0]):
+        return None
+    return max(0, -(-(limit - start) // step))
+
+
+def _start(loop: Instruction, number: int) -> int | None:
+    (initial,) = loop.operands
+    return _integer(initial.operands[number]) if initial.opcode == "tuple" else None
+
+
+def _step(body: Computation, number: int) -> int | None:
+    """By how much a part of the state goes up in each turn, if that is a positive constant."""
+    if body.root.opcode != "tuple":
+        return None
+    following = _plain(body.root.operands[number])
+    if following.opcode != "add":
+        return None
+    for one, other in (following.operands, following.operands[::-1]):
+        step = _integer(other)
+        if _piece(one) == number and step is not None and step > 0:
+            return step
+    return None
+
+
+def _plain(value: Instruction) -> Instruction:
+    while value.opcode in _SEEN_THROUGH and not value.array.rank:
+        (value,) = value.operands
+    return value
+
+
+def _piece(value: Instruction) -> int | None:
+    """Which part of the state, the computation's only parameter, a value is."""
+    value = _plain(value)
+    if value.opcode != "get-tuple-element" or value.operands[0].opcode != "parameter":
+        return None
+    return int(value.attributes["index"])
+
+
+def _integer(value: Instruction) -> int | None:
+    value = _plain(value)
+    if value.opcode != "constant" or value.array.rank or not value.array.element_type.is_integer:
+        return None
+    return None if value.literal.array is None else int(value.literal.array)
+
+
+def _largest(value: Instruction) -> int:
+    type_ = value.array.element_type
+    return int(2 ** (type_.bits - (type_.kind.name == "SIGNED")) - 1)

@@ -1,0 +1,54 @@
+"""How often loops turn: what is said must be what the reference does."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import compiler
+from compiler.analysis.turns import turns_of
+
+LOOP = """
+cond {{ s = ({t}[], {t}[]) parameter(0)  i = {t}[] get-tuple-element(s), index=0  n = {t}[] constant({limit})
+  ROOT p = pred[] compare({compared}), direction={direction} }}
+body {{ s = ({t}[], {t}[]) parameter(0)  i = {t}[] get-tuple-element(s), index=0
+  k = {t}[] get-tuple-element(s), index=1
+  c = {t}[] constant({step})  one = {t}[] constant(1)  j = {t}[] {opcode}({summed})
+  ROOT t = ({t}[], {t}[]) tuple(j, {t}[] add(k, one)) }}
+ENTRY e {{ p = {t}[] parameter(0)  i = {t}[] constant({start})  z = {t}[] constant(0)
+  s = ({t}[], {t}[]) tuple({first}, z)  ROOT w = ({t}[], {t}[]) while(s), condition=cond, body=body }}"""
+PLAIN = {
+    "t": "s32", "limit": 7, "compared": "i, n", "direction": "LT", "step": 1, "opcode": "add", "summed": "i, c",
+    "start": 0, "first": "i",
+}  # fmt: skip
+
+
+def found(**change: object) -> tuple[compiler.Module, int | None]:
+    module = compiler.parse(LOOP.format(**{**PLAIN, **change}))
+    return module, turns_of(next(i for i in module.entry.instructions if i.opcode == "while"))
+
+
+@pytest.mark.parametrize(("start", "limit", "step"), [*itertools.product((-3, 0, 5), (-4, 0, 5, 17), (1, 2, 7))])
+@pytest.mark.parametrize("summed", ["i, c", "c, i"])
+def test_turns_are_those_of_the_reference(start: int, limit: int, step: int, summed: str) -> None:
+    module, turns = found(start=start, limit=limit, step=step, summed=summed)
+    _, count = compiler.interpret(module, module.entry.parameters[0].array.element_type.dtype.type(0))
+    assert turns == int(count)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"direction": "NE"},
+        {"compared": "n, i"},
+        {"opcode": "multiply", "step": 2},
+        {"step": -1},
+        {"first": "p"},
+        {"t": "s8", "limit": 120, "step": 9},
+        {"summed": "k, c"},
+    ],
+    ids=str,
+)
+def test_what_is_not_certain_is_not_said(change: dict[str, object]) -> None:
+    assert found(**change)[1] is None
