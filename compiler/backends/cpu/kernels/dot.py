@@ -25,7 +25,7 @@ from compiler.codegen.product import Factor, accumulation_type, factor
 from compiler.codegen.signature import arguments, elemental_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import ElementType
+from compiler.ir.types import BF16, F16, F32, S8, S32, TYPES, U8, U32, ElementType
 
 
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
@@ -46,8 +46,32 @@ def emit_product(module: Module, kernel: Kernel, product: Product, target: Targe
     return EmittedKernel(kernel, (name,), per_thread * threads, work > cost.PARALLEL_NS, work)
 
 
-_NARROW = {("bf16", "f32"): "bfloat", ("s8", "s32"): "i8", ("u8", "s32"): "i8", ("u8", "u32"): "i8"}
-"""Pairs of operand and accumulation type that matrix instructions exist for, and the LLVM type of such an operand."""
+def _narrow_type(source: ElementType, total: ElementType) -> ElementType | None:
+    """A type that CPUs may have instructions for, to be summed up in `total`, that has all values of `source`."""
+    if total is F32 and source.is_float and source.bits <= BF16.bits and source not in (F16, _POWERS):
+        return BF16
+    if total in (S32, U32) and source.is_integer and source.bits <= _S16.bits:
+        narrow = (S8 if element.is_signed(source) else U8) if source.bits <= S8.bits else _S16
+        return narrow if narrow is not _S16 or element.is_signed(source) else None
+    return None
+
+
+def _keeps_values(source: ElementType, target: ElementType) -> bool:
+    """Whether every value of a type that is multiplied narrow is one of another type, to which it is converted."""
+    if source.is_float:
+        return target.is_float and (target.bits >= F32.bits or (target is BF16 and source not in (F16, _POWERS)))
+    wider = target.bits > source.bits or source.kind is target.kind
+    return (
+        target.is_integer
+        and target.bits >= source.bits
+        and wider
+        and (element.is_signed(target) or not element.is_signed(source))
+    )
+
+
+_POWERS, _S16 = TYPES["f8e8m0fnu"], TYPES["s16"]
+_NARROW = {BF16: "bfloat", S8: "i8", U8: "i8", _S16: "i16"}
+"""Types that factors are multiplied in as they are, and how LLVM calls them."""
 
 
 class Product:
@@ -98,10 +122,13 @@ class Product:
     def _narrow(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Narrow | None:
         """The operand before it is converted to the accumulation type, where the CPU may multiply that directly."""
         source = factor.instruction
-        if source.opcode == "convert" and source not in dict(self.kernel.leaves):
-            (source,) = source.operands
+        while source.opcode == "convert" and source not in dict(self.kernel.leaves):
+            (operand,) = source.operands
+            if not _keeps_values(operand.array.element_type, source.array.element_type):
+                break
+            source = operand
         source_type = source.array.element_type
-        type_ = _NARROW.get((source_type.name, self.type.name))
+        type_ = _narrow_type(source_type, self.type)
         if type_ is None:
             return None
 
@@ -109,10 +136,11 @@ class Product:
             emission = Emission(builder)
             indices = self._indices(emission, factor, ((factor.batch, batch), (rows, row), (columns, column)))
             value = elemental_of(self.kernel, emission).value(source, indices)
-            return builder.cast("bitcast", element.stored(builder, source_type, value), type_)
+            value = element.convert(builder, value, source_type, type_)
+            return builder.cast("bitcast", element.stored(builder, type_, value), _NARROW[type_])
 
-        array = self._plain(factor, rows, columns, source, source_type)
-        return Narrow(type_, load, element.is_signed(source_type), array)
+        array = self._plain(factor, rows, columns, source, type_)
+        return Narrow(_NARROW[type_], load, element.is_signed(type_), array)
 
     @staticmethod
     def _indices(
