@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -180,8 +180,8 @@ class Replay:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        # Kept for good: the device gives its memory back when it is no longer used.
-        call.memory().__enter__()
+        self._memory = ExitStack()
+        self._memory.enter_context(call.memory())
         self._inputs = [call.device.pinned(array) for array in call.inputs]
         self._outputs = [call.device.pinned(array) for array in call.outputs]
         self._launch = call.device.capture(call.run)

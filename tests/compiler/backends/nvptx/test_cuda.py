@@ -266,6 +266,10 @@ def test_what_is_called_again_is_captured_once_and_replayed(driver: FakeDriver) 
     assert names[first : first + 5] == capture
     again = ["cuMemcpyHtoDAsync", "cuGraphLaunch", "cuMemcpyDtoHAsync", "cuStreamSynchronize"]
     assert [name for name in names[first + 5 :] if name in again] == 3 * again
+    # What the graph works on is its own as long as it is there.
+    replayed = driver.values
+    executable.profile(np.zeros(4, np.float32))
+    assert not {*replayed[:2]} & {*driver.values[:2]}
     # In and out go through page-locked memory of the device's own.
     locked = {address for name, *(address, *_) in driver.calls if name == "cuMemcpyDtoHAsync"}
     assert names.count("cuMemHostAlloc") == 2
