@@ -22,9 +22,7 @@ from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
-from xlabench.judging import differ
-from xlabench.judging.bounds import Basis
-from xlabench.judging.differ import Agreement, Comparison
+from xlabench.judging import bounds, differ
 from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.results import RIGHT, Bundle, Case, Records, Run, Timing, Verdict
 from xlabench.timing.measure import Plan
@@ -136,7 +134,7 @@ class _Night:
     scratch: Path
     worker: Worker
     progress: Progress
-    bases: dict[Path, Basis] = field(default_factory=dict)
+    bases: dict[Path, bounds.Basis] = field(default_factory=dict)
 
     def case(self, program: SuiteProgram, case: Case) -> None:
         """Judge all engines, then time those that deserve it."""
@@ -192,12 +190,12 @@ class _Night:
             verdict = replace(verdict, verdict="flaky", message=message)
         return verdict, actual
 
-    def _wants_bounds(self, subject: _Subject, comparison: Comparison) -> bool:
+    def _wants_bounds(self, subject: _Subject, comparison: differ.Comparison) -> bool:
         """Whether results that differ are to be judged by error bounds: the recipe gave none."""
         by_us = self.config.reference.partition(":")[0] == "reference" and self.config.wide
         return by_us and comparison.is_open_to_bounds and subject.policy == TolerancePolicy()
 
-    def _basis(self, variant: Variant, expected: list[Array]) -> Basis:
+    def _basis(self, variant: Variant, expected: list[Array]) -> bounds.Basis:
         """The error bounds of a program's results; asked for once."""
         if variant.path not in self.bases:
             believed, results = self.scratch / "expected", self.scratch / "bounds"
@@ -213,7 +211,7 @@ class _Night:
         self.worker.stop()
         if self._evaluate(engine, variant).ending != "answered":
             return False
-        return differ.compare(actual, jobs.read_arrays(self._results_path)).agreement is Agreement.BITWISE
+        return differ.compare(actual, jobs.read_arrays(self._results_path)).agreement is differ.Agreement.BITWISE
 
     @property
     def _inputs_path(self) -> Path:
@@ -325,7 +323,7 @@ def _check_unchanged(case: Case, digest: str) -> None:
         )
 
 
-def _verdict(engine: str, variant: Variant, outcome: Outcome, comparison: Comparison) -> Verdict:
+def _verdict(engine: str, variant: Variant, outcome: Outcome, comparison: differ.Comparison) -> Verdict:
     """What an answer is worth: the comparison, unless the engine did what no engine may."""
     verdict, message = str(comparison.agreement), _describe(comparison)
     if outcome.value["changed_inputs"]:
@@ -348,7 +346,7 @@ def _verdict(engine: str, variant: Variant, outcome: Outcome, comparison: Compar
     )
 
 
-def _describe(comparison: Comparison) -> str:
+def _describe(comparison: differ.Comparison) -> str:
     """The sentence, and the worst elements of every result that is wrong."""
     lines = [comparison.describe()]
     for result in comparison.results:
