@@ -462,11 +462,13 @@ class Builder:
         name: str = "loop",
         metadata: str = "",
         nonempty: bool = False,
+        scalar: bool = False,
     ) -> Iterator[Loop]:
         """`for (i = start; i < stop; i += step)`, signed; `metadata` goes on the back edge (`, !llvm.loop !1`).
 
-        `nonempty` promises that the body runs at least once and saves the guard.  After the `with` block,
-        `loop.results` holds the carried values as they are behind the loop.
+        `nonempty` promises that the body runs at least once and saves the guard, `scalar` that there is nothing in it
+        worth being vectorised or transformed.  After the `with` block, `loop.results` holds the carried values as they
+        are behind the loop.
         """
         body, done = self.new_label(name), self.new_label(f"{name}.end")
         before = self._block
@@ -491,7 +493,7 @@ class Builder:
         ]
         vectors = any("<" in line for line in self._lines[slot:])
         turns, most = _turns(start, stop, step), _MOST_VECTOR_LINES if vectors else _MOST_LINES
-        if self._loops > inner or vectors:
+        if self._loops > inner or scalar or vectors:
             self.function.scalar_loops -= 1
         self.branch_if(
             again,

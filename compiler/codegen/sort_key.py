@@ -36,6 +36,11 @@ class SortKey:
     partial: bool
 
     @property
+    def canonical(self) -> bool:
+        """Whether the value is the element itself, but for zeros being one zero and NaNs one NaN."""
+        return _canonical(self.expression)
+
+    @property
     def element_type(self) -> ElementType:
         """The type of the value."""
         return self.expression.array.element_type
@@ -57,6 +62,10 @@ class SortKey:
             is_zero = builder.compare("oeq", value, floating(0.0, value.type))
             value = builder.select(is_zero, floating(0.0, value.type), value)
         bits = ordered(builder, self.element_type, element.to_bits(builder, self.element_type, value))
+        return self.directed(builder, bits)
+
+    def directed(self, builder: Builder, bits: Value) -> Value:
+        """Integers that rise with the value as those that rise along the sorted line, and back again."""
         return builder.binary("xor", bits, integer(-1, bits.type)) if self.descending else bits
 
 
@@ -71,6 +80,17 @@ def ordered(builder: Builder, element_type: ElementType, bits: Value) -> Value:
     sign = literal(1 << (width - 1))
     if element_type.is_float:
         negative = builder.binary("ashr", bits, literal(width - 1))
+        return builder.binary("xor", bits, builder.binary("or", negative, sign))
+    return builder.binary("xor", bits, sign) if element.is_signed(element_type) else bits
+
+
+def restored(builder: Builder, element_type: ElementType, bits: Value) -> Value:
+    """The bits of a value out of what `ordered` made of them."""
+    width = element_type.bits
+    sign = integer(1 << (width - 1), bits.type)
+    if element_type.is_float:
+        positive = builder.binary("ashr", bits, integer(width - 1, bits.type))
+        negative = builder.binary("xor", positive, integer(-1, bits.type))
         return builder.binary("xor", bits, builder.binary("or", negative, sign))
     return builder.binary("xor", bits, sign) if element.is_signed(element_type) else bits
 
@@ -113,6 +133,29 @@ def _mirrored(left: Instruction, right: Instruction, sides: set[int]) -> bool:
             return False
         pending.extend(zip(one.operands, other.operands, strict=True))
     return True
+
+
+def _canonical(value: Instruction) -> bool:
+    """Whether a value is a parameter, or `x == 0 ? 0 : value` or `x != x ? NaN : value` of such a value."""
+    if value.opcode != "select":
+        return value.opcode == "parameter"
+    test, then, otherwise = value.operands
+    replaced = _constant(then)
+    if test.opcode != "compare" or replaced is None or not _canonical(otherwise):
+        return False
+    left, right = test.operands
+    if left.opcode != "parameter":
+        return False
+    if right is left:
+        return test.attributes["direction"] == "NE" and replaced != replaced
+    return test.attributes["direction"] == "EQ" and _constant(right) == replaced == 0
+
+
+def _constant(value: Instruction) -> float | None:
+    """What a real constant is; None for anything else."""
+    if value.opcode != "constant" or value.literal.array is None or value.array.element_type not in _FLOATS:
+        return None
+    return float(value.literal.array)
 
 
 def _always(value: Value) -> Leaf:

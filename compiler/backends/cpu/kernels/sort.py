@@ -12,8 +12,11 @@ from functools import partial
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.backends.cpu.kernels.sort_lines import Lines
 from compiler.backends.cpu.kernels.sort_merge import Merging
+from compiler.backends.cpu.kernels.sort_network import Network
 from compiler.backends.cpu.kernels.sort_radix import Radix
+from compiler.backends.cpu.kernels.sort_record import record_of
 from compiler.backends.cpu.kernels.sort_select import Selection
+from compiler.backends.cpu.kernels.sort_shared import Lined, Scalar, Shared, SortLine
 from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
@@ -21,14 +24,15 @@ from compiler.codegen.signature import arguments
 from compiler.codegen.sort_key import SortKey, sort_key
 from compiler.codegen.sort_prefix import kept
 
-SortLine = Callable[[Builder, Value, Value], None]
-"""Emits the sorting of the line of a number with a thread's workspace."""
-
 
 def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     """Emit a sort kernel for calls with up to that many threads."""
     lines = Lines(kernel)
-    sort, line_ns, workspace_bytes = _method(module, lines)
+    key = sort_key(lines.sort.attributes["to_apply"])
+    network = _network(module, lines, key, threads)
+    if network and Shared.pays(network, threads):
+        return Shared(module, kernel, network, threads).emit()
+    sort, line_ns, workspace_bytes = _method(module, lines, key, network)
     builder = Builder(begin(module, kernel))
     if lines.count and lines.length:
         part = nest.share(builder, lines.count, THREAD, THREADS)
@@ -41,24 +45,56 @@ def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     )
 
 
-def _method(module: Module, lines: Lines) -> tuple[SortLine, float, int]:
+def _method(module: Module, lines: Lines, key: SortKey | None, network: Lined | None) -> tuple[SortLine, float, int]:
     """How a line is sorted, the expected time for that, and the bytes a thread needs."""
-    merging, key = Merging(lines), sort_key(lines.sort.attributes["to_apply"])
-    count = kept(lines.kernel.instruction, lines.dimension)
-    if key and count is not None and Selection.suits(lines, key, count):
-        selection = Selection(lines, key, count)
+    selection = _selection(lines, key)
+    if selection:
         line = partial(_with, selection.line, selection.emit(module))
         return line, selection.line_ns, selection.workspace_bytes
+    if network:
+        return network.emit(module), network.line_ns, network.workspace_bytes
+    scalar, line_ns = _scalar(lines, key)
+    return scalar.emit(module), line_ns, scalar.workspace_bytes
+
+
+def _selection(lines: Lines, key: SortKey | None) -> Selection | None:
+    """The selection of the first few, where no more is read."""
+    count = kept(lines.kernel.instruction, lines.dimension)
+    return Selection(lines, key, count) if key and count is not None and Selection.suits(lines, key, count) else None
+
+
+def _network(module: Module, lines: Lines, key: SortKey | None, threads: int) -> Lined | None:
+    """The network for each line, where there are records for it and it pays."""
+    if key is None or not lines.count or lines.length < 2 or _selection(lines, key):
+        return None
+    record = record_of(lines, key)
+    if record is None:
+        return None
+    scalar, line_ns = _scalar(lines, key)
+    network = Network(module, lines.kernel.name, record.type, lines.length, threads)
+    lined = Lined(record, network, scalar)
+    return lined if lined.line_ns < line_ns else None
+
+
+def _scalar(lines: Lines, key: SortKey | None) -> tuple[Scalar, float]:
+    """How a line is sorted one element at a time, and the expected time."""
+    merging = Merging(lines)
     radix = _radix(lines, merging, key)
     if radix is None:
-        merge = merging.emit(module) if lines.length > 1 else ""
-        return partial(_with, merging.line, merge), merging.line_ns, merging.workspace_bytes
-    workspace_bytes = radix.workspace_bytes
-    counting_pass, merge = radix.emit(module), ""
-    if radix.key.partial:
-        merge = merging.emit(module)
-        workspace_bytes = max(workspace_bytes, merging.workspace_bytes)
-    return partial(_by_key, (radix, counting_pass), (merging, merge)), radix.line_ns, workspace_bytes
+
+        def merged(module: Module) -> SortLine:
+            return partial(_with, merging.line, merging.emit(module) if lines.length > 1 else "")
+
+        return Scalar(merged, merging.workspace_bytes), merging.line_ns
+    by_key = radix
+
+    def counted(module: Module) -> SortLine:
+        counting_pass = by_key.emit(module)
+        merge = merging.emit(module) if by_key.key.partial else ""
+        return partial(_by_key, (by_key, counting_pass), (merging, merge))
+
+    partly = merging.workspace_bytes if radix.key.partial else 0
+    return Scalar(counted, max(radix.workspace_bytes, partly)), radix.line_ns
 
 
 def _with(

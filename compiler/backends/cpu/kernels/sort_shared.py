@@ -1,0 +1,265 @@
+"""Sorting by a network: lines that threads share out, and a few long lines of each of which every thread does a part.
+
+Of long lines pieces are sorted first, one by one; then each merge takes two phases, between which threads meet: the
+stages that reach beyond a piece, of which every thread does some turns, and what is left to do inside pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.sort_network import Network
+from compiler.backends.cpu.kernels.sort_record import Record
+from compiler.codegen import nest
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I1, I8, Builder, Module, Value, integer
+from compiler.codegen.signature import arguments
+
+SortLine = Callable[[Builder, Value, Value], None]
+"""Emits the sorting of the line of a number with a thread's workspace."""
+
+_RECORD_NS = 0.5
+"""Making a record and writing an element back."""
+_SHARED_NS = 15_000.0
+"""Lines that take longer are worth meeting for."""
+_MOST_HALVINGS = 4
+_MEETING_NS = 1_000.0
+_MOVED_NS = 4.0
+"""A vector that another core has worked on last."""
+_FLAG_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """How a line is sorted without a network, for those that turn out not to be what their records order."""
+
+    emit: Callable[[Module], SortLine]
+    workspace_bytes: int
+
+
+class Lined:
+    """A network for each line, by one thread."""
+
+    def __init__(self, record: Record, network: Network, scalar: Scalar) -> None:
+        self.record, self.network, self.scalar = record, network, scalar
+
+    @property
+    def line_ns(self) -> float:
+        """The expected time for a line."""
+        return self.network.ns + _RECORD_NS * self.record.lines.length
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The records, for one thread."""
+        return max(self.network.bytes, self.scalar.workspace_bytes if self.record.unordered else 0)
+
+    def emit(self, module: Module) -> SortLine:
+        """What sorts a line."""
+        record = self.record
+        scalar = self.scalar.emit(module) if record.unordered else None
+
+        def sort(builder: Builder, line: Value, workspace: Value) -> None:
+            flags = _load(builder, record, (line, integer(0), integer(record.lines.length)), workspace)
+            if scalar is None:
+                self._sort(builder, line, workspace, flags)
+                return
+            with builder.when(_not(builder, flags[0]), "ordered"):
+                self._sort(builder, line, workspace, flags)
+            with builder.when(flags[0], "unordered"):
+                scalar(builder, line, workspace)
+
+        return sort
+
+    def _sort(self, builder: Builder, line: Value, records: Value, flags: Sequence[Value]) -> None:
+        lines, network, zero = self.record.lines, self.network, integer(0)
+        network.pad(builder, records, lines.length, zero)
+        network.sort(builder, records, zero, network.whole, zero)
+        _store(builder, self.record, (line, zero, integer(lines.length)), records)
+        if self.record.alike:
+            with builder.when(flags[-1], "alike"):
+                self.record.mend(builder, line, records)
+
+
+class Shared:
+    """A network for lines of which every thread does a part."""
+
+    def __init__(self, module: Module, kernel: Kernel, lined: Lined, threads: int) -> None:
+        self.module, self.kernel, self.threads = module, kernel, threads
+        self.record, self.network, self.scalar = lined.record, lined.network, lined.scalar
+        self.lines = lined.record.lines
+        self.work = lined.line_ns * self.lines.count
+        self.piece = min((self.network.whole >> n for n in range(1, _MOST_HALVINGS + 1)), key=self._piece_ns)
+        self.flags_bytes = _FLAG_BYTES * threads
+        self.phases: list[str] = []
+
+    @staticmethod
+    def pays(lined: Lined, threads: int) -> bool:
+        """Whether there are too few lines to share them out, and long ones."""
+        return threads > 1 and lined.record.lines.count < 2 * threads and lined.line_ns > _SHARED_NS
+
+    def emit(self) -> EmittedKernel:
+        """Emit the phases."""
+        self._load()
+        with self._phase("pieces") as builder:
+            self._pieces(builder)
+        run = self.piece
+        while run < self.network.vectors:
+            with self._phase(f"flip{run}") as builder:
+                self._flip(builder, run)
+            with self._phase(f"clean{run}") as builder:
+                self._clean(builder, run)
+            run *= 2
+        with self._phase("results") as builder:
+            self._store(builder)
+        self._finish()
+        bytes_ = self._fallback + (self.scalar.workspace_bytes if self.record.unordered else 0)
+        return EmittedKernel(self.kernel, tuple(self.phases), bytes_, parallel=True, work=self.work)
+
+    def _piece_ns(self, size: int) -> float:
+        """The expected time for everything, with pieces of that many vectors."""
+        pieces = -(-self.network.vectors // size) * self.lines.count
+        merges = (self.network.whole // size).bit_length() - 1
+        alone = self.network.ns * size / self.network.vectors * -(-pieces // self.threads)
+        return alone + merges * (2 * _MEETING_NS + self.lines.count * self.network.vectors / self.threads * _MOVED_NS)
+
+    @property
+    def _fallback(self) -> int:
+        """Where the workspace of the scalar sort begins: behind flags and records."""
+        return self.flags_bytes + self.lines.count * self.network.bytes
+
+    # -- phases -------------------------------------------------------------------------------------------------
+    def _builder(self, part: str) -> Builder:
+        builder = Builder(begin(self.module, self.kernel, part and f".{part}"))
+        self.phases.append(builder.function.name)
+        return builder
+
+    @contextmanager
+    def _phase(self, part: str) -> Iterator[Builder]:
+        """A phase that is passed over where an element was found to be unordered."""
+        builder = self._builder(part)
+        if not self.record.unordered:
+            yield builder
+        else:
+            with builder.when(_not(builder, self._any(builder, 0)), "ordered"):
+                yield builder
+        builder.ret()
+
+    def _any(self, builder: Builder, number: int) -> Value:
+        """Whether any thread has found a flag set."""
+        none = [Value(I1, "false")]
+        with builder.loop(integer(0), THREADS, carried=none, name="flag", nonempty=True, scalar=True) as loop:
+            flag = builder.load(I8, self._flag(builder, loop.index, number))
+            loop.carry(builder.binary("or", loop.carried[0], builder.compare("ne", flag, integer(0, I8))))
+        return loop.results[0]
+
+    def _flag(self, builder: Builder, thread: Value, number: int) -> Value:
+        place = builder.add(builder.mul(thread, integer(_FLAG_BYTES)), integer(number))
+        return builder.gep(I8, arguments(self.kernel).workspace, place)
+
+    def _records(self, builder: Builder, line: Value) -> Value:
+        offset = builder.add(builder.mul(line, integer(self.network.bytes)), integer(self.flags_bytes))
+        return builder.gep(I8, arguments(self.kernel).workspace, offset)
+
+    @contextmanager
+    def _each(self, builder: Builder) -> Iterator[tuple[Value, Value]]:
+        """All lines, each with its records."""
+        with builder.loop(integer(0), integer(self.lines.count), name="line", nonempty=True) as line:
+            yield line.index, self._records(builder, line.index)
+
+    def _load(self) -> None:
+        builder = self._builder("records")
+        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=_FLAG_BYTES)
+        for number in range(self.record.flags):
+            builder.store(integer(0, I8), self._flag(builder, THREAD, number))
+        with self._each(builder) as (line, records):
+            flags = _load(builder, self.record, (line, part.start, part.stop), records)
+            for number, flag in enumerate(flags):
+                with builder.when(flag, "flag"):
+                    builder.store(integer(1, I8), self._flag(builder, THREAD, number))
+            self.network.pad(builder, records, self.lines.length, THREAD)
+        builder.ret()
+
+    def _pieces(self, builder: Builder) -> None:
+        count = -(-self.network.vectors // self.piece)
+        part = nest.share(builder, count * self.lines.count, THREAD, THREADS)
+        with builder.loop(part.start, part.stop, name="piece", scalar=True) as loop:
+            line = builder.binary("udiv", loop.index, integer(count))
+            first = builder.mul(builder.binary("urem", loop.index, integer(count)), integer(self.piece))
+            self.network.sort(builder, self._records(builder, line), first, self.piece, THREAD)
+
+    def _flip(self, builder: Builder, run: int) -> None:
+        network = self.network
+        with self._each(builder) as (_, records):
+            last = integer(network.vectors)
+            with builder.loop(integer(0), last, step=2 * run, name="block", nonempty=True, scalar=True) as block:
+                start = network.flip_start(builder, block.index, run)
+                turns = builder.intrinsic("smax.i64", [builder.sub(network.flip_turns(run), start), integer(0)])
+                ends = [
+                    builder.binary("udiv", builder.mul(turns, number), THREADS)
+                    for number in (THREAD, builder.add(THREAD, integer(1)))
+                ]
+                mine = builder.add(start, ends[0]), builder.add(start, ends[1])
+                network.flip(builder, records, block.index, run, THREAD, mine)
+
+    def _clean(self, builder: Builder, run: int) -> None:
+        stride = self.network.flipped(run)
+        size = max(self.piece, 2 * stride)
+        count = -(-self.network.vectors // size)
+        part = nest.share(builder, count * self.lines.count, THREAD, THREADS)
+        with builder.loop(part.start, part.stop, name="piece", scalar=True) as loop:
+            line = builder.binary("udiv", loop.index, integer(count))
+            first = builder.mul(builder.binary("urem", loop.index, integer(count)), integer(size))
+            self.network.clean(builder, self._records(builder, line), first, size, stride, THREAD)
+
+    def _store(self, builder: Builder) -> None:
+        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=_FLAG_BYTES)
+        with self._each(builder) as (line, records):
+            _store(builder, self.record, (line, part.start, part.stop), records)
+
+    def _finish(self) -> None:
+        """What one thread does alone: lines that are to be mended, or sorted in another way."""
+        if not self.record.flags:
+            return
+        scalar = self.scalar.emit(self.module) if self.record.unordered else None
+        builder = self._builder("")
+        finish, ready = builder.new_label("finish"), builder.new_label("ready")
+        builder.branch_if(builder.compare("eq", THREAD, integer(0)), finish, ready)
+        builder.begin(finish)
+        if self.record.alike:
+            mends = self._any(builder, self.record.flags - 1)
+            if scalar:
+                mends = builder.binary("and", mends, _not(builder, self._any(builder, 0)))
+            with builder.when(mends, "alike"), self._each(builder) as (line, records):
+                self.record.mend(builder, line, records)
+        if scalar:
+            workspace = builder.gep(I8, arguments(self.kernel).workspace, integer(self._fallback))
+            with builder.when(self._any(builder, 0), "unordered"), self._each(builder) as (line, _):
+                scalar(builder, line, workspace)
+        builder.branch(ready)
+        builder.begin(ready)
+        builder.ret()
+
+
+def _not(builder: Builder, condition: Value) -> Value:
+    return builder.binary("xor", condition, Value(I1, "true"))
+
+
+def _load(builder: Builder, record: Record, part: tuple[Value, Value, Value], records: Value) -> list[Value]:
+    """Make the records of a part (line, from, to); returns which flags any of them has."""
+    line, start, stop = part
+    with builder.loop(start, stop, carried=[Value(I1, "false")] * record.flags, name="load") as loop:
+        made, flags = record.load(builder, line, loop.index)
+        builder.store(made, builder.gep(record.type, records, loop.index))
+        loop.carry(*(builder.binary("or", any_, flag) for any_, flag in zip(loop.carried, flags, strict=True)))
+    return loop.results
+
+
+def _store(builder: Builder, record: Record, part: tuple[Value, Value, Value], records: Value) -> None:
+    """Write the results of a part."""
+    line, start, stop = part
+    with builder.loop(start, stop, name="store") as loop:
+        made = builder.load(record.type, builder.gep(record.type, records, loop.index))
+        record.store(builder, line, loop.index, made)
