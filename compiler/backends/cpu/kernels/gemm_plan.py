@@ -39,6 +39,8 @@ _NEAR_BYTES = 1 << 20
 _NEAR_RIGHT_BYTES = 5 << 19
 _PARTLY_COLLIDES = _COLLISION // 2
 _DIRECT_ROWS = {_COLLISION: 32, _PARTLY_COLLIDES: 64, 1: 320}
+# How many vectors of rows that collide are best read at a time, measured.
+_COLLIDING_VECTORS = 3
 _FMA_LATENCY = 4
 # Cycles that are lost by a load of the left factor, from L1, and of the right one, from farther away.
 _NEAR_LOAD = 0.03
@@ -180,9 +182,11 @@ def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
         return total, vectors
 
     most = _SAFE_ROWS if _lhs_collides(gemm) else _MOST_ROWS
+    widest = min(_MOST_VECTORS, -(-n // lanes))
+    widths = [_COLLIDING_VECTORS] if _reads_colliding_rhs(gemm) else range(1, widest + 1)
     tiles = [
         (rows, vectors)
-        for vectors in range(1, min(_MOST_VECTORS, -(-n // lanes)) + 1)
+        for vectors in widths
         for rows in range(1, min(m, most, (registers - vectors - 1) // vectors) + 1)
     ]
     return min(tiles, key=cost)
@@ -194,7 +198,7 @@ def _blocked(plan: Plan) -> Plan:
         plan,
         depth=_depth(plan),
         lhs_direct=_reads_lhs_directly(plan),
-        rhs_direct=_reads_rhs_directly(plan),
+        rhs_direct=_reads_rhs_directly(plan.gemm),
         out_direct=gemm.out is not None and gemm.out.column == 1,
     )
     columns = max(1, _RIGHT_BYTES // (plan.depth * plan.columns * size))
@@ -216,8 +220,7 @@ def _depth(plan: Plan) -> int:
     once = plan.column_panels <= _FEW_COLUMN_PANELS and length * plan.columns <= _RIGHT_BYTES // 2
     if once or length <= _WHOLE_DEPTH_BYTES:
         return gemm.k
-    array = gemm.rhs.array if _reads_rhs_directly(plan) else None
-    distant = array is not None and array.row * size % _COLLISION == 0 and length * gemm.n > _RIGHT_BYTES
+    distant = _reads_colliding_rhs(gemm) and length * gemm.n > _RIGHT_BYTES
     blocks = -(-length // (_DISTANT_DEPTH_BYTES if distant else _DEPTH_BYTES))
     return -(-gemm.k // blocks // plan.lanes) * plan.lanes
 
@@ -237,9 +240,16 @@ def _lhs_collides(gemm: Gemm) -> bool:
     return array is not None and array.row * ELEMENT_BYTES[gemm.type] % _COLLISION == 0
 
 
-def _reads_rhs_directly(plan: Plan) -> bool:
+def _reads_colliding_rhs(gemm: Gemm) -> bool:
+    """Whether the right factor is read where it lies, in rows that fall into the same sets of L1."""
+    array = gemm.rhs.array
+    collides = array is not None and array.row * ELEMENT_BYTES[gemm.type] % _COLLISION == 0
+    return collides and _reads_rhs_directly(gemm)
+
+
+def _reads_rhs_directly(gemm: Gemm) -> bool:
     """Whether the right factor is read too seldom to be worth packing, or lies near enough anyway."""
-    array, gemm = plan.gemm.rhs.array, plan.gemm
+    array = gemm.rhs.array
     if array is None or array.column != 1 or gemm.words:
         return False
     row = array.row * ELEMENT_BYTES[gemm.type]
