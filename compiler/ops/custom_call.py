@@ -114,13 +114,19 @@ LAPACK: dict[str, Routine] = {
 }
 """LAPACK's routines by their names without the letter of the type."""
 
-_TARGET = re.compile(r"lapack_[sdcz](\w+)_ffi")
+TARGET = re.compile(r"lapack_[sdcz](\w+)_ffi")
+"""The names that JAX calls LAPACK's routines by."""
 _OPTION = re.compile(r"(\w+) = (\d+) : (ui8|i32)")
 
 
-def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Value:
+def options_of(instruction: Instruction) -> dict[str, str]:
+    """The integer attributes of a typed call by name, those of one byte as the letters that they stand for."""
     text = str(instruction.attributes.get("backend_config", ""))
-    options = {name: chr(int(code)) if kind == "ui8" else code for name, code, kind in _OPTION.findall(text)}
+    return {name: chr(int(code)) if kind == "ui8" else code for name, code, kind in _OPTION.findall(text)}
+
+
+def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Value:
+    options = options_of(instruction)
     types = [operand.array.element_type for operand in instruction.operands]
     if name not in ROUTINES:
         values = [widen(v, kind, precise=True) for v, kind in zip(values, types, strict=True)]
@@ -145,7 +151,7 @@ def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) 
     if target in MARKS and len(values) == 1 and agree(instruction.shape, instruction.operands[0].shape):
         marked: Value = values[0]
         return marked
-    found = _TARGET.fullmatch(target)
+    found = TARGET.fullmatch(target)
     if found is not None and found[1] in LAPACK:
         return _lapack(instruction, found[1], values)
     raise UnsupportedError(f"custom-call to {target!r} ({instruction.name})", "the interpreter")

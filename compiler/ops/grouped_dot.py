@@ -107,11 +107,14 @@ def _infer_scaled_dot(instruction: Instruction) -> Shape:
 def _scaled_dot(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     types = [o.array.element_type for o in instruction.operands]
     lhs, rhs, lhs_scale, rhs_scale = (summable(v, kind) for v, kind in zip(values, types, strict=True))
-    product = contract(_scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale), product_dimensions(instruction))
+    product = contract(
+        scaled_by_blocks(lhs, lhs_scale), scaled_by_blocks(rhs, rhs_scale), product_dimensions(instruction)
+    )
     return rounded(product, instruction.array.element_type)
 
 
-def _scaled(factor: Array, scale: Array) -> Array:
+def scaled_by_blocks(factor: Array, scale: Array) -> Array:
+    """A factor of a product times its scale, each element of which is for a block."""
     for axis, size in enumerate(scale.shape):
         scale = np.repeat(scale, factor.shape[axis] // size, axis=axis)
     return factor * scale

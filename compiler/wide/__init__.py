@@ -1,7 +1,8 @@
 """Wide mode: a program evaluated in f64, with a bound of what its own types may legally make of each element.
 
-The reference's loop runs the lifted program (`lifting`) on values with errors (`numbers`); a rule for each opcode says
-how errors go through it.  An opcode without a rule is `UnsupportedError`: no bound is better than a wrong one.
+The reference's loop runs the lifted program (`lifting`) on values with errors (`numbers`); a rule for each opcode that
+the reference evaluates says how errors go through it.  Where a rule cannot tell, the bound is infinite: the element is
+undecided.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from compiler.ir.opdef import Value
 from compiler.ir.shape import leaves
 from compiler.ir.types import TYPES, ElementType, Kind
 from compiler.plan import check_inputs, check_module, check_one_device
-from compiler.wide import control, elementwise, movement, order, solvers, sums
+from compiler.wide import control, elementwise, factors, movement, order, solvers, sums
 from compiler.wide.lifting import lift, lift_type
 from compiler.wide.numbers import Wide, certain, exact
-from compiler.wide.rule import Context, Rule, refuse
+from compiler.wide.rule import Context, Rule
 
 RULES: dict[str, Rule] = {
     opcode: rule
-    for family in (elementwise, movement, sums, order, control, solvers)
+    for family in (elementwise, movement, sums, order, control, solvers, factors)
     for opcode, rule in family.RULES.items()
 }
 
@@ -73,10 +74,7 @@ def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
     lifted, originals = lift(module)
 
     def around(instruction: Instruction, operands: Sequence[Any], _: object) -> Any:
-        rule = RULES.get(instruction.opcode)
-        if rule is None:
-            raise refuse(instruction, "it has no rule for errors")
-        return certain(rule(instruction, operands, context))
+        return certain(RULES[instruction.opcode](instruction, operands, context))
 
     context = Context(originals, Interpreter(around=around), Interpreter())
     with np.errstate(all="ignore"):

@@ -9,10 +9,9 @@ import numpy as np
 
 from compiler.ir.module import Instruction
 from compiler.ops import OPS
-from compiler.ops.custom_call import MARKS
 from compiler.wide.elementwise import own_bits
 from compiler.wide.numbers import Wide, exact, held, limits, settle, unknown
-from compiler.wide.rule import Context, Rule, refuse
+from compiler.wide.rule import Context, Rule
 
 
 def _moved(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -70,13 +69,14 @@ def _size(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     return exact(context.evaluate(instruction, [operand.value for operand in operands]))
 
 
-def _random(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    return unknown(context.evaluate(instruction, [operand.value for operand in operands]))
+def _random(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    values = context.evaluate(instruction, [operand.value for operand in operands])
+    return tuple(map(unknown, values)) if isinstance(values, tuple) else unknown(values)
 
 
 def _random_bits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     if not all(operand.is_exact for operand in operands):
-        raise refuse(instruction, "its state depends on rounded numbers")
+        return _random(instruction, operands, context)
     return context.evaluate(instruction, [operand.value for operand in operands])
 
 
@@ -87,14 +87,29 @@ def _held_together(instruction: Instruction, operands: Sequence[Any], context: C
     return meaning(instruction, operands, context.loop)
 
 
-def _custom_call(instruction: Instruction, operands: Sequence[Any], _: Context) -> Any:
-    target = instruction.attributes["custom_call_target"]
-    if target in MARKS and len(operands) == 1:
-        return operands[0]
-    raise refuse(instruction, f"the errors of {target!r} are not known")
+def _permuted(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    """What arrives, or zeros that are exact; arrays of errors take the same way."""
+    values = context.evaluate(instruction, [operand.value for operand in operands])
+    return _joined(values, context.evaluate(instruction, [operand.error for operand in operands]))
 
 
-_MOVES = ("broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate", "collective-permute")
+def _joined(value: Any, error: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_joined, value, error))
+    return Wide(value, np.asarray(error, np.float64))
+
+
+def _ragged(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Rows go where integers say."""
+    data, where = operands[:2], operands[2:]
+    value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
+    if not all(operand.is_exact for operand in where):
+        return unknown(value)
+    error = context.evaluate(instruction, [*(o.error for o in data), *(o.value for o in where)])
+    return Wide(value, np.asarray(error, np.float64))
+
+
+_MOVES = ("broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate")
 _TOGETHER = (
     "constant",
     "tuple",
@@ -111,6 +126,7 @@ _TOGETHER = (
     "copy-start",
     "copy-done",
     "all-gather",
+    "all-gather-start",
     "all-gather-done",
     "all-reduce",
     "all-reduce-start",
@@ -133,5 +149,6 @@ RULES: dict[str, Rule] = {
     "get-dimension-size": _size,
     "rng": _random,
     "rng-bit-generator": _random_bits,
-    "custom-call": _custom_call,
+    **dict.fromkeys(("collective-permute", "collective-permute-start"), _permuted),
+    "ragged-all-to-all": _ragged,
 }

@@ -73,7 +73,8 @@ def _overlaps(keys: Array, errors: Array, *, ties: bool) -> Array:
     return close
 
 
-def _top(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+def top(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    """The greatest or least of each row: the values move by an error at most, their places where they are close."""
     (operand,) = operands
     values, places = context.evaluate(instruction, [operand.value])
     if operand.is_exact:
@@ -90,4 +91,4 @@ def _top(instruction: Instruction, operands: Sequence[Wide], context: Context) -
     )
 
 
-RULES: dict[str, Rule] = {"sort": _sort, "topk": _top}
+RULES: dict[str, Rule] = {"sort": _sort, "topk": top}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import Interpreter
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.opdef import Value
@@ -48,9 +47,4 @@ Rule = Callable[[Instruction, Sequence[Any], Context], "WideValue | Value"]
 """The value of a lifted instruction; arrays in it that carry no error are exact."""
 
 
-def refuse(instruction: Instruction, reason: str) -> UnsupportedError:
-    """The error of an instruction whose error cannot be bounded."""
-    return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "wide mode", reason)
-
-
-__all__ = ["Context", "Rule", "refuse"]
+__all__ = ["Context", "Rule"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from compiler.ir.factorizations import solve_triangular
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.types import ElementType
@@ -35,27 +37,52 @@ def _fft(instruction: Instruction, operands: Sequence[Wide], context: Context) -
     return rounded(value, np.broadcast_to(passed + share * reach, value.shape), own)
 
 
+@dataclass(frozen=True, slots=True)
+class Triangle:
+    """How a triangular system is given: op(a) x = b or x op(a) = b; `transpose` is N, T or C."""
+
+    lower: bool
+    unit: bool
+    transpose: str
+    left_side: bool
+
+    def solve(self, matrix: Array, right: Array) -> Array:
+        """The solution."""
+        return solve_triangular(
+            matrix, right, left_side=self.left_side, lower=self.lower, unit=self.unit, transpose=self.transpose
+        )
+
+
 def _triangular_solve(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    """Componentwise: the residual of any substitution, carried through the comparison matrix (Higham, theorem 8.5)."""
     matrix, right = operands
     value = np.asarray(context.evaluate(instruction, [matrix.value, right.value]))
-    attributes, own = instruction.attributes, context.own(instruction)
+    attributes = instruction.attributes
+    triangle = Triangle(
+        attributes.get("lower", False),
+        attributes.get("unit_diagonal", False),
+        attributes.get("transpose_a", "NO_TRANSPOSE")[0],
+        attributes.get("left_side", False),
+    )
+    return triangular(matrix, right, value, context.own(instruction), triangle)
+
+
+def triangular(matrix: Wide, right: Wide, value: Array, own: ElementType, triangle: Triangle) -> Wide:
+    """Componentwise: the residual of any substitution, carried through the comparison matrix (Higham, theorem 8.5)."""
     order = matrix.value.shape[-1]
-    triangle = (np.tril if attributes.get("lower", False) else np.triu)(np.ones((order, order)))
-    magnitude, error = size(matrix.value) * triangle, matrix.error * triangle
+    given = (np.tril if triangle.lower else np.triu)(np.ones((order, order)))
+    magnitude, error = size(matrix.value) * given, np.where(given > 0, matrix.error, 0.0)
     diagonal = np.eye(order, dtype=np.bool_)
-    if attributes.get("unit_diagonal", False):
+    if triangle.unit:
         magnitude, error = np.where(diagonal, 1.0, magnitude), np.where(diagonal, 0.0, error)
     share = _PASSES * (order + 1) * limits(own).unit
     comparison = np.where(diagonal, magnitude - error, -(magnitude + error))
-    if not np.isfinite(value).all() or np.any(np.where(diagonal, comparison, 1.0) <= 0):
+    if not np.isfinite(value).all() or not np.all(np.where(diagonal, comparison, 1.0) > 0):
         return unknown(value)
     moved = error + share * (magnitude + error)
-    if attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE":
+    if triangle.transpose != "N":
         moved = np.swapaxes(moved, -1, -2)
-    residual = moved @ size(value) if attributes.get("left_side", False) else size(value) @ moved
-    given = [comparison.astype(value.dtype), (residual + right.error).astype(value.dtype)]
-    spread = np.abs(np.asarray(context.evaluate(instruction, given)))
+    residual = moved @ size(value) if triangle.left_side else size(value) @ moved
+    spread = np.abs(triangle.solve(comparison, residual + right.error))
     return rounded(value, np.where(np.isnan(spread), np.inf, 2 * spread), own)
 
 
@@ -155,14 +182,17 @@ def _training(instruction: Instruction, operands: Sequence[Wide], context: Conte
     away = squares.error + 2 * times(size(mean.value), mean.error) + mean.error**2
     variance = Wide(variance.value, variance.error + away)
     normal = _normalised(instruction, arithmetic, operands, (mean, variance))
-    return (normal, mean, variance)
+    return _settled(normal, mean, variance)
 
 
 def _inference(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     special = _special(instruction, operands, context)
     if special is not None:
         return special
-    return _normalised(instruction, _types(instruction, context), operands[:3], (operands[3], operands[4]))
+    (normal,) = _settled(
+        _normalised(instruction, _types(instruction, context), operands[:3], (operands[3], operands[4]))
+    )
+    return normal
 
 
 def _gradient(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
@@ -181,7 +211,12 @@ def _gradient(instruction: Instruction, operands: Sequence[Wide], context: Conte
     factor = _spread(arithmetic.multiply(scale, inverse), instruction, rank)
     total = arithmetic.mean(gradient, axes, total=True)
     grad_scale = arithmetic.multiply(arithmetic.mean(weighted, axes, total=True), inverse)
-    return (_doubled(arithmetic.multiply(factor, rest)), _doubled(grad_scale), total)
+    return _settled(_doubled(arithmetic.multiply(factor, rest)), _doubled(grad_scale), total)
+
+
+def _settled(*results: Wide) -> tuple[Wide, ...]:
+    """Finite operands whose steps leave the range of the type: where they do is a matter of the formula."""
+    return tuple(Wide(w.value, np.where(np.isfinite(w.value), w.error, np.inf)) for w in results)
 
 
 def _doubled(wide: Wide) -> Wide:

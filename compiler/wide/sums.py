@@ -14,14 +14,18 @@ import numpy as np
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
-from compiler.ir.types import F32, Kind
+from compiler.ir.shape import TupleShape, leaves
+from compiler.ir.types import F32, ElementType, Kind
+from compiler.ops.grouped_dot import scaled_by_blocks
 from compiler.wide.elementwise import monotone_predicate
 from compiler.wide.numbers import Wide, around, exact, limits, rounded, settle, size, unknown
-from compiler.wide.rule import Context, Rule, refuse
+from compiler.wide.pairs import paired
+from compiler.wide.rule import Context, Rule
 
 _GRAIN = 2.0**8
 """Sums of multiples of 1/256 are exact as long as the magnitudes are small: nothing is rounded in any order."""
-_LONGEST_FOLD = 4096
+_COMPLEX = 4.0
+"""Roundings of a complex product, by modulus."""
 _OPERAND_UNITS = {"tf32": 2.0**-11, "bf16": 2.0**-8, "f16": 2.0**-11, "f8": 2.0**-3}
 """What a dot algorithm may round its operands to."""
 
@@ -40,9 +44,11 @@ def _reached(operand: Wide) -> Array:
 
 def _reduce(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     """reduce, reduce-window: everything is an array or an initial value."""
-    return _combined(
-        instruction, operands, context, combiner=instruction.attributes["to_apply"], places=range(len(operands))
-    )
+    computation: Computation = instruction.attributes["to_apply"]
+    result = _combined(instruction, operands, context, combiner=computation, places=range(len(operands)))
+    if isinstance(computation.root.shape, TupleShape) and not isinstance(result, tuple):
+        return (result,)
+    return result
 
 
 def _scatter(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
@@ -87,30 +93,26 @@ def _combined(
         given = list(values)
         for number, array in zip(places, arrays, strict=True):
             given[number] = array
-        return np.asarray(context.evaluate(instruction, given))
+        found = context.evaluate(instruction, given)
+        return np.asarray(found[0] if isinstance(found, tuple) else found)
 
     if len(data) != 2 or opcode is None:
-        return _fold(instruction, operands, context)
+        return paired(instruction, operands, places, context)
     kind = data[0].value.dtype.kind
     if kind in "fc" and opcode == "add":
         return _summed(instruction, data, context, evaluate)
     if kind == "f" and opcode in ("maximum", "minimum"):
         return _extreme(instruction, data, context, evaluate)
-    if kind == "f" and opcode == "multiply":
+    if kind in "fc" and opcode == "multiply":
         return _multiplied(instruction, data, context, evaluate)
     if kind == "b" and opcode in ("and", "or", "maximum", "minimum", "add", "multiply"):
         return monotone_predicate(evaluate, data)
-    return _all_or_nothing(evaluate([operand.value for operand in data]), operands, instruction)
-
-
-def _all_or_nothing(value: Any, operands: Sequence[Wide], instruction: Instruction) -> Wide:
-    if value.dtype.kind in "fc":
-        raise refuse(instruction, "the errors of its computation are not known")
+    value = evaluate([operand.value for operand in data])
     return exact(value) if all(operand.is_exact for operand in operands) else unknown(value)
 
 
 def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
-    own = context.own(instruction)
+    own = _own(instruction, context)
     dtype = data[0].value.dtype
     value = evaluate([operand.value for operand in data])
     reach = evaluate([_reached(operand).astype(dtype) for operand in data]).real
@@ -123,7 +125,8 @@ def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, ev
     lost = evaluate([np.isinf(operand.error).astype(dtype) for operand in data]).real
     roundings = np.maximum(terms - 1, 1) * limits(own).unit * reach
     result = settle(value, passed + roundings + limits(own).least, own, reach=reach)
-    return Wide(result.value, np.where(lost > 0, np.inf, result.error))
+    open_ = (lost > 0) | _may_leave(value, reach, own)
+    return Wide(result.value, np.where(open_, np.inf, result.error))
 
 
 def _extreme(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
@@ -132,58 +135,32 @@ def _extreme(instruction: Instruction, data: Sequence[Wide], context: Context, e
     # A NaN wins over everything, so it shows where something that is not known takes part.
     spoilt = evaluate([np.where(np.isinf(operand.error), np.nan, operand.value) for operand in data])
     open_ = np.isnan(error) | (np.isnan(spoilt) & ~np.isnan(value))
-    return settle(value, np.where(open_, np.inf, error), context.own(instruction))
+    return settle(value, np.where(open_, np.inf, error), _own(instruction, context))
 
 
 def _multiplied(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
-    own = context.own(instruction)
+    own, dtype = _own(instruction, context), data[0].value.dtype
     value = evaluate([operand.value for operand in data])
     if not all(np.isfinite(operand.error).all() for operand in data):
         return unknown(value)
-    reach = evaluate([_reached(operand) for operand in data])
-    terms = reach * 0 + data[0].value.size + 1
-    passed = reach - evaluate([size(operand.value) for operand in data])
+
+    def product(magnitudes: Sequence[Array]) -> Array:
+        return np.asarray(evaluate([m.astype(dtype) for m in magnitudes]).real)
+
+    reach = product([_reached(operand) for operand in data])
+    terms = (reach * 0 + data[0].value.size + 1) * (_COMPLEX if dtype.kind == "c" else 1.0)
+    passed = reach - product([size(operand.value) for operand in data])
     result = settle(value, passed + terms * limits(own).unit * reach + limits(own).least, own, reach=reach)
     # An order in which partial products leave the range of the type is as good as any.
-    extremes = evaluate([np.maximum(_reached(operand), 1.0) for operand in data])
-    smallest = evaluate([np.minimum(np.where(size(o.value) > 0, size(o.value), 1.0), 1.0) for o in data])
+    extremes = product([np.maximum(_reached(operand), 1.0) for operand in data])
+    smallest = product([np.minimum(np.where(size(o.value) > 0, size(o.value), 1.0), 1.0) for o in data])
     strays = (extremes > limits(own).largest) | (smallest < limits(own).least)
     return Wide(result.value, np.where(strays, np.inf, result.error))
 
 
-def _fold(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
-    """A reduction by any computation, one element after the other: the longest chain of roundings there is."""
-    if instruction.opcode != "reduce":
-        values = context.evaluate(instruction, [operand.value for operand in operands])
-        if not isinstance(values, tuple) and values.dtype.kind not in "fc":
-            return _all_or_nothing(values, operands, instruction)
-        raise refuse(instruction, "the errors of its computation are not known")
-    count = len(operands) // 2
-    axes = instruction.attributes["dimensions"]
-    kept = [axis for axis in range(operands[0].value.ndim) if axis not in axes]
-    outer = tuple(operands[0].value.shape[axis] for axis in kept)
-    rows = [_rows(operand, kept, axes) for operand in operands[:count]]
-    length = rows[0].value.shape[-1]
-    if length > _LONGEST_FOLD:
-        raise refuse(
-            instruction, f"it folds {length} elements by a computation of its own, {_LONGEST_FOLD} is the most"
-        )
-    carried = [Wide(np.broadcast_to(o.value, outer), np.broadcast_to(o.error, outer)) for o in operands[count:]]
-    for index in range(length):
-        elements = [Wide(row.value[..., index], row.error[..., index]) for row in rows]
-        result = context.call(instruction.attributes["to_apply"], [*carried, *elements])
-        results = result if isinstance(result, tuple) else (result,)
-        carried = [Wide(np.broadcast_to(r.value, outer), np.broadcast_to(r.error, outer)) for r in results]
-    return tuple(carried) if count > 1 else carried[0]
-
-
-def _rows(operand: Wide, kept: Sequence[int], axes: Sequence[int]) -> Wide:
-    outer = [operand.value.shape[axis] for axis in kept]
-    length = int(np.prod([operand.value.shape[axis] for axis in axes], dtype=np.int64))
-    order = (*kept, *axes)
-    return Wide(
-        operand.value.transpose(order).reshape(*outer, length), operand.error.transpose(order).reshape(*outer, length)
-    )
+def _own(instruction: Instruction, context: Context) -> ElementType:
+    """The type of an instruction's result, or of the only element of it."""
+    return next(leaves(context.originals[instruction].shape)).element_type
 
 
 def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -209,12 +186,52 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     passed = reach - evaluate([size(operand.value) for operand in operands])
     accumulated = limits(F32).unit if own.bits < F32.bits else limits(own).unit
     if own.kind is Kind.COMPLEX:
-        accumulated *= 4
+        accumulated *= _COMPLEX
     share = accumulated * (terms + 1) + 2 * _coarsest(instruction)
     result = rounded(value, passed + share * reach, own)
     known = evaluate([np.where(np.isinf(operand.error), 0.0, 1.0) for operand in operands])
-    open_ = (known < terms) | ((reach > limits(own).largest) & np.isfinite(result.value))
+    open_ = (known < terms) | _may_leave(value, reach, own)
     return Wide(result.value, np.where(open_, np.inf, result.error))
+
+
+def _scaled(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Factors may be scaled in their own type, as XLA does it, or in a wider one."""
+    result = _multilinear(instruction, operands, context)
+    if result.value.dtype.kind not in "fc":
+        return result
+    return Wide(result.value, np.where(_leaves_scaled(instruction, operands, context), np.inf, result.error))
+
+
+def _may_leave(value: Array, reach: Array, own: ElementType) -> Array:
+    """Where sums of parts of the terms may leave the range of the type, one way or both, with another result.
+
+    `reach` is the sum of the magnitudes of the finite terms.
+    """
+    largest = limits(own).largest
+    if value.dtype.kind == "c":
+        return np.asarray(reach > largest)
+    surely = np.isfinite(value) & (np.abs(value) > largest * (1 + limits(own).unit))
+    # What the terms of the smaller sign come to; beside an infinity all of them may be of the other sign.
+    against = np.where(np.isfinite(value), (reach - np.abs(value)) / 2, reach)
+    return np.asarray(~np.isnan(value) & np.where(surely | np.isinf(value), against > largest / 2, reach > largest))
+
+
+def _leaves_scaled(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Array:
+    """Which results have a factor that leaves the range of its type when it is scaled."""
+    found: Any = 0.0
+    for number in (0, 1):
+        factor, scale = operands[number], operands[number + 2]
+        own = _type_of(instruction, number, context)
+        scaled = scaled_by_blocks(_reached(factor), _reached(scale))
+        strays = (scaled > limits(own).largest) | ((scaled > 0) & (scaled < limits(own).least))
+        ones = [np.ones(operand.value.shape, operand.value.dtype) for operand in operands]
+        ones[number] = strays.astype(factor.value.dtype)
+        found = found + np.asarray(context.evaluate(instruction, ones)).real
+    return np.asarray(found > 0)
+
+
+def _type_of(instruction: Instruction, number: int, context: Context) -> ElementType:
+    return context.originals[instruction].operands[number].array.element_type
 
 
 def _coarsest(instruction: Instruction) -> float:
@@ -230,5 +247,6 @@ RULES: dict[str, Rule] = {
     "reduce-window": _reduce,
     "scatter": _scatter,
     "select-and-scatter": _select_and_scatter,
-    **dict.fromkeys(("dot", "convolution", "ragged-dot", "scaled-dot"), _multilinear),
+    **dict.fromkeys(("dot", "convolution", "ragged-dot"), _multilinear),
+    "scaled-dot": _scaled,
 }
