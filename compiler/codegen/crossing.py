@@ -95,7 +95,7 @@ def _accesses(scratch: Builder, kernel: Kernel, group: nest.Group) -> list[Acces
     indices = nest.coordinates(emission, at, kernel.outputs[0].dims)
     watched = Elemental(emission, leaves)
     for root in kernel.roots:
-        watched.value(root, indices)
+        watched.elements(root, indices)
     return result
 
 
@@ -123,5 +123,6 @@ def store_point(crossing: Crossing, emission: Emission, counters: Sequence[Index
         return value
 
     values = Elemental(emission, {leaf: redirect(leaf, read) for leaf, read in inner.items()})
-    for root, output in zip(kernel.roots, arguments(kernel).outputs, strict=True):
-        store(emission, root.array, values.value(root, indices), output, at)
+    computed = [one for root in kernel.roots for one in values.elements(root, indices)]
+    for shape, value, output in zip(kernel.outputs, computed, arguments(kernel).outputs, strict=True):
+        store(emission, shape, value, output, at)
