@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, parameters
 from compiler.backends.cpu.kernels.gemm_pack import transpose
-from compiler.codegen import crossing, element, nest
+from compiler.codegen import crossing, nest
 from compiler.codegen.crossing import Access, Crossing
 from compiler.codegen.index import Emission, Index, Variable, constant, whole
 from compiler.codegen.kernel import Kernel
@@ -41,7 +41,8 @@ class _Tiled:
         self.tiling = tiling
         self.counts = tiling.group.loops
         self.across, self.inner = tiling.loop, len(self.counts) - 1
-        types = [element.storage_type(access.leaf.array.element_type) for access in tiling.accesses]
+        # Bits are moved, not numbers, so that parts of complex ones stay together.
+        types = [f"i{8 * access.leaf.array.element_type.size_bytes}" for access in tiling.accesses]
         self.buffers = [builder.emit(PTR, f"alloca [{_SIDE * _SIDE} x {type_}], align 64") for type_ in types]
 
     def emit(self, *, parallel: bool) -> None:
@@ -140,11 +141,12 @@ class _Tiled:
     def _fill(self, emission: Emission, access: Access, buffer: Value, counters: Sequence[Index]) -> None:
         """Read a tile of a leaf in order and lay it into the buffer the way the body walks."""
         builder = self.builder
-        type_ = element.storage_type(access.leaf.array.element_type)
+        size = access.leaf.array.element_type.size_bytes
+        type_ = f"i{8 * size}"
         number = dict(self.tiling.kernel.leaves)[access.leaf]
         pointer = arguments(self.tiling.kernel).inputs[number]
         base = builder.gep(type_, pointer, emission.value(access.at(counters)))
-        vector, size = vector_type(type_, _SIDE), access.leaf.array.element_type.size_bytes
+        vector = vector_type(type_, _SIDE)
         rows = [
             builder.load(vector, builder.gep(type_, base, integer(row * access.factors[self.inner])), align=size)
             for row in range(_SIDE)
