@@ -216,8 +216,30 @@ def _reduce_nothing(instruction: Instruction) -> Instruction | None:
     return build(instruction.computation, "reshape", [operand], shape=without_layout(instruction.shape))
 
 
+_FOLDABLE = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
+
+
+def _reduce_one(instruction: Instruction) -> Instruction | None:
+    """`reduce(x), dimensions={d of size 1} by f -> f(broadcast(initial), reshape(x))` of one of the usual functions."""
+    if len(instruction.operands) != 2:
+        return None
+    operand, initial = instruction.operands
+    sizes = [operand.array.dims[d] for d in instruction.attributes["dimensions"]]
+    root = instruction.attributes["to_apply"].root
+    if math.prod(sizes) != 1 or root.opcode not in _FOLDABLE or not _takes_its_parameters(root):
+        return None
+    shape, computation = without_layout(instruction.shape), instruction.computation
+    start = build(computation, "broadcast", [initial], shape=shape, dimensions=())
+    element = build(computation, "reshape", [operand], shape=shape)
+    return build(computation, root.opcode, [start, element], shape=shape)
+
+
+def _takes_its_parameters(root: Instruction) -> bool:
+    return len(set(root.operands)) == 2 and {o.opcode for o in root.operands} == {"parameter"}
+
+
 def _adds_its_parameters(root: Instruction) -> bool:
-    return root.opcode == "add" and len(set(root.operands)) == 2 and {o.opcode for o in root.operands} == {"parameter"}
+    return root.opcode == "add" and _takes_its_parameters(root)
 
 
 Rule = Callable[[Instruction], Instruction | None]
@@ -236,7 +258,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "negate": (_negate_negate,),
     "not": (_not_not,),
     "or": (_same_operands, _or_with_constant),
-    "reduce": (_reduce_nothing,),
+    "reduce": (_reduce_nothing, _reduce_one),
     "select": (_select_constant, _select_same),
     "subtract": (_subtract_zero,),
 }
