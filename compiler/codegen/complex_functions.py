@@ -9,7 +9,16 @@ from __future__ import annotations
 import math as python_math
 from collections.abc import Callable, Sequence
 
-from compiler.codegen.complex_numbers import Complex, call, choose, is_infinite, is_nan, magnitude, quotient
+from compiler.codegen.complex_numbers import (
+    Complex,
+    call,
+    choose,
+    is_infinite,
+    is_nan,
+    magnitude,
+    narrow_quotient,
+    quotient,
+)
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.math.term import Term
 
@@ -288,6 +297,9 @@ WIDE: dict[str, Formula] = {
 }
 """Formulas by opcode that are evaluated in f64."""
 
+NARROW: dict[str, Formula] = {"divide": narrow_quotient}
+"""Those that are cheaper where the numbers in f64 were f32."""
+
 
 def emit(builder: Builder, opcode: str, operands: Sequence[Value]) -> Value | None:
     """The value of an opcode that yields a complex number from complex numbers; None for one that is not known."""
@@ -297,4 +309,5 @@ def emit(builder: Builder, opcode: str, operands: Sequence[Value]) -> Value | No
     if opcode not in WIDE:
         return None
     own = numbers[0].re.type
-    return WIDE[opcode](*(number.converted("double") for number in numbers)).converted(own).value
+    formula = WIDE[opcode] if own == "double" else NARROW.get(opcode, WIDE[opcode])
+    return formula(*(number.converted("double") for number in numbers)).converted(own).value

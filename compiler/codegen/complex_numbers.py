@@ -128,6 +128,13 @@ def magnitude(z: Complex) -> Term:
     return infinite.where(size.literal(python_math.inf), size)
 
 
+def narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
+    """The quotient of numbers that were f32, computed in f64: no square leaves the range, and one division does."""
+    a, b, c, d = dividend.re, dividend.im, divisor.re, divisor.im
+    inverse = c.literal(1.0) / (c * c + d * d)
+    return _annex_g(Complex((a * c + b * d) * inverse, (b * c - a * d) * inverse), dividend, divisor)
+
+
 def quotient(dividend: Complex, divisor: Complex) -> Complex:
     """Divisor scaled by a power of two so that squares stay in range; zeros and infinities as in C99's annex G."""
     a, b, c, d = dividend.re, dividend.im, divisor.re, divisor.im
@@ -137,8 +144,12 @@ def quotient(dividend: Complex, divisor: Complex) -> Complex:
     c, d = c * scale, d * scale
     size = c * c + d * d
     real, imaginary = (a * c + b * d) / size * scale, (b * c - a * d) / size * scale
-    lost = is_nan(real) & is_nan(imaginary)
-    result = Complex(real, imaginary)
+    return _annex_g(Complex(real, imaginary), dividend, divisor)
+
+
+def _annex_g(result: Complex, dividend: Complex, divisor: Complex) -> Complex:
+    """The quotient, or what it is where both parts came out as NaN though it is zero or infinite."""
+    lost = is_nan(result.re) & is_nan(result.im)
     for condition, value in _special_quotients(dividend, divisor):
         result = choose(lost & condition, value, result)
     return result
