@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen import complex_functions, complex_numbers, element, math, rounding
+from compiler.codegen import complex_functions, complex_numbers, element, integer_division, math, rounding
 from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
@@ -70,6 +70,7 @@ def emit(
     return value if is_exact else element.round_to(builder, result, value, arithmetic=arithmetic)
 
 
+_MANY = 16
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
 _ANY_TYPE = frozenset({"select", "convert", "copy"})
 _EXACT = frozenset({"negate", "abs", "maximum", "minimum", "clamp", "sign"})
@@ -192,37 +193,22 @@ def _is_finite(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _divide(scalar: Scalar, operands: Sequence[Value]) -> Value:
     """X / 0 is -1 (all ones); the least signed integer divided by -1 is itself."""
-    builder, (left, right) = scalar.builder, operands
+    left, right = operands
     if scalar.is_float:
-        return builder.binary("fdiv", left, right)
-    ones = integer(-1, left.type)
-    by_zero = builder.compare("eq", right, integer(0, left.type))
-    safe = builder.select(by_zero, integer(1, left.type), right)
-    if not scalar.is_signed:
-        return builder.select(by_zero, ones, builder.binary("udiv", left, safe))
-    overflow = _overflows(scalar, left, right)
-    safe = builder.select(overflow, integer(1, left.type), safe)
-    return builder.select(by_zero, ones, builder.binary("sdiv", left, safe))
+        return scalar.builder.binary("fdiv", left, right)
+    return integer_division.divide(scalar.builder, left, right, signed=scalar.is_signed, many=_is_many(scalar))
 
 
 def _remainder(scalar: Scalar, operands: Sequence[Value]) -> Value:
     """X % 0 is x; the least signed integer modulo -1 is 0."""
-    builder, (left, right) = scalar.builder, operands
     if scalar.is_float:
-        return (math.near_remainder if scalar.near else math.remainder)(builder, left, right)
-    by_zero = builder.compare("eq", right, integer(0, left.type))
-    safe = builder.select(by_zero, integer(1, left.type), right)
-    if not scalar.is_signed:
-        return builder.select(by_zero, left, builder.binary("urem", left, safe))
-    safe = builder.select(_overflows(scalar, left, right), integer(1, left.type), safe)
-    return builder.select(by_zero, left, builder.binary("srem", left, safe))
+        return (math.near_remainder if scalar.near else math.remainder)(scalar.builder, *operands)
+    return integer_division.remainder(scalar.builder, *operands, signed=scalar.is_signed, many=_is_many(scalar))
 
 
-def _overflows(scalar: Scalar, left: Value, right: Value) -> Value:
-    builder = scalar.builder
-    least = integer(-(1 << (int(left.type[1:]) - 1)), left.type)
-    both = builder.compare("eq", left, least), builder.compare("eq", right, integer(-1, left.type))
-    return builder.binary("and", *both)
+def _is_many(scalar: Scalar) -> bool:
+    """Whether there are enough elements for a loop over them to become vectors."""
+    return scalar.instruction.array.size >= _MANY
 
 
 def _extremum(name: str) -> Rule:

@@ -1,0 +1,77 @@
+"""Quotients and remainders of integers, where the machine traps or divides no vectors.
+
+x / 0 is -1 (all ones), x % 0 is x; the least signed integer divided by -1 is itself, and leaves 0.
+
+CPUs divide vectors of floats, but not of integers, which a loop would take out and divide one by one.  A quotient of
+integers of n bits that is no integer itself is further from the next one than 2^-n of its size, so rounding it to more
+than n digits leaves it on its side: its integer part is exact, in f32 for 16 bits, in f64 for 32.
+"""
+
+from __future__ import annotations
+
+from compiler.codegen.llvm_ir import Builder, Value, element_of, integer, lanes_of, vector_type
+
+_VECTOR_MACHINES = frozenset({"avx2", "neon"})
+_HALF_WORD, _WORD = 16, 32
+
+
+def divide(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
+    """The truncated quotient; `many` says that it is one of so many that vectors will be divided."""
+    by_zero = builder.compare("eq", right, integer(0, left.type))
+    safe = _safe(builder, left, right, by_zero, signed=signed)
+    quotient = _quotient(builder, left, safe, signed=signed, many=many)
+    return builder.select(by_zero, integer(-1, left.type), quotient)
+
+
+def remainder(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
+    """What the truncated quotient leaves, with the dividend's sign; `many` as in `divide`."""
+    by_zero = builder.compare("eq", right, integer(0, left.type))
+    safe = _safe(builder, left, right, by_zero, signed=signed)
+    if not _is_float_cheaper(builder, right, many=many):
+        return builder.select(by_zero, left, builder.binary("srem" if signed else "urem", left, safe))
+    quotient = _quotient(builder, left, safe, signed=signed, many=many)
+    return builder.select(by_zero, left, builder.binary("sub", left, builder.binary("mul", quotient, safe)))
+
+
+def _quotient(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
+    """The truncated quotient, where it has one."""
+    if not _is_float_cheaper(builder, right, many=many):
+        return builder.binary("sdiv" if signed else "udiv", left, right)
+    type_, bits = left.type, _bits(left)
+    extend, signed_word = "sext" if signed else "zext", signed or bits < _WORD
+    word = _alike(f"i{_WORD}", type_)
+    if bits < _WORD:
+        left, right = builder.cast(extend, left, word), builder.cast(extend, right, word)
+    floats = _alike("float" if bits <= _HALF_WORD else "double", type_)
+    sign = "s" if signed_word else "u"
+    dividend, divisor = (builder.cast(f"{sign}itofp", operand, floats) for operand in (left, right))
+    quotient = builder.cast(f"fpto{sign}i", builder.binary("fdiv", dividend, divisor), word)
+    return builder.cast("trunc", quotient, type_) if bits < _WORD else quotient
+
+
+def _is_float_cheaper(builder: Builder, right: Value, *, many: bool) -> bool:
+    """Whether to divide floats: LLVM makes a product of a division by a constant, which is cheaper still."""
+    vectors = (many or lanes_of(right.type) > 0) and not _VECTOR_MACHINES.isdisjoint(builder.module.features)
+    return vectors and _bits(right) <= _WORD and right.name.startswith("%")
+
+
+def _safe(builder: Builder, left: Value, right: Value, by_zero: Value, *, signed: bool) -> Value:
+    """The divisor, or 1 where there is no quotient: the least integer is itself divided by either."""
+    one = integer(1, left.type)
+    safe = builder.select(by_zero, one, right)
+    if not signed:
+        return safe
+    least = integer(-(1 << (_bits(left) - 1)), left.type)
+    at_least = builder.compare("eq", left, least)
+    overflows = builder.binary("and", at_least, builder.compare("eq", right, integer(-1, left.type)))
+    return builder.select(overflows, one, safe)
+
+
+def _bits(value: Value) -> int:
+    return int(element_of(value.type)[1:])
+
+
+def _alike(element: str, type_: str) -> str:
+    """The scalar type, or a vector of it with as many lanes as another type has."""
+    lanes = lanes_of(type_)
+    return vector_type(element, lanes) if lanes else element
