@@ -495,12 +495,8 @@ class Builder:
         turns, most = _turns(start, stop, step), _MOST_VECTOR_LINES if vectors else _MOST_LINES
         if self._loops > inner or scalar or vectors:
             self.function.scalar_loops -= 1
-        self.branch_if(
-            again,
-            body,
-            done,
-            metadata or _unrolling(self.module, turns, fits=turns * (len(self._lines) - slot) <= most),
-        )
+        fits = turns * (len(self._lines) - slot) <= most
+        self.branch_if(again, body, done, metadata or _unrolling(self.module, turns, fits=fits))
         self.begin(done)
         if nonempty:
             loop.results = list(carried_next)
