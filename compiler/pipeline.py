@@ -33,6 +33,7 @@ from compiler.passes import (
     in_place_updates,
     layout_normalization,
     loop_interchange,
+    loop_invariant_code_motion,
     loop_unrolling,
     marker_removal,
     reduction_normalization,
@@ -72,6 +73,7 @@ PASSES: dict[str, Pass] = {
     "loop-unrolling": loop_unrolling.run,
     "transpose-folding": transpose_folding.run,
     "loop-interchange": loop_interchange.run,
+    "loop-invariant-code-motion": loop_invariant_code_motion.run,
     "fusion": fusion.run,
     "in-place-updates": in_place_updates.run,
     "copy-insertion": copy_insertion.run,
@@ -128,7 +130,7 @@ _OPTIMISE = (
     Stage("enter", _ENTER),
     Stage("simplification", _SIMPLIFY, until_stable=True),
     Stage("dots", ("transpose-folding", "dce")),
-    Stage("fusion", ("loop-interchange", "fusion", "dce")),
+    Stage("fusion", ("loop-interchange", "loop-invariant-code-motion", "fusion", "dce")),
 )
 
 PIPELINES: dict[str, tuple[Stage, ...]] = {

@@ -49,7 +49,7 @@ _EXACT = _MOVES | {
     "sign",
     "xor",
 }
-_EXPENSIVE = frozenset(
+EXPENSIVE = frozenset(
     {
         "acos",
         "acosh",
@@ -78,6 +78,7 @@ _EXPENSIVE = frozenset(
         *_SELECTS,
     }
 )
+"""Opcodes that are not computed more often than they have elements."""
 _PRODUCTS = frozenset({"dot", "convolution"})
 _EDGES = frozenset({"pad", "concatenate"})
 """Opcodes that decide by comparisons which a loop kernel knows beforehand nearly everywhere."""
@@ -329,7 +330,7 @@ def _feeds_operand(instruction: Instruction, group: Group) -> bool:
 
 def _repeats_work(instruction: Instruction, group: Group) -> bool:
     """Whether an expensive op would be computed more often than it has elements."""
-    if instruction.opcode not in _EXPENSIVE:
+    if instruction.opcode not in EXPENSIVE:
         return False
     size = max(1, instruction.array.size)
     if instruction.opcode in _EDGES and group.kind is GroupKind.LOOP and _is_small(group):
