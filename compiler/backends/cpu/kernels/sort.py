@@ -1,7 +1,8 @@
-"""Sort kernels: every line along the sorted dimension on its own, lines shared between threads.
+"""Sort kernels: every line along the sorted dimension on its own, lines or parts of them shared between threads.
 
-A comparator that orders by a key is a radix sort where the lines are long enough for it, any other a merge sort.
-Floats compared so that NaN is unordered have a key as long as there is no NaN, which is known when a line was read.
+Where a comparator orders by a key and that makes a record of 64 bits at most, a network sorts; beyond, lines that are
+long enough for it are sorted by radix.  Any other comparator takes a merge sort.  Floats compared so that NaN is
+unordered have a key as long as there is no NaN, which is known when a line was read.
 """
 
 from __future__ import annotations

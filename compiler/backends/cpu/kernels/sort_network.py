@@ -16,6 +16,8 @@ from compiler.codegen.llvm_ir import I64, PTR, Builder, Function, Module, Value,
 
 _NEAR_BYTES = 1 << 15
 """What is sorted by itself before more is looked at: it stays in the first level of cache."""
+_STRIDES = 3
+"""Strides that one walk over memory deals with; more are no faster, and twice the code for each."""
 _OPERATION_NS = 0.12
 
 Layout = tuple[list[int], list[int]]
@@ -76,7 +78,7 @@ class Network:
         near = min(size, self.near)
         with builder.loop(first, stop, step=near, name="near", scalar=True) as part:
             part_stop = self._stop(builder, part.index, near)
-            builder.call(f"@{self._groups('sort', self._sort_group).name}", "void", [records, part.index, part_stop])
+            builder.call(f"@{self._sort().name}", "void", [records, part.index, part_stop])
             self._levels(builder, records, (part.index, self.group, near), thread)
         self._levels(builder, records, (first, near, size), thread)
 
@@ -96,7 +98,7 @@ class Network:
 
     # -- parts of a merge ---------------------------------------------------------------------------------------
     def _fused(self, run: int) -> int:
-        return min(int(math.log2(self.group)) - 1, int(math.log2(run // self.group)))
+        return min(_STRIDES - 1, int(math.log2(self.group)) - 1, int(math.log2(run // self.group)))
 
     def flip_turns(self, run: int) -> Value:
         """How many turns `flip` has for runs of that many vectors."""
@@ -125,12 +127,12 @@ class Network:
         """The remaining stages of a merge for a block of that many vectors, from a stride on."""
         stop = self._stop(builder, first, size)
         while stride >= self.group:
-            count = min(int(math.log2(self.group)), int(math.log2(stride // self.group)) + 1)
+            count = min(_STRIDES, int(math.log2(self.group)), int(math.log2(stride // self.group)) + 1)
             lowest = stride >> (count - 1)
             with builder.loop(first, stop, step=2 * stride, name="block", nonempty=True, scalar=True) as block:
                 self.middle(builder, records, block.index, (count, lowest), thread, (integer(0), integer(lowest)))
             stride = lowest // 2
-        builder.call(f"@{self._groups('clean', self._clean_group).name}", "void", [records, first, stop])
+        builder.call(f"@{self._clean().name}", "void", [records, first, stop])
 
     def middle(
         self,
@@ -156,19 +158,33 @@ class Network:
         self._functions[part] = function
         return Builder(function), function.arguments
 
-    def _groups(self, part: str, body: Callable[[Builder, list[Value]], None]) -> Function:
-        """`void PART(ptr records, i64 first, i64 stop)`: something done to each group of vectors, in registers."""
-        if part not in self._functions:
-            builder, (records, first, stop) = self._begin(part, ("first", "stop"))
-            with builder.loop(first, stop, step=self.group, name="group", nonempty=True) as loop:
-                places = [
-                    builder.gep(self.vector, records, builder.add(loop.index, integer(n))) for n in range(self.group)
-                ]
-                values = self._load(builder, places)
-                body(builder, values)
-                self._store(builder, values, places)
+    def _sort(self) -> Function:
+        """`void sort(ptr records, i64 first, i64 stop)`: sort inside each vector, then each group."""
+        if "sort" not in self._functions:
+            builder, arguments = self._begin("sort", ("first", "stop"))
+            self._walk(builder, arguments, 2, self._sort_pair)
+            self._walk(builder, arguments, self.group, self._sort_group)
             builder.ret()
-        return self._functions[part]
+        return self._functions["sort"]
+
+    def _clean(self) -> Function:
+        """`void clean(ptr records, i64 first, i64 stop)`: the last stages of a merge, inside each group."""
+        if "clean" not in self._functions:
+            builder, arguments = self._begin("clean", ("first", "stop"))
+            self._walk(builder, arguments, self.group, self._clean_group)
+            builder.ret()
+        return self._functions["clean"]
+
+    def _walk(
+        self, builder: Builder, part: Sequence[Value], count: int, body: Callable[[Builder, list[Value]], None]
+    ) -> None:
+        """Do something to each group of so many vectors, in registers."""
+        records, first, stop = part
+        with builder.loop(first, stop, step=count, name="group", nonempty=True) as loop:
+            places = [builder.gep(self.vector, records, builder.add(loop.index, integer(n))) for n in range(count)]
+            values = self._load(builder, places)
+            body(builder, values)
+            self._store(builder, values, places)
 
     def _flip(self, fused: int) -> Function:
         """`void flipN(ptr records, i64 first, i64 stride, i64 spare, i64 start, i64 stop)`."""
@@ -218,13 +234,15 @@ class Network:
             builder.store(value, place, align=self.record_bytes)
 
     # -- in registers -------------------------------------------------------------------------------------------
-    def _sort_group(self, builder: Builder, values: list[Value]) -> None:
+    def _sort_pair(self, builder: Builder, values: list[Value]) -> None:
         partners: list[Callable[[int], int]] = []
         size = 2
         while size <= self.lanes:
             partners += [self._across(size), *self._strides(size // 4)]
             size *= 2
         self._inside(builder, values, partners)
+
+    def _sort_group(self, builder: Builder, values: list[Value]) -> None:
         run = 1
         while run < self.group:
             for first in range(0, self.group, 2 * run):
