@@ -305,7 +305,7 @@ RULES: dict[str, Rule] = {
     "divide": partial(_arithmetic, _quotient),
     "sqrt": _square_root,
     "abs": _abs,
-    **dict.fromkeys(("negate", "real", "imag", "complex", "copy"), _same_error),
+    **dict.fromkeys(("negate", "real", "imag", "complex"), _same_error),
     **_functions(0.0, "maximum", "minimum", "clamp", "floor", "ceil", "sign", "round-nearest-afz"),
     **_functions(0.0, "round-nearest-even", "reduce-precision"),
     **_functions(_FUNCTION, "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt"),

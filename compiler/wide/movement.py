@@ -135,6 +135,7 @@ _TOGETHER = (
     "all-to-all",
     "collective-broadcast",
     "collective-permute-done",
+    "copy",
     "partition-id",
     "replica-id",
 )

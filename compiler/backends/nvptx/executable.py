@@ -23,6 +23,7 @@ from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import flatten
 from compiler.ir.module import Module
 from compiler.ir.shape import leaves
+from compiler.ir.types import TOKEN
 from compiler.options import CompileOptions
 from compiler.plan import check_inputs
 
@@ -123,5 +124,6 @@ class NvptxExecutable:
         if self.device is None or self._loaded is None:
             raise UnsupportedError("running a module", "the device 'ptxas'", "it only assembles; use sim or a GPU")
         arrays = [np.ascontiguousarray(a) for value in check_inputs(self.module, inputs) for a in flatten(value)]
-        results = [np.empty(leaf.dims, leaf.element_type.dtype) for leaf in leaves(self.module.entry.root.shape)]
+        shapes = [leaf for leaf in leaves(self.module.entry.root.shape) if leaf.element_type is not TOKEN]
+        results = [np.empty(leaf.dims, leaf.element_type.dtype) for leaf in shapes]
         return Call(self.device, self._loaded, self._program, self._constants, arrays, results)

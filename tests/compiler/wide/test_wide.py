@@ -242,3 +242,10 @@ def test_scaled_factors_that_leave_the_range_are_undecided() -> None:
     end = "ROOT r = f32[1,1] scaled-dot(x, y, x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}"
     (result,) = wide(*lines, end, inputs=(np.zeros((1, 1), np.float32), np.full((1, 1), -3e38, np.float32)))
     assert result.undecided.all()
+
+
+def test_a_token_is_copied_like_any_value() -> None:
+    text = """ENTRY e { x = f32[] parameter(0) t = token[] after-all() c = token[] copy(t)
+      ROOT d = f32[] add-dependency(x, c) }"""
+    (result,) = compiler.interpret(compiler.parse(text), np.float32(0.5), wide=True)
+    assert (float(result.value), float(result.bound)) == (0.5, 0.0)
