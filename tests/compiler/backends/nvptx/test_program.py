@@ -116,6 +116,15 @@ def test_without_ptxas_resources_are_not_known(monkeypatch: pytest.MonkeyPatch) 
     assert "not known" in str(executable.artifacts["kernel-resources.txt"])
 
 
+def test_tokens_are_no_results() -> None:
+    text = """ENTRY e { x = f32[4] parameter(0)  t = token[] after-all()
+  ROOT r = (f32[4], token[], f32[4]) tuple(f32[4] negate(x), t, f32[4] abs(x)) }"""
+    x = np.arange(4, dtype=np.float32)
+    expected = compiler.interpret(compiler.parse(text), x)
+    results = compiler.compile(text, "nvptx", CompileOptions(device="sim"))(x)
+    assert [result.tolist() for result in results] == [result.tolist() for result in expected]
+
+
 def test_a_profile_names_every_launch() -> None:
     executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim"))
     times = executable.profile(*inputs.draw(executable.module, 0))
