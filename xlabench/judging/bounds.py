@@ -1,8 +1,8 @@
 """How far a right result may lie from the true one, element by element: the default by which engines are judged.
 
 The reference's wide mode evaluates a program in f64 and carries error bounds along.  It is asked only where results
-differ from the reference's in some bit, and only about programs that are small enough; otherwise, or where an op has
-no rule for errors, there are no bounds but a reason, and the tolerance of each element type decides.
+differ from the reference's in some bit, and only about programs that are small enough; otherwise there are no bounds
+but a reason, and the tolerance of each element type decides.
 
 The reference itself must lie within the bounds.  Where it does not, they are not to be trusted, and that is the reason.
 """

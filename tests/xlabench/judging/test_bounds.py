@@ -34,10 +34,12 @@ def test_a_last_digit_of_what_nothing_rounds_is_wrong():
     assert judged(DOUBLED, 1 + 2.0**-23)[0] is Agreement.WRONG
 
 
-def test_without_a_rule_the_tolerance_decides_and_the_reason_is_said():
-    agreement, says = judged(FACTOR, 1 + 2.0**-23, np.eye(2, dtype=np.float32) * 4)
+def test_factors_are_judged_by_what_their_matrix_allows():
+    matrix = np.eye(2, dtype=np.float32) * 4
+    agreement, says = judged(FACTOR, 1 + 2.0**-23, matrix)
     assert agreement is Agreement.WITHIN
-    assert "judged by tolerance, since cholesky" in says
+    assert "judged by tolerance" not in says
+    assert judged(FACTOR, 1 + 2.0**-12, matrix)[0] is Agreement.WRONG
 
 
 def test_a_large_program_is_not_asked_about(monkeypatch):
