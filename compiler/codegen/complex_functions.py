@@ -18,6 +18,7 @@ from compiler.codegen.complex_numbers import (
     magnitude,
     narrow_quotient,
     quotient,
+    scale,
 )
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.math.term import Term
@@ -52,7 +53,16 @@ def _log(z: Complex) -> Complex:
     low, high = (x < y).where(x, y), (x < y).where(y, x)
     near = call("log-plus-one", (high - 1.0) * (high + 1.0) + low * low) * 0.5
     is_near = (high > 0.5) & (high < 1.5) & (low < 1.5)
-    return Complex(is_near.where(near, call("log", magnitude(z))), call("atan2", z.im, z.re))
+    return Complex(is_near.where(near, _log_of_size(z)), call("atan2", z.im, z.re))
+
+
+def _log_of_size(z: Complex) -> Term:
+    """log|z| for numbers of any size, those included whose magnitude no number holds, or only with few digits."""
+    factor = scale(z)
+    known = call("log", magnitude(z.scaled(factor)))
+    missing = python_math.log(2) * 699
+    up, down = factor > 1.0, factor < 1.0
+    return up.where(known - missing, down.where(known + missing, known))
 
 
 def _log1p(z: Complex) -> Complex:
@@ -61,7 +71,7 @@ def _log1p(z: Complex) -> Complex:
     shifted = Complex(x + 1.0, y)
     near = call("log-plus-one", x * (x + 2.0) + y * y) * 0.5
     small = (x.abs() + y.abs()) < 0.5
-    return Complex(small.where(near, call("log", magnitude(shifted))), call("atan2", y, shifted.re))
+    return Complex(small.where(near, _log_of_size(shifted)), call("atan2", y, shifted.re))
 
 
 def _sqrt(z: Complex) -> Complex:
@@ -151,6 +161,7 @@ def _logistic(z: Complex) -> Complex:
 
 
 def _sign(z: Complex) -> Complex:
+    z = z.scaled(scale(z))
     size = magnitude(z)
     safe = size.equals(0.0).where(size.literal(1.0), size)
     return choose(size.equals(0.0), z.real(0.0), Complex(z.re / safe, z.im / safe))
@@ -163,7 +174,13 @@ def _power(base: Complex, exponent: Complex) -> Complex:
 
 
 def _cbrt(z: Complex) -> Complex:
-    return choose(z.is_zero(), z.real(0.0), _exponential(_log(z).scaled(1 / 3)))
+    """A third of the angle: by a logarithm digits would be lost that the exponential needs."""
+    factor = scale(z)
+    back = (factor > 1.0).where(factor.literal(2.0**-233), (factor < 1.0).where(factor.literal(2.0**233), 1.0))
+    size = call("cbrt", magnitude(z.scaled(factor))) * back
+    angle = call("atan2", z.im, z.re) / 3.0
+    result = Complex(size * call("cosine", angle), _product_with_zero(size, call("sine", angle)))
+    return choose(z.is_zero(), z.real(0.0), result)
 
 
 def _atan2(y: Complex, x: Complex) -> Complex:

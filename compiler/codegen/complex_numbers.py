@@ -135,15 +135,32 @@ def narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
     return _annex_g(Complex((a * c + b * d) * inverse, (b * c - a * d) * inverse), dividend, divisor)
 
 
-def quotient(dividend: Complex, divisor: Complex) -> Complex:
-    """Divisor scaled by a power of two so that squares stay in range; zeros and infinities as in C99's annex G."""
-    a, b, c, d = dividend.re, dividend.im, divisor.re, divisor.im
-    larger = (c.abs() < d.abs()).where(d.abs(), c.abs())
+_UP, _DOWN = 2.0**699, 2.0**-699
+"""Powers of two whose exponents 3 divides, so that cube roots can be scaled back as well."""
+
+
+def scale(z: Complex) -> Term:
+    """What brings a number so large or small that its square leaves the range near to 1."""
+    x, y = z.re.abs(), z.im.abs()
+    larger = (x < y).where(y, x)
     huge, tiny = larger > 2.0**400, larger < 2.0**-400
-    scale = huge.where(c.literal(2.0**-700), tiny.where(c.literal(2.0**700), 1.0))
-    c, d = c * scale, d * scale
+    return huge.where(x.literal(_DOWN), tiny.where(x.literal(_UP), 1.0))
+
+
+def inverse_scale(factor: Term) -> Term:
+    """What undoes a scale."""
+    return factor.equals(_DOWN).where(factor.literal(_UP), factor.equals(_UP).where(factor.literal(_DOWN), 1.0))
+
+
+def quotient(dividend: Complex, divisor: Complex) -> Complex:
+    """Both scaled by powers of two so that products stay in range; zeros and infinities as in C99's annex G."""
+    above, below = scale(dividend), scale(divisor)
+    a, b, c, d = dividend.re * above, dividend.im * above, divisor.re * below, divisor.im * below
+    # Back by one factor after the other, where they do not cancel: their product may leave the range.
+    same = above.equals(below)
+    first, second = same.where(a.literal(1.0), below), same.where(a.literal(1.0), inverse_scale(above))
     size = c * c + d * d
-    real, imaginary = (a * c + b * d) / size * scale, (b * c - a * d) / size * scale
+    real, imaginary = (a * c + b * d) / size * first * second, (b * c - a * d) / size * first * second
     return _annex_g(Complex(real, imaginary), dividend, divisor)
 
 

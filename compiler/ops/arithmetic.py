@@ -74,7 +74,8 @@ def _power_integers(base: Array, exponent: Array) -> Array:
 
 
 def _power_complex(base: Array, exponent: Array) -> Array:
-    result = np.exp(exponent * np.log(base))
+    # NumPy's own product of complex numbers turns signs around where it overflows.
+    result = np.exp(_multiply_complex(*np.broadcast_arrays(exponent, np.log(base))))
     result = np.where(base == 0, np.where(exponent == 0, 1.0, 0.0), result)
     return np.where(exponent == 0, 1.0, result)
 
@@ -84,8 +85,10 @@ def _sign(value: Array) -> Array:
 
 
 def _sign_complex(value: Array) -> Array:
-    size = np.hypot(value.real, value.imag)
-    return np.where(size == 0, 0, value / np.where(size == 0, 1, size))
+    real, imaginary, _ = _scaled(value)
+    size = np.hypot(real, imaginary)
+    safe = np.where(size == 0, 1, size)
+    return np.where(size == 0, 0, complex_from(real / safe, imaginary / safe))
 
 
 def _round_away(value: Array) -> Array:

@@ -63,7 +63,16 @@ def _log1p_complex(value: Array) -> Array:
 
 
 def _cbrt_complex(value: Array) -> Array:
-    return np.power(value, 1 / 3)
+    # By a third of the angle; scaled by a power of two that has a cube root, so that every magnitude is a number.
+    size = np.maximum(np.abs(value.real), np.abs(value.imag))
+    exponent = np.where(np.isfinite(size) & (size > 0), np.frexp(size)[1] // 3, 0)
+    root = np.cbrt(np.hypot(np.ldexp(value.real, -3 * exponent), np.ldexp(value.imag, -3 * exponent)))
+    angle = np.arctan2(value.imag, value.real) / 3
+    result = np.empty(value.shape, value.dtype)
+    result.real = np.ldexp(root * np.cos(angle), exponent)
+    sine = np.sin(angle)
+    result.imag = np.where(sine == 0, sine, np.ldexp(root * sine, exponent))
+    return np.where(value == 0, 0, result)
 
 
 def _atan2_complex(y: Array, x: Array) -> Array:

@@ -124,6 +124,16 @@ def _complex_function(instruction: Instruction, operands: Sequence[Wide], contex
     return rounded(value, error, context.own(instruction), roundings=_COMPLEX)
 
 
+def _cube_root(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    result = _monotone(_FUNCTION, instruction, operands, context)
+    if result.value.dtype.kind != "c":
+        return result
+    # XLA takes a complex root by the exponential of a third of the logarithm, whose rounding counts by its magnitude.
+    logarithm = np.abs(np.log(np.where(operands[0].value == 0, 1, operands[0].value)))
+    more = _FUNCTION * limits(context.own(instruction)).unit * times(size(result.value), logarithm)
+    return settle(result.value, result.error + more, context.own(instruction))
+
+
 def _abs(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     if not _is_rounded(operands[0].value):
         return _discrete(instruction, operands, context)
@@ -167,6 +177,11 @@ def _power(instruction: Instruction, operands: Sequence[Wide], context: Context)
     """Monotone in base and exponent while the base keeps its sign, and with an exact exponent past that."""
     result = _monotone(2 * _FUNCTION, instruction, operands, context)
     base, exponent = operands
+    if base.value.dtype.kind == "c":
+        # As the exponential of a product with a logarithm, whose rounding counts by its magnitude.
+        logarithm = size(exponent.value) * np.abs(np.log(np.where(base.value == 0, 1, base.value)))
+        more = _COMPLEX * limits(context.own(instruction)).unit * times(size(result.value), logarithm)
+        return settle(result.value, result.error + more, context.own(instruction))
     if base.value.dtype.kind != "f":
         return result
     open_ = (exponent.error > 0) & (base.value - base.error <= 0) & ((base.error > 0) | (base.value < 0))
@@ -309,7 +324,8 @@ RULES: dict[str, Rule] = {
     **_functions(0.0, "maximum", "minimum", "clamp", "floor", "ceil", "sign", "round-nearest-afz"),
     **_functions(0.0, "round-nearest-even", "reduce-precision"),
     **_functions(_FUNCTION, "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt"),
-    **_functions(_FUNCTION, "cbrt", "asin", "acos", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf"),
+    "cbrt": _cube_root,
+    **_functions(_FUNCTION, "asin", "acos", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf"),
     "sine": _wave,
     "cosine": _wave,
     "tan": _tangent,

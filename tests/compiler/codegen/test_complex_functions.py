@@ -56,3 +56,57 @@ def test_special_values_are_those_of_the_reference(opcode, element_type):
         np.testing.assert_allclose(have, want, rtol=tolerance)
         known = ~np.isnan(want)
         np.testing.assert_array_equal(np.signbit(have[known]), np.signbit(want[known]))
+
+
+EXTREMES = (0.0, 5e-324, 1.5e-323, 2.5e-308, 1.5e-154, 1e-9, 0.5, 3.25, 88.0, 1.4e154, 8.9e307, 1.7e308)
+FUNCTIONS = (
+    *INVERSE, "cbrt", "cosh", "cosine", "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic",
+    "rsqrt", "sign", "sine", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+
+
+def every_pair(element_type):
+    dtype, _ = TYPES[element_type]
+    parts = np.array([*EXTREMES, *(-x for x in EXTREMES)])
+    if dtype is np.complex64:
+        parts = np.clip(parts, -3e38, 3e38)
+    return (parts[:, None] + np.zeros(parts.size) + 1j * parts).ravel().astype(dtype)
+
+
+def check_bounds(text, *inputs):
+    module = compiler.parse(text)
+    (wide,) = compiler.interpret(module, *inputs, wide=True)
+    for (array,) in (compiler.interpret(module, *inputs), compiler.compile(module, "cpu")(*inputs)):
+        wrong = ~wide.allows(array)
+        assert not wrong.any(), [x[wrong][:3] for x in (*inputs, array, wide.value, wide.bound)]
+    return wide.value
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("opcode", FUNCTIONS)
+def test_numbers_of_any_size_keep_the_bounds(opcode, element_type):
+    inputs = every_pair(element_type)
+    kind = f"{element_type}[{inputs.size}]"
+    check_bounds(f"ENTRY e {{ x = {kind} parameter(0) ROOT r = {kind} {opcode}(x) }}", inputs)
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("opcode", ["divide", "power", "multiply"])
+def test_pairs_of_numbers_of_any_size_keep_the_bounds(opcode, element_type):
+    inputs = every_pair(element_type)
+    others = np.random.default_rng(0).permutation(inputs)
+    kind = f"{element_type}[{inputs.size}]"
+    text = f"ENTRY e {{ x = {kind} parameter(0) y = {kind} parameter(1) ROOT r = {kind} {opcode}(x, y) }}"
+    check_bounds(text, inputs, others)
+
+
+def test_magnitudes_that_no_number_holds_are_no_obstacle():
+    huge = np.array([complex(1.7e308, 1.7e308), complex(-1.7e308, 8e307), complex(1.5e-323, 1.5e-323)])
+    expected, native = results("sign", "c128", huge)
+    np.testing.assert_allclose(np.abs(expected), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(native, expected, rtol=1e-15)
+    expected, native = results("cbrt", "c128", huge)
+    np.testing.assert_allclose(expected, np.exp(np.log(huge) / 3), rtol=1e-13)
+    np.testing.assert_allclose(native, expected, rtol=1e-15)
+    own = check_bounds("ENTRY e { x = c128[3] parameter(0) ROOT r = c128[3] divide(x, x) }", huge)
+    np.testing.assert_array_equal(own, 1.0)
