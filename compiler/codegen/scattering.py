@@ -43,6 +43,13 @@ def window_dimension(kernel: Kernel) -> int | None:
     return max((update for update, dimension in pairs if dimension not in scattered), default=None)
 
 
+def row_dimension(kernel: Kernel) -> int | None:
+    """The longest dimension of the operands in which a window is one row, at a place of its own; None without one."""
+    scattered, dims = kernel.roots[0].attributes["scatter_dims_to_operand_dims"], kernel.outputs[0].dims
+    extents = _extents(kernel.roots[0])
+    return max((d for d in scattered if extents[d] == 1), key=lambda d: dims[d], default=None)
+
+
 def copy_element(kernel: Kernel, emission: Emission, at: Index) -> None:
     """Copy the element of every operand at a linear index to its result."""
     operands, _, _ = _operands(kernel.roots[0])
@@ -61,28 +68,54 @@ def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], writ
 
     `write` does it where it is more than to load, combine and store.
     """
-    builder, given = emission.builder, arguments(kernel)
-    (scatter,) = kernel.roots
+    target, inside = _target(kernel.roots[0], elemental_of(kernel, emission), at)
+    with emission.builder.when(inside, "inside"):
+        emission.enter()
+        _combine(kernel, emission, target, at, write)
+        emission.leave()
+
+
+def aim(kernel: Kernel, emission: Emission, batch: Sequence[Index]) -> tuple[tuple[Index, ...], Value]:
+    """Where a window starts, by its indices among the windows, and whether it lies inside the operands."""
+    scatter = kernel.roots[0]
+    window_dims, rest = scatter.attributes.get("update_window_dims", ()), iter(batch)
+    first = tuple(constant(0) if d in window_dims else next(rest) for d in range(updates(kernel).rank))
+    return _target(scatter, elemental_of(kernel, emission), first)
+
+
+def apply_at(
+    kernel: Kernel, emission: Emission, start: Sequence[Index], batch: Sequence[Index], inner: Sequence[Index]
+) -> None:
+    """Combine the element at `inner` of a window that lies inside with the element of the operands it is meant for."""
+    attributes, rest, within = kernel.roots[0].attributes, iter(batch), iter(inner)
+    window_dims = attributes.get("update_window_dims", ())
+    at = tuple(next(within) if d in window_dims else next(rest) for d in range(updates(kernel).rank))
+    skipped = {*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ())}
+    offsets = iter(inner)
+    target = tuple(index if d in skipped else index + next(offsets) for d, index in enumerate(start))
+    _combine(kernel, emission, target, at, None)
+
+
+def _combine(
+    kernel: Kernel, emission: Emission, target: Sequence[Index], at: tuple[Index, ...], write: Write | None
+) -> None:
+    builder, (scatter,) = emission.builder, kernel.roots
     operands, _, sources = _operands(scatter)
     values = elemental_of(kernel, emission)
-    target, inside = _target(scatter, values, at)
-    with builder.when(inside, "inside"):
-        emission.enter()
-        offset = emission.value(linear(target, operands[0].array.dims))
-        types = [operand.array.element_type for operand in operands]
-        addresses = [
-            builder.gep(element.storage_type(type_), output, offset)
-            for type_, output in zip(types, given.outputs, strict=True)
-        ]
-        new = [values.value(update, at) for update in sources]
-        if write is not None:
-            write(emission, addresses, new)
-        else:
-            old = [element.load(builder, type_, address) for type_, address in zip(types, addresses, strict=True)]
-            results = elemental.apply(emission, scatter.attributes["to_apply"], [*old, *new])
-            for type_, result, address in zip(types, results, addresses, strict=True):
-                element.store(builder, type_, result, address)
-        emission.leave()
+    offset = emission.value(linear(tuple(target), operands[0].array.dims))
+    types = [operand.array.element_type for operand in operands]
+    addresses = [
+        builder.gep(element.storage_type(type_), output, offset)
+        for type_, output in zip(types, arguments(kernel).outputs, strict=True)
+    ]
+    new = [values.value(update, at) for update in sources]
+    if write is not None:
+        write(emission, addresses, new)
+        return
+    old = [element.load(builder, type_, address) for type_, address in zip(types, addresses, strict=True)]
+    results = elemental.apply(emission, scatter.attributes["to_apply"], [*old, *new])
+    for type_, result, address in zip(types, results, addresses, strict=True):
+        element.store(builder, type_, result, address)
 
 
 def batch_of(kernel: Kernel) -> list[int]:

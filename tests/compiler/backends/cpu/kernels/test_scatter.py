@@ -1,0 +1,49 @@
+"""Scatters on several threads: by parts of windows, by rows of the operand, and by one thread, with windows outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+
+PROGRAM = """add {{
+  l = f32[] parameter(0)
+  r = f32[] parameter(1)
+  ROOT s = f32[] add(l, r)
+}}
+
+ENTRY main {{
+  x = f32[{operand}] parameter(0)
+  i = s32[{indices}] parameter(1)
+  u = f32[{updates}] parameter(2)
+  ROOT y = f32[{operand}] scatter(x, i, u), {attributes}, to_apply=add
+}}
+"""
+FORMS = {
+    "wide rows": ("90,300", "70", "70,300", "{1}", "{0}", "{0}", 1),
+    "narrow rows": ("90,9", "70", "70,9", "{1}", "{0}", "{0}", 1),
+    "columns": ("12,90", "70", "12,70", "{0}", "{1}", "{1}", 1),
+    "elements": ("90", "70", "70", "{}", "{0}", "{0}", 1),
+    "windows": ("40,30", "50,2", "3,50,4", "{0,2}", "{}", "{0,1}", 1),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_scatter_is_the_same_on_any_number_of_threads(form, threads):
+    operand, indices, updates, window, inserted, scattered, vector = FORMS[form]
+    attributes = (
+        f"update_window_dims={window}, inserted_window_dims={inserted}, "
+        f"scatter_dims_to_operand_dims={scattered}, index_vector_dim={vector}"
+    )
+    text = PROGRAM.format(operand=operand, indices=indices, updates=updates, attributes=attributes)
+    x, i, u = (parameter.array for parameter in compiler.parse(text).entry.parameters)
+    rng = np.random.default_rng(len(form))
+    inputs = rng.integers(0, 9, x.dims).astype("f4"), rng.integers(-3, 95, i.dims).astype("i4")
+    given = (*inputs, rng.integers(0, 9, u.dims).astype("f4"))
+
+    (expected,) = compiler.interpret(compiler.parse(text), *given)
+    (got,) = compiler.compile(text, options=compiler.CompileOptions(threads=threads))(*given)
+
+    assert np.array_equal(got, expected)
