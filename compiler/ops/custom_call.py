@@ -154,7 +154,17 @@ def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) 
     found = TARGET.fullmatch(target)
     if found is not None and found[1] in LAPACK:
         return _lapack(instruction, found[1], values)
-    raise UnsupportedError(f"custom-call to {target!r} ({instruction.name})", "the interpreter")
+    raise UnsupportedError(f"custom-call to {target!r} ({instruction.name})", "the interpreter", _remedy(target))
+
+
+def _remedy(target: str) -> str:
+    """What to do about a target that is known by another name."""
+    if target.endswith("_ffi") or not TARGET.fullmatch(f"{target}_ffi"):
+        return ""
+    return (
+        "under this name old versions of jaxlib passed sizes and flags as operands; "
+        f"lower the program with a later one, which calls {target}_ffi"
+    )
 
 
 OPS: dict[str, Op] = {

@@ -127,6 +127,12 @@ def test_an_op_without_meaning_is_refused_by_name() -> None:
         interpret(_module("ROOT r = u64[2] rng-get-and-update-state(), delta=1"))
 
 
+def test_a_routine_called_as_old_jaxlib_did_is_refused_with_its_present_name() -> None:
+    call = 'ROOT r = f32[2,2] custom-call(x), custom_call_target="lapack_sgetrf"'
+    with pytest.raises(UnsupportedError, match=r"'lapack_sgetrf' .* calls lapack_sgetrf_ffi"):
+        interpret(_module("x = f32[2,2] parameter(0)", call), np.eye(2, dtype=np.float32))
+
+
 def test_an_unknown_custom_call_is_refused_by_name() -> None:
     module = _module("x = f32[] parameter(0)", 'ROOT r = f32[] custom-call(x), custom_call_target="mystery"')
     with pytest.raises(UnsupportedError, match="custom-call to 'mystery'"):
