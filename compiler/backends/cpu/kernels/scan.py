@@ -22,7 +22,8 @@ from compiler.codegen.windows import combiner_of
 CHAINS = 8
 """Rows scanned at a time: enough to hide the latency of an addition."""
 _COLUMNS = 512
-"""Neighbouring results carried along an outer dimension at a time."""
+"""Neighbouring results carried along an outer dimension at a time, at most."""
+_LEAST_COLUMNS = 64
 STEP_NS = 0.5
 _PARALLEL_NS = 4000.0
 
@@ -30,7 +31,7 @@ _PARALLEL_NS = 4000.0
 def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> EmittedKernel:
     """Emit a scan for calls with up to that many threads."""
     work = STEP_NS * kernel.outputs[0].size
-    found = Scan(module, kernel, way)
+    found = Scan(module, kernel, way, threads=threads)
     found.emit()
     name = found.builder.function.name
     return EmittedKernel(kernel, (name,), threads * found.scratch_bytes, work > _PARALLEL_NS, work)
@@ -39,7 +40,7 @@ def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> Emitte
 class Scan:
     """Emits one thread's part: the array is seen as (outer, length, inner)."""
 
-    def __init__(self, module: Module, kernel: Kernel, way: Direction, suffix: str = "") -> None:
+    def __init__(self, module: Module, kernel: Kernel, way: Direction, suffix: str = "", *, threads: int = 1) -> None:
         (instruction,) = kernel.roots
         self.kernel = kernel
         self.array, self.initial = instruction.operands
@@ -50,7 +51,10 @@ class Scan:
         self.outer = math.prod(self.dims[: way.dim])
         self.length = self.dims[way.dim]
         self.inner = math.prod(self.dims[way.dim + 1 :])
-        self.scratch_bytes = 0 if self.inner == 1 else _COLUMNS * self.combiner.types[0].size_bytes
+        # A part of the columns for each thread, where there are not blocks enough.
+        share = -(-self.inner // max(1, threads // max(1, self.outer)))
+        self.columns = min(_COLUMNS, -(-share // _LEAST_COLUMNS) * _LEAST_COLUMNS)
+        self.scratch_bytes = 0 if self.inner == 1 else self.columns * self.combiner.types[0].size_bytes
         self.builder = Builder(begin(module, kernel, suffix))
 
     def emit(self) -> None:
@@ -135,14 +139,14 @@ class Scan:
     def _carry_rows(self) -> None:
         """Blocks of columns; a row of totals is carried through each."""
         b = self.builder
-        columns = -(-self.inner // _COLUMNS)
+        columns = -(-self.inner // self.columns)
         held = b.gep(I8, arguments(self.kernel).workspace, b.mul(THREAD, integer(self.scratch_bytes)))
         part = nest.share(b, self.outer * columns, THREAD, THREADS)
         with b.loop(part.start, part.stop, name="block", metadata=keep_rolled(b.module)) as block:
             outer = b.binary("udiv", block.index, integer(columns))
-            first = b.mul(b.binary("urem", block.index, integer(columns)), integer(_COLUMNS))
+            first = b.mul(b.binary("urem", block.index, integer(columns)), integer(self.columns))
             left = b.sub(integer(self.inner), first)
-            width = b.intrinsic("smin.i64", [left, integer(_COLUMNS)])
+            width = b.intrinsic("smin.i64", [left, integer(self.columns)])
             with b.loop(integer(0), width, name="start", nonempty=True) as loop:
                 b.store(self.start(), b.gep(self.type, held, loop.index))
             with b.loop(

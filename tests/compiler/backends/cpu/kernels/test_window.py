@@ -32,6 +32,8 @@ WINDOWS = {
     "scan of a long row": ("f32[20001]", "f32[20001]", "add", "size=20001 pad=20000_0"),
     "scan of long rows from the end": ("f32[3,8192]", "f32[3,8192]", "maximum", "size=1x8192 pad=0_0x0_8191"),
     "scan down": ("f32[19,600]", "f32[19,600]", "add", "size=19x1 pad=18_0x0_0"),
+    "scan down few columns": ("f32[400,130]", "f32[400,130]", "add", "size=400x1 pad=399_0x0_0"),
+    "scan up a column more": ("f32[400,65]", "f32[400,65]", "maximum", "size=400x1 pad=0_399x0_0"),
     "scan up": ("f32[2,19,33]", "f32[2,19,33]", "minimum", "size=1x19x1 pad=0_0x0_18x0_0"),
     "bf16": ("bf16[9,33]", "bf16[9,33]", "add", "size=1x33 pad=0_0x32_0"),
     "doubles": ("f64[4,8]", "f64[4,4]", "add", "size=1x2 stride=1x2"),
@@ -62,6 +64,16 @@ def check(source, arguments):
     for threads in (1, 2):
         executable = compiler.compile(source, options=compiler.CompileOptions(threads=threads))
         np.testing.assert_array_equal(np.asarray(executable(*arguments)[0]), expected)
+
+
+@pytest.mark.parametrize("columns", [65, 130, 600])
+def test_columns_are_shared_without_changing_a_bit(columns):
+    dims = f"f32[400,{columns}]"
+    text = window_text((dims, dims, "add", "size=400x1 pad=399_0x0_0"))
+    array = np.random.default_rng(3).standard_normal((400, columns)).astype(np.float32)
+    options = [compiler.CompileOptions(threads=threads) for threads in (1, 2, 3)]
+    results = [compiler.compile(text, "cpu", one)(array)[0].tobytes() for one in options]
+    assert results[1:] == results[:1] * 2
 
 
 @pytest.mark.parametrize("name", WINDOWS)
