@@ -19,6 +19,9 @@ _NEAR_BYTES = 1 << 15
 _STRIDES = 3
 """Strides that one walk over memory deals with; more are no faster, and twice the code for each."""
 _OPERATION_NS = 0.12
+_NATIVE_64 = frozenset({"avx512f"})
+_NATIVE = frozenset({"avx512f", "avx2", "sse4.1", "neon"})
+"""Features with which the lesser of two unsigned integers, of 64 bits or fewer, is one instruction."""
 
 Layout = tuple[list[int], list[int]]
 """Which place of two neighbouring vectors' records each lane of two registers holds."""
@@ -61,7 +64,8 @@ class Network:
         inner, levels = int(math.log2(self.lanes)), int(math.log2(_power(self.padded)))
         first = inner * (inner + 1)
         merges = sum(2 * inner + 4 + 1.5 * (level - inner) for level in range(inner + 1, levels + 1))
-        slow = 3 if self.record_bytes == 8 and "avx512f" not in self.module.features else 1
+        native = _NATIVE_64 if self.record_bytes == 8 else _NATIVE
+        slow = 1 if native & self.module.features else 3
         return _OPERATION_NS * slow * self.vectors * (2 * first + merges)
 
     def pad(self, builder: Builder, records: Value, length: int, thread: Value) -> None:
