@@ -1,6 +1,7 @@
 """Planted miscompiles: each damages one step of the real compiler in a worker process of a test, never anywhere else.
 
 A mutant is asked for as an engine factory, `mutants:NAME`; making the engine damages the process that it is made in.
+Those here come with a program that shows them; those of `planted_text` are for campaigns to find.
 """
 
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 import planted_code
 import planted_passes
 from mutant_host import program
+from planted_text import CPU, PATCHES
 
 from xlabench.engines import engine as real_engine
 
@@ -26,6 +28,11 @@ class Mutant:
     @property
     def text(self):
         return program(self.snippet)
+
+    @property
+    def engines(self):
+        """Those of a campaign that is to find it; only code that LLVM optimises shows what LLVM makes of it."""
+        return self.engine if self.engine == "nvptx:sim" or self.blamed.startswith("llvm") else CPU
 
 
 _PLANTED = set()
@@ -269,15 +276,18 @@ MUTANTS = {
 }
 
 
+ALL = {**MUTANTS, **PATCHES}
+
+
 def __getattr__(name):
     """The factory of a mutant."""
-    if name not in MUTANTS:
+    if name not in ALL:
         raise AttributeError(name)
 
     def engine(spec):
         if name not in _PLANTED:
             _PLANTED.add(name)
-            MUTANTS[name].plant()
+            ALL[name].plant()
         return real_engine(spec)
 
     return engine

@@ -15,7 +15,7 @@ from xlabench.judging.tolerance import Array
 
 @dataclass(frozen=True, slots=True)
 class Triaged:
-    """A reduced case with what its engine made of it; `cause` is the blame's signature."""
+    """A reduced case with what its engine made of it; `cause` is the blame's signature, of the reduced case itself."""
 
     module_text: str
     inputs: Sequence[Array]
@@ -23,6 +23,7 @@ class Triaged:
     actual: Sequence[Array]
     message: str
     cause: str
+    probes: int
 
 
 def triage(setup: Setup, verdict: str, module_text: str, inputs: Sequence[Array], *, max_probes: int) -> Triaged | None:
@@ -41,4 +42,14 @@ def triage(setup: Setup, verdict: str, module_text: str, inputs: Sequence[Array]
             focus=[found.place],
         )
         final = prober.judge(done.case)
-        return Triaged(done.case.text(), done.case.inputs, final.expected, final.actual, final.message, found.signature)
+        if final.is_failure and found.stage == "kernel":  # of a kernel less is left than was blamed at first
+            found = blame.find(prober, done.case, final)
+        return Triaged(
+            done.case.text(),
+            done.case.inputs,
+            final.expected,
+            final.actual,
+            final.message,
+            found.signature,
+            done.probes,
+        )

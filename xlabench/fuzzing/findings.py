@@ -3,7 +3,8 @@
 A case is first looked up by its *signature*: for an error where it was raised, for wrong results the opcodes and types
 that they depend on.  One whose set contains that of a known finding of the same kind of engine and verdict says nothing
 new, and costs nothing more.  Any other is reduced, and is a new finding unless the reduced program has a known
-signature, or a known rewrite is to blame for it.  `max_probes` 0 keeps cases as they are.
+signature, or a known cause: the same rewrite, or a kernel with the opcodes of a known one, whatever its types.  What
+that hides is found when the first is fixed.  `max_probes` 0 keeps cases as they are.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One distinct kind of failure, with the first case that showed it and the numbers of all."""
+    """One distinct kind of failure, with the first case that showed it and the numbers of all.
+
+    `probes` says how often the engine was asked while the case was reduced.
+    """
 
     name: str
     engines: tuple[str, ...]
@@ -67,6 +71,7 @@ class Finding:
     doubt: str
     cases: tuple[int, ...]
     note: str = ""
+    probes: int = 0
 
 
 class Findings:
@@ -85,11 +90,11 @@ class Findings:
         signature = signature_of(raw)
         if self._count(raw, signature, ""):
             return
-        cause, original = "", None
+        cause, probes, original = "", 0, None
         raw = narrow(raw)
         if self._max_probes and not raw.is_about_reference:
             original = Original(raw.module_text, raw.inputs)
-            raw, cause = self._triaged(raw)
+            raw, cause, probes = self._triaged(raw)
             signature = signature_of(raw)
             if self._count(raw, signature, cause):
                 return
@@ -111,6 +116,7 @@ class Findings:
                 doubt=saved.message,
                 cases=(raw.number,),
                 note=raw.note,
+                probes=probes,
             )
         )
         self._write()
@@ -128,12 +134,12 @@ class Findings:
                 return True
         return False
 
-    def _triaged(self, raw: Raw) -> tuple[Raw, str]:
-        """The case reduced, and who is to blame; the case itself where it does not fail a second time."""
+    def _triaged(self, raw: Raw) -> tuple[Raw, str, int]:
+        """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""
         setup = Setup(raw.engine, timeout_s=self._timeout_s, factory=self._factory)
         small = triage(setup, raw.verdict, raw.module_text, raw.inputs, max_probes=self._max_probes)
         if small is None:
-            return raw, ""
+            return raw, "", 0
         reduced = replace(
             raw,
             module_text=small.module_text,
@@ -143,7 +149,7 @@ class Findings:
             message=small.message,
             key="" if raw.verdict in _NUMERIC else raw.key,
         )
-        return reduced, small.cause
+        return reduced, small.cause, small.probes
 
     def _write(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -190,11 +196,23 @@ def _failure(raw: Raw, cause: str, original: Original | None) -> Failure:
 
 def _covers(known: Finding, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
     families = {spec.partition(":")[0] for spec in known.engines}
-    if raw.engine.partition(":")[0] not in families or known.verdict != raw.verdict:
+    if raw.engine.partition(":")[0] not in families or _kind(known.verdict) != _kind(raw.verdict):
         return False
-    if cause.startswith("pass/") and cause == known.cause:
+    if cause and _same_cause(known.cause, cause):
         return True
     return set(known.signature) <= set(signature) if raw.verdict in _NUMERIC else known.signature == signature
+
+
+def _kind(verdict: str) -> str:
+    """What reads garbage is wrong or flaky by chance."""
+    return "wrong" if verdict in _NUMERIC else verdict
+
+
+def _same_cause(known: str, cause: str) -> bool:
+    stage, _, step = known.partition("/")
+    if stage == "kernel" and cause.startswith("kernel/"):
+        return set(step.split("+")) <= set(cause.removeprefix("kernel/").split("+"))
+    return stage != "engine" and known == cause
 
 
 def _opcodes_behind(result: Any) -> set[str]:
