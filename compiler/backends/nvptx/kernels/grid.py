@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compiler.codegen import signature
+from compiler.codegen import complex_numbers, signature
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I32, I64, Builder, Module, Value, element_of, integer
@@ -156,7 +156,10 @@ def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:
 
 
 def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
-    """A value of any width from another lane."""
+    """A value of any width from another lane; of a complex one both parts."""
+    if value.type.startswith("{"):
+        parts = [complex_numbers.part(builder, value, number) for number in (0, 1)]
+        return complex_numbers.pair(builder, *(_shuffle_any(builder, p, mode, amount, extent) for p in parts))
     width = {"i1": 1, "float": 32, "double": 64}.get(value.type) or int(element_of(value.type)[1:])
     if width == 64:
         pair = builder.cast("bitcast", value, "<2 x i32>")
