@@ -46,7 +46,9 @@ def identity(opcode: str, element_type: ElementType) -> Any:
     if opcode in ("add", "or", "xor"):
         return 0
     if opcode == "multiply":
-        return 1
+        return (
+            -1 if element_type.kind is Kind.SIGNED and element_type.bits == 1 else 1
+        )  # of 0 and -1, which has 1's bits
     if opcode == "and":
         return True if is_pred else -1
     low, high = (-math.inf, math.inf) if is_float else integer_bounds(element_type)
@@ -125,9 +127,18 @@ def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window
     return tuple(parts)
 
 
+def _running(scope: Scope, dims: Sequence[int]) -> Window:
+    """The window of a running combination, as cumulative sums have it: all that comes before in one dimension."""
+    along, before = scope.choices.integer(0, len(dims) - 1), chance(scope.choices, 60)
+    rest = max(0, dims[along] - 1)
+    whole = WindowDimension(rest + 1, pad_low=rest if before else 0, pad_high=0 if before else rest)
+    return tuple(whole if d == along else WindowDimension(1) for d in range(len(dims)))
+
+
 def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, least_rank=1, size=2048)
-    window = _window(scope, value.array.dims)
+    dims_of = value.array.dims
+    window = _running(scope, dims_of) if chance(scope.choices, 20) else _window(scope, dims_of)
     dims = [output_size(n, part) for n, part in zip(value.array.dims, window, strict=True)]
     if not scope.fits(dims) or min(dims) < 0:
         return None

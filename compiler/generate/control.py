@@ -18,6 +18,7 @@ from compiler.ops import OPS
 from compiler.ops.build import build, parameter
 
 _MOST_TRIPS = 4
+_MANY_TRIPS = 40
 _MOST_ARGUMENTS = 3
 _MOST_INNER = 5
 
@@ -151,11 +152,17 @@ def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     assert isinstance(shape, TupleShape)
     condition = _inner(scope, "condition")
     count = build(condition.computation, "get-tuple-element", [parameter(condition.computation, 0, shape)], index=0)
-    trips = condition.constant(scope.choices.integer(0, _MOST_TRIPS), S32)
+    # Loops of elementwise ops alone are written out, or turned inside out where they turn too often for that.
+    is_plain = chance(scope.choices, 40)
+    most = _MANY_TRIPS if is_plain and chance(scope.choices, 25) else 0
+    trips = condition.constant(most or scope.choices.integer(0, _MOST_TRIPS), S32)
     condition.computation.root = build(condition.computation, "compare", [count, trips], direction="LT")
     body = _inner(scope, "body")
     number, *_ = _unpacked(body, shape)
-    _fill(body)
+    if is_plain:
+        _elementwise(body, _MOST_INNER)
+    else:
+        _fill(body)
     following = build(body.computation, "add", [number, body.constant(1, S32)])
     body.computation.root = body.build("tuple", [following, *_return(body, shape.elements[1:])])
     done = scope.build(opcode, [state], condition=condition.computation, body=body.computation)

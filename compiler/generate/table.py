@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.generate import combining, control, elementwise, movement, products
-from compiler.generate.choices import Choices, pick
+from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Program, Scope, Space
 from compiler.ir.module import Computation, Instruction, Module
@@ -57,6 +57,7 @@ PAIRS: frozenset[tuple[str, str]] = frozenset(
 
 _TRIES = 4
 _MOST_RESULTS = 6
+_REPEATED_PERCENT = 15
 
 
 def generate(choices: Choices, space: Space, *, name: str = "generated") -> Module:
@@ -97,9 +98,14 @@ def _step(scope: Scope) -> None:
 
 
 def _return(scope: Scope) -> None:
-    """Make a result of every value that nothing uses, up to a few, the newest first; one alone is no tuple."""
+    """Make a result of every value that nothing uses, up to a few, the newest first; one alone is no tuple.
+
+    Now and then one that is used, a parameter or a result once more is among them: what needs memory of its own.
+    """
     unused = [value for value in reversed(scope.values) if not value.users and value.opcode != "parameter"]
     results = unused[:_MOST_RESULTS] or [scope.values[-1]]
+    if chance(scope.choices, _REPEATED_PERCENT):
+        results.append(pick(scope.choices, scope.values[::-1]))
     scope.computation.root = results[0] if len(results) == 1 else scope.build("tuple", results)
 
 
