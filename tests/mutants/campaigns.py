@@ -6,10 +6,11 @@ leaves `DIR/NAME.json` for each mutant as soon as it is measured (one that is th
 `mutants.json` and `README.md` of all that are there.  Time is the workers' own CPU time, so that a busy machine does
 not count: the limit of 60 s on two cores is 120 s of it.  What an engine does not support is found out once beforehand
 and not counted, nor is the time for reducing.  After the first finding the campaign goes on for a few batches, to see
-whether what else it finds is told to be the same.
+whether what else it finds is told to be the same.  What fails without the planted bug as well is none of it.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -23,22 +24,26 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HERE = Path(__file__).parent
-PLANTED = HERE.parent / "xlabench"
-sys.path[:0] = [str(PLANTED), str(HERE.parents[1])]
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "xlabench"))
 
 from mutants import ALL
 
-from xlabench import campaign
-from xlabench.findings import Findings
-from xlabench.fuzz import Generated
+import compiler
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.probe import Prober, Setup
+from xlabench.fuzzing import campaign
+from xlabench.fuzzing.findings import Findings, left_in
+from xlabench.fuzzing.fuzz import Generated
+from xlabench.worker import Worker
 
 SEED, PROFILE = 1, "discovery"
 CPU_LIMIT_S = 120.0
+MOST_PROBES = 200
 MORE_PROGRAMS = 20
 MOST_BUNDLES = 2
 MOST_FAILURES = 4
-BATCH = 20
+TIMEOUT_S = 20.0
 
 
 class _Found(Exception):
@@ -52,12 +57,19 @@ class _Watched(Generated):
     banned: object = None
     limit_s: float = CPU_LIMIT_S
     found: list = field(default_factory=list)
+    genuine: list = field(default_factory=list)
 
     def support(self, config, worker):
         return super().support(config, worker) if self.banned is None else self.banned
 
     def narrowed(self, config, support, raw):
-        self.found.append((raw, cpu_s()))
+        at, case = cpu_s(), Case(compiler.parse(raw.module_text), tuple(raw.inputs))
+        with Prober(Setup(raw.engine, timeout_s=TIMEOUT_S)) as without:
+            is_genuine = without.judge(case).is_failure
+        if is_genuine:
+            self.genuine.append(raw.number)
+            return raw
+        self.found.append((raw, at))
         raise _Found
 
     def observe(self, progress, found):
@@ -85,40 +97,37 @@ def support_of(engines, folder):
     if not stored.exists():
         stored.parent.mkdir(parents=True, exist_ok=True)
         config = campaign.Config(tuple(engines.split()))
-        with campaign.Worker() as worker:
+        with Worker() as worker:
             stored.write_text(json.dumps(Generated(PROFILE).support(config, worker)), encoding="utf-8")
     return json.loads(stored.read_text(encoding="utf-8"))
 
 
-def measure(name, folder):
+def measure(name, folder, *, reducing=True):
     """Look for one mutant; returns its row."""
     mutant, banned = ALL[name], support_of(ALL[name].engines, folder)
-    config = campaign.Config(
-        tuple(mutant.engines.split()), seed=SEED, budget_s=3600.0, timeout_s=60.0, factory=f"mutants:{name}"
+    config = campaign.Config(  # the time is watched here
+        tuple(mutant.engines.split()), seed=SEED, budget_s=3600.0, max_probes=0, factory=f"mutants:{name}"
     )
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch) / "campaign"
         begin, source = cpu_s(), _Watched(PROFILE, banned)
         source = _Watched(PROFILE, banned, begin + CPU_LIMIT_S)
-        try:
+        with contextlib.suppress(_Found):
             campaign.run(config, source, place, observe=source.observe)
-        except _Found:
-            pass
         row = {"blamed_should": mutant.blamed, "engines": mutant.engines, "limit_s": CPU_LIMIT_S}
+        row["genuine_bugs_on_the_way"] = len(source.genuine)
         if not source.found:
             progress = json.loads((place / "progress.json").read_text(encoding="utf-8"))
             return row | {"found": False, "cpu_s": round(cpu_s() - begin, 1), "programs": progress["cases"]}
         raw, at = source.found[0]
         row |= {"found": True, "cpu_s": round(at - begin, 1), "programs": raw.number + 1, "verdict": raw.verdict}
-        return row | _triaged(config, place, raw, banned, mutant)
+        return row | (_triaged(config, place, raw, banned, mutant) if reducing else {})
 
 
 def _triaged(config, place, raw, banned, mutant):
     """Reduce and blame the first finding, then see how many kinds the programs that follow are told to be."""
     begin = time.perf_counter()
-    findings = Findings(
-        place / "findings", max_probes=config.max_probes, timeout_s=ALL_TIMEOUT_S, factory=config.factory
-    )
+    findings = Findings(place / "findings", max_probes=MOST_PROBES, timeout_s=TIMEOUT_S, factory=config.factory)
     findings.add(raw)
     first = findings.all[0]
     row = {
@@ -135,19 +144,15 @@ def _triaged(config, place, raw, banned, mutant):
         findings.add(other)
         if len(findings.all) >= MOST_BUNDLES:
             break
-    texts = [(place / finding.bundle / "module.hlo").read_text(encoding="utf-8") for finding in findings.all]
-    kinds = [{"cause": f.cause, "verdict": f.verdict, "text": t} for f, t in zip(findings.all, texts, strict=True)]
-    return row | {"failures_after": len(again), "bundles": len(findings.all), "kinds": kinds}
-
-
-ALL_TIMEOUT_S = 20.0
+    # What shows in a process of its own, where nothing is planted, is another bug.
+    planted = [finding for finding in findings.all if not finding.verified]
+    texts = [(place / finding.bundle / "module.hlo").read_text(encoding="utf-8") for finding in planted]
+    kinds = [{"cause": f.cause, "verdict": f.verdict, "text": t} for f, t in zip(planted, texts, strict=True)]
+    return row | {"failures_after": len(again), "bundles": len(planted), "kinds": kinds}
 
 
 def _raws(config, folder, numbers, banned):
     """What goes wrong of those programs, not reduced."""
-    from xlabench.findings import left_in
-    from xlabench.worker import Worker
-
     folder.mkdir()
     arguments = {
         "factory": config.factory,
@@ -157,7 +162,7 @@ def _raws(config, folder, numbers, banned):
         "numbers": list(numbers),
     }
     with Worker() as worker:
-        worker.run("xlabench.fuzz_jobs:batch", arguments, timeout_s=240.0)
+        worker.run("xlabench.fuzzing.fuzz_jobs:batch", arguments, timeout_s=240.0)
     return list(left_in(folder))
 
 
@@ -174,12 +179,14 @@ def table(folder):
     rows = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
     rows.pop("mutants", None)
     found = {name: row for name, row in rows.items() if row["found"]}
-    right = [row for row in found.values() if row["right"]]
-    single = [row for row in found.values() if row["bundles"] == 1]
-    sizes, probes = ([row[key] for row in found.values()] for key in ("instructions", "probes"))
+    triaged = [row for row in found.values() if "right" in row]
+    right = [row for row in triaged if row["right"]]
+    single = [row for row in triaged if row["bundles"] == 1]
+    sizes, probes = ([row[key] for row in triaged] for key in ("instructions", "probes"))
     summary = {
         "mutants": len(rows),
         "found": len(found),
+        "triaged": len(triaged),
         "blamed_rightly": len(right),
         "one_bundle": len(single),
         "median_instructions": statistics.median(sizes) if sizes else None,
@@ -194,22 +201,25 @@ def table(folder):
 
 
 def _markdown(summary, rows):
-    lines = [
-        "# Planted bugs, looked for by campaigns",
-        "",
-        f"Profile `{PROFILE}`, seed {SEED}, one worker per mutant; seconds are the worker's CPU time until the finding is",
-        f"known, start included, at most {CPU_LIMIT_S:g} (60 s on two cores); made by `tests/mutants/campaigns.py`.",
-        "",
-        f"{summary['found']} of {summary['mutants']} found; of those {summary['blamed_rightly']} blamed on the right step and"
-        f" {summary['one_bundle']} in one bundle; reduced to {summary['median_instructions']} instructions (median),"
-        f" {summary['most_instructions']} at most, in at most {summary['most_probes']} probes.",
-        "",
-        "| mutant | CPU s | programs | verdict | blamed | right | instructions | probes | bundles |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    text = f"""# Planted bugs, looked for by campaigns
+
+Profile `{PROFILE}`, seed {SEED}, one worker per mutant.  Seconds are the worker's CPU time until the finding is known,
+its start included, {CPU_LIMIT_S:g} at most (60 s on two cores); made by `tests/mutants/campaigns.py`.
+
+{summary["found"]} of {summary["mutants"]} found; of {summary["triaged"]} of those that were reduced
+{summary["blamed_rightly"]} are blamed on the right step and
+{summary["one_bundle"]} in one bundle; reduced to {summary["median_instructions"]} instructions (median),
+{summary["most_instructions"]} at most, in at most {summary["most_probes"]} probes.
+
+| mutant | CPU s | programs | verdict | blamed | right | instructions | probes | bundles |
+|---|---|---|---|---|---|---|---|---|"""
+    lines = text.splitlines()
     for name, row in rows.items():
         if not row["found"]:
             lines.append(f"| `{name}` | not in {row['cpu_s']} | {row['programs']} | | | | | | |")
+            continue
+        if "right" not in row:
+            lines.append(f"| `{name}` | {row['cpu_s']} | {row['programs']} | {row['verdict']} | | | | | |")
             continue
         mark = "yes" if row["right"] else f"no: {row['blamed_should']}"
         cells = (row[key] for key in ("cpu_s", "programs", "verdict"))
@@ -224,29 +234,32 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--out", type=Path, default=Path("mutants"))
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--find-only", action="store_true", help="reduce and blame nothing")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.one:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            row = measure(given.names[0], given.out)
+            row = measure(given.names[0], given.out, reducing=not given.find_only)
         (given.out / f"{given.names[0]}.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
         return
     left = [name for name in given.names or ALL if not (given.out / f"{name}.json").exists()]
     for engines in {ALL[name].engines for name in left}:
         support_of(engines, given.out)
-    path = os.pathsep.join(filter(None, [str(PLANTED), str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join([*sys.path[:2], os.environ.get("PYTHONPATH", "")])
 
     def one(name):
         command = [sys.executable, __file__, "--one", "--out", str(given.out), name]
+        command += ["--find-only"] * given.find_only
         done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
         row = given.out / f"{name}.json"
-        print(name, json.loads(row.read_text("utf-8")) if row.exists() else done.stderr[-2000:], flush=True)
+        sys.stdout.write(f"{name} {row.read_text('utf-8') if row.exists() else done.stderr[-2000:]}\n")
+        sys.stdout.flush()
 
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(one, left))
-    print(json.dumps(table(given.out), indent=1))
+    sys.stdout.write(json.dumps(table(given.out), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -128,10 +128,10 @@ PATCHES = {
         "kernel/bitcast-convert",
     ),
     "divide_by_zero": Patch(
-        "codegen.scalar:_divide", "ones = integer(-1, left.type)", "ones = integer(0, left.type)", "kernel/divide"
+        "codegen.integer_division:divide", "integer(-1, left.type), quotient", "right, quotient", "kernel/divide"
     ),
     "overflow_traps": Patch(
-        "codegen.scalar:_overflows", '"and", *both', '"xor", both[0], both[0]', "kernel/divide+remainder"
+        "codegen.integer_division:_safe", "if not signed", "if signed or True", "kernel/divide+remainder"
     ),
     "total_order": Patch(
         "codegen.scalar:_total_order",
@@ -194,7 +194,7 @@ PATCHES = {
         "backends.nvptx.kernels.grid:for_each", "number, integer(count)", "number, integer(count - 1)", "kernel", PTX
     ),
     "merge_edge": Patch(
-        "backends.nvptx.kernels.sort:_Sort._merge", '"slt", from_right', '"sle", from_right', "kernel/sort", PTX
+        "backends.nvptx.kernels.sort:_Sorter._merge", '"slt", from_right', '"sle", from_right', "kernel/sort", PTX
     ),
     "tile_edge": Patch(
         "backends.nvptx.kernels.matrix_product:inside",
