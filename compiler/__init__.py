@@ -5,7 +5,7 @@ This is the front door; nothing outside the package needs more than these names.
 
 from __future__ import annotations
 
-from compiler import edit, mutation
+from compiler import edit, generate, mutation
 from compiler.backends.cpu import limits
 from compiler.backends.executable import Executable, KernelTime, Phase
 from compiler.backends.nvptx import standalone as ptx
@@ -19,7 +19,6 @@ from compiler.driver import (
     interpret,
     optimize,
 )
-from compiler.generate import PAIRS, Choices, RandomChoices, Space, generate
 from compiler.inputs import settle_elided
 from compiler.ir.module import Module
 from compiler.options import CompileOptions, Environment
@@ -31,8 +30,6 @@ from compiler.verifier import verify
 from compiler.wide import WideResult
 
 __all__ = [
-    "PAIRS",
-    "Choices",
     "CompileOptions",
     "CompilerError",
     "Environment",
@@ -43,8 +40,6 @@ __all__ = [
     "Module",
     "ParseError",
     "Phase",
-    "RandomChoices",
-    "Space",
     "Trace",
     "UnsupportedError",
     "VerifyError",

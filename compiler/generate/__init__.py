@@ -1,11 +1,11 @@
 """Programs made up from choices: valid by construction, from the same op records that everything else is driven by.
 
 `choices` is where decisions come from, `scope` the program under construction; a *recipe* adds one instruction of an
-opcode to it, and the recipes stand in families as the op records do.  `table` holds them all and `generate`.
+opcode to it, and the recipes stand in families as the op records do.  `table` holds them all and `program`.
 """
 
 from compiler.generate.choices import Choices, RandomChoices
 from compiler.generate.scope import Space
-from compiler.generate.table import PAIRS, RECIPES, generate
+from compiler.generate.table import PAIRS, RECIPES, program
 
-__all__ = ["PAIRS", "RECIPES", "Choices", "RandomChoices", "Space", "generate"]
+__all__ = ["PAIRS", "RECIPES", "Choices", "RandomChoices", "Space", "program"]

@@ -60,7 +60,7 @@ _MOST_RESULTS = 6
 _REPEATED_PERCENT = 15
 
 
-def generate(choices: Choices, space: Space, *, name: str = "generated") -> Module:
+def program(choices: Choices, space: Space, *, name: str = "generated") -> Module:
     """A valid program of the space; equal choices give equal programs."""
     module = Module(name)
     entry = Computation("main")

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import compiler
-from compiler import RandomChoices, mutation
+from compiler import mutation
+from compiler.generate import RandomChoices
 from xlabench.cases import inputs, programs
 from xlabench.cases.suite import known_suites, load_suite
 from xlabench.errors import BenchError

@@ -72,7 +72,7 @@ class Generated:
         }
 
     def _drawable(self) -> set[tuple[str, str]]:
-        return {(o, k) for o, k in compiler.PAIRS if k in PROFILES[self.profile].space.element_types}
+        return {(o, k) for o, k in compiler.generate.PAIRS if k in PROFILES[self.profile].space.element_types}
 
 
 def _probe(worker: Worker, config: Config, spec: str, pairs: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:

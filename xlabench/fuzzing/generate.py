@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 import compiler
-from compiler import PAIRS, RandomChoices, Space
+from compiler.generate import PAIRS, RandomChoices, Space
 from xlabench.cases.index_ranges import index_limits
 from xlabench.cases.inputs import DTYPES, aligned
 from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, real_dtype
@@ -73,7 +73,7 @@ def probe_module(opcode: str, element_type: str) -> Any:
     space = Space(frozenset({opcode}), _ALWAYS | {element_type}, most_instructions=1, most_elements=16)
     others = frozenset((opcode, other) for other in _ALWAYS if other != element_type)
     for seed in range(_PROBES):
-        module = compiler.generate(RandomChoices(seed), replace(space, banned=others), name="probe")
+        module = compiler.generate.program(RandomChoices(seed), replace(space, banned=others), name="probe")
         if any(instruction.opcode == opcode for instruction in module.instructions()):
             return module
     return None
@@ -83,7 +83,7 @@ def draw_case(profile: Profile, seed: int, number: int) -> Case:
     """The program of a number, and its inputs."""
     rng = np.random.default_rng([seed, number])
     space = swarm(profile.space, rng)
-    module = compiler.generate(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
+    module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
     return Case(number, module, make_inputs(module, rng, special=bool(rng.integers(100) < profile.special_percent)))
 
 

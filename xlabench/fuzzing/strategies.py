@@ -9,7 +9,7 @@ from hypothesis import strategies
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 import compiler
-from compiler import Space
+from compiler.generate import Space
 
 
 class DrawnChoices:
@@ -34,7 +34,7 @@ class DrawnChoices:
 @strategies.composite
 def modules(draw: DrawFn, space: Space) -> Any:
     """Valid programs of a space."""
-    return compiler.generate(DrawnChoices(draw), space)
+    return compiler.generate.program(DrawnChoices(draw), space)
 
 
 def small_modules(opcodes: frozenset[str], element_types: frozenset[str]) -> SearchStrategy[Any]:

@@ -14,7 +14,7 @@ import compiler
 from compiler import CompileOptions
 from compiler.analysis import buffers
 from compiler.analysis.buffers import Assignment, Buffer, Place
-from compiler.generate import RandomChoices, Space, generate
+from compiler.generate import RandomChoices, Space, program
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.pipeline import PIPELINES, run
 
@@ -139,7 +139,7 @@ def play(module: Module, assignment: Assignment) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_nothing_that_is_needed_is_written_over(seed: int) -> None:
-    play(*assigned(generate(RandomChoices(seed), SPACE)))
+    play(*assigned(program(RandomChoices(seed), SPACE)))
 
 
 CHAIN = """HloModule m
@@ -171,7 +171,7 @@ def test_the_checker_notices_a_buffer_that_is_used_twice() -> None:
 
 def test_arena_buffers_are_aligned_and_within_the_arena() -> None:
     for seed in range(20):
-        _, assignment = assigned(generate(RandomChoices(seed), SPACE))
+        _, assignment = assigned(program(RandomChoices(seed), SPACE))
         for buffer in (buffer for owned in assignment.of.values() for buffer in owned):
             if buffer.place is Place.ARENA:
                 assert buffer.offset % buffers.ALIGNMENT == 0

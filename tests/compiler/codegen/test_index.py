@@ -14,7 +14,7 @@ from compiler import CompileOptions
 from compiler.codegen.index import Emission, Index, Variable, constant, digits, linear, reshape, whole
 from compiler.codegen.llvm_ir import Builder, Module, Value
 from compiler.codegen.nest import Group, _loops
-from compiler.generate import RandomChoices, Space, generate
+from compiler.generate import RandomChoices, Space, program
 from compiler.generate.choices import Choices
 from compiler.inputs import draw
 
@@ -106,10 +106,10 @@ def check(module: compiler.Module, seed: int) -> None:
 @given(st.data())
 def test_chains_of_data_movement_move_data_right(data: st.DataObject) -> None:
     space = Space(MOVES, frozenset({"s32", "s16"}), most_instructions=8, most_elements=600, empty_percent=3)
-    check(generate(Drawn(data), space), 0)
+    check(program(Drawn(data), space), 0)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_long_random_chains_of_data_movement_move_data_right(seed: int) -> None:
     space = Space(MOVES, frozenset({"s32", "u8"}), most_instructions=20, most_elements=2000, empty_percent=1)
-    check(generate(RandomChoices(1000 + seed), space), seed)
+    check(program(RandomChoices(1000 + seed), space), seed)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import compiler
-from compiler import RandomChoices
+from compiler.generate import RandomChoices
 from compiler.mutation import MUTATIONS, mutate
 from xlabench.cases import inputs
 from xlabench.cases.inputs import DTYPES

@@ -10,8 +10,9 @@ import pytest
 from op_programs import EVALUATED, FORMS, program
 
 import compiler
-from compiler import Choices, RandomChoices, Space, WideResult
+from compiler import WideResult
 from compiler.diagnostics import InputError, UnsupportedError
+from compiler.generate import Choices, RandomChoices, Space
 from compiler.generate.table import PAIRS, RECIPES
 from compiler.inputs import draw
 from compiler.wide import RULES
@@ -31,7 +32,7 @@ def wide(*lines: str, inputs: tuple[Any, ...] = (), computations: str = "") -> l
 
 def generated(seed: int, space: Space) -> tuple[compiler.Module, list[Any], list[WideResult]]:
     choices: Choices = RandomChoices(seed)
-    module = compiler.generate(choices, space)
+    module = compiler.generate.program(choices, space)
     inputs = draw(module, seed)
     return module, inputs, compiler.interpret(module, *inputs, wide=True)
 

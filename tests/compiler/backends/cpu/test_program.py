@@ -13,7 +13,7 @@ import compiler
 from compiler import CompileOptions
 from compiler.backends.cpu import memory
 from compiler.codegen import elemental, scalar
-from compiler.generate import RandomChoices, Space, generate
+from compiler.generate import RandomChoices, Space, program
 from compiler.inputs import draw
 from xlabench.judging.differ import Agreement, compare
 
@@ -144,7 +144,7 @@ def poisoned() -> Iterator[None]:
 @pytest.mark.usefixtures("poisoned")
 @pytest.mark.parametrize("seed", range(40))
 def test_a_random_program_agrees_with_the_interpreter(seed: int) -> None:
-    module = generate(RandomChoices(seed), SPACE)
+    module = program(RandomChoices(seed), SPACE)
     inputs = draw(module, seed)
     expected = compiler.interpret(module, *inputs)
     for fusion in (True, False):
