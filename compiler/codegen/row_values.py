@@ -33,6 +33,8 @@ class RowValues:
         self.save = save
         self.at_row = tuple(reshape(emission, (row,), (rows.count,), rows.row_dims))
         self.leaves: dict[Instruction, Leaf] = dict(elemental_of(rows.kernel, emission).leaves)
+        # Where indices come from: put together again, they may look another way.
+        self.positions: dict[tuple[Index, ...], Index] = {}
 
     def enter(self, phase: Phase) -> list[Value]:
         """Compute what a phase needs before it starts; returns the initial values of its reductions."""
@@ -84,10 +86,15 @@ class RowValues:
 
     def _at(self, position: Index) -> tuple[Index, ...]:
         inner = reshape(self.emission, (position,), (self.rows.length,), self.rows.inner_dims)
+        self.positions[tuple(inner)] = position
         return (*self.at_row, *inner)
 
     def _kept(self, value: Instruction) -> Leaf:
-        return lambda indices: self.load(value, linear(indices[self.rows.outer :], self.rows.inner_dims))
+        def load(indices: Sequence[Index]) -> Value:
+            inner = tuple(indices[self.rows.outer :])
+            return self.load(value, self.positions.get(inner) or linear(inner, self.rows.inner_dims))
+
+        return load
 
 
 def always(value: Value) -> Leaf:
