@@ -8,14 +8,14 @@ import compiler
 from compiler.generate.choices import RandomChoices, permutation
 from compiler.generate.elementwise import DOMAINS, takes
 from compiler.generate.scope import Space
-from compiler.generate.table import NOT_DRAWN, PAIRS, RECIPES, evaluated, generate
+from compiler.generate.table import NOT_DRAWN, PAIRS, RECIPES, evaluated, program
 from compiler.inputs import draw
 
 EVERYTHING = Space(frozenset(RECIPES), frozenset(kind for _, kind in PAIRS), empty_percent=1)
 
 
 def module(seed: int, space: Space = EVERYTHING):
-    return generate(RandomChoices(seed), space)
+    return program(RandomChoices(seed), space)
 
 
 def test_every_opcode_that_can_be_evaluated_is_drawn_or_says_why_not():
