@@ -25,9 +25,10 @@ from compiler.cache import VARIABLE
 from compiler.diagnostics import CompilerError, InputError, UnsupportedError
 from compiler.ir.literal import Literal
 from compiler.ir.module import Module
-from compiler.ir.shape import leaves, without_layout
+from compiler.ir.shape import without_layout
 from compiler.options import CompileOptions
 from compiler.pipeline import PASSES, PIPELINES, Step, ignore, run, stages_of
+from compiler.plan import result_shapes
 from compiler.text.constants import write_literal
 from compiler.text.files import GZIP_MAGIC, read_text
 from compiler.verifier import findings
@@ -292,10 +293,8 @@ def _save(output: Path, results: list[NDArray[Any]]) -> None:
 
 def _result_lines(module: Module, results: list[NDArray[Any]]) -> list[str]:
     """Each result with its shape; of a long one only the first elements."""
-    shapes = [shape for shape in leaves(module.entry.root.shape) if shape.element_type.bits]
-    shapes *= compiler.device_count(module)
     lines = []
-    for shape, array in zip(shapes, results, strict=True):
+    for shape, array in zip(result_shapes(module), results, strict=True):
         bare = without_layout(shape)
         if array.size <= _LONGEST_RESULT:
             lines.append(f"{bare} {write_literal(Literal(bare, array))}")

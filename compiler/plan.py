@@ -18,10 +18,15 @@ from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Evaluate, Evaluator, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ops import OPS
+from compiler.ops.collective import NUMBERS
 from compiler.ops.collective import OPS as COLLECTIVES
 from compiler.ops.host import OPS as _HOST
 
-_BEYOND = frozenset(COLLECTIVES) | frozenset(_HOST)
+LOOKING_BEYOND = frozenset(COLLECTIVES) | frozenset(_HOST)
+"""Opcodes by which a device looks beyond itself: at others, its host or its own number."""
+
+EXCHANGING = LOOKING_BEYOND - NUMBERS
+"""Those of them that send or receive."""
 
 DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""
@@ -112,7 +117,7 @@ def check_module(module: Module, *, copies: int = 1) -> None:
 def device_count(module: Module) -> int:
     """On how many devices a module runs; one by which no device looks beyond itself is a program for one."""
     devices: int = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
-    looks = devices > 1 and any(i.opcode in _BEYOND for i in module.instructions())
+    looks = devices > 1 and any(i.opcode in LOOKING_BEYOND for i in module.instructions())
     return devices if looks else 1
 
 

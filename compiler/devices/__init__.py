@@ -23,16 +23,13 @@ from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Value
 from compiler.ir.shape import TupleShape
 from compiler.ops import OPS
-from compiler.ops.collective import NUMBERS
-from compiler.ops.collective import OPS as COLLECTIVES
 from compiler.ops.host import OPS as HOST
-from compiler.plan import check_inputs, check_module
+from compiler.plan import EXCHANGING, check_inputs, check_module
 
 Many = dict[int, Any]
 """The value on each of the devices that run now."""
 
 _CONTROL = frozenset({"call", "fusion", "conditional", "async-start", "while"})
-_EXCHANGING = (frozenset(COLLECTIVES) | frozenset(HOST)) - NUMBERS
 
 
 def interpret_devices(
@@ -257,7 +254,7 @@ def _check_mapped(module: Module) -> None:
         if instruction.opcode in _CONTROL:
             continue
         for computation in instruction.called_computations():
-            if any(i.opcode in _EXCHANGING for i in computation.instructions):
+            if any(i.opcode in EXCHANGING for i in computation.instructions):
                 raise _refused(instruction, f"{computation.name}, which it applies to elements, exchanges data")
 
 

@@ -7,7 +7,7 @@ here, so operands are changed only through them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -242,6 +242,13 @@ class Module:
         """Every instruction of every computation."""
         for computation in self.computations:
             yield from computation.instructions
+
+    def replace_entry(self, entry: Computation, *, forget: Collection[str]) -> None:
+        """Make a computation of this module the entry, under the old one's name; some header attributes are dropped."""
+        name, self.entry = self.entry.name, entry
+        self.sort_computations()
+        entry.name = name
+        self.attributes = {key: value for key, value in self.attributes.items() if key not in forget}
 
     def sort_computations(self) -> None:
         """Drop computations that the entry does not reach, and put callees before callers."""

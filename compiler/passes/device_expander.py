@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+from compiler.analysis.buffers import branches as branches_of
 from compiler.analysis.expression import Expression, element
 from compiler.analysis.uniform import is_uniform
 from compiler.analysis.wiring import Links, Many, Row, Rows
@@ -26,13 +27,9 @@ from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import PRED, Kind
 from compiler.ops.build import build, parameter
-from compiler.ops.collective import NUMBERS
-from compiler.ops.collective import OPS as COLLECTIVES
-from compiler.ops.host import OPS as HOST
-from compiler.plan import device_count
+from compiler.plan import EXCHANGING, LOOKING_BEYOND, device_count
 
-_EXCHANGING = (frozenset(COLLECTIVES) | frozenset(HOST)) - NUMBERS
-_CALLEES = {"call": "to_apply", "fusion": "calls"}
+_CALLS = ("call", "fusion")
 _HEADER = OF_ENTRY | {"replica_count", "num_partitions"}
 
 
@@ -41,11 +38,7 @@ def run(module: Module, fuel: Fuel) -> bool:
     if device_count(module) == 1:
         return False
     fuel.spend("put devices side by side", module.entry.root, required=True)
-    old = module.entry
-    module.entry = _Devices(module).entry()
-    module.sort_computations()
-    module.entry.name = old.name
-    module.attributes = {name: value for name, value in module.attributes.items() if name not in _HEADER}
+    module.replace_entry(_Devices(module).entry(), forget=_HEADER)
     return True
 
 
@@ -55,8 +48,8 @@ class _Devices:
     def __init__(self, module: Module) -> None:
         self.module, self.links = module, Links(Grid.of(module))
         self.all = tuple(range(self.links.grid.size))
-        self.exchanging = _that_reach(module, _EXCHANGING)
-        self.looking = _that_reach(module, _EXCHANGING | NUMBERS)
+        self.exchanging = _that_reach(module, EXCHANGING)
+        self.looking = _that_reach(module, LOOKING_BEYOND)
         self.own: dict[tuple[Computation, int], Computation] = {}
 
     def entry(self) -> Computation:
@@ -124,10 +117,10 @@ class _Devices:
     def _together(self, instruction: Instruction, target: Computation, rows: Rows, active: Many | None) -> Many:
         """A call, loop or conditional in which devices exchange."""
         devices = tuple(rows)
-        if instruction.opcode in _CALLEES:
+        if instruction.opcode in _CALLS:
             columns = zip(*rows.values(), strict=True)
             arguments = [dict(zip(devices, column, strict=True)) for column in columns]
-            callee: Computation = instruction.attributes[_CALLEES[instruction.opcode]]
+            (callee,) = instruction.called_computations()
             return self.copy(callee, target, arguments, devices, active)
         if instruction.opcode == "conditional":
             return self._conditional(instruction, target, rows, active)
@@ -140,7 +133,7 @@ class _Devices:
 
     def _conditional(self, instruction: Instruction, target: Computation, rows: Rows, active: Many | None) -> Many:
         results: Many = {}
-        branches = _branches(instruction)
+        branches = branches_of(instruction)
         for place, branch in reversed(list(enumerate(branches))):
             chosen = {device: _takes(row[0], place, len(branches)) for device, row in rows.items()}
             inside = chosen if active is None else {d: _and(active[d], chosen[d]) for d in rows}
@@ -197,13 +190,6 @@ def _that_reach(module: Module, opcodes: frozenset[str]) -> set[Computation]:
         if any(i.opcode in opcodes or found.intersection(i.called_computations()) for i in computation.instructions):
             found.add(computation)
     return found
-
-
-def _branches(instruction: Instruction) -> Sequence[Computation]:
-    attributes = instruction.attributes
-    both = [attributes.get(name) for name in ("true_computation", "false_computation")]
-    branches: Sequence[Computation] = attributes.get("branch_computations") or [b for b in both if b is not None]
-    return branches
 
 
 def _takes(index: Instruction, place: int, count: int) -> Instruction:

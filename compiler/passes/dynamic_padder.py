@@ -33,11 +33,7 @@ def run(module: Module, fuel: Fuel) -> bool:
     if dynamic is None:
         return False
     fuel.spend("put sizes beside arrays", dynamic, required=True)
-    old = module.entry
-    module.entry = _Padder(module).entry()
-    module.sort_computations()
-    module.entry.name = old.name
-    module.attributes = {name: value for name, value in module.attributes.items() if name not in OF_ENTRY}
+    module.replace_entry(_Padder(module).entry(), forget=OF_ENTRY)
     return True
 
 

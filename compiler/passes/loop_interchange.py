@@ -6,6 +6,7 @@ elements at a time, with the state in registers.  `compiler.analysis.iteration` 
 
 from __future__ import annotations
 
+from compiler.analysis.effects import within_fusions
 from compiler.analysis.iteration import find
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.outline import outline
@@ -18,7 +19,7 @@ _FEWEST_ELEMENTS = 16
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    inside = {c for i in module.instructions() if i.opcode == "fusion" for c in i.called_computations()}
+    inside = within_fusions(module)
     changed = False
     for computation in [c for c in module.computations if c not in inside]:
         loops = [i for i in computation.instructions if i.opcode == "while"]
