@@ -261,7 +261,7 @@ def _same(left: Instruction, right: Instruction) -> bool:
         return False
     if _is_state(left):
         return True
-    return left.attributes == right.attributes and all(map(_same, left.operands, right.operands))
+    return left.meaning == right.meaning and all(map(_same, left.operands, right.operands))
 
 
 def _settled(value: Instruction, known: dict[Instruction, bool]) -> Instruction | bool:

@@ -129,7 +129,7 @@ def _mirrored(left: Instruction, right: Instruction, sides: set[int]) -> bool:
             if one.parameter_number != other.parameter_number ^ 1:
                 return False
             sides.add(one.parameter_number % 2)
-        elif one is not other and (not one.operands or one.attributes != other.attributes):
+        elif one is not other and (not one.operands or one.meaning != other.meaning):
             return False
         pending.extend(zip(one.operands, other.operands, strict=True))
     return True

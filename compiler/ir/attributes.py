@@ -395,4 +395,4 @@ COMMON = frozenset(
 """Attributes that any opcode takes."""
 
 NOTES = frozenset({"metadata", "statistics", "origin", "frontend_attributes", "sharding", "backend_config"})
-"""Attributes that do not change what an instruction computes on one device; CSE looks past them."""
+"""Attributes that do not change what an instruction computes on one device."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.ir.attributes import ATTRIBUTES, AttributeKind
+from compiler.ir.attributes import ATTRIBUTES, NOTES, AttributeKind
 from compiler.ir.literal import Literal
 from compiler.ir.shape import ArrayShape, Shape
 
@@ -71,6 +71,11 @@ class Instruction:
         """The position of a parameter."""
         number: int = self.attributes["parameter_number"]
         return number
+
+    @property
+    def meaning(self) -> Attributes:
+        """The attributes without those that say nothing of what is computed: instructions are compared by these."""
+        return {name: value for name, value in self.attributes.items() if name not in NOTES}
 
     @property
     def computation(self) -> Computation:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from compiler.analysis.effects import held_by_control, is_repeatable
-from compiler.ir.attributes import NOTES
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 
@@ -42,12 +41,10 @@ def _mergeable(instruction: Instruction) -> bool:
 
 
 def _key(instruction: Instruction, bodies: dict[Computation, Hashable], operands: Hashable) -> Hashable:
-    values = instruction.attributes
+    values = instruction.meaning
     literal = values.get("literal")
     # By spelling, since -0.0 equals 0.0 and no NaN equals itself; the bits of a literal are compared as they are.
-    attributes = [
-        (name, repr(_value(values[name], bodies))) for name in sorted(values) if name != "literal" and name not in NOTES
-    ]
+    attributes = [(name, repr(_value(values[name], bodies))) for name in sorted(values) if name != "literal"]
     return instruction.opcode, instruction.shape, operands, tuple(attributes), literal
 
 

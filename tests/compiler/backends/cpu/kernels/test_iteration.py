@@ -203,6 +203,15 @@ def test_an_array_that_is_read_before_the_end_keeps_the_loop_whole():
     check(text)
 
 
+def test_notes_do_not_tell_condition_and_body_apart():
+    old = "compare(x, limits), direction=LT"
+    text = UNTIL_ALL_REST.format(n=200, counted="counted")
+    text = text.replace(old, f"{old}, metadata={{source_line=1}}", 1)
+
+    assert is_one_kernel(text)
+    check(text, low=1)
+
+
 def test_the_state_itself_may_say_what_is_left_to_do():
     """Truth values of the state: once false, they stay so."""
     text = UNTIL_ALL_REST.format(n=200, counted="counted")

@@ -126,6 +126,10 @@ COMPARATORS = [
     (plain("LE"), False),
     ("  n = s32[] negate(a)  m = s32[] negate(b)  ROOT r = pred[] compare(n, m), direction=LT", True),
     ("  n = s32[] add(a, p0)  m = s32[] add(b, q0)  ROOT r = pred[] compare(m, n), direction=GT", True),
+    (
+        "  n = s32[] not(a), metadata={source_line=1}  m = s32[] not(b)  ROOT r = pred[] compare(n, m), direction=LT",
+        True,
+    ),
     ("  n = s32[] add(a, q0)  m = s32[] add(b, p0)  ROOT r = pred[] compare(n, m), direction=LT", False),
     ("  n = s32[] negate(a)  ROOT r = pred[] compare(n, b), direction=LT", False),
     ("  ROOT r = pred[] compare(a, a), direction=LT", False),
