@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.codegen.llvm_ir import Builder, Value, _fold, lanes_of, splat, vector_type
+from compiler.codegen.llvm_ir import Builder, Value, fold, lanes_of, splat, vector_type
 
 
 class LaneBuilder(Builder):
@@ -31,7 +31,7 @@ class LaneBuilder(Builder):
 
     def binary(self, opcode: str, left: Value, right: Value, flags: str = "") -> Value:
         """`opcode [flags] left, right`; integer literals are folded."""
-        folded = _fold(opcode, left, right) if opcode[0] != "f" else None
+        folded = fold(opcode, left, right) if opcode[0] != "f" else None
         if folded is not None:
             return folded
         left, right = self.alike([left, right])

@@ -1,133 +1,13 @@
-"""LLVM IR as text, written straight down.
-
-Emission is most of the compiler's own share of compile time, so an instruction here is one formatted string and an
-SSA value is a (type, name) pair.  Types are LLVM's own spelling (`float`, `i64`, `ptr`, `<16 x float>`), and so are
-opcodes and flags: whoever knows the LLVM language reference knows this file.  LLVM's parser and verifier check what was
-written.
-
-Integer operations on two literals are folded here, because index arithmetic is full of them.
-"""
+"""The instructions themselves: one method for each form that the kernels use."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An SSA value, a global or a literal: its LLVM type and its spelling."""
-
-    type: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.type} {self.name}"
-
-    @property
-    def literal(self) -> int | None:
-        """The value of an integer literal, None for anything else."""
-        text = self.name
-        return int(text) if text.isdigit() or (text[0] == "-" and text[1:].isdigit()) else None
-
-
-PTR = "ptr"
-I1 = "i1"
-I8 = "i8"
-I16 = "i16"
-I32 = "i32"
-I64 = "i64"
-FLOAT_TYPES = ("half", "bfloat", "float", "double")
-
-
-def vector_type(element: str, lanes: int) -> str:
-    """The type of `lanes` values of `element`."""
-    return f"<{lanes} x {element}>"
-
-
-def element_of(type_: str) -> str:
-    """The element type of a vector type, or the type itself."""
-    return type_[type_.index(" x ") + 3 : -1] if type_[0] == "<" else type_
-
-
-def lanes_of(type_: str) -> int:
-    """How many lanes a vector type has; 0 for any other type."""
-    return int(type_[1 : type_.index(" ")]) if type_[0] == "<" else 0
-
-
-def mangled(type_: str) -> str:
-    """A type as names of intrinsics spell it: `f32`, `i64`, `v16f32`, `v8p0`."""
-    element = _MANGLED.get(element_of(type_), element_of(type_))
-    return f"v{lanes_of(type_)}{element}" if type_[0] == "<" else element
-
-
-_MANGLED = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16", "ptr": "p0"}
-
-
-def splat(literal: Value, lanes: int) -> Value:
-    """A vector literal with the scalar literal in every lane."""
-    return Value(vector_type(literal.type, lanes), f"splat ({literal})")
-
-
-def integer(value: int, type_: str = I64) -> Value:
-    """An integer literal; of a vector type, one in every lane."""
-    if type_[0] == "<":
-        return splat(integer(value, element_of(type_)), lanes_of(type_))
-    return Value(type_, str(value))
-
-
-def floating(value: float, type_: str) -> Value:
-    """The floating-point literal that `value` rounds to in `type_`, NaN payload and sign of zero kept; as `integer`."""
-    if type_[0] == "<":
-        return splat(floating(value, element_of(type_)), lanes_of(type_))
-    if type_ == "half":
-        return Value(type_, f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}")
-    if type_ == "bfloat":
-        bits = struct.unpack("<I", struct.pack("<f", value))[0]
-        rounded = bits if value != value else bits + 0x7FFF + (bits >> 16 & 1)
-        return Value(type_, f"0xR{rounded >> 16 & 0xFFFF:04X}")
-    if type_ == "float":
-        value = struct.unpack("<f", struct.pack("<f", value))[0]
-    return Value(type_, f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}")
-
-
-def zero(type_: str) -> Value:
-    """All bits zero, of any type."""
-    return Value(type_, "zeroinitializer" if type_[0] in "<[{" else _ZERO.get(type_, "0"))
-
-
-_ZERO = {"ptr": "null", "float": "0.0", "double": "0.0", "half": "0xH0000", "bfloat": "0xR0000"}
-_FOLDS = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-}
-_NEUTRAL = {("add", 0), ("sub", 0), ("mul", 1), ("udiv", 1), ("sdiv", 1), ("shl", 0), ("or", 0), ("lshr", 0)}
-
-
-def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) -> str:
-    """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing.
-
-    With `interleave` a loop that is vectorised computes that many vectors at once.
-    """
-    properties = ['!{!"llvm.loop.unroll.disable"}']
-    if interleave:
-        properties.append(f'!{{!"llvm.loop.interleave.count", i32 {interleave}}}')
-    if scalar:
-        properties.append('!{!"llvm.loop.vectorize.enable", i1 false}')
-    nodes = ", ".join(map(module.metadata, properties))
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
-
-
-def unroll_vectors(module: Module) -> str:
-    """Metadata of a short loop of known length that is unrolled, wholly, only after it has become vectors."""
-    whole = module.metadata('!{!"llvm.loop.unroll.full"}')
-    after = module.metadata(f'!{{!"llvm.loop.vectorize.followup_vectorized", {whole}}}')
-    now = module.metadata('!{!"llvm.loop.unroll.disable"}')
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {now}, {after}}}')}"
-
+from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled
+from compiler.codegen.llvm_ir.values import FLOAT_TYPES, I1, I32, Value, element_of, fold, integer, vector_type
 
 _MOST_LINES = 256
 _MOST_VECTOR_LINES = 1024
@@ -135,131 +15,6 @@ _MOST_VECTOR_LINES = 1024
 
 _FEW_TURNS = 16
 """Loops of at most that many turns, known beforehand, may be unrolled altogether."""
-
-
-@dataclass(slots=True)
-class Module:
-    """One LLVM module: globals, declarations, functions and metadata, each written once.
-
-    `features` are those of the target, by LLVM's names, for which something else is written.  With `unrolls` short
-    loops ask to be unrolled, for passes that unroll only what asks.
-    """
-
-    features: frozenset[str] = frozenset()
-    unrolls: bool = field(default=False, kw_only=True)
-    functions: list[Function] = field(default_factory=list)
-    globals: dict[str, str] = field(default_factory=dict)
-    declarations: dict[str, str] = field(default_factory=dict)
-    nodes: list[str] = field(default_factory=list)
-    _function_names: set[str] = field(default_factory=set)
-
-    def function(
-        self,
-        name: str,
-        result: str,
-        parameters: Sequence[tuple[str, str]],
-        *,
-        linkage: str = "",
-        attributes: str = "nounwind",
-    ) -> Function:
-        """Start a function; `parameters` are (type with its attributes, name without `%`).
-
-        Where the name is taken the function gets another, so callers use the function's own.
-        """
-        function = Function(self, self.free_name(name), result, tuple(parameters), linkage, attributes)
-        self.functions.append(function)
-        self._function_names.add(function.name)
-        return function
-
-    def free_name(self, name: str) -> str:
-        """The name, or one made from it that no function has yet."""
-        number, free = 1, name
-        while free in self._function_names:
-            number += 1
-            free = f"{name}_{number}"
-        return free
-
-    def has_function(self, name: str) -> bool:
-        """Whether a function of that name has been started."""
-        return name in self._function_names
-
-    def declare(self, name: str, result: str, parameters: Sequence[str], attributes: str = "") -> str:
-        """Declare an outside function or an intrinsic once; returns its spelling for `call`."""
-        self.declarations.setdefault(name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
-        return f"@{name}"
-
-    def define_global(self, name: str, definition: str) -> Value:
-        """Define `@name = definition` once, e.g. `internal constant [4 x i8] c"abcd", align 64`.
-
-        Where the name stands for something else already, another one is made from it.
-        """
-        number, free = 1, name
-        while self.globals.get(free, definition) != definition:
-            number += 1
-            free = f"{name}.{number}"
-        self.globals[free] = definition
-        return Value(PTR, f"@{free}")
-
-    def metadata(self, text: str) -> str:
-        """Add a metadata node; returns its reference, e.g. `!3`.  `{self}` in the text is that reference."""
-        reference = f"!{len(self.nodes)}"
-        self.nodes.append(f"{reference} = {text.replace('{self}', reference)}")
-        return reference
-
-    def __str__(self) -> str:
-        parts = [
-            "\n".join(f"@{name} = {definition}" for name, definition in self.globals.items()),
-            "\n".join(self.declarations.values()),
-            "\n\n".join(map(str, self.functions)),
-            "\n".join(self.nodes),
-        ]
-        return "\n\n".join(part for part in parts if part) + "\n"
-
-
-@dataclass(slots=True)
-class Function:
-    """A function under construction: blocks of instruction lines in the order in which they were begun.
-
-    `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.
-    """
-
-    module: Module
-    name: str
-    result: str
-    parameters: tuple[tuple[str, str], ...]
-    linkage: str
-    attributes: str
-    lines: list[str] = field(default_factory=list)
-    counter: int = 0
-    scalar_loops: int = 0
-
-    @property
-    def arguments(self) -> list[Value]:
-        """The parameters as values."""
-        return [
-            Value(type_.split(" ")[0] if type_[0] not in "<[{" else type_, f"%{name}")
-            for type_, name in self.parameters
-        ]
-
-    @property
-    def type(self) -> str:
-        """The function's type."""
-        return f"{self.result} ({', '.join(argument.type for argument in self.arguments)})"
-
-    def __str__(self) -> str:
-        return self.text(internal=self.linkage == "internal")
-
-    def text(self, *, internal: bool) -> str:
-        """The definition; a function of linkage `internal` may be made visible to other modules."""
-        parameters = ", ".join(f"{type_} %{name}" for type_, name in self.parameters)
-        linkage = "internal" if internal else self.linkage.removeprefix("internal")
-        body = "\n".join(self.lines)
-        head = f"define {linkage} {self.result}" if linkage else f"define {self.result}"
-        return f"{head} @{self.name}({parameters}) {self.attributes} {{\n{body}\n}}"
-
-    def declaration(self) -> str:
-        """What another module says to call it."""
-        return f"declare {self.result} @{self.name}({', '.join(type_ for type_, _ in self.parameters)}) nounwind"
 
 
 @dataclass(slots=True)
@@ -345,7 +100,7 @@ class Builder:
     def binary(self, opcode: str, left: Value, right: Value, flags: str = "") -> Value:
         """`opcode [flags] left, right`; integer literals are folded."""
         if opcode[0] != "f":
-            folded = _fold(opcode, left, right)
+            folded = fold(opcode, left, right)
             if folded is not None:
                 return folded
         flags = f"{flags} " if flags else ""
@@ -568,19 +323,3 @@ def _unrolling(module: Module, turns: int, *, fits: bool) -> str:
         return ""
     whole = module.metadata('!{!"llvm.loop.unroll.full"}')
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {whole}}}')}"
-
-
-def _fold(opcode: str, left: Value, right: Value) -> Value | None:
-    b = right.literal
-    if b is None:
-        return right if opcode == "add" and left.literal == 0 else None
-    if (opcode, b) in _NEUTRAL:
-        return left
-    if opcode == "mul" and b == 0:
-        return right
-    a = left.literal
-    if a is None or opcode not in _FOLDS:
-        return None
-    width = int(left.type[1:])
-    wrapped = _FOLDS[opcode](a, b) & ((1 << width) - 1)
-    return Value(left.type, str(wrapped - (1 << width) if wrapped >> (width - 1) else wrapped))

@@ -1,0 +1,159 @@
+"""Modules, functions and loop metadata: what holds the instructions.
+
+Whatever is shared by name (globals, declarations) or by number (metadata nodes) is written once, so that kernels of one
+module can ask for the same intrinsic or table without knowing of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compiler.codegen.llvm_ir.values import PTR, Value
+
+
+def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) -> str:
+    """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing.
+
+    With `interleave` a loop that is vectorised computes that many vectors at once.
+    """
+    properties = ['!{!"llvm.loop.unroll.disable"}']
+    if interleave:
+        properties.append(f'!{{!"llvm.loop.interleave.count", i32 {interleave}}}')
+    if scalar:
+        properties.append('!{!"llvm.loop.vectorize.enable", i1 false}')
+    nodes = ", ".join(map(module.metadata, properties))
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
+
+
+def unroll_vectors(module: Module) -> str:
+    """Metadata of a short loop of known length that is unrolled, wholly, only after it has become vectors."""
+    whole = module.metadata('!{!"llvm.loop.unroll.full"}')
+    after = module.metadata(f'!{{!"llvm.loop.vectorize.followup_vectorized", {whole}}}')
+    now = module.metadata('!{!"llvm.loop.unroll.disable"}')
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {now}, {after}}}')}"
+
+
+@dataclass(slots=True)
+class Module:
+    """One LLVM module: globals, declarations, functions and metadata, each written once.
+
+    `features` are those of the target, by LLVM's names, for which something else is written.  With `unrolls` short
+    loops ask to be unrolled, for passes that unroll only what asks.
+    """
+
+    features: frozenset[str] = frozenset()
+    unrolls: bool = field(default=False, kw_only=True)
+    functions: list[Function] = field(default_factory=list)
+    globals: dict[str, str] = field(default_factory=dict)
+    declarations: dict[str, str] = field(default_factory=dict)
+    nodes: list[str] = field(default_factory=list)
+    _function_names: set[str] = field(default_factory=set)
+
+    def function(
+        self,
+        name: str,
+        result: str,
+        parameters: Sequence[tuple[str, str]],
+        *,
+        linkage: str = "",
+        attributes: str = "nounwind",
+    ) -> Function:
+        """Start a function; `parameters` are (type with its attributes, name without `%`).
+
+        Where the name is taken the function gets another, so callers use the function's own.
+        """
+        function = Function(self, self.free_name(name), result, tuple(parameters), linkage, attributes)
+        self.functions.append(function)
+        self._function_names.add(function.name)
+        return function
+
+    def free_name(self, name: str) -> str:
+        """The name, or one made from it that no function has yet."""
+        number, free = 1, name
+        while free in self._function_names:
+            number += 1
+            free = f"{name}_{number}"
+        return free
+
+    def has_function(self, name: str) -> bool:
+        """Whether a function of that name has been started."""
+        return name in self._function_names
+
+    def declare(self, name: str, result: str, parameters: Sequence[str], attributes: str = "") -> str:
+        """Declare an outside function or an intrinsic once; returns its spelling for `call`."""
+        self.declarations.setdefault(name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
+        return f"@{name}"
+
+    def define_global(self, name: str, definition: str) -> Value:
+        """Define `@name = definition` once, e.g. `internal constant [4 x i8] c"abcd", align 64`.
+
+        Where the name stands for something else already, another one is made from it.
+        """
+        number, free = 1, name
+        while self.globals.get(free, definition) != definition:
+            number += 1
+            free = f"{name}.{number}"
+        self.globals[free] = definition
+        return Value(PTR, f"@{free}")
+
+    def metadata(self, text: str) -> str:
+        """Add a metadata node; returns its reference, e.g. `!3`.  `{self}` in the text is that reference."""
+        reference = f"!{len(self.nodes)}"
+        self.nodes.append(f"{reference} = {text.replace('{self}', reference)}")
+        return reference
+
+    def __str__(self) -> str:
+        parts = [
+            "\n".join(f"@{name} = {definition}" for name, definition in self.globals.items()),
+            "\n".join(self.declarations.values()),
+            "\n\n".join(map(str, self.functions)),
+            "\n".join(self.nodes),
+        ]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@dataclass(slots=True)
+class Function:
+    """A function under construction: blocks of instruction lines in the order in which they were begun.
+
+    `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.
+    """
+
+    module: Module
+    name: str
+    result: str
+    parameters: tuple[tuple[str, str], ...]
+    linkage: str
+    attributes: str
+    lines: list[str] = field(default_factory=list)
+    counter: int = 0
+    scalar_loops: int = 0
+
+    @property
+    def arguments(self) -> list[Value]:
+        """The parameters as values."""
+        return [
+            Value(type_.split(" ")[0] if type_[0] not in "<[{" else type_, f"%{name}")
+            for type_, name in self.parameters
+        ]
+
+    @property
+    def type(self) -> str:
+        """The function's type."""
+        return f"{self.result} ({', '.join(argument.type for argument in self.arguments)})"
+
+    def __str__(self) -> str:
+        return self.text(internal=self.linkage == "internal")
+
+    def text(self, *, internal: bool) -> str:
+        """The definition; a function of linkage `internal` may be made visible to other modules."""
+        parameters = ", ".join(f"{type_} %{name}" for type_, name in self.parameters)
+        linkage = "internal" if internal else self.linkage.removeprefix("internal")
+        body = "\n".join(self.lines)
+        head = f"define {linkage} {self.result}" if linkage else f"define {self.result}"
+        return f"{head} @{self.name}({parameters}) {self.attributes} {{\n{body}\n}}"
+
+    def declaration(self) -> str:
+        """What another module says to call it."""
+        return f"declare {self.result} @{self.name}({', '.join(type_ for type_, _ in self.parameters)}) nounwind"
