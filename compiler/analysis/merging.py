@@ -104,7 +104,7 @@ def _used_in_place(root: Instruction, group: Group) -> bool:
 
 
 def _detour(start: Group, end: Group, of: Homes) -> bool:
-    """Whether a third party depends on `start` and is needed by `end`."""
+    """Whether a third party depends on `start` and is needed by `end`; what both have copies of makes it one."""
     reached: set[Group] = {start}
     seen: set[Instruction] = set()
     pending = [user for root in start.roots for user in root.users]
@@ -113,10 +113,8 @@ def _detour(start: Group, end: Group, of: Homes) -> bool:
         following: list[Instruction] = []
         for instruction in pending:
             homes = of.get(instruction, [])
-            if end in homes:
-                if not direct:
-                    return True
-                continue
+            if end in homes and not direct:
+                return True
             if instruction in seen:
                 continue
             seen.add(instruction)

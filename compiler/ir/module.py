@@ -192,14 +192,17 @@ class Computation:
         for start in self.instructions:
             if start in done:
                 continue
-            stack = [(start, iter(_dependencies(start)))]
+            stack, waiting = [(start, iter(_dependencies(start)))], {start}
             while stack:
                 instruction, pending = stack[-1]
                 following = next((d for d in pending if d not in done), None)
                 if following is not None:
+                    assert following not in waiting, f"{following!r} needs itself"
+                    waiting.add(following)
                     stack.append((following, iter(_dependencies(following))))
                     continue
                 stack.pop()
+                waiting.discard(instruction)
                 if instruction not in done:
                     done.add(instruction)
                     order.append(instruction)
