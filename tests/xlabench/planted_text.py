@@ -163,7 +163,7 @@ PATCHES = {
     "sort_descending": Patch("codegen.sort_key:sort_key", "!= (sides == {1})", "== (sides == {1})", "kernel/sort"),
     "sort_negative": Patch("codegen.sort_key:ordered", '"ashr"', '"lshr"', "kernel/sort"),
     "fft_chirps": Patch(
-        "backends.cpu.kernels.fft_line:LineTransform._tables",
+        "backends.cpu.kernels.fft_line:Lines._tables",
         "chirps[:0:-1].conj()",
         "chirps[1:].conj()",
         "kernel/fft",

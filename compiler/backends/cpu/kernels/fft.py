@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
-from compiler.backends.cpu.kernels.fft_line import LineTransform, stages_of
-from compiler.backends.cpu.kernels.fft_stages import Stages
+from compiler.backends.cpu.kernels.fft_pass import LinePass, pass_of
 from compiler.codegen import fourier, nest
 from compiler.codegen.cost import PARALLEL_NS
-from compiler.codegen.fourier import Pass
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.signature import arguments
 
 _STEP_NS = 0.25
@@ -21,53 +16,37 @@ _STEP_NS = 0.25
 def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     """Emit an FFT kernel for calls with up to that many threads."""
     parts = fourier.passes(kernel)
-    line_bytes = max((_line_bytes(kernel, part) for part in parts), default=0)
+    transforms = [pass_of(kernel, part, arguments(kernel).workspace) for part in parts]
+    between_bytes = -(-fourier.between_bytes(kernel) // 64) * 64
+    line_bytes = max((transform.lines.bytes for transform in transforms), default=0)
     names, work = [], 0.0
-    for number, part in enumerate(parts):
-        names.append(_emit_pass(module, kernel, part, f".{number}", (line_bytes, threads)))
-        work += part.lines * _line_ns(kernel, part)
+    for number, transform in enumerate(transforms):
+        names.append(_emit_pass(module, transform, f".{number}", (between_bytes, line_bytes)))
+        work += transform.part.lines * _line_ns(transform)
     if not names:
         builder = Builder(begin(module, kernel))
         builder.ret()
         names.append(builder.function.name)
-    workspace_bytes = line_bytes * threads + fourier.between_bytes(kernel)
+    workspace_bytes = between_bytes + line_bytes * threads
     return EmittedKernel(kernel, tuple(names), workspace_bytes, work > PARALLEL_NS, work)
 
 
-def _stages(kernel: Kernel, part: Pass) -> Stages:
-    return stages_of(part, inverse=fourier.is_inverse(kernel))
-
-
-def _line_bytes(kernel: Kernel, part: Pass) -> int:
-    """The room for two lines of the stages' length, in whole cache lines."""
-    stages = _stages(kernel, part)
-    return -(-4 * stages.size_bytes * stages.length // 64) * 64
-
-
-def _line_ns(kernel: Kernel, part: Pass) -> float:
+def _line_ns(transform: LinePass) -> float:
     """The expected time for a line; a convolution takes two transforms."""
-    stages = _stages(kernel, part)
-    times = 1 if stages.length == part.length else 2
+    lines, stages = transform.lines, transform.lines.stages
+    times = 1 if stages.length == lines.length else 2
     return times * _STEP_NS * stages.length * stages.length.bit_length()
 
 
-def _emit_pass(module: Module, kernel: Kernel, part: Pass, suffix: str, room: tuple[int, int]) -> str:
-    """Emit a pass with room of so many bytes for each of so many threads' lines."""
-    line_bytes, threads = room
-    builder = Builder(begin(module, kernel, suffix))
-    workspace = arguments(kernel).workspace
-    between = builder.gep("i8", workspace, integer(line_bytes * threads))
-    transform = LineTransform(kernel, part, between, _each, lambda _: None)
-    here = builder.gep("i8", workspace, builder.mul(THREAD, integer(line_bytes)))
+def _emit_pass(module: Module, transform: LinePass, suffix: str, room: tuple[int, int]) -> str:
+    """Emit a pass with so many bytes between passes, and room of so many for each thread's lines."""
+    between_bytes, line_bytes = room
+    builder = Builder(begin(module, transform.kernel, suffix))
+    offset = builder.add(builder.mul(THREAD, integer(line_bytes)), integer(between_bytes))
+    here = builder.gep("i8", arguments(transform.kernel).workspace, offset)
     there = builder.gep("i8", here, integer(line_bytes // 2))
-    shared = nest.share(builder, part.lines, THREAD, THREADS)
+    shared = nest.share(builder, transform.units, THREAD, THREADS)
     with builder.loop(shared.start, shared.stop, name="line") as loop:
-        transform.line(builder, loop.index, here, there)
+        transform.unit(builder, loop.index, here, there)
     builder.ret()
     return builder.function.name
-
-
-@contextmanager
-def _each(builder: Builder, count: int) -> Iterator[Value]:
-    with builder.loop(integer(0), integer(count), nonempty=True) as loop:
-        yield loop.index

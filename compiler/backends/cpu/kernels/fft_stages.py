@@ -4,6 +4,9 @@ A stage reads one line and writes another (Stockham's way), so nothing is ever p
 loop runs over neighbours in both.  Real and imaginary parts lie apart, as vectors want them.  Where fewer neighbours
 than a vector's lanes belong to one root of unity, a vector holds several roots, and the results are interleaved in
 registers before they are stored.
+
+Several lines may lie side by side, element by element: the stages of one line of all their elements but the first
+ones, which would have taken the lines apart, are theirs.
 """
 
 from __future__ import annotations
@@ -42,11 +45,13 @@ class Stages:
         length: a product of small primes.
         type: `float` or `double`: what is computed in.
         inverse: the sign of the exponent; nothing is divided by the length.
+        together: how many lines lie side by side.
     """
 
     length: int
     type: str
     inverse: bool
+    together: int = 1
 
     @property
     def size_bytes(self) -> int:
@@ -59,8 +64,8 @@ class Stages:
         return _VECTOR_BYTES // self.size_bytes
 
     def run(self, builder: Builder, here: Value, there: Value) -> tuple[Value, Value]:
-        """Transform the line in `here`, n real parts before n imaginary ones; returns where it is and the other."""
-        stride = 1
+        """Transform the lines in `here`, real parts before imaginary ones; returns where they are and the other."""
+        stride = self.together
         for radix in radices(self.length) or ():
             builder.call(f"@{self._function(builder, radix, stride)}", "void", [here, there])
             here, there, stride = there, here, stride * radix
@@ -69,7 +74,12 @@ class Stages:
     @property
     def name(self) -> str:
         """What its functions and tables are named after."""
-        return f"fft.{self.type}.{'inverse' if self.inverse else 'forward'}.{self.length}"
+        return f"fft.{self.type}.{'inverse' if self.inverse else 'forward'}.{self.length}x{self.together}"
+
+    @property
+    def size(self) -> int:
+        """Numbers in all lines."""
+        return self.length * self.together
 
     def _function(self, builder: Builder, radix: int, stride: int) -> str:
         """`void stage(ptr from, ptr to)`, defined once in a module."""
@@ -92,7 +102,7 @@ class _Stage:
         self.builder = builder
         self.radix = radix
         self.stride = stride
-        self.roots = stages.length // stride // radix
+        self.roots = stages.size // stride // radix
         self.table = self._table() if self.roots > 1 else None
 
     def emit(self) -> None:
@@ -160,7 +170,7 @@ class _Stage:
     # -- butterflies --------------------------------------------------------------------------------------------
     def _butterfly(self, type_: str, first: Value, twiddles: Sequence[Complex]) -> list[Complex]:
         """The transform of elements n / radix apart, each but the first multiplied by its power of the root."""
-        apart = self.stages.length // self.radix
+        apart = self.stages.size // self.radix
         values = [self._get(type_, self.builder.add(first, integer(n * apart))) for n in range(self.radix)]
         results = self._combined(values)
         if not twiddles:
@@ -234,12 +244,13 @@ class _Stage:
     def _places(self, line: str, number: Value) -> list[Value]:
         builder, type_ = self.builder, self.stages.type
         real = builder.gep(type_, Value(PTR, line), number)
-        return [real, builder.gep(type_, real, integer(self.stages.length))]
+        return [real, builder.gep(type_, real, integer(self.stages.size))]
 
     def _table(self) -> Value:
         """Powers of the primitive root: for each multiple, the real parts for each root, then the imaginary ones."""
         stages = self.stages
-        powers = np.arange(1, self.radix)[:, None] * np.arange(self.roots)[None, :] * self.stride % stages.length
+        step = self.stride // stages.together
+        powers = np.arange(1, self.radix)[:, None] * np.arange(self.roots)[None, :] * step % stages.length
         values = roots_of_unity(stages.length, inverse=stages.inverse)[powers]
         data = np.stack([values.real, values.imag], axis=1)
         return table(self.builder, f"roots.{stages.name}.{self.stride}", data, stages.type)

@@ -11,6 +11,8 @@ import pytest
 
 import compiler
 from compiler import CompileOptions
+from compiler.backends.cpu.kernels import fft_pass
+from compiler.backends.cpu.kernels.fft_line import Lines
 from compiler.ir.types import TYPES
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -74,7 +76,24 @@ FFTS = [
 
 @pytest.mark.parametrize(
     "length",
-    [(8,), (1,), (12,), (7,), (4, 6), (5, 2, 7), (2,), (4, 32), (256,), (64,), (360,), (1001,), (97,), (2, 34)],
+    [
+        (8,),
+        (1,),
+        (12,),
+        (7,),
+        (4, 6),
+        (5, 2, 7),
+        (2,),
+        (4, 32),
+        (256,),
+        (64,),
+        (360,),
+        (1001,),
+        (97,),
+        (2, 34),
+        (97, 20),
+        (26, 2, 19),
+    ],
 )
 @pytest.mark.parametrize(("kind", "source", "result"), FFTS)
 def test_fourier_transforms_of_any_length(kind: str, source: str, result: str, length: tuple[int, ...]) -> None:
@@ -83,6 +102,14 @@ def test_fourier_transforms_of_any_length(kind: str, source: str, result: str, l
     text = f"""ENTRY e {{ x = {shape(source, (3, *given))} parameter(0)
         ROOT r = {shape(result, (3, *got))} fft(x), fft_type={kind}, fft_length={{{",".join(map(str, length))}}} }}"""
     run_near(text, [values(source, (3, *given))])
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_neighbouring_lines_are_as_many_as_have_room(monkeypatch: pytest.MonkeyPatch, lanes: int) -> None:
+    length = 34
+    monkeypatch.setattr(fft_pass, "_MOST_BYTES", Lines(length, "float", inverse=False, together=lanes).bytes)
+    text = "ENTRY e { x = c64[34,18] parameter(0)  ROOT r = c64[34,18] fft(x), fft_type=FFT, fft_length={34,18} }"
+    run_near(text, [values("c64", (length, 18))])
 
 
 def run_near(text: str, inputs: Sequence[Array]) -> None:
