@@ -1,8 +1,8 @@
 """Opcodes that combine many elements into one, evaluated at one index of their result: a loop where it is asked for.
 
 This is their plain form: a reduction inside an expression, windows, convolutions, and products of types that the
-matrix kernels do not know.  What lies in a window's padding is not combined.  Sums and products of floats narrower than
-f32 are kept in f32 until the end.
+matrix kernels do not know.  What lies in a reduction window's padding is not combined; a convolution's is zero, and
+multiplied: by NaN or infinity it is NaN.  Sums and products of floats narrower than f32 are kept in f32 until the end.
 """
 
 from __future__ import annotations
@@ -203,6 +203,7 @@ def _convolution(values: Values, instruction: Instruction, indices: Indices) -> 
     lhs, rhs = instruction.operands
     window: Window = instruction.attributes.get("window", ())
     type_, builder = accumulation_type(instruction), values.builder
+    nothing = zero(element.value_type(type_))
     inputs = rhs.array.dims[labels.kernel_input_feature]
     batch, first = _groups(values, instruction, indices, inputs)
     spatial = [lhs.array.dims[d] for d in labels.input_spatial]
@@ -211,26 +212,21 @@ def _convolution(values: Values, instruction: Instruction, indices: Indices) -> 
     def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
         *tap, channel = point
         source, conditions = covered(values, window, spatial, places, tap)
+        left = _at((labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, first + channel, *source))
+        output = indices[labels.output_feature]
+        right = _at(
+            (labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial),
+            (channel, output, *tap),
+        )
 
-        def inside() -> list[Value]:
-            left = _at(
-                (labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, first + channel, *source)
-            )
-            output = indices[labels.output_feature]
-            right = _at(
-                (labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial),
-                (channel, output, *tap),
-            )
-            terms = [
-                element.convert(builder, values.value(side, at), side.array.element_type, type_)
-                for side, at in ((lhs, left), (rhs, right))
-            ]
-            return [scalar.multiply_add(builder, type_, terms[0], terms[1], carried[0])]
+        def term(side: Instruction, at: Indices) -> Value:
+            return element.convert(builder, values.value(side, at), side.array.element_type, type_)
 
-        return _where(values, conditions, inside, carried)
+        (one,) = _where(values, conditions, lambda: [term(lhs, left)], [nothing])
+        return [scalar.multiply_add(builder, type_, one, term(rhs, right), carried[0])]
 
     sizes = [*(part.size for part in window), inputs]
-    (total,) = _loop(values, sizes, [zero(element.value_type(type_))], step)
+    (total,) = _loop(values, sizes, [nothing], step)
     return [element.convert(builder, total, type_, instruction.array.element_type)]
 
 
