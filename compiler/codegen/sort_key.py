@@ -1,9 +1,4 @@
-"""The key of a sort: what a comparator orders by, as an unsigned integer that orders alike.
-
-Most comparators compare one expression of the first elements with the same expression of the second ones (JAX's, for
-floats, first makes all NaN one and all zeros one).  Then the elements can be ordered by that expression, computed once
-for each, and the expression by its bits.
-"""
+"""The key of a sort: what a comparator orders by (`ir.ordering`), as an unsigned integer that orders alike."""
 
 from __future__ import annotations
 
@@ -16,34 +11,20 @@ from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import Builder, Value, floating, integer
 from compiler.codegen.movement import Indices, Leaf
 from compiler.ir.module import Computation, Instruction
+from compiler.ir.ordering import Ordering, ordering
 from compiler.ir.types import BF16, F16, F32, F64, ElementType, Kind
 
 _FLOATS = (BF16, F16, F32, F64)
 
 
 @dataclass(frozen=True, slots=True)
-class SortKey:
-    """What elements are ordered by.
-
-    Attributes:
-        expression: the value, on one side of the comparison.
-        descending: whether the greatest goes first.
-        partial: whether NaN is unordered, so that with one there is no order by key, and both zeros are equal.
-    """
-
-    expression: Instruction
-    descending: bool
-    partial: bool
+class SortKey(Ordering):
+    """What elements are ordered by, and how that is made of them."""
 
     @property
     def canonical(self) -> bool:
         """Whether the value is the element itself, but for zeros being one zero and NaNs one NaN."""
         return _canonical(self.expression)
-
-    @property
-    def element_type(self) -> ElementType:
-        """The type of the value."""
-        return self.expression.array.element_type
 
     def value(self, emission: Emission, elements: Sequence[Value]) -> Value:
         """The value for one element of each operand."""
@@ -57,12 +38,15 @@ class SortKey:
         return value
 
     def bits(self, builder: Builder, value: Value) -> Value:
-        """The unsigned integer, of the type's width, that orders as the value does."""
+        """The unsigned integer, of the type's width, that orders as the value does; the greatest where NaN is last."""
+        is_nan: Value | None = None
         if self.partial:
+            is_nan = builder.compare("uno", value, value)
             is_zero = builder.compare("oeq", value, floating(0.0, value.type))
             value = builder.select(is_zero, floating(0.0, value.type), value)
         bits = ordered(builder, self.element_type, element.to_bits(builder, self.element_type, value))
-        return self.directed(builder, bits)
+        bits = self.directed(builder, bits)
+        return bits if is_nan is None else builder.select(is_nan, integer(-1, bits.type), bits)
 
     def directed(self, builder: Builder, bits: Value) -> Value:
         """Integers that rise with the value as those that rise along the sorted line, and back again."""
@@ -101,38 +85,11 @@ def has_order(element_type: ElementType) -> bool:
 
 
 def sort_key(comparator: Computation) -> SortKey | None:
-    """The key that a comparator orders by, or None where it is of another kind."""
-    root = comparator.root
-    if root.opcode != "compare" or root.attributes["direction"] not in ("LT", "GT"):
+    """The key that a comparator orders by, or None where it is of another kind or type."""
+    found = ordering(comparator)
+    if found is None or not has_order(found.element_type):
         return None
-    left, right = root.operands
-    element_type = left.array.element_type
-    sides: set[int] = set()
-    if not has_order(element_type) or not _mirrored(left, right, sides) or len(sides) != 1:
-        return None
-    descending = (root.attributes["direction"] == "GT") != (sides == {1})
-    return SortKey(left, descending, element_type.is_float and root.attributes.get("type") != "TOTALORDER")
-
-
-def _mirrored(left: Instruction, right: Instruction, sides: set[int]) -> bool:
-    """Whether two expressions are one, of either elements; adds which of the two the left one is of."""
-    pending, seen = [(left, right)], set()
-    while pending:
-        pair = pending.pop()
-        if pair in seen:
-            continue
-        seen.add(pair)
-        one, other = pair
-        if one.opcode != other.opcode or one.shape != other.shape or len(one.operands) != len(other.operands):
-            return False
-        if one.opcode == "parameter":
-            if one.parameter_number != other.parameter_number ^ 1:
-                return False
-            sides.add(one.parameter_number % 2)
-        elif one is not other and (not one.operands or one.meaning != other.meaning):
-            return False
-        pending.extend(zip(one.operands, other.operands, strict=True))
-    return True
+    return SortKey(found.expression, found.descending, found.partial)
 
 
 def _canonical(value: Instruction) -> bool:

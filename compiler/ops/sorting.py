@@ -1,6 +1,6 @@
 """sort and topk.
 
-A comparator that only orders one key is an argsort; any other is a merge sort whose merges run over all rows and runs
+A comparator that orders by a key is an argsort; any other is a merge sort whose merges run over all rows and runs
 at once: each element of a left run finds its place in the right run by bisection, log2(n) whole-array comparisons.
 Every sort is stable, asked or not.
 """
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.ir.combiner import comparison
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, ranking, total_order_key, widen
 from compiler.ir.opdef import Evaluator, Op, Value
+from compiler.ir.ordering import Ordering, ordering
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import dimension, dims_agree, operand, operands, require, signature, tuple_or_single
-from compiler.ir.types import PRED, S32, ElementType
+from compiler.ir.types import PRED, S32
 
 
 def _infer_sort(instruction: Instruction) -> Shape:
@@ -37,38 +37,34 @@ def _sort(instruction: Instruction, values: Sequence[Array], evaluator: Evaluato
     along = instruction.attributes["dimensions"][0]
     computation: Computation = instruction.attributes["to_apply"]
     rows = [np.moveaxis(value, along, -1) for value in values]
-    order = _argsort(instruction, computation, rows)
+    order = _argsort(computation, rows, evaluator)
     if order is None:
         order = _merge_sort(computation, rows, evaluator)
     sorted_rows = [np.moveaxis(np.take_along_axis(row, order, axis=-1), -1, along) for row in rows]
     return tuple(sorted_rows) if len(sorted_rows) > 1 else sorted_rows[0]
 
 
-def _argsort(instruction: Instruction, computation: Computation, rows: Sequence[Array]) -> Array | None:
-    """The order, where the comparator is a strict order on one operand; else None."""
-    found = comparison(computation)
-    if found is None or found[1] not in ("LT", "GT"):
+def _argsort(computation: Computation, rows: Sequence[Array], evaluator: Evaluator) -> Array | None:
+    """The order, where the comparator orders by a key; else None."""
+    found = ordering(computation)
+    if found is None:
         return None
-    number, direction, kind = found
-    element_type = instruction.operands[number].array.element_type
-    if element_type.is_complex:
-        return None
-    key = _sort_key(rows[number], element_type, total=kind == "TOTALORDER")
-    if key is None:
-        return None
-    return np.argsort(~key if direction == "GT" else key, axis=-1, kind="stable")
+    both = [row for row in rows for _ in range(2)]
+    value = np.broadcast_to(np.asarray(evaluator.map(found.as_computation(), both)), rows[0].shape)
+    return np.argsort(_sort_key(value, found), axis=-1, kind="stable")
 
 
-def _sort_key(row: Array, element_type: ElementType, *, total: bool) -> Array | None:
-    """Integers or booleans that order as the values do; complementing them reverses the order."""
+def _sort_key(value: Array, by: Ordering) -> Array:
+    """Integers or booleans that order as the values do; the greatest where NaN is last."""
+    element_type = by.element_type
     if not element_type.is_float:
-        return widen(row, element_type, precise=False)
-    if total:
-        return total_order_key(row, element_type)
-    wide = widen(row, element_type, precise=False)
-    if np.isnan(wide).any():
-        return None
-    return total_order_key(np.where(wide == 0, 0, row).astype(row.dtype), element_type)
+        key = widen(value, element_type, precise=False)
+        return ~key if by.descending else key
+    wide = widen(value, element_type, precise=False)
+    zeros_alike = np.where(wide == 0, 0, value).astype(value.dtype) if by.partial else value
+    key = total_order_key(zeros_alike, element_type)
+    key = ~key if by.descending else key
+    return np.where(np.isnan(wide), np.iinfo(key.dtype).max, key) if by.partial else key
 
 
 def _merge_sort(computation: Computation, rows: Sequence[Array], evaluator: Evaluator) -> Array:

@@ -259,7 +259,8 @@ class _Differing:
             return np.full(expected.shape, KINDS.index("value"))
         nan = np.isnan(expected) != np.isnan(actual)
         infinite = np.isinf(expected) | np.isinf(actual)
-        sign = np.zeros(expected.shape, np.bool_) if np.iscomplexobj(expected) else expected * actual < 0
+        with np.errstate(all="ignore"):
+            sign = np.zeros(expected.shape, np.bool_) if np.iscomplexobj(expected) else expected * actual < 0
         return np.select([nan, infinite, sign], [0, 1, 2], default=3)
 
     def element(self, position: int, index: tuple[int, ...], kind: str) -> Element:

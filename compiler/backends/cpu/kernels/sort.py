@@ -1,8 +1,7 @@
 """Sort kernels: every line along the sorted dimension on its own, lines or parts of them shared between threads.
 
 Where a comparator orders by a key and that makes a record of 64 bits at most, a network sorts; beyond, lines that are
-long enough for it are sorted by radix.  Any other comparator takes a merge sort.  Floats compared so that NaN is
-unordered have a key as long as there is no NaN, which is known when a line was read.
+long enough for it are sorted by radix.  Any other comparator takes a merge sort.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from compiler.backends.cpu.kernels.sort_network import Network
 from compiler.backends.cpu.kernels.sort_radix import Radix
 from compiler.backends.cpu.kernels.sort_record import record_of
 from compiler.backends.cpu.kernels.sort_select import Selection
-from compiler.backends.cpu.kernels.sort_shared import Lined, Scalar, Shared, SortLine
+from compiler.backends.cpu.kernels.sort_shared import Lined, Shared, SortLine
 from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.sort_key import SortKey, sort_key
 from compiler.codegen.sort_prefix import kept
@@ -53,9 +52,13 @@ def _method(module: Module, lines: Lines, key: SortKey | None, network: Lined | 
         line = partial(_with, selection.line, selection.emit(module))
         return line, selection.line_ns, selection.workspace_bytes
     if network:
-        return network.emit(module), network.line_ns, network.workspace_bytes
-    scalar, line_ns = _scalar(lines, key)
-    return scalar.emit(module), line_ns, scalar.workspace_bytes
+        return network.emit(), network.line_ns, network.workspace_bytes
+    radix = _radix(lines, key)
+    if radix:
+        return partial(_with, radix.line, radix.emit(module)), radix.line_ns, radix.workspace_bytes
+    merging = Merging(lines)
+    line = partial(_with, merging.line, merging.emit(module) if lines.length > 1 else "")
+    return line, merging.line_ns, merging.workspace_bytes
 
 
 def _selection(lines: Lines, key: SortKey | None) -> Selection | None:
@@ -71,31 +74,9 @@ def _network(module: Module, lines: Lines, key: SortKey | None, threads: int) ->
     record = record_of(lines, key)
     if record is None:
         return None
-    scalar, line_ns = _scalar(lines, key)
-    network = Network(module, lines.kernel.name, record.type, lines.length, threads)
-    lined = Lined(record, network, scalar)
-    return lined if lined.line_ns < line_ns else None
-
-
-def _scalar(lines: Lines, key: SortKey | None) -> tuple[Scalar, float]:
-    """How a line is sorted one element at a time, and the expected time."""
-    merging = Merging(lines)
-    radix = _radix(lines, merging, key)
-    if radix is None:
-
-        def merged(module: Module) -> SortLine:
-            return partial(_with, merging.line, merging.emit(module) if lines.length > 1 else "")
-
-        return Scalar(merged, merging.workspace_bytes), merging.line_ns
-    by_key = radix
-
-    def counted(module: Module) -> SortLine:
-        counting_pass = by_key.emit(module)
-        merge = merging.emit(module) if by_key.key.partial else ""
-        return partial(_by_key, (by_key, counting_pass), (merging, merge))
-
-    partly = merging.workspace_bytes if radix.key.partial else 0
-    return Scalar(counted, max(radix.workspace_bytes, partly)), radix.line_ns
+    lined = Lined(record, Network(module, lines.kernel.name, record.type, lines.length, threads))
+    radix = _radix(lines, key)
+    return lined if lined.line_ns < (radix.line_ns if radix else Merging(lines).line_ns) else None
 
 
 def _with(
@@ -108,24 +89,9 @@ def _with(
     emit_line(builder, function, line, workspace)
 
 
-def _radix(lines: Lines, merging: Merging, key: SortKey | None) -> Radix | None:
+def _radix(lines: Lines, key: SortKey | None) -> Radix | None:
     """The radix sort of the lines, where there is a key and it pays."""
     if key is None or lines.length < 2 or lines.length >= 1 << 31:
         return None
     radix = Radix(lines, key)
-    return radix if radix.line_ns < merging.line_ns else None
-
-
-def _by_key(
-    radix: tuple[Radix, str], merging: tuple[Merging, str], builder: Builder, line: Value, workspace: Value
-) -> None:
-    """Sort a line by its key, or where that is not in order, by merging."""
-    by_key, counting_pass = radix
-    ordered = by_key.load(builder, line, workspace)
-    if not by_key.key.partial:
-        by_key.line(builder, counting_pass, line, workspace)
-        return
-    with builder.when(ordered, "ordered"):
-        by_key.line(builder, counting_pass, line, workspace)
-    with builder.when(builder.binary("xor", ordered, Value(I1, "true")), "unordered"):
-        merging[0].line(builder, merging[1], line, workspace)
+    return radix if radix.line_ns < Merging(lines).line_ns else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from compiler.backends.cpu.kernels.sort_lines import Lines
 from compiler.codegen import element
 from compiler.codegen.index import Emission
-from compiler.codegen.llvm_ir import I1, I32, I64, PTR, Builder, Module, Value, integer, zero
+from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Module, Value, integer, zero
 from compiler.codegen.sort_key import SortKey
 
 _RECORD_NS = 1.5
@@ -93,9 +93,9 @@ class Radix:
         key = builder.cast("trunc", key, I64)
         return builder.binary("and", builder.binary("lshr", key, shift), integer((1 << self.digit) - 1))
 
-    def load(self, builder: Builder, line: Value, workspace: Value) -> Value:
-        """Write a line's records into the workspace; returns whether the keys order them."""
-        with builder.loop(integer(0), integer(self.lines.length), carried=[Value(I1, "false")], nonempty=True) as loop:
+    def _load(self, builder: Builder, line: Value, workspace: Value) -> None:
+        """Write a line's records into the workspace."""
+        with builder.loop(integer(0), integer(self.lines.length), nonempty=True) as loop:
             values = self.lines.load(builder, line, loop.index)
             key = self.key.value(Emission(builder), values)
             high = builder.cast("zext", self.key.bits(builder, key), self.record)
@@ -105,13 +105,10 @@ class Radix:
             low = builder.cast("zext" if self.record != low.type else "", low, self.record)
             record = builder.binary("or", builder.binary("shl", high, integer(self.half, self.record)), low)
             builder.store(record, builder.gep(self.record, workspace, loop.index), align=8)
-            if self.key.partial:
-                unordered = builder.compare("uno", key, key)
-                loop.carry(builder.binary("or", loop.carried[0], unordered))
-        return builder.binary("xor", loop.results[0], Value(I1, "true"))
 
     def line(self, builder: Builder, counting_pass: str, line: Value, workspace: Value) -> None:
-        """Sort the line of that number, whose records are in the workspace."""
+        """Sort the line of that number."""
+        self._load(builder, line, workspace)
         records = [workspace, builder.gep("i8", workspace, integer(self._records_bytes))]
         counts = builder.gep("i8", workspace, integer(2 * self._records_bytes))
         self._count(builder, records[0], counts)

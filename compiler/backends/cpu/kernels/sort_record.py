@@ -28,8 +28,6 @@ class Record:
     Attributes:
         type: their LLVM type.
         number_bits: how many of the bits, the lowest, are the element's number; 0 where the record is the key alone.
-        unordered: whether there may be elements that have no place by their records, so that the line has to be sorted
-            by its comparator.
         alike: whether different elements may have one record, so that the sorted line has to be mended.
     """
 
@@ -37,19 +35,12 @@ class Record:
     key: SortKey
     type: str
     number_bits: int
-    unordered: bool
     alike: bool
 
-    @property
-    def flags(self) -> int:
-        """How many things are asked about each element: `unordered` and then `alike`, where they may be."""
-        return self.unordered + self.alike
-
     def load(self, builder: Builder, line: Value, number: Value) -> tuple[Value, list[Value]]:
-        """An element's record and its flags."""
+        """An element's record, and where some may be alike whether this is one of them."""
         values = self.lines.load(builder, line, number)
-        record, key = self._record(builder, values)
-        flags = [builder.compare("uno", key, key)] if self.unordered else []
+        record, flags = self._record(builder, values), list[Value]()
         if self.alike:
             type_ = self.key.element_type
             plain = self.key.directed(builder, ordered(builder, type_, element.to_bits(builder, type_, values[0])))
@@ -59,10 +50,10 @@ class Record:
             record = builder.binary("or", builder.binary("shl", record, integer(self.number_bits, self.type)), low)
         return record, flags
 
-    def _record(self, builder: Builder, values: Sequence[Value]) -> tuple[Value, Value]:
-        """The bits of the key as wide as a record, and the key."""
+    def _record(self, builder: Builder, values: Sequence[Value]) -> Value:
+        """The bits of the key as wide as a record."""
         key = self.key.value(Emission(builder), values)
-        return builder.cast("zext", self.key.bits(builder, key), self.type), key
+        return builder.cast("zext", self.key.bits(builder, key), self.type)
 
     def store(self, builder: Builder, line: Value, number: Value, record: Value) -> None:
         """Write the element of a record to its place in the results."""
@@ -78,14 +69,14 @@ class Record:
     def mend(self, builder: Builder, line: Value, records: Value) -> None:
         """Write the elements that are alike, zeros and NaNs, to their places in a sorted line."""
         length, type_ = integer(self.lines.length), self.key.element_type
-        alike = [self._record(builder, [element.constant(type_, value)])[0] for value in (0.0, math.nan)]
+        alike = [self._record(builder, [element.constant(type_, value)]) for value in (0.0, math.nan)]
         with builder.loop(integer(0), length, carried=[integer(0)] * 2, name="before", nonempty=True) as loop:
             record = builder.load(self.type, builder.gep(self.type, records, loop.index))
             before = [builder.cast("zext", builder.compare("ult", record, one), I64) for one in alike]
             loop.carry(*(builder.add(count, more) for count, more in zip(loop.carried, before, strict=True)))
         with builder.loop(integer(0), length, carried=loop.results, name="mend", nonempty=True, scalar=True) as loop:
             values = self.lines.load(builder, line, loop.index)
-            record, _ = self._record(builder, values)
+            record = self._record(builder, values)
             following = []
             for place, one in zip(loop.carried, alike, strict=True):
                 found = builder.compare("eq", record, one)
@@ -100,8 +91,8 @@ def record_of(lines: Lines, key: SortKey) -> Record | None:
     width = key.element_type.bits
     if len(lines.types) == 1 and lines.types[0] is key.element_type and key.canonical:
         plain = key.expression.opcode == "parameter" and not key.partial
-        return Record(lines, key, f"i{max(_LEAST_WIDTH, width)}", 0, unordered=key.partial, alike=not plain)
+        return Record(lines, key, f"i{max(_LEAST_WIDTH, width)}", 0, alike=not plain)
     number_bits = 16 if width <= 16 and lines.length <= 1 << 16 else 32
     if width > 32 or lines.length > 1 << 31:
         return None
-    return Record(lines, key, f"i{2 * number_bits}", number_bits, unordered=key.partial, alike=False)
+    return Record(lines, key, f"i{2 * number_bits}", number_bits, alike=False)

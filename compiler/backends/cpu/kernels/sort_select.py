@@ -32,8 +32,7 @@ class Selection:
     @staticmethod
     def suits(lines: Lines, key: SortKey, count: int) -> bool:
         """Whether lines can be dealt with in this way."""
-        fits = key.element_type.bits <= _KEY_BITS and not key.partial
-        return fits and 0 < count <= min(_MOST, lines.length // 4)
+        return key.element_type.bits <= _KEY_BITS and 0 < count <= min(_MOST, lines.length // 4)
 
     @property
     def line_ns(self) -> float:

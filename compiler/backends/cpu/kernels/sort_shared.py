@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.backends.cpu.kernels.sort_network import Network
@@ -32,19 +31,11 @@ _MOVED_NS = 4.0
 _FLAG_BYTES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """How a line is sorted without a network, for those that turn out not to be what their records order."""
-
-    emit: Callable[[Module], SortLine]
-    workspace_bytes: int
-
-
 class Lined:
     """A network for each line, by one thread."""
 
-    def __init__(self, record: Record, network: Network, scalar: Scalar) -> None:
-        self.record, self.network, self.scalar = record, network, scalar
+    def __init__(self, record: Record, network: Network) -> None:
+        self.record, self.network = record, network
 
     @property
     def line_ns(self) -> float:
@@ -54,22 +45,14 @@ class Lined:
     @property
     def workspace_bytes(self) -> int:
         """The records, for one thread."""
-        return max(self.network.bytes, self.scalar.workspace_bytes if self.record.unordered else 0)
+        return self.network.bytes
 
-    def emit(self, module: Module) -> SortLine:
+    def emit(self) -> SortLine:
         """What sorts a line."""
-        record = self.record
-        scalar = self.scalar.emit(module) if record.unordered else None
 
         def sort(builder: Builder, line: Value, workspace: Value) -> None:
-            flags = _load(builder, record, (line, integer(0), integer(record.lines.length)), workspace)
-            if scalar is None:
-                self._sort(builder, line, workspace, flags)
-                return
-            with builder.when(_not(builder, flags[0]), "ordered"):
-                self._sort(builder, line, workspace, flags)
-            with builder.when(flags[0], "unordered"):
-                scalar(builder, line, workspace)
+            flags = _load(builder, self.record, (line, integer(0), integer(self.record.lines.length)), workspace)
+            self._sort(builder, line, workspace, flags)
 
         return sort
 
@@ -79,7 +62,7 @@ class Lined:
         network.sort(builder, records, zero, network.whole, zero)
         _store(builder, self.record, (line, zero, integer(lines.length)), records)
         if self.record.alike:
-            with builder.when(flags[-1], "alike"):
+            with builder.when(flags[0], "alike"):
                 self.record.mend(builder, line, records)
 
 
@@ -88,7 +71,7 @@ class Shared:
 
     def __init__(self, module: Module, kernel: Kernel, lined: Lined, threads: int) -> None:
         self.module, self.kernel, self.threads = module, kernel, threads
-        self.record, self.network, self.scalar = lined.record, lined.network, lined.scalar
+        self.record, self.network = lined.record, lined.network
         self.lines = lined.record.lines
         self.work = lined.line_ns * self.lines.count
         self.piece = min((self.network.whole >> n for n in range(1, _MOST_HALVINGS + 1)), key=self._piece_ns)
@@ -115,7 +98,7 @@ class Shared:
         with self._phase("results") as builder:
             self._store(builder)
         self._finish()
-        bytes_ = self._fallback + (self.scalar.workspace_bytes if self.record.unordered else 0)
+        bytes_ = self.flags_bytes + self.lines.count * self.network.bytes
         return EmittedKernel(self.kernel, tuple(self.phases), bytes_, parallel=True, work=self.work)
 
     def _piece_ns(self, size: int) -> float:
@@ -125,11 +108,6 @@ class Shared:
         alone = self.network.ns * size / self.network.vectors * -(-pieces // self.threads)
         return alone + merges * (2 * _MEETING_NS + self.lines.count * self.network.vectors / self.threads * _MOVED_NS)
 
-    @property
-    def _fallback(self) -> int:
-        """Where the workspace of the scalar sort begins: behind flags and records."""
-        return self.flags_bytes + self.lines.count * self.network.bytes
-
     # -- phases -------------------------------------------------------------------------------------------------
     def _builder(self, part: str) -> Builder:
         builder = Builder(begin(self.module, self.kernel, part and f".{part}"))
@@ -138,26 +116,20 @@ class Shared:
 
     @contextmanager
     def _phase(self, part: str) -> Iterator[Builder]:
-        """A phase that is passed over where an element was found to be unordered."""
         builder = self._builder(part)
-        if not self.record.unordered:
-            yield builder
-        else:
-            with builder.when(_not(builder, self._any(builder, 0)), "ordered"):
-                yield builder
+        yield builder
         builder.ret()
 
-    def _any(self, builder: Builder, number: int) -> Value:
-        """Whether any thread has found a flag set."""
+    def _any(self, builder: Builder) -> Value:
+        """Whether any thread has found elements that may be alike."""
         none = [Value(I1, "false")]
         with builder.loop(integer(0), THREADS, carried=none, name="flag", nonempty=True, scalar=True) as loop:
-            flag = builder.load(I8, self._flag(builder, loop.index, number))
+            flag = builder.load(I8, self._flag(builder, loop.index))
             loop.carry(builder.binary("or", loop.carried[0], builder.compare("ne", flag, integer(0, I8))))
         return loop.results[0]
 
-    def _flag(self, builder: Builder, thread: Value, number: int) -> Value:
-        place = builder.add(builder.mul(thread, integer(_FLAG_BYTES)), integer(number))
-        return builder.gep(I8, arguments(self.kernel).workspace, place)
+    def _flag(self, builder: Builder, thread: Value) -> Value:
+        return builder.gep(I8, arguments(self.kernel).workspace, builder.mul(thread, integer(_FLAG_BYTES)))
 
     def _records(self, builder: Builder, line: Value) -> Value:
         offset = builder.add(builder.mul(line, integer(self.network.bytes)), integer(self.flags_bytes))
@@ -172,13 +144,12 @@ class Shared:
     def _load(self) -> None:
         builder = self._builder("records")
         part = nest.share(builder, self.lines.length, THREAD, THREADS, align=_FLAG_BYTES)
-        for number in range(self.record.flags):
-            builder.store(integer(0, I8), self._flag(builder, THREAD, number))
+        builder.store(integer(0, I8), self._flag(builder, THREAD))
         with self._each(builder) as (line, records):
             flags = _load(builder, self.record, (line, part.start, part.stop), records)
-            for number, flag in enumerate(flags):
+            for flag in flags:
                 with builder.when(flag, "flag"):
-                    builder.store(integer(1, I8), self._flag(builder, THREAD, number))
+                    builder.store(integer(1, I8), self._flag(builder, THREAD))
             self.network.pad(builder, records, self.lines.length, THREAD)
         builder.ret()
 
@@ -220,37 +191,24 @@ class Shared:
             _store(builder, self.record, (line, part.start, part.stop), records)
 
     def _finish(self) -> None:
-        """What one thread does alone: lines that are to be mended, or sorted in another way."""
-        if not self.record.flags:
+        """What one thread does alone: lines that are to be mended."""
+        if not self.record.alike:
             return
-        scalar = self.scalar.emit(self.module) if self.record.unordered else None
         builder = self._builder("")
         finish, ready = builder.new_label("finish"), builder.new_label("ready")
         builder.branch_if(builder.compare("eq", THREAD, integer(0)), finish, ready)
         builder.begin(finish)
-        if self.record.alike:
-            mends = self._any(builder, self.record.flags - 1)
-            if scalar:
-                mends = builder.binary("and", mends, _not(builder, self._any(builder, 0)))
-            with builder.when(mends, "alike"), self._each(builder) as (line, records):
-                self.record.mend(builder, line, records)
-        if scalar:
-            workspace = builder.gep(I8, arguments(self.kernel).workspace, integer(self._fallback))
-            with builder.when(self._any(builder, 0), "unordered"), self._each(builder) as (line, _):
-                scalar(builder, line, workspace)
+        with builder.when(self._any(builder), "alike"), self._each(builder) as (line, records):
+            self.record.mend(builder, line, records)
         builder.branch(ready)
         builder.begin(ready)
         builder.ret()
 
 
-def _not(builder: Builder, condition: Value) -> Value:
-    return builder.binary("xor", condition, Value(I1, "true"))
-
-
 def _load(builder: Builder, record: Record, part: tuple[Value, Value, Value], records: Value) -> list[Value]:
-    """Make the records of a part (line, from, to); returns which flags any of them has."""
+    """Make the records of a part (line, from, to); returns whether any may be alike, where that is asked."""
     line, start, stop = part
-    with builder.loop(start, stop, carried=[Value(I1, "false")] * record.flags, name="load") as loop:
+    with builder.loop(start, stop, carried=[Value(I1, "false")] * record.alike, name="load") as loop:
         made, flags = record.load(builder, line, loop.index)
         builder.store(made, builder.gep(record.type, records, loop.index))
         loop.carry(*(builder.binary("or", any_, flag) for any_, flag in zip(loop.carried, flags, strict=True)))

@@ -1,9 +1,9 @@
 """Sort kernels: every line along the sorted dimension by a stable merge sort in which each element finds its place.
 
-In a merge of two sorted runs a thread makes one element of the result: a binary search on its diagonal tells how many
-of the elements before it come from either run, so all threads work at once and every place is written once, whatever
-the comparator says.  Lines lie one behind the other in two halves of the workspace, merged back and forth.  Short lines
-are a block's, all in one launch; for long ones every width is a launch over everything.
+In a merge of two sorted runs a thread makes one element of the result, which it finds by itself (`merge_path`), so all
+threads work at once.  Where a comparator orders by a key, elements are compared by that.  Lines lie one behind the
+other in two halves of the workspace, merged back and forth.  Short lines are a block's, all in one launch; for long
+ones every width is a launch over everything.
 
 Where only the first few of long lines are read (top-k), blocks sort parts of the lines and the next launch sorts what
 is first in those, until a line is a block's.  Parts stay in the order of the line, so equal elements do too.
@@ -17,11 +17,13 @@ from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.merge_path import MergePath, Run
 from compiler.codegen import element, elemental, nest
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I1, I64, Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.sort_key import sort_key
 from compiler.codegen.sort_prefix import kept
 from compiler.ir.types import ElementType
 
@@ -30,9 +32,6 @@ _SHORT = 2048
 
 _FEW = _SHORT // 8
 """So many of a line are few: parts of which those are kept shrink quickly."""
-
-Run = tuple[Value, Value]
-"""Where a run starts in its line, and how many elements it has."""
 
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
@@ -92,6 +91,7 @@ class _Sorter:
         self.length = self.dims[self.dimension]
         self.inner = math.prod(self.dims[self.dimension + 1 :])
         self.count = math.prod(self.dims)
+        self.key = sort_key(self.sort.attributes["to_apply"])
         self.levels = (self.length - 1).bit_length()
         self.types: list[ElementType] = [operand.array.element_type for operand in self.sort.operands]
         self.sizes: list[int] = [-(-type_.size_bytes * self.count // 64) * 64 for type_ in self.types]
@@ -217,19 +217,14 @@ class _Sorter:
         start = builder.binary("and", position, builder.sub(integer(0), double))
         left = builder.add(line, start), self._size(builder, width, start, length)
         right = builder.add(left[0], width), self._size(builder, width, builder.add(start, width), length)
-        before = builder.sub(position, start)
-        from_left = self._search(builder, source, (left, right), before, level)
-        from_right = builder.sub(before, from_left)
-        right_is_left = builder.compare("slt", from_right, right[1])
-        left_is_over = builder.compare("sge", from_left, left[1])
-        takes_right = builder.choose(
-            builder.binary("or", left_is_over, builder.binary("xor", right_is_left, Value(I1, "true"))),
-            lambda: left_is_over,
-            lambda: self._goes_first(
-                builder, source, builder.add(right[0], from_right), builder.add(left[0], from_left)
-            ),
-        )
-        taken = builder.select(takes_right, builder.add(right[0], from_right), builder.add(left[0], from_left))
+
+        def goes_first(builder: Builder, right: Value, left: Value) -> Value:
+            return self._goes_first(
+                builder, self._elements(builder, source, right), self._elements(builder, source, left)
+            )
+
+        path, number = MergePath(goes_first, left, right, level), builder.sub(position, start)
+        taken = path.element(builder, number) if self.key else path.element_of_any(builder, number)
         values = self._elements(builder, source, taken)
         self._put(builder, target, builder.add(line, position), values)
 
@@ -239,33 +234,11 @@ class _Sorter:
         rest = builder.intrinsic("smax.i64", [builder.sub(length, start), integer(0)])
         return builder.intrinsic("smin.i64", [width, rest])
 
-    def _search(
-        self, builder: Builder, source: Sequence[Value], runs: tuple[Run, Run], before: Value, level: Value
-    ) -> Value:
-        """How many of the first `before` elements of the merged runs come from the left one."""
-        (left, left_size), (right, right_size) = runs
-        low = builder.intrinsic("smax.i64", [builder.sub(before, right_size), integer(0)])
-        high = builder.intrinsic("smin.i64", [before, left_size])
-        steps = builder.add(level, integer(1))
-        with builder.loop(integer(0), steps, carried=[low, high], name="search", nonempty=True) as loop:
-            low, high = loop.carried
-            middle = builder.binary("lshr", builder.add(low, high), integer(1))
-            opposite = builder.sub(builder.sub(before, integer(1)), middle)
-            is_open = builder.compare("slt", low, high)
-
-            def is_behind(opposite: Value = opposite, middle: Value = middle) -> Value:
-                return self._goes_first(builder, source, builder.add(right, opposite), builder.add(left, middle))
-
-            behind = builder.choose(is_open, is_behind, lambda: Value(I1, "true"))
-            loop.carry(
-                builder.select(behind, low, builder.add(middle, integer(1))),
-                builder.select(builder.binary("and", is_open, behind), middle, high),
-            )
-        return loop.results[0]
-
-    def _goes_first(self, builder: Builder, source: Sequence[Value], right: Value, left: Value) -> Value:
+    def _goes_first(self, builder: Builder, right: Sequence[Value], left: Sequence[Value]) -> Value:
         """Whether the comparator puts the right run's element strictly before the left one's."""
-        pairs = zip(self._elements(builder, source, right), self._elements(builder, source, left), strict=True)
-        values = [value for pair in pairs for value in pair]
+        if self.key:
+            keys = (self.key.value(Emission(builder), values) for values in (right, left))
+            return builder.compare("ult", *(self.key.bits(builder, key) for key in keys))
+        values = [value for pair in zip(right, left, strict=True) for value in pair]
         (before,) = elemental.apply(Emission(builder), self.sort.attributes["to_apply"], values)
         return before

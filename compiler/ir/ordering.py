@@ -1,0 +1,75 @@
+"""What a comparator orders elements by, where it compares one expression of the first with the same of the second.
+
+Most comparators do (JAX's, for floats, first makes all NaN one and all zeros one).  Elements can then be ordered by
+that expression, computed once for each.  A comparison of floats that is not by their total order has NaN unordered,
+which leaves the order of all else open: NaN comes last, whichever way, as if the comparator said so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.types import ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """What elements are ordered by.
+
+    Attributes:
+        expression: the value, on one side of the comparison.
+        descending: whether the greatest goes first.
+        partial: whether both zeros are equal, and NaN is unordered and so comes last.
+    """
+
+    expression: Instruction
+    descending: bool
+    partial: bool
+
+    @property
+    def element_type(self) -> ElementType:
+        """The type of the value."""
+        return self.expression.array.element_type
+
+    def as_computation(self) -> Computation:
+        """The comparator's computation with the expression for a result: of either element, given as both."""
+        computation = Computation("key")
+        comparator = self.expression.parent
+        assert comparator is not None
+        computation.instructions, computation.root = comparator.instructions, self.expression
+        return computation
+
+
+def ordering(comparator: Computation) -> Ordering | None:
+    """What a comparator orders by, or None where it is of another kind."""
+    root = comparator.root
+    if root.opcode != "compare" or root.attributes["direction"] not in ("LT", "GT"):
+        return None
+    left, right = root.operands
+    sides: set[int] = set()
+    if left.array.element_type.is_complex or not _mirrored(left, right, sides) or len(sides) != 1:
+        return None
+    descending = (root.attributes["direction"] == "GT") != (sides == {1})
+    return Ordering(left, descending, left.array.element_type.is_float and root.attributes.get("type") != "TOTALORDER")
+
+
+def _mirrored(left: Instruction, right: Instruction, sides: set[int]) -> bool:
+    """Whether two expressions are one, of either elements; adds which of the two the left one is of."""
+    pending, seen = [(left, right)], set()
+    while pending:
+        pair = pending.pop()
+        if pair in seen:
+            continue
+        seen.add(pair)
+        one, other = pair
+        if one.opcode != other.opcode or one.shape != other.shape or len(one.operands) != len(other.operands):
+            return False
+        if one.opcode == "parameter":
+            if one.parameter_number != other.parameter_number ^ 1:
+                return False
+            sides.add(one.parameter_number % 2)
+        elif one is not other and (not one.operands or one.meaning != other.meaning):
+            return False
+        pending.extend(zip(one.operands, other.operands, strict=True))
+    return True
