@@ -37,6 +37,9 @@ from xlabench.jobs import ENGINES
 from xlabench.worker import Outcome, Worker
 
 _BATCH = 20
+_PRELOAD = ("xlabench.fuzzing.fuzz_jobs", "xlabench.engines")
+"""What a worker imports before its first batch, whose time is for programs."""
+
 _COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes")
 
 
@@ -255,7 +258,7 @@ class _Crew:
 
     def _work(self, pending: Iterator[tuple[int, list[int]]]) -> None:
         try:
-            with Worker(memory_bytes=self._config.memory_bytes) as worker:
+            with Worker(memory_bytes=self._config.memory_bytes, preload=_PRELOAD) as worker:
                 while not self._stop.is_set():
                     with self._lock:
                         batch = next(pending, None)

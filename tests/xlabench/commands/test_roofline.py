@@ -57,5 +57,5 @@ def test_a_kind_touches_about_as_many_bytes_as_it_is_asked_to(kind, size):
 @pytest.mark.parametrize("loop", ["read", "copy"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_limits_are_rates_of_real_work(loop, threads):
-    assert 1e8 < compiler.limits.bandwidth(loop, 1 << 16, threads=threads) < 1e14
-    assert 1e8 < compiler.limits.peak_flops(threads=threads) < 1e14
+    assert 1e5 < compiler.limits.bandwidth(loop, 1 << 16, threads=threads) < 1e14
+    assert 1e5 < compiler.limits.peak_flops(threads=threads) < 1e14
