@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.codegen.llvm_ir import Builder, Value, integer
@@ -154,11 +154,29 @@ class Lane:
         return whole(self.first) + Index(others, index.constant)
 
 
+Terms = tuple[tuple[Digit, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the loops around say about indices that are known at run time only.
+
+    Attributes:
+        starts: indices that were read before the loops, by what they are read from.
+        bounds: sums of terms within the present pieces of the loops: the least, and what is beyond the greatest.
+    """
+
+    starts: dict[object, Index] = field(default_factory=dict)
+    bounds: dict[Terms, tuple[int, int]] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class Emission:
     """Turns indices into LLVM values in the current block; `cuts` tells which strides of which variable hurt.
 
-    `breaks` tells at which values of which digit the code changes over from one case to another.
+    `breaks` tells at which values of which digit the code changes over from one case to another, `moving` of which sums
+    of several digits it does where they pass zero; `starts` says what variables among these are read from.  `periods`
+    tells which digits are divided by what, and a value at which the quotient changes.
     `far`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
@@ -167,6 +185,10 @@ class Emission:
     builder: Builder
     cuts: dict[Variable, set[int]] = field(default_factory=dict)
     breaks: dict[Digit, set[int]] = field(default_factory=dict)
+    moving: list[Index] = field(default_factory=list)
+    starts: dict[Variable, object] = field(default_factory=dict)
+    periods: dict[Digit, set[tuple[int, int]]] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
     lane: Lane | None = None
     far: Value | None = None
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
@@ -229,8 +251,9 @@ class Emission:
         self.far = self.builder.binary("or", self.far, beyond)
 
     def changes(self, index: Index, bound: int) -> None:
-        """Note that it decides something whether an index is below a bound; of several digits nothing is noted."""
+        """Note that it decides something whether an index is below a bound."""
         if len(index.terms) != 1:
+            self.moving.append(index.plus(-bound))
             return
         ((digit, factor),) = index.terms
         ahead = bound - index.constant
@@ -240,17 +263,48 @@ class Emission:
 
     def divide(self, index: Index, divisor: int) -> tuple[Index, Index]:
         """Quotient and remainder by a positive constant of an index that is never negative."""
+        exact = self.digits_of(index, divisor)
+        if exact is not None:
+            return exact
+        # Terms that straddle the divisor: a division at run time, and the result is a variable of its own.
+        quotient = self.builder.binary("udiv", self.value(index), integer(divisor))
+        variable = Variable(quotient, index.bounds()[1] // divisor + 1)
+        result = whole(variable)
+        return result, index + result.times(-divisor)
+
+    def digits_of(self, index: Index, divisor: int) -> tuple[Index, Index] | None:
+        """Quotient and remainder by a positive constant where they are made of digits; None where it takes a division.
+
+        Where it does, it is noted at which places of a loop the quotient changes.
+        """
         if divisor == 1:
             return index, ZERO
         high, low = _split(index, divisor)
         least, greatest = low.bounds()
         if least >= 0 and greatest < divisor:
             return high, low
-        # Terms that straddle the divisor: a division at run time, and the result is a variable of its own.
-        quotient = self.builder.binary("udiv", self.value(index), integer(divisor))
-        variable = Variable(quotient, index.bounds()[1] // divisor + 1)
-        result = whole(variable)
-        return result, index + result.times(-divisor)
+        if len(index.terms) == 1 and index.terms[0][1] == 1:
+            self.periods.setdefault(index.terms[0][0], set()).add((divisor, -index.constant % divisor))
+        return None
+
+    def bounds(self, index: Index) -> tuple[int, int]:
+        """The least and the greatest value that an index can take here."""
+        least, greatest = index.bounds()
+        piece = self.known.bounds.get(index.terms)
+        if piece is None:
+            return least, greatest
+        low, beyond = piece
+        return max(least, low + index.constant), min(greatest, beyond - 1 + index.constant)
+
+    def start(self, key: object, read: Callable[[], Value], size: int) -> Index:
+        """An index that `read` gives, in [0, size), unless the loops around have read it already; named by `key`."""
+        known = self.known.starts.get(key)
+        if known is not None:
+            return known
+        index = self.opaque(read(), size)
+        for digit, _ in index.terms:
+            self.starts[digit.variable] = key
+        return index
 
     def opaque(self, value: Value, size: int) -> Index:
         """An index from a run-time value known to lie in [0, size)."""

@@ -7,13 +7,14 @@ at indices computed on symbols.  What it asks of the kernel that it is part of i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from compiler.codegen import access, element
 from compiler.codegen.index import ZERO, Emission, Index, constant, linear, reshape
-from compiler.codegen.llvm_ir import Builder, Value, integer, zero
+from compiler.codegen.llvm_ir import I1, Builder, Value, integer, zero
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.literal import Literal
 from compiler.ir.module import Computation, Instruction
@@ -69,15 +70,32 @@ def constant_data(builder: Builder, literal: Literal, name: str) -> Value:
     return builder.module.define_global(name, f'internal constant [{len(data)} x i8] c"{text}", align 64')
 
 
+NEVER = Value(I1, "false")
+
+
 def in_range(values: Values, index: Index, low: int, high: int) -> Value | None:
-    """Whether `low <= index < high`, None where the index's bounds already say so."""
-    least, greatest = index.bounds()
+    """Whether `low <= index < high`, None or NEVER where the index's bounds already say so."""
+    least, greatest = values.emission.bounds(index)
     if least >= low and greatest < high:
         return None
+    if greatest < low or least >= high:
+        return NEVER
     values.emission.changes(index, low)
     values.emission.changes(index, high)
     moved = values.emission.value(index.plus(-low))
     return values.builder.compare("ult", moved, integer(high - low))
+
+
+def undilated(values: Values, index: Index, step: int, size: int) -> tuple[Index, Value | None]:
+    """The element, of `size`, at an index of a dimension where they lie `step` apart, and whether there is one."""
+    emission, builder = values.emission, values.builder
+    exact = emission.digits_of(index, step)
+    if exact is not None:
+        return exact[0], in_range(values, exact[1], 0, 1)
+    position = emission.value(index)
+    rest = builder.binary("urem", position, integer(step))
+    quotient = builder.binary("udiv", position, integer(step))
+    return emission.opaque(quotient, max(size, 1)), builder.compare("eq", rest, integer(0))
 
 
 def where_all(
@@ -87,6 +105,8 @@ def where_all(
     otherwise: Callable[[], Value],
 ) -> Value:
     """`then` where all conditions hold; a condition of None always does."""
+    if NEVER in conditions:
+        return otherwise()
     known = [condition for condition in conditions if condition is not None]
     if not known:
         return then()
@@ -96,19 +116,32 @@ def where_all(
     return values.choose(total, then, otherwise)
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a start index is: an element at a constant place, clamped to [0, limit]."""
+
+    instruction: Instruction
+    indices: Indices
+    limit: int
+
+
 def clamped(values: Values, instruction: Instruction, indices: Indices, limit: int) -> Index:
     """A start index read from an operand, clamped to [0, limit]."""
     if limit <= 0:
         return ZERO
     builder = values.builder
-    raw = values.value(instruction, indices)
-    if element.is_signed(instruction.array.element_type):
+
+    def read() -> Value:
+        raw = values.value(instruction, indices)
+        if not element.is_signed(instruction.array.element_type):
+            return builder.intrinsic("umin.i64", [builder.cast("zext", raw, "i64"), integer(limit)])
         wide = builder.cast("sext", raw, "i64")
         wide = builder.intrinsic("smax.i64", [wide, integer(0)])
-        wide = builder.intrinsic("smin.i64", [wide, integer(limit)])
-    else:
-        wide = builder.intrinsic("umin.i64", [builder.cast("zext", raw, "i64"), integer(limit)])
-    return values.emission.opaque(wide, limit + 1)
+        return builder.intrinsic("smin.i64", [wide, integer(limit)])
+
+    if any(index.terms for index in indices):
+        return values.emission.opaque(read(), limit + 1)
+    return values.emission.start(Start(instruction, indices, limit), read, limit + 1)
 
 
 def _constant(values: Values, instruction: Instruction, indices: Indices) -> Value:
@@ -206,18 +239,14 @@ def _bitcast_convert(values: Values, instruction: Instruction, indices: Indices)
 
 def _pad(values: Values, instruction: Instruction, indices: Indices) -> Value:
     operand, filler = instruction.operands
-    emission, builder = values.emission, values.builder
     conditions: list[Value | None] = []
     source: list[Index] = []
     for index, pad, size in zip(indices, instruction.attributes["padding"], operand.array.dims, strict=True):
         moved = index.plus(-pad.low)
         step = pad.interior + 1
         conditions.append(in_range(values, moved, 0, max(0, (size - 1) * step + 1)))
-        if step > 1:
-            offset = emission.value(moved)
-            rest = builder.binary("urem", offset, integer(step))
-            conditions.append(builder.compare("eq", rest, integer(0)))
-            moved = emission.opaque(builder.binary("udiv", offset, integer(step)), max(size, 1))
+        moved, is_element = undilated(values, moved, step, size)
+        conditions.append(is_element)
         source.append(moved)
     return where_all(
         values,
@@ -235,7 +264,7 @@ def _concatenate(values: Values, instruction: Instruction, indices: Indices) -> 
         for operand, start in zip(instruction.operands, starts, strict=False)
         if operand.array.dims[dimension]
     ]
-    least, greatest = indices[dimension].bounds()
+    least, greatest = values.emission.bounds(indices[dimension])
     parts = [p for p in parts if p[1] <= greatest and p[1] + p[0].array.dims[dimension] > least]
 
     if not parts:

@@ -5,20 +5,19 @@ chain over any rank is a single loop.  To find out, the body is emitted once int
 for each group of dimensions, and where its digits had to be computed the variable is cut into several loops.
 
 The same trial tells where along a loop the code changes over, at the edges of what is padded or put together.  A loop
-is run in pieces between such places, in each of which the comparisons that decide are known beforehand, so that the
-inside of a stencil is a loop without any.
+is run in pieces (`compiler.codegen.pieces`) between such places, in each of which the comparisons that decide are known
+beforehand, so that the inside of a stencil is a loop without any.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
-from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer, unroll_vectors
+from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
 
 _MOST_PIECES = 32
 """How often a body may be emitted, for as many combinations of pieces of its loops."""
@@ -26,24 +25,55 @@ _MOST_PIECES = 32
 _TINY = 16
 """Turns of a loop too short to be made of vectors."""
 
-_LINE = 16
-"""Elements that are stored by one vector, at whose multiples a cache line begins, of four bytes each."""
-_LONG = 4 * _LINE
 
 Body = Callable[[Emission, Sequence[Index]], None]
 """Emits what is done at one point: gets one linear index for each group of dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """Places along a loop that start indices move: where the counter and `starts` add up to one of `bounds`.
+
+    `starts` are the keys of start indices, each with a factor.
+    """
+
+    starts: tuple[tuple[object, int], ...]
+    bounds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Turns of a loop that belong together because something else begins after each `length` of them, from `phase`."""
+
+    length: int
+    phase: int
+
+    def parts(self, first: int, stop: int) -> list[tuple[int, int]]:
+        """A piece of the loop as what is before, in and behind whole periods."""
+        start = first + (self.phase - first) % self.length
+        end = start + max(0, stop - start) // self.length * self.length
+        if start >= end:
+            return [(first, stop)]
+        return [part for part in ((first, start), (start, end), (end, stop)) if part[0] < part[1]]
+
+    def fits(self, first: int, stop: int) -> bool:
+        """Whether a piece is several whole periods."""
+        return (first - self.phase) % self.length == (stop - first) % self.length == 0 and stop - first > self.length
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """A run of neighbouring dimensions walked by one linear index, cut into loops of these sizes, outermost first.
 
-    `breaks` holds for each loop the turns, in order, at which another piece of it begins.
+    `breaks` holds for each loop the turns, in order, at which another piece of it begins; `moving` those of which only
+    the run tells.  `period` is how many turns of the innermost loop belong together.
     """
 
     size: int
     loops: tuple[int, ...]
     breaks: tuple[tuple[int, ...], ...] = ()
+    moving: tuple[Moving | None, ...] = ()
+    period: Period | None = None
 
     def combine(self, counters: Sequence[Index]) -> Index:
         """The linear index from the loops' counters."""
@@ -65,20 +95,43 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
     groups = []
     for variable in variables:
         cut = _loops(variable.size, emission.cuts.get(variable, set()))
-        groups.append(Group(variable.size, cut, _breaks(emission, variable, cut)))
+        breaks, moving = _breaks(emission, variable, cut)
+        periods = emission.periods.get(Digit(variable, 1, cut[-1]), set())
+        period = Period(*min(periods)) if len(periods) == 1 else None
+        groups.append(Group(variable.size, cut, breaks, moving, period))
     return groups
 
 
-def _breaks(emission: Emission, variable: Variable, loops_: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def _breaks(
+    emission: Emission, variable: Variable, loops_: Sequence[int]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[Moving | None, ...]]:
     """Where the pieces of each loop begin; loops that would make too many pieces stay whole, the outer ones first."""
     found: list[tuple[int, ...]] = []
+    moving: list[Moving | None] = []
     stride, pieces = 1, 1
     for size in reversed(loops_):
-        places = emission.breaks.get(Digit(variable, stride, size), set())
-        pieces *= len(places) + 1
-        found.append(tuple(sorted(places)) if pieces <= _MOST_PIECES else ())
+        digit = Digit(variable, stride, size)
+        moved, places = _moving(emission, digit), emission.breaks.get(digit, set())
+        pieces *= len(moved.bounds if moved else places) + 1
+        moving.append(moved if pieces <= _MOST_PIECES else None)
+        found.append(tuple(sorted(places)) if pieces <= _MOST_PIECES and not moved else ())
         stride *= size
-    return tuple(reversed(found))
+    return tuple(reversed(found)), tuple(reversed(moving))
+
+
+def _moving(emission: Emission, digit: Digit) -> Moving | None:
+    """The places along a loop that depend on start indices, all on the same sum of these."""
+    found: dict[tuple[tuple[object, int], ...], set[int]] = {}
+    for index in emission.moving:
+        own = [(one, factor) for one, factor in index.terms if one.variable is digit.variable]
+        others = [(one, factor) for one, factor in index.terms if one.variable is not digit.variable]
+        if own == [(digit, 1)] and all(one.is_whole and one.variable in emission.starts for one, _ in others):
+            starts = tuple((emission.starts[one.variable], factor) for one, factor in others)
+            found.setdefault(starts, set()).add(-index.constant)
+    if not found:
+        return None
+    starts, bounds = max(found.items(), key=lambda item: len(item[1]))
+    return Moving(starts, tuple(sorted(bounds)))
 
 
 def scratch(module: Module, parameters: Sequence[tuple[str, str]]) -> Builder:
@@ -180,76 +233,6 @@ def loops(
             )
             variables.append(Variable(loop.index, count))
         yield group.combine([whole(variable) for variable in variables])
-
-
-def walk(
-    builder: Builder,
-    group: Group,
-    body: Callable[[Index], None],
-    *,
-    split: int = -1,
-    part: Range | None = None,
-    innermost: Callable[[Range, Callable[[Value], None]], None] | None = None,
-) -> None:
-    """Run a body, which gets the linear index, over a group's loops piece by piece, emitting it once for each piece.
-
-    Loop number `split` runs over `part` only.  `innermost`, if given, emits the innermost loops: it gets the turns and
-    what emits the body of one.
-    """
-
-    def plain(limits: Range, turn: Callable[[Value], None]) -> None:
-        one_vector = limits.nonempty and limits.stop.literal == _LINE
-        metadata = unroll_vectors(builder.module) if one_vector else ""
-        with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
-            turn(loop.index)
-
-    def open_from(level: int, counters: list[Index]) -> None:
-        if level == len(group.loops):
-            body(group.combine(counters))
-            return
-        count = group.loops[level]
-        places = (0, *group.breaks[level], count) if group.breaks else (0, count)
-        pieces = list(itertools.pairwise(places))
-        if level == len(group.loops) - 1 and level != split and len(pieces) > 1:
-            pieces = [part for piece in pieces for part in _in_lines(*piece)]
-        for first, stop in pieces:
-            size = stop - first
-            limits = _within(builder, part, first, size) if level == split and part else all_of(size)
-            if size == 1 and limits.nonempty:
-                open_from(level + 1, [*counters, constant(first)])
-                continue
-
-            def turn(index: Value, size: int = size, first: int = first) -> None:
-                open_from(level + 1, [*counters, whole(Variable(index, size)).plus(first)])
-
-            run = innermost if innermost and level == len(group.loops) - 1 else plain
-            run(limits, turn)
-
-    open_from(0, [])
-
-
-def _in_lines(first: int, stop: int) -> list[tuple[int, int]]:
-    """A long piece of an innermost loop as whole lines, and a line at each end where it does not end with one.
-
-    Those at the ends overlap the others: a few elements are computed twice, to the same bits, but all by vectors.
-    """
-    start, end = -(-first // _LINE) * _LINE, stop // _LINE * _LINE
-    if end - start < _LONG:
-        return [(first, stop)]
-    ahead = [(first, first + _LINE)] if first < start else []
-    behind = [(stop - _LINE, stop)] if end < stop else []
-    return [*ahead, (start, end), *behind]
-
-
-def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
-    """What a part of a loop has of a piece, counted from the piece's first turn."""
-
-    def clamp(place: Value) -> Value:
-        moved = builder.sub(place, integer(first)) if first else place
-        above = builder.intrinsic("smax.i64", [moved, integer(0)]) if first else moved
-        return builder.intrinsic("smin.i64", [above, integer(size)])
-
-    return Range(clamp(part.start), clamp(part.stop))
 
 
 def share(builder: Builder, count: int, thread: Value, threads: Value, *, align: int = 1) -> Range:

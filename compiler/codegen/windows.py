@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from compiler.codegen import element, scalar
 from compiler.codegen.index import ZERO, Index, constant, reshape
 from compiler.codegen.llvm_ir import Value, integer, zero
-from compiler.codegen.movement import Indices, Values, in_range
+from compiler.codegen.movement import Indices, Values, in_range, undilated
 from compiler.codegen.product import accumulation_type, factor
 from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
 from compiler.ir.combiner import binary_opcode
@@ -144,18 +144,14 @@ def covered(
     values: Values, window: Window, sizes: Sequence[int], place: Sequence[Index], point: Sequence[Index]
 ) -> tuple[list[Index], list[Value | None]]:
     """The element of an array of `sizes` that a point of a window at a place covers, and under which conditions."""
-    emission, builder = values.emission, values.builder
     source: list[Index] = []
     conditions: list[Value | None] = []
     for part, size, where, offset in zip(window, sizes, place, point, strict=True):
         inner = offset.times(-1).plus(part.size - 1) if part.reversal else offset
         at = where.times(part.stride) + inner.times(part.rhs_dilate).plus(-part.pad_low)
         conditions.append(in_range(values, at, 0, max(0, (size - 1) * part.lhs_dilate + 1)))
-        if part.lhs_dilate > 1:
-            position = emission.value(at)
-            rest = builder.binary("urem", position, integer(part.lhs_dilate))
-            conditions.append(builder.compare("eq", rest, integer(0)))
-            at = emission.opaque(builder.binary("udiv", position, integer(part.lhs_dilate)), max(size, 1))
+        at, is_element = undilated(values, at, part.lhs_dilate, size)
+        conditions.append(is_element)
         source.append(at)
     return source, conditions
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels import tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.codegen import cost, math, nest, scalar
-from compiler.codegen.index import Emission, Index
+from compiler.codegen import cost, math, movement, nest, pieces, scalar
+from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
-from compiler.codegen.signature import store_roots
+from compiler.codegen.signature import elemental_of, store_roots
 from compiler.ir.shape import ArrayShape
 
 _LINE = 64
@@ -56,21 +56,35 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         return EmittedKernel(kernel, (function.name,), 0, parallel, work)
     level = nest.split_level(group.loops)
     length = group.loops[-1]
-    turns = _Turns(builder, interleave(kernel, length, work), _may_be_near(kernel, length), length % _BLOCK == 0)
+    known = _known(builder, kernel, group)
+    turns = _Turns(builder, known, interleave(kernel, length, work), _may_be_near(kernel, length), length % _BLOCK == 0)
     part = None
     if parallel:
         align = (_BLOCK if turns.near and turns.whole else _LINE) if level == len(group.loops) - 1 else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
-    nest.walk(
+    pieces.walk(
         builder,
         group,
         lambda index: turns.body(lambda emission: body(emission, [index])),
         split=level,
         part=part,
         innermost=turns.run,
+        known=known,
     )
     builder.ret()
     return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+
+
+def _known(builder: Builder, kernel: Kernel, group: nest.Group) -> Known:
+    """The start indices that the loops' pieces depend on, read before the loops."""
+    inside = set(kernel.body()) | {leaf for leaf, _ in kernel.leaves}
+    emission = Emission(builder)
+    values = elemental_of(kernel, emission)
+    known = Known()
+    for key in dict.fromkeys(key for moving in group.moving if moving for key, _ in moving.starts):
+        if isinstance(key, movement.Start) and key.instruction in inside:
+            known.starts[key] = movement.clamped(values, key.instruction, key.indices, key.limit)
+    return known
 
 
 @dataclass(slots=True)
@@ -83,6 +97,7 @@ class _Turns:
     """
 
     builder: Builder
+    known: Known
     interleave: int
     near: bool
     whole: bool
@@ -90,7 +105,7 @@ class _Turns:
 
     def body(self, emit_body: Callable[[Emission], None]) -> None:
         """Emit one turn."""
-        emission = Emission(self.builder, far=self._far)
+        emission = Emission(self.builder, known=self.known, far=self._far)
         emit_body(emission)
         self._far = emission.far
 

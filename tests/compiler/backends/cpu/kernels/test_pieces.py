@@ -87,3 +87,62 @@ ENTRY e {{
         cut = x[max(0, -low) : 7 - max(0, -high)]
         want = np.pad(cut, (max(0, low), max(0, high)), constant_values=9)
         assert np.array_equal(_run(text, x), want), (low, high)
+
+
+INTERIOR = [(0, 0, 1), (1, 3, 1), (2, 0, 2), (-1, 4, 2), (-3, -2, 3), (3, -1, 5), (7, 1, 8), (-20, -30, 1)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dims", [(60,), (5, 41), (300, 70)])
+def test_elements_set_apart_are_exact(dims, threads):
+    array = f"f32[{','.join(map(str, dims))}]"
+    lines, names, shapes = [f"  x = {array} parameter(0)", "  c = f32[] constant(9)"], [], []
+    for number, (low, high, interior) in enumerate(INTERIOR):
+        parts = [(low, high, interior), (1, 2, 1)][: len(dims)][::-1]
+        size = [n + a + b + (n - 1) * i for n, (a, b, i) in zip(dims, parts, strict=True)]
+        shapes.append(f"f32[{','.join(map(str, size))}]")
+        padding = "x".join("_".join(map(str, part)) for part in parts)
+        names.append(f"p{number}")
+        lines.append(f"  p{number} = {shapes[-1]} pad(x, c), padding={padding}")
+    lines.append(f"  ROOT t = ({', '.join(shapes)}) tuple({', '.join(names)})")
+    text = "\n".join(["HloModule m", "ENTRY e {", *lines, "}"])
+    x = np.random.default_rng(0).random(dims).astype(np.float32)
+
+    got = compiler.compile(text, options=compiler.CompileOptions(threads=threads))(x)
+    for one, want in zip(got, compiler.interpret(compiler.parse(text), x), strict=True):
+        assert np.array_equal(one, want)
+
+
+MOVED = """HloModule m
+ENTRY e {{
+  x = f32[{n},{m}] parameter(0)
+  u = f32[3,20] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  zero = f32[] constant(0)
+  none = s32[] constant(0)
+  rows = f32[{n2},{m}] concatenate(x, x), dimensions={{0}}
+  rolled = f32[{n},{m}] dynamic-slice(rows, i, none), dynamic_slice_sizes={{{n},{m}}}
+  columns = f32[{n},{m2}] concatenate(x, x), dimensions={{1}}
+  turned = f32[{n},{m}] dynamic-slice(columns, none, j), dynamic_slice_sizes={{{n},{m}}}
+  wide = f32[{np},{mp}] pad(x, zero), padding=4_4x5_5
+  cropped = f32[{n},{m}] dynamic-slice(wide, i, j), dynamic_slice_sizes={{{n},{m}}}
+  updated = f32[{n},{m}] dynamic-update-slice(x, u, i, j)
+  doubled = f32[{n},{m}] add(updated, updated)
+  ROOT t = (f32[{n},{m}], f32[{n},{m}], f32[{n},{m}], f32[{n},{m}]) tuple(rolled, turned, cropped, doubled)
+}}
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("n", "m"), [(4, 23), (90, 310)])
+def test_places_that_start_indices_move_are_exact(n, m, threads):
+    text = MOVED.format(n=n, m=m, n2=2 * n, m2=2 * m, np=n + 8, mp=m + 10)
+    run = compiler.compile(text, options=compiler.CompileOptions(threads=threads))
+    module = compiler.parse(text)
+    random = np.random.default_rng(0)
+    x, u = random.random((n, m)).astype(np.float32), random.random((3, 20)).astype(np.float32)
+    for i, j in [(0, 0), (1, 7), (3, m), (n - 1, 1), (n, m - 1), (-5, 3 * m), (2 * n, -1)]:
+        inputs = x, u, np.int32(i), np.int32(j)
+        for one, want in zip(run(*inputs), compiler.interpret(module, *inputs), strict=True):
+            assert np.array_equal(one, want), (i, j)
