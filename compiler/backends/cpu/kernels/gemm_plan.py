@@ -3,7 +3,7 @@
 The plan depends on the shape, the operands' memory order and the target only, never on the number of threads: the order
 in which one output element is summed is therefore fixed when the kernel is compiled, and results are bit-identical for
 every split.  Block sizes follow the usual reasoning: a register tile wide enough to hide the latency of multiply-add, a
-panel of the left operand in L1, a block of the right one in half of L2.
+panel of the left operand in L1, a block of the right one in half of a small L2.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _NARROW = 4
 _WHOLE_DEPTH_BYTES = 4096
 _DEPTH_BYTES = 2048
 _DISTANT_DEPTH_BYTES = 512
-# A packed block of the right factor, and a block of partial sums: half of L2 each.
-_RIGHT_BYTES = 1 << 20
+# A packed block of the right factor: half of an L2 of a megabyte; larger ones are not faster where L2 is larger.
+_RIGHT_BYTES = 1 << 19
+# A block of partial sums.
 _PARTIAL_BYTES = 1 << 20
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
 _COLLISION = 4096
