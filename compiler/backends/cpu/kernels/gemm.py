@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.backends.cpu.kernels.gemm_amx import AmxNest, applies
-from compiler.backends.cpu.kernels.gemm_narrow import emit_dot, emit_stream
+from compiler.backends.cpu.kernels.gemm_dot import emit_dot
 from compiler.backends.cpu.kernels.gemm_nest import NEST_ATTRIBUTES, Layout, TileNest
 from compiler.backends.cpu.kernels.gemm_plan import plan
 from compiler.backends.cpu.kernels.gemm_product import Gemm
 from compiler.backends.cpu.kernels.gemm_share import Extent, batches, share
+from compiler.backends.cpu.kernels.gemm_stream import emit_stream
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, zero
 
@@ -49,7 +50,7 @@ def emit(module: Module, name: str, gemm: Gemm, target: Target, parameters: Sequ
     if decided.form == "tile":
         TileNest(b, decided, layout, scratch, parameters).emit((thread, count))
     elif decided.form == "dot":
-        emit_dot(b, decided.gemm, decided.lanes, scratch, (thread, count))
+        emit_dot(b, decided.gemm, (decided.lanes, decided.rows, decided.vectors), scratch, (thread, count))
     elif decided.form == "stream":
         emit_stream(b, decided.gemm, scratch, (thread, count))
     elif decided.form == "zero":

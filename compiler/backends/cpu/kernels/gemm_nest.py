@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from compiler.backends.cpu.kernels.gemm_dot import dot_scratch
 from compiler.backends.cpu.kernels.gemm_micro import Tile, micro_kernel
-from compiler.backends.cpu.kernels.gemm_narrow import dot_scratch, stream_scratch
 from compiler.backends.cpu.kernels.gemm_pack import Packer, Panels, Rows, Steps
 from compiler.backends.cpu.kernels.gemm_plan import Plan
 from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES
 from compiler.backends.cpu.kernels.gemm_share import Extent, Range, batches, blocks, minimum, share
+from compiler.backends.cpu.kernels.gemm_stream import stream_scratch
 from compiler.backends.cpu.kernels.gemm_words import FLIP
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Value, integer, keep_rolled
 

@@ -8,9 +8,11 @@ panel of the left operand in L1, a block of the right one in half of a small L2.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from compiler.backends.cpu.kernels.gemm_dot import sums_vectors
 from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm_words import narrowed
 from compiler.codegen.llvm import Target
@@ -50,14 +52,25 @@ _FAR_LOAD = 0.1
 _TILE_CYCLES = 20
 _ROW_CYCLES = 2
 _MOST_VECTORS = 7
+# Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
+_MOST_SUMMED = 24
+_SUM_SHARE = 4
+_MOST_SUMMED_ROWS = 8
+# Cycles to add up the lanes of a sum and store it, to load a vector of a column from L2, and to turn an element around
+# while it is packed; and how much of L1 columns may take.
+_FOLD_CYCLES = 4
+_FAR_VECTOR = 2
+_TURNED = 0.7
+_NEAR_COLUMNS_BYTES = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Every decision about one product; extents are in elements, `*_panels` in register tiles.
 
-    The forms are `dot` (few columns: a reduction along k per element), `stream` (few rows: rows of the right factor are
-    read once, in order), `tile` (everything else) and, without any work, `zero` (k = 0) and `empty`.
+    The forms are `dot` (few columns: a reduction along k per element, of `rows` and `vectors` columns at a time),
+    `stream` (few rows: rows of the right factor are read once, in order), `tile` (everything else) and, without any
+    work, `zero` (k = 0) and `empty`.
     """
 
     gemm: Gemm
@@ -139,15 +152,17 @@ def plan(gemm: Gemm, target: Target) -> Plan:
         known = ", ".join(ELEMENT_BYTES)
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
     lanes = vector_bits(target) // 8 // ELEMENT_BYTES[gemm.type]
-    gemm, form = _form(gemm, lanes)
-    if form == "tile":
-        gemm = narrowed(gemm, target, vector_bits(target))
-    rows, vectors = _register_tile(gemm, lanes, registers(target))
+    gemm, form = _form(gemm, lanes, registers(target))
+    if form == "dot":
+        rows, vectors = _sums(gemm, registers(target))
+    else:
+        gemm = narrowed(gemm, target, vector_bits(target)) if form == "tile" else gemm
+        rows, vectors = _register_tile(gemm, lanes, registers(target))
     first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
     return _blocked(first) if form == "tile" else first
 
 
-def _form(gemm: Gemm, lanes: int) -> tuple[Gemm, Form]:
+def _form(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form]:
     if 0 in (gemm.batch, gemm.m, gemm.n):
         return gemm, "empty"
     if gemm.k == 0:
@@ -156,7 +171,40 @@ def _form(gemm: Gemm, lanes: int) -> tuple[Gemm, Form]:
         gemm = gemm.transposed()
     if gemm.n <= _NARROW and gemm.lhs.row_major:
         return gemm, "dot"
-    return gemm, "stream" if gemm.m <= _NARROW and gemm.rhs.vector is None else "tile"
+    if gemm.m <= _NARROW and gemm.rhs.vector is None:
+        return gemm, "stream"
+    summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, registers))
+    if _summed_cycles(summed, lanes, registers) < _tiled_cycles(gemm, lanes, registers):
+        return summed, "dot"
+    return gemm, "tile"
+
+
+def _tiled_cycles(gemm: Gemm, lanes: int, registers: int) -> float:
+    """What the best register tile takes, with the packing that it cannot do without."""
+    tile = _register_tile(gemm, lanes, registers)
+    packed = 0.0 if gemm.rhs.row_major else _TURNED * gemm.n * gemm.k
+    return _tile_cycles(gemm, lanes, *tile) + packed
+
+
+def _summed_cycles(gemm: Gemm, lanes: int, registers: int) -> float:
+    """What sums along vectors of k take, if they are possible; infinitely long if not."""
+    if not sums_vectors(gemm, lanes) or gemm.n > _MOST_SUMMED or gemm.m <= _NARROW:
+        return math.inf
+    rows, columns = _sums(gemm, registers)
+    pieces = -(-gemm.n // columns)
+    near = gemm.n * gemm.k * ELEMENT_BYTES[gemm.type] <= _NEAR_COLUMNS_BYTES
+    columns = -(-gemm.n // pieces)
+    step = max(rows * columns / 2 + (rows + columns) * _NEAR_LOAD, 0 if near else columns * _FAR_VECTOR)
+    piece = -(-gemm.k // lanes) * step + rows * columns * _FOLD_CYCLES + _TILE_CYCLES
+    in_place = gemm.rhs.array is not None and gemm.rhs.array.row == 1
+    return -(-gemm.m // rows) * pieces * piece + (0 if in_place else gemm.n * gemm.k)
+
+
+def _sums(gemm: Gemm, registers: int) -> tuple[int, int]:
+    """Rows and columns whose sums, with as many vectors of a row as there are rows and one more, fit into registers."""
+    columns = min(gemm.n, registers // _SUM_SHARE)
+    columns = -(-gemm.n // -(-gemm.n // columns))
+    return min(gemm.m, _MOST_SUMMED_ROWS if columns > 1 else _NARROW, (registers - 1) // (columns + 1)), columns
 
 
 def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:
@@ -170,27 +218,26 @@ def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:
 
 
 def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
-    """The rows and vectors of the tile that takes the fewest cycles, by a count of multiply-adds, loads and latency.
+    """The rows and vectors of the tile that takes the fewest cycles.
 
     All tiles are of one size, so that there is one kernel: sizes that divide the product well do the least twice.
     """
-    m, n, k = max(gemm.m, 1), max(gemm.n, 1), max(gemm.k, 1)
-
-    def cost(tile: tuple[int, int]) -> tuple[float, float]:
-        rows, vectors = tile
-        step = max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY) + rows * _NEAR_LOAD + vectors * _FAR_LOAD
-        total = -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + rows * (_ROW_CYCLES + vectors))
-        return total, vectors
-
     most = _SAFE_ROWS if _lhs_collides(gemm) else _MOST_ROWS
-    widest = min(_MOST_VECTORS, -(-n // lanes))
+    widest = min(_MOST_VECTORS, -(-max(gemm.n, 1) // lanes))
     widths = [_COLLIDING_VECTORS] if _reads_colliding_rhs(gemm) else range(1, widest + 1)
     tiles = [
         (rows, vectors)
         for vectors in widths
-        for rows in range(1, min(m, most, (registers - vectors - 1) // vectors) + 1)
+        for rows in range(1, min(max(gemm.m, 1), most, (registers - vectors - 1) // vectors) + 1)
     ]
-    return min(tiles, key=cost)
+    return min(tiles, key=lambda tile: (_tile_cycles(gemm, lanes, *tile), tile[1]))
+
+
+def _tile_cycles(gemm: Gemm, lanes: int, rows: int, vectors: int) -> float:
+    """The cycles that a product takes in tiles of a size, by a count of multiply-adds, loads and latency."""
+    m, n, k = max(gemm.m, 1), max(gemm.n, 1), max(gemm.k, 1)
+    step = max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY) + rows * _NEAR_LOAD + vectors * _FAR_LOAD
+    return -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + rows * (_ROW_CYCLES + vectors))
 
 
 def _blocked(plan: Plan) -> Plan:

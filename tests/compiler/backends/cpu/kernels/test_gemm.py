@@ -201,6 +201,19 @@ def test_narrower_vectors(case, target):
     check(replace(case, target=target))
 
 
+@pytest.mark.parametrize("case", [
+    Case(50, 8, 300), Case(97, 10, 531), Case(60, 20, 500, rhs_transposed=True), Case(31, 17, 333, rhs_transposed=True),
+    Case(60, 7, 500, batch=3), Case(9, 300, 200, rhs_transposed=True), Case(90, 9, 397, dtype="f8", bias_and_relu=True),
+    Case(90, 5, 300, rhs_transposed=True, target=_AVX2), Case(5, 90, 200, rhs_transposed=True, target=_AVX2),
+    Case(50, 5, 300, target=_SSE2), Case(50, 3, 300, dtype="f8", target=_SSE2),
+])  # fmt: skip
+def test_few_columns_are_summed_along_vectors_of_k(case):
+    if case.target is not _HOST or _HOST.has("avx512f"):
+        assert plan(described(case), case.target).form == "dot"
+    if case.target is not _AVX2 or _HOST.has("avx2"):
+        check(case)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "i4", "i8"])
 @pytest.mark.parametrize("shape", [(1, 30, 40), (30, 1, 40), (3, 3, 3), (13, 29, 30), (40, 50, 300)], ids=str)
 def test_other_accumulation_types(shape, dtype):

@@ -1,24 +1,23 @@
-"""Products with few rows or few columns, which are bound by reading the large factor once.
+"""Products whose elements are summed along vectors of k: those with few columns, which would fill no vector.
 
-Both forms are plain loops over the caller's `load`, contiguous in the large factor, which LLVM vectorises; so
-conversions fused into `load` are vectorised with them.  Where rows are plain memory, a few of them are multiplied with
-the columns at a time, in vectors, whose lanes are added up for all of them together.
+With very few columns this is bound by reading the left factor once, whatever that takes: a plain loop over the caller's
+`load`, which LLVM vectorises with the conversions fused into it.  Where rows are plain memory, vectors of some rows are
+multiplied with those of some columns, as many as there are registers for sums, and the lanes of all of those are added
+up together.
 """
 
 from __future__ import annotations
 
+import itertools
+
 from compiler.backends.cpu.kernels.gemm_micro import load_lanes, multiply_add
 from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Gemm
-from compiler.backends.cpu.kernels.gemm_share import Extent, Range, batches, blocks, minimum, share
+from compiler.backends.cpu.kernels.gemm_share import Extent, batches, minimum, share
 from compiler.codegen.llvm_ir import FLOAT_TYPES, Builder, Value, integer, vector_type, zero
 
-_COLUMN_UNIT = 64
-_UNITS_AT_ONCE = 16
 # Places for the sums of a group of rows.
-_SUMS = 16
-_ROWS = 4
+_SUMS = 32
 _CHAINS = 16
-_ROWS_AT_ONCE = {1: 8, 2: 4, 3: 4, 4: 4}
 
 
 def dot_scratch(gemm: Gemm) -> int:
@@ -27,11 +26,10 @@ def dot_scratch(gemm: Gemm) -> int:
     return (_SUMS + columns) * ELEMENT_BYTES[gemm.type]
 
 
-def emit_dot(b: Builder, gemm: Gemm, lanes: int, scratch: Value, threads: tuple[Value, Value]) -> None:
-    """At most a few columns, and rows along k: each element is a reduction."""
-    array = gemm.lhs.array
-    if array is not None and array.column == 1 and gemm.k >= lanes and gemm.type in FLOAT_TYPES:
-        _emit_groups(b, gemm, lanes, scratch, threads)
+def emit_dot(b: Builder, gemm: Gemm, shape: tuple[int, int, int], scratch: Value, threads: tuple[Value, Value]) -> None:
+    """Each element is a reduction along k; `shape` is lanes, and the rows and columns that are summed at a time."""
+    if sums_vectors(gemm, shape[0]):
+        _emit_groups(b, gemm, shape, scratch, threads)
         return
     mine = share(b, Extent(gemm.batch, gemm.m, 1), *threads)
     columns = b.gep(gemm.type, scratch, integer(_SUMS))
@@ -50,30 +48,45 @@ def emit_dot(b: Builder, gemm: Gemm, lanes: int, scratch: Value, threads: tuple[
                 gemm.store(b, batch, row.index, integer(column), total)
 
 
-def _emit_groups(b: Builder, gemm: Gemm, lanes: int, scratch: Value, threads: tuple[Value, Value]) -> None:
-    """Some rows at a time, as many as give a sum each without running out of registers."""
-    rows = min(gemm.m, max(1, min(lanes, _ROWS) // gemm.n))
+def sums_vectors(gemm: Gemm, lanes: int) -> bool:
+    """Whether rows are plain memory, so that vectors of them can be multiplied as they are."""
+    array = gemm.lhs.array
+    return array is not None and array.column == 1 and gemm.k >= lanes and gemm.type in FLOAT_TYPES
+
+
+def _emit_groups(
+    b: Builder, gemm: Gemm, shape: tuple[int, int, int], scratch: Value, threads: tuple[Value, Value]
+) -> None:
+    """Some rows at a time, and of the columns pieces of equal size, or one more."""
+    lanes, rows, most = shape
     groups = -(-gemm.m // rows)
     mine = share(b, Extent(gemm.batch, groups, 1), *threads)
+    pieces = -(-gemm.n // most)
+    starts = [gemm.n * piece // pieces for piece in range(pieces + 1)]
     with b.when(mine.present(b), "present"), batches(b, mine) as (batch, part):
         if not _reads_in_place(gemm):
             _gather_columns(b, gemm, batch, b.gep(gemm.type, scratch, integer(_SUMS)))
         with b.loop(part.start, part.stop, name="group", nonempty=True) as group:
             wanted = b.mul(group.index, integer(rows))
             first = wanted if gemm.m % rows == 0 else minimum(b, wanted, gemm.m - rows)
-            sums = fold(b, _group_sums(b, gemm, lanes, (batch, first, rows), scratch))
-            b.store(sums, scratch, align=ELEMENT_BYTES[gemm.type])
-            # The last group overlaps the one before.
-            with b.loop(b.sub(wanted, first), integer(rows), name="store", nonempty=True) as row:
-                for column in range(gemm.n):
-                    place = b.add(b.mul(row.index, integer(gemm.n)), integer(column))
-                    value = b.load(gemm.type, b.gep(gemm.type, scratch, place))
-                    gemm.store(b, batch, b.add(first, row.index), integer(column), value)
+            for columns in itertools.starmap(range, itertools.pairwise(starts)):
+                totals = _group_sums(b, gemm, lanes, (batch, first, rows, columns), scratch)
+                for start in range(0, len(totals), lanes):
+                    place = b.gep(gemm.type, scratch, integer(start))
+                    b.store(fold(b, totals[start : start + lanes]), place, align=ELEMENT_BYTES[gemm.type])
+                # The last group overlaps the one before.
+                with b.loop(b.sub(wanted, first), integer(rows), name="store", nonempty=True) as row:
+                    for number, column in enumerate(columns):
+                        place = b.add(b.mul(row.index, integer(len(columns))), integer(number))
+                        value = b.load(gemm.type, b.gep(gemm.type, scratch, place))
+                        gemm.store(b, batch, b.add(first, row.index), integer(column), value)
 
 
-def _group_sums(b: Builder, gemm: Gemm, lanes: int, where: tuple[Value, Value, int], scratch: Value) -> list[Value]:
-    """A vector of partial sums for every row of a group and every column."""
-    batch, first, rows = where
+def _group_sums(
+    b: Builder, gemm: Gemm, lanes: int, where: tuple[Value, Value, int, range], scratch: Value
+) -> list[Value]:
+    """A vector of partial sums for every row of a group and every one of some columns."""
+    batch, first, rows, wanted = where
     left, right = gemm.lhs.array, gemm.rhs.array
     if left is None:
         raise AssertionError("only plain rows are grouped")
@@ -81,22 +94,22 @@ def _group_sums(b: Builder, gemm: Gemm, lanes: int, where: tuple[Value, Value, i
     lines = [b.gep(gemm.type, origin, integer(row * left.row)) for row in range(rows)]
     if right is not None and _reads_in_place(gemm):
         base = right.base(b, batch)
-        columns = [b.gep(gemm.type, base, integer(column * right.column)) for column in range(gemm.n)]
+        columns = [b.gep(gemm.type, base, integer(column * right.column)) for column in wanted]
     else:
-        columns = [b.gep(gemm.type, scratch, integer(_SUMS + column * gemm.k)) for column in range(gemm.n)]
+        columns = [b.gep(gemm.type, scratch, integer(_SUMS + column * gemm.k)) for column in wanted]
 
     def step(k: Value, count: int, totals: list[Value]) -> list[Value]:
         factors = [load_lanes(b, gemm.type, b.gep(gemm.type, c, k), lanes, count) for c in columns]
         sums: list[Value] = []
         for number, line in enumerate(lines):
             values = load_lanes(b, gemm.type, b.gep(gemm.type, line, k), lanes, count)
-            held = totals[number * gemm.n : (number + 1) * gemm.n]
+            held = totals[number * len(wanted) : (number + 1) * len(wanted)]
             sums += [multiply_add(b, values, factor, total) for factor, total in zip(factors, held, strict=True)]
         return sums
 
     # Several sums per row and column, so that none waits for itself.
-    count = rows * gemm.n
-    sets = 1 << (min(_CHAINS // count, gemm.k // lanes).bit_length() - 1)
+    count = rows * len(wanted)
+    sets = 1 << (max(1, min(_CHAINS // count, gemm.k // lanes)).bit_length() - 1)
     turn = sets * lanes
     whole = gemm.k - gemm.k % turn
     start = [zero(vector_type(gemm.type, lanes))] * (sets * count)
@@ -169,52 +182,3 @@ def _reduce(b: Builder, left: Value, right: Value, total: Value) -> Value:
         return multiply_add(b, left, right, total)
     product = b.binary("fmul", left, right, "contract")
     return b.binary("fadd", total, product, "reassoc contract")
-
-
-def stream_scratch(gemm: Gemm) -> int:
-    """Bytes of workspace per thread of `emit_stream`."""
-    return gemm.m * _UNITS_AT_ONCE * _COLUMN_UNIT * ELEMENT_BYTES[gemm.type]
-
-
-def emit_stream(b: Builder, gemm: Gemm, scratch: Value, threads: tuple[Value, Value]) -> None:
-    """At most a few rows: several rows of the right factor at a time are added, scaled, to the rows of the result."""
-    units = -(-gemm.n // _COLUMN_UNIT)
-    mine = share(b, Extent(gemm.batch, 1, units), *threads)
-    with (
-        b.when(mine.present(b), "present"),
-        batches(b, mine) as (batch, _),
-        blocks(b, mine.columns, _UNITS_AT_ONCE, units, "columns") as block,
-    ):
-        start = b.mul(block.start, integer(_COLUMN_UNIT))
-        past = b.mul(block.stop, integer(_COLUMN_UNIT))
-        columns = Range(start, b.intrinsic("smin.i64", [past, integer(gemm.n)]))
-        _stream_block(b, gemm, batch, columns, scratch)
-
-
-def _stream_block(b: Builder, gemm: Gemm, batch: Value, columns: Range, scratch: Value) -> None:
-    pitch = _UNITS_AT_ONCE * _COLUMN_UNIT
-    lines = [b.gep(gemm.type, scratch, integer(row * pitch)) for row in range(gemm.m)]
-    with b.loop(columns.start, columns.stop, name="clear") as column:
-        for line in lines:
-            b.store(zero(gemm.type), b.gep(gemm.type, line, b.sub(column.index, columns.start)))
-    at_once = min(_ROWS_AT_ONCE[gemm.m], gemm.k)
-    whole = gemm.k - gemm.k % at_once
-    for start, stop, height in ((0, whole, at_once), (whole, gemm.k, 1)):
-        if start == stop:
-            continue
-        with b.loop(integer(start), integer(stop), step=height, name="step", nonempty=True) as step:
-            steps = [b.add(step.index, integer(offset)) for offset in range(height)]
-            factors = [[gemm.lhs.load(b, batch, integer(row), k) for k in steps] for row in range(gemm.m)]
-            with b.loop(columns.start, columns.stop, name="column") as column:
-                addresses = [b.gep(gemm.type, line, b.sub(column.index, columns.start)) for line in lines]
-                totals = [b.load(gemm.type, address) for address in addresses]
-                for position, k in enumerate(steps):
-                    right = gemm.rhs.load(b, batch, k, column.index)
-                    pairs = zip(factors, totals, strict=True)
-                    totals = [multiply_add(b, left[position], right, total) for left, total in pairs]
-                for total, address in zip(totals, addresses, strict=True):
-                    b.store(total, address)
-    with b.loop(columns.start, columns.stop, name="store") as column:
-        for row, line in enumerate(lines):
-            total = b.load(gemm.type, b.gep(gemm.type, line, b.sub(column.index, columns.start)))
-            gemm.store(b, batch, integer(row), column.index, total)
