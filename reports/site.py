@@ -80,6 +80,7 @@ def _page(found: Summary, chart: str) -> str:
         " over all rounds of all processes.",
         timing_head=_timing_head(found),
         timing_rows="".join(_timing_row(program, found) for program in found.programs),
+        kernels=_kernels(found),
         reduced=_reduced(found),
         environment="".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in _facts(run)),
     )
@@ -228,6 +229,27 @@ def _micro(seconds: float) -> str:
 
 def _ratio_text(ratio: Ratio | None) -> str:
     return f"{ratio.estimate:.2f}&times;" if ratio else _DASH
+
+
+def _kernels(found: Summary) -> str:
+    """What the kernels take of a GPU, those that spill first."""
+    rows = [(program, kernel) for program in found.programs for kernel in program.kernels]
+    if not rows:
+        return ""
+    rows.sort(key=lambda row: -row[1]["spill_bytes"])
+    spilling = sum(1 for _, kernel in rows if kernel["spill_bytes"])
+    intro = f"By NVIDIA's assembler: {len(rows)} kernels, {spilling or 'none'} of which spill registers."
+    numbers = ("registers", "shared_bytes", "stack_bytes", "spill_bytes")
+    heads = "".join(f'<th class="n">{name.replace("_", " ")}</th>' for name in numbers)
+    body = "".join(
+        f"<tr><th>{escape(program.name)}</th><td>{_engine(kernel['engine'])}</td><td>{_engine(kernel['name'])}</td>"
+        + "".join(f'<td class="n">{kernel[name]:,}</td>' for name in numbers)
+        + "</tr>"
+        for program, kernel in rows
+    )
+    head = f"<tr><th>Program</th><th>Engine</th><th>Kernel</th>{heads}</tr>"
+    table = f'<div class="sheet"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+    return f'<section id="kernels"><h2>Kernels</h2><p>{intro}</p>{table}</section>'
 
 
 def _reduced(found: Summary) -> str:

@@ -37,6 +37,7 @@ class Program:
     timed: Mapping[str, Timed]
     doubts: tuple[str, ...]
     speedup: Ratio | None
+    kernels: tuple[Mapping[str, Any], ...]
 
     @property
     def failures(self) -> list[Mapping[str, Any]]:
@@ -125,6 +126,7 @@ def _program(case: Mapping[str, Any], baseline: str, candidate: str, seed: int) 
         timed={engine: _timed(engine, timings) for engine, timings in by_engine.items()},
         doubts=_doubts(case["timings"]),
         speedup=_speedup(by_engine.get(baseline, []), by_engine.get(candidate, []), seed),
+        kernels=tuple(case.get("kernels", ())),
     )
 
 

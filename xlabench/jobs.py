@@ -39,6 +39,8 @@ _FLAKY_CALLS = 20
 def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run a program once on an engine, and again where that is cheap; write the results of the first call.
 
+    What its kernels take of a GPU, where that is known, is written to `kernels`, if it is given, before it is run.
+
     The answer says how long things took, and what the engine did that no engine may: change its inputs, or answer the
     same question differently.
     """
@@ -50,10 +52,14 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     options = {"dump_to": dump_to} if dump_to else {}
     call = engine_of(arguments["factory"], arguments["engine"], **options).compile(text)
     compiled = time.perf_counter()
+    if "kernels" in arguments:
+        kernels = [asdict(kernel) for kernel in getattr(call, "resources", ())]
+        Path(arguments["kernels"]).write_text(json.dumps(kernels))
+    begin_run = time.perf_counter()
     say("run")
     before = [array.tobytes() for array in made]
     results = [np.asarray(array) for array in call(*made)]
-    run_s = time.perf_counter() - compiled
+    run_s = time.perf_counter() - begin_run
     write_arrays(Path(arguments["results"]), results)
     changed = [number for number, (array, old) in enumerate(zip(made, before, strict=True)) if array.tobytes() != old]
     repeats = run_s > _REPEAT_BELOW_S or bool(changed) or _same_bytes(results, call(*made))

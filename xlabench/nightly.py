@@ -8,7 +8,7 @@ record.  Each record is durable when the next step begins, so a run that was kil
 from __future__ import annotations
 
 import hashlib
-import math
+import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import compiler
-from xlabench import environment, jobs
+from xlabench import environment, jobs, verdicts
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import bounds, differ
 from xlabench.judging.tolerance import TolerancePolicy
-from xlabench.results import RIGHT, Bundle, Case, Records, Run, Timing, Verdict
+from xlabench.results import RIGHT, Bundle, Case, Kernel, Records, Run, Timing, Verdict
 from xlabench.timing.measure import Plan
 from xlabench.worker import ENGINES, Outcome, Worker
 
@@ -32,11 +32,7 @@ Array = jobs.Array
 Progress = Callable[[str, str], None]
 
 DONE = "done"
-_ENDINGS = {"died": "crash", "timeout": "timeout"}
-_UNDECIDABLE = ("UnsupportedError", "Undecidable")
-_SAID = ("CompilerError", "BenchError")  # errors whose message is all there is to know; any other is a bug of ours
 _WORTH_A_BUNDLE = ("wrong", "flaky", "compile-error", "crash", "timeout")
-_SHOWN_WORST = 3
 _REPLAY_START_S = 30.0
 
 
@@ -162,7 +158,7 @@ class _Night:
         outcome = self._evaluate(self.config.reference, variant)
         expected = jobs.read_arrays(self._results_path) if outcome.ending == "answered" else None
         if expected is None:
-            verdict = _failure(self.config.reference, variant, outcome)
+            verdict = verdicts.of_failure(self.config.reference, variant, outcome)
             yield verdict
             self._keep(program.name, case_id, subject, verdict, ([], []))
         for engine in engines:
@@ -170,13 +166,15 @@ class _Night:
             verdict, actual = self._judge(engine, subject, expected)
             yield verdict
             self._keep(program.name, case_id, subject, verdict, (expected or [], actual))
+            for kernel in json.loads(self._kernels_path.read_text()) if self._kernels_path.exists() else ():
+                self.records.add(case_id, Kernel(engine, **kernel))
 
     def _judge(self, engine: str, subject: _Subject, expected: list[Array] | None) -> tuple[Verdict, list[Array]]:
         """One verdict, and the results; a wrong result that a second process does not repeat is flaky."""
         variant, policy = subject.variant, subject.policy
         outcome = self._evaluate(engine, variant)
         if outcome.ending != "answered":
-            return _failure(engine, variant, outcome), []
+            return verdicts.of_failure(engine, variant, outcome), []
         actual = jobs.read_arrays(self._results_path)
         if expected is None:
             message = f"ran, but {self.config.reference} did not, so there is nothing to judge it by"
@@ -184,7 +182,7 @@ class _Night:
         comparison = differ.compare(expected, actual, policy=policy)
         if self._wants_bounds(subject, comparison):
             comparison = differ.compare(expected, actual, policy=policy, basis=self._basis(variant, expected))
-        verdict = _verdict(engine, variant, outcome, comparison)
+        verdict = verdicts.of_answer(engine, variant, outcome, comparison)
         if verdict.verdict == "wrong" and not self._repeats(engine, variant, actual):
             message = f"a second process gave other results; of the first, {verdict.message}"
             verdict = replace(verdict, verdict="flaky", message=message)
@@ -221,13 +219,19 @@ class _Night:
     def _results_path(self) -> Path:
         return self.scratch / "results"
 
+    @property
+    def _kernels_path(self) -> Path:
+        return self.scratch / "kernels"
+
     def _evaluate(self, engine: str, variant: Variant) -> Outcome:
+        self._kernels_path.unlink(missing_ok=True)
         arguments = {
             "factory": self.config.factory,
             "engine": engine,
             "program": str(variant.path),
             "inputs": str(self._inputs_path),
             "results": str(self._results_path),
+            "kernels": str(self._kernels_path),
         }
         return self.worker.run("xlabench.jobs:evaluate", arguments, timeout_s=self.config.timeout_s)
 
@@ -271,7 +275,7 @@ class _Night:
             }
             outcome = self.worker.run("xlabench.jobs:time_engines", arguments, timeout_s=self.config.timeout_s)
             if outcome.ending != "answered":
-                self.records.add(case_id, _failure(self.config.timed[1], variant, outcome))
+                self.records.add(case_id, verdicts.of_failure(self.config.timed[1], variant, outcome))
                 return
             for timing in _timings(outcome, process):
                 self.records.add(case_id, timing)
@@ -321,65 +325,6 @@ def _check_unchanged(case: Case, digest: str) -> None:
         raise BenchError(
             f"--resume: program {case.name!r} has changed since it was run; leave out --resume to start anew"
         )
-
-
-def _verdict(engine: str, variant: Variant, outcome: Outcome, comparison: differ.Comparison) -> Verdict:
-    """What an answer is worth: the comparison, unless the engine did what no engine may."""
-    verdict, message = str(comparison.agreement), _describe(comparison)
-    if outcome.value["changed_inputs"]:
-        numbers = ", ".join(map(str, outcome.value["changed_inputs"]))
-        verdict, message = "wrong", f"changed its inputs, numbers {numbers}; {message}"
-    elif not outcome.value["repeats"]:
-        verdict, message = "flaky", f"a second call on the same inputs gave other results; of the first, {message}"
-    return Verdict(
-        engine,
-        verdict,
-        message,
-        reduced=variant.reduced,
-        elements=comparison.elements,
-        mismatches=comparison.mismatches,
-        max_ulp=comparison.max_ulps,
-        max_abs=_largest([result.max_abs for result in comparison.results]),
-        max_rel=_largest([result.max_rel for result in comparison.results]),
-        compile_s=outcome.value["compile_s"],
-        run_s=outcome.value["run_s"],
-    )
-
-
-def _describe(comparison: differ.Comparison) -> str:
-    """The sentence, and the worst elements of every result that is wrong."""
-    lines = [comparison.describe()]
-    for result in comparison.results:
-        for element in result.worst[:_SHOWN_WORST]:
-            ulps = f", {element.ulps:,} ULP apart" if element.ulps is not None else ""
-            index = ",".join(map(str, element.index))
-            lines.append(f"result {result.index}[{index}]: expected {element.expected}, got {element.actual}{ulps}")
-    return "\n".join(lines)
-
-
-def _largest(values: Sequence[float]) -> float | None:
-    """The maximum; None when there is none that is a number, which JSON could not say."""
-    finite = [value for value in values if math.isfinite(value)]
-    return max(finite) if values and len(finite) == len(values) else None
-
-
-def _failure(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
-    """The verdict on an engine that gave no answer, from how and where it ended."""
-    if outcome.ending == "raised":
-        is_said = any(name in outcome.error.split() for name in _SAID)
-        verdict, detail = _verdict_by_name(outcome), "" if is_said else outcome.output
-    else:
-        verdict, detail = _ENDINGS[outcome.ending], outcome.output
-    message = "\n".join(filter(None, [outcome.message, detail.strip()]))
-    return Verdict(engine, verdict, message, outcome.stage, variant.reduced)
-
-
-def _verdict_by_name(outcome: Outcome) -> str:
-    """An error raised in the worker, classed by what it is and by the stage it was raised in."""
-    names = outcome.error.split()
-    if any(name in names for name in _UNDECIDABLE):
-        return "unsupported"
-    return "compile-error" if outcome.stage.startswith("compile") else "crash"
 
 
 def _verdict_of(error: Exception) -> str:

@@ -91,6 +91,18 @@ class Bundle:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What a kernel takes of a GPU, by NVIDIA's assembler: registers of a thread, the rest in bytes."""
+
+    engine: str
+    name: str
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    spill_bytes: int
+
+
 _METADATA = sa.MetaData()
 _TYPES: Mapping[str, type[sa.types.TypeEngine[Any]]] = {
     "str": sa.String,
@@ -143,6 +155,7 @@ _OF_CASE = {
     Verdict: _of_case("verdicts", Verdict, "engine", "stage", "reduced"),
     Timing: _of_case("timings", Timing, "engine", "process"),
     Bundle: _of_case("bundles", Bundle, "path"),
+    Kernel: _of_case("kernels", Kernel, "engine", "name"),
 }
 
 
@@ -186,7 +199,7 @@ class Records:
         )
         return self._insert(_CASES, {"run_id": run_id, **asdict(case), "started_at": _now()})
 
-    def add(self, case_id: int, record: Verdict | Timing | Bundle) -> None:
+    def add(self, case_id: int, record: Verdict | Timing | Bundle | Kernel) -> None:
         """Record one fact about a case."""
         self._insert(_OF_CASE[type(record)], {"case_id": case_id, **asdict(record)})
 

@@ -29,6 +29,11 @@ class PaddedExecutable:
         """What the compilation left behind, by XLA's dump suffix."""
         return self.inner.artifacts
 
+    @property
+    def resources(self) -> Sequence[Any]:
+        """What the kernels take of the device, where the back end knows it."""
+        return getattr(self.inner, "resources", ())
+
     def __call__(self, *inputs: object) -> list[NDArray[Any]]:
         """Run it; each input may be shorter than its bounds along dynamic dimensions, and so may each result."""
         given = self.inner(*self._padded(inputs))

@@ -106,6 +106,19 @@ def test_the_chart_is_an_svg_and_a_png_without_a_date(exported):
     assert files["speedup.png"].startswith(b"\x89PNG")
 
 
+def test_kernels_are_shown_with_what_they_take_those_that_spill_first(exported):
+    taken = {"registers": 40, "shared_bytes": 1536, "stack_bytes": 0}
+    exported["cases"][0]["kernels"] = [
+        {"engine": "nvptx:sim", "name": name, "spill_bytes": spilled, **taken} for name, spilled in (("a", 0), ("b", 8))
+    ]
+    text = read(exported).text
+    assert text.index("b") < text.index("a")
+    assert "1,536" in text
+    assert any("2 kernels, 1 of which spill" in part for part in text)
+    del exported["cases"][0]["kernels"]
+    assert "Kernels" not in read(exported).text
+
+
 def test_a_run_in_which_nothing_was_timed_has_a_report_too(exported):
     for case in exported["cases"]:
         case["timings"] = []

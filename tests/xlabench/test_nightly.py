@@ -73,6 +73,17 @@ def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(suite_
     ]
 
 
+@pytest.mark.parametrize("failing", ["", "crash-in-nvptx:sim"])
+def test_what_kernels_take_of_a_gpu_is_recorded_whether_they_run_or_not(suite_folder, tmp_path, failing):
+    add(suite_folder, "p", f"sum kernels-of-nvptx:sim {failing}")
+    exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, processes=0))
+    kernels = exported["cases"][0]["kernels"]
+    assert [(k["engine"], k["name"], k["registers"], k["spill_bytes"]) for k in kernels] == [
+        ("nvptx:sim", "first", 40, 0),
+        ("nvptx:sim", "second", 40, 8),
+    ]
+
+
 @pytest.mark.parametrize(
     ("behaviour", "verdict", "says"),
     [

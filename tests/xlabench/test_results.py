@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xlabench.errors import BenchError
-from xlabench.results import SCHEMA_VERSION, Bundle, Case, Records, Run, Timing, Verdict, to_json
+from xlabench.results import SCHEMA_VERSION, Bundle, Case, Kernel, Records, Run, Timing, Verdict, to_json
 
 FROZEN = Path(__file__).parent / "results_v1.sql"
 RUN = Run("smoke", "", "reference", ["cpu"], 0, {"timed": ["a", "b"]}, {"cpu": None})
@@ -26,6 +26,7 @@ def test_what_was_recorded_is_exported(path):
         records.add(case_id, VERDICT)
         records.add(case_id, Timing("cpu", 0, 10, [1e-3, 2e-3], [["noisy", "why"]]))
         records.add(case_id, Bundle("cpu", "bundles/p", verified=False))
+        records.add(case_id, Kernel("nvptx:sim", "add", 16, 0, 0, 8))
         records.finish_case(case_id)
         records.finish_run(run_id)
         exported = json.loads(to_json(records.export(run_id)))
@@ -35,6 +36,7 @@ def test_what_was_recorded_is_exported(path):
     assert case["verdicts"][0]["max_ulp"] == 1.8e19
     assert case["timings"][0]["samples"] == [1e-3, 2e-3]
     assert case["bundles"][0]["verified"] is False
+    assert case["kernels"][0]["spill_bytes"] == 8
 
 
 def test_a_record_is_on_disk_before_the_next_begins(path):
@@ -69,6 +71,7 @@ def test_a_frozen_file_of_version_1_is_still_read(path):
     assert (run.suite, run.engines, is_finished) == ("frozen", ["cpu", "cpu:fusion=off"], True)
     assert [case["name"] for case in exported["cases"]] == ["one", "two"]
     assert exported["cases"][1]["verdicts"][0]["verdict"] == "crash"
+    assert exported["cases"][1]["kernels"] == []
     assert exported["cases"][0]["timings"][0]["samples"] == [0.002, 0.0021]
 
 

@@ -1,0 +1,75 @@
+"""What came of an engine in a watched worker, as a verdict: of an answer by comparison, of none by how it ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xlabench.cases.suite import Variant
+from xlabench.judging import differ
+from xlabench.results import Verdict
+from xlabench.worker import Outcome
+
+_ENDINGS = {"died": "crash", "timeout": "timeout"}
+_UNDECIDABLE = ("UnsupportedError", "Undecidable")
+_SAID = ("CompilerError", "BenchError")  # errors whose message is all there is to know; any other is a bug of ours
+_SHOWN_WORST = 3
+
+
+def of_answer(engine: str, variant: Variant, outcome: Outcome, comparison: differ.Comparison) -> Verdict:
+    """What an answer is worth: the comparison, unless the engine did what no engine may."""
+    verdict, message = str(comparison.agreement), _describe(comparison)
+    if outcome.value["changed_inputs"]:
+        numbers = ", ".join(map(str, outcome.value["changed_inputs"]))
+        verdict, message = "wrong", f"changed its inputs, numbers {numbers}; {message}"
+    elif not outcome.value["repeats"]:
+        verdict, message = "flaky", f"a second call on the same inputs gave other results; of the first, {message}"
+    return Verdict(
+        engine,
+        verdict,
+        message,
+        reduced=variant.reduced,
+        elements=comparison.elements,
+        mismatches=comparison.mismatches,
+        max_ulp=comparison.max_ulps,
+        max_abs=_largest([result.max_abs for result in comparison.results]),
+        max_rel=_largest([result.max_rel for result in comparison.results]),
+        compile_s=outcome.value["compile_s"],
+        run_s=outcome.value["run_s"],
+    )
+
+
+def _describe(comparison: differ.Comparison) -> str:
+    """The sentence, and the worst elements of every result that is wrong."""
+    lines = [comparison.describe()]
+    for result in comparison.results:
+        for element in result.worst[:_SHOWN_WORST]:
+            ulps = f", {element.ulps:,} ULP apart" if element.ulps is not None else ""
+            index = ",".join(map(str, element.index))
+            lines.append(f"result {result.index}[{index}]: expected {element.expected}, got {element.actual}{ulps}")
+    return "\n".join(lines)
+
+
+def _largest(values: Sequence[float]) -> float | None:
+    """The maximum; None when there is none that is a number, which JSON could not say."""
+    finite = [value for value in values if math.isfinite(value)]
+    return max(finite) if values and len(finite) == len(values) else None
+
+
+def of_failure(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
+    """The verdict on an engine that gave no answer, from how and where it ended."""
+    if outcome.ending == "raised":
+        is_said = any(name in outcome.error.split() for name in _SAID)
+        verdict, detail = _verdict_by_name(outcome), "" if is_said else outcome.output
+    else:
+        verdict, detail = _ENDINGS[outcome.ending], outcome.output
+    message = "\n".join(filter(None, [outcome.message, detail.strip()]))
+    return Verdict(engine, verdict, message, outcome.stage, variant.reduced)
+
+
+def _verdict_by_name(outcome: Outcome) -> str:
+    """An error raised in the worker, classed by what it is and by the stage it was raised in."""
+    names = outcome.error.split()
+    if any(name in names for name in _UNDECIDABLE):
+        return "unsupported"
+    return "compile-error" if outcome.stage.startswith("compile") else "crash"
