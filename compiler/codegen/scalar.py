@@ -13,7 +13,7 @@ from compiler.codegen import complex_functions, complex_numbers, element, intege
 from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import F16, ElementType
+from compiler.ir.types import F16, ONE_NAN, ElementType
 
 CONTRACT = "contract"
 """Flags of ordinary float arithmetic: a product may be joined with a sum, nothing else."""
@@ -270,17 +270,19 @@ def _compare(scalar: Scalar, operands: Sequence[Value]) -> Value:
     if scalar.is_float:
         if scalar.instruction.attributes.get("type") != "TOTALORDER":
             return builder.compare(_FLOAT_PREDICATES[direction], left, right)
-        left, right, signed = _total_order(builder, left), _total_order(builder, right), True
+        (left, right), signed = (_total_order(builder, value, scalar.element_type) for value in operands), True
     predicate = _INTEGER_PREDICATES[direction]
     if direction not in ("EQ", "NE"):
         predicate = ("s" if signed else "u") + predicate
     return builder.compare(predicate, left, right)
 
 
-def _total_order(builder: Builder, value: Value) -> Value:
-    """The integer whose order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+def _total_order(builder: Builder, value: Value, element_type: ElementType) -> Value:
+    """The integer whose order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; a NaN without a sign is last."""
     type_ = "i32" if element_of(value.type) == "float" else "i64"
     width = int(type_[1:])
+    if element_type in ONE_NAN:
+        value = builder.select(builder.compare("uno", value, value), floating(float("nan"), value.type), value)
     bits = builder.cast("bitcast", value, type_)
     sign = builder.binary("ashr", bits, integer(width - 1, type_))
     return builder.binary("xor", bits, builder.binary("lshr", sign, integer(1, type_)))

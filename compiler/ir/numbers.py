@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.types import F32, F64, ElementType, Kind
+from compiler.ir.types import F8E8M0, F32, F64, ONE_NAN, ElementType, Kind
 
 Array = NDArray[Any]
 
@@ -85,12 +85,19 @@ def unsigned_bits(value: Array) -> Array:
 
 
 def total_order_key(value: Array, element_type: ElementType) -> Array:
-    """Unsigned integers in the order of the floats' bits: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN."""
+    """Unsigned integers in the order of the floats' bits: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN.
+
+    A NaN without a sign is the greatest.
+    """
     bits = unsigned_bits(value)
+    if element_type is F8E8M0:
+        return bits
     width = element_type.bits
     sign = bits.dtype.type(1 << (width - 1))
     mask = bits.dtype.type((1 << width) - 1)
     negative = (bits & sign) != 0
+    if element_type in ONE_NAN:  # its bits are those of -0, whose place becomes that of +0
+        return np.asarray(np.where(negative, np.where(bits == sign, mask, ~bits), (bits | sign) - 1))
     return np.asarray(np.where(negative, ~bits & mask, bits | sign))
 
 

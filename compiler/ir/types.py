@@ -122,6 +122,10 @@ F32 = TYPES["f32"]
 F64 = TYPES["f64"]
 C64 = TYPES["c64"]
 C128 = TYPES["c128"]
+F8E8M0 = TYPES["f8e8m0fnu"]
+"""A float without a sign."""
+ONE_NAN = tuple(TYPES[name] for name in ("f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz"))
+"""Floats without a -0, whose bits are those of the only NaN."""
 TOKEN = TYPES["token"]
 OPAQUE = TYPES["opaque"]
 

@@ -180,9 +180,9 @@ def _training(instruction: Instruction, operands: Sequence[Wide], context: Conte
     # As the mean of the squares less the square of the mean, which is as good, the terms are larger.
     squares = arithmetic.mean(arithmetic.multiply(array, array), axes, total=False)
     away = squares.error + 2 * times(size(mean.value), mean.error) + mean.error**2
-    variance = Wide(variance.value, variance.error + away)
+    mean, variance = _settled(mean, Wide(variance.value, variance.error + away))
     normal = _normalised(instruction, arithmetic, operands, (mean, variance))
-    return _settled(normal, mean, variance)
+    return (*_settled(normal), mean, variance)
 
 
 def _inference(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:

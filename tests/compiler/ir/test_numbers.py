@@ -47,6 +47,15 @@ def test_total_order_puts_zeros_and_nans_in_their_places() -> None:
     assert np.diff(total_order_key(values, F32).astype(np.int64)).min() > 0
 
 
+@pytest.mark.parametrize("name", ["f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu"])
+def test_total_order_of_types_without_a_signed_nan_has_it_last(name: str) -> None:
+    element_type = TYPES[name]
+    values = np.arange(256, dtype=np.uint8).view(element_type.dtype)
+    ranked = values[np.argsort(total_order_key(values, element_type))].astype(np.float32)
+    assert np.isnan(ranked[-1])
+    assert (np.diff(ranked[:-1]) > 0).all()
+
+
 def test_maximum_and_minimum_order_zeros_and_keep_nan() -> None:
     left, right = np.array([0.0, -0.0, np.nan, 1.0]), np.array([-0.0, 0.0, 1.0, np.nan])
     assert np.signbit(maximum(left, right)[:2]).tolist() == [False, False]

@@ -250,3 +250,19 @@ def test_a_token_is_copied_like_any_value() -> None:
       ROOT d = f32[] add-dependency(x, c) }"""
     (result,) = compiler.interpret(compiler.parse(text), np.float32(0.5), wide=True)
     assert (float(result.value), float(result.bound)) == (0.5, 0.0)
+
+
+def test_a_batch_whose_variance_leaves_the_range_is_undecided() -> None:
+    lines = ("x = f32[4,1] parameter(0)", "s = f32[1] constant({4})")
+    end = "ROOT r = (f32[4,1], f32[1], f32[1]) batch-norm-training(x, s, s), epsilon=0.0625, feature_index=1"
+    normal, mean, variance = wide(*lines, end, inputs=(np.array([[0.5], [-2.6e36], [1], [0]], np.float32),))
+    assert normal.undecided.all()
+    assert variance.undecided.all()
+    assert not mean.undecided.any()
+
+
+def test_the_place_of_a_nan_in_the_total_order_is_undecided() -> None:
+    lines = ("x = f32[2] parameter(0)", "y = f32[2] sqrt(x)")
+    end = "ROOT r = pred[2] compare(x, y), direction=LT, type=TOTALORDER"
+    (result,) = wide(*lines, end, inputs=(np.array([-4, 0.25], np.float32),))
+    assert result.undecided.tolist() == [True, False]
