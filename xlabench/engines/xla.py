@@ -86,7 +86,9 @@ class XlaEngine:
 
     def _refuse(self, error: Exception) -> NoReturn:
         """What XLA does not implement, or what its way in (StableHLO) cannot say, is no failure of the program."""
-        if any(sign in str(error) for sign in ("UNIMPLEMENTED", "'stablehlo.", "'mhlo.")):
+        if any(
+            sign in str(error) for sign in ("UNIMPLEMENTED", "'stablehlo.", "'mhlo.", "failed to legalize operation")
+        ):
             raise Undecidable(f"{self.spec}: {error}") from error
         raise CompileFailure(f"{self.spec} failed to compile: {error}") from error
 
