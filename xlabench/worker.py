@@ -7,7 +7,8 @@ error go to a file, whose end is kept when the worker dies; `faulthandler` puts 
 or a hang there.
 
 A job's time runs from the moment that the worker is ready for it: how long Python and the modules to be loaded
-beforehand take to start says nothing about the job.
+beforehand take to start says nothing about the job.  Nor does the time that it spends waiting for a CPU, while others
+are at work on a busy machine: that is granted on top, up to a few times the limit.
 
 The worker dies with its parent, however that ends, and a killed worker takes its whole session along.  Where memory
 runs out for all, the kernel ends the worker first.
@@ -44,6 +45,8 @@ ENGINES = ("xlabench.jobs", "xlabench.engines")
 _LAST_OUTPUT = 4000
 _LAST_WORDS_S = 2.0
 _START_S = 60.0
+_LONGEST_WAIT = 4.0  # times the limit
+_LEAST_WAIT_S = 0.05
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).resolve().parents[1]
@@ -81,8 +84,13 @@ class Worker:
     ) -> None:
         self.stop()
 
-    def run(self, job: str, arguments: Mapping[str, Any], *, timeout_s: float) -> Outcome:
-        """Run one job to its end, whatever that is; a worker that died or hung is replaced for the next."""
+    def run(
+        self, job: str, arguments: Mapping[str, Any], *, timeout_s: float, is_for_each_stage: bool = False
+    ) -> Outcome:
+        """Run one job to its end, whatever that is; a worker that died or hung is replaced for the next.
+
+        The time is for all of the job, or begins anew with each stage that it says.
+        """
         process = self.start()
         assert process.stdin is not None
         stage = "start"
@@ -90,17 +98,21 @@ class Worker:
             if not self._await_ready():
                 return self._lost(Outcome("timeout", stage, message=f"the process was not ready after {_START_S:g} s"))
             stage = ""
-            deadline = time.monotonic() + timeout_s
+            clock = _Clock(process.pid, timeout_s)
             process.stdin.write(json.dumps({"job": job, "arguments": arguments}).encode() + b"\n")
             process.stdin.flush()
             while True:
-                line = self._read_line(deadline)
+                line = self._read_line(clock.deadline)
                 if line is None:
+                    if clock.is_extended():
+                        continue
                     return self._lost(Outcome("timeout", stage, message=f"no result after {timeout_s:g} s"))
                 answer = json.loads(line)
                 if "stage" not in answer:
                     return Outcome(stage=stage, **answer)
                 stage = answer["stage"]
+                if is_for_each_stage:
+                    clock = _Clock(process.pid, timeout_s)
         except (BrokenPipeError, EOFError):
             return self._lost(Outcome("died", stage))
 
@@ -113,6 +125,13 @@ class Worker:
         assert self._output is not None
         self._output.close()
         self._process = None
+
+    def interrupt(self) -> None:
+        """End the job at hand from another thread: whoever waits for it gets to know that the worker died."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start the process, unless it runs already, and do not wait for it."""
@@ -182,6 +201,36 @@ class Worker:
         self._process.wait()
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
+
+
+class _Clock:
+    """When a job's time is up, which a process that gets no CPU is not to blame for."""
+
+    def __init__(self, process: int, timeout_s: float) -> None:
+        self._process, self._timeout_s = process, timeout_s
+        self._begin, self._before, self._granted_s = time.monotonic(), _waits(process), 0.0
+
+    @property
+    def deadline(self) -> float:
+        """The moment, on the monotonic clock."""
+        return self._begin + self._timeout_s + self._granted_s
+
+    def is_extended(self) -> bool:
+        """Whether the deadline, which is over, is put off; as far as the thread that waited most did wait."""
+        waits = [waited - self._before.get(thread, 0.0) for thread, waited in _waits(self._process).items()]
+        granted = min(max(waits, default=0.0), _LONGEST_WAIT * self._timeout_s)
+        is_later = granted > self._granted_s + _LEAST_WAIT_S
+        self._granted_s = max(self._granted_s, granted)
+        return is_later
+
+
+def _waits(process: int) -> dict[str, float]:
+    """How many seconds each thread of a process has been ready to run while others ran."""
+    waits = {}
+    for place in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # threads end
+            waits[place.parent.name] = int(place.read_text(encoding="utf-8").split()[1]) / 1e9
+    return waits
 
 
 def _describe(code: int) -> str:

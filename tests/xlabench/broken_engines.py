@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 import compiler
+from xlabench.fuzzing.generate import Case
 
 
 class Broken:
@@ -25,6 +26,8 @@ class Broken:
             raise RuntimeError("cannot select reverse")
         if self.spec == "hangs" and "abs" in opcodes:
             time.sleep(600)
+        if self.spec == "stalls" and module.name == "fuzz_20":
+            time.sleep(600)
 
         def run(*inputs):
             return compiler.interpret(module, *inputs, around=self.evaluate)
@@ -42,3 +45,15 @@ class Broken:
 
 def engine(spec):
     return Broken(spec)
+
+
+def draw_what_the_reference_cannot_evaluate(_arguments):
+    """A drawer of programs every second of which has a constant that nobody knows."""
+    whole, elided = "1, 2, 3, 4", "..."
+
+    def draw(number):
+        value = elided if number % 2 else whole
+        text = f"HloModule fuzz_{number} ENTRY main {{ ROOT c = f32[4] constant({{{value}}}) }}"
+        return Case(number, compiler.parse(text), [])
+
+    return draw

@@ -30,9 +30,9 @@ _OPTIONS = (
     click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
-        default=120.0,
+        default=60.0,
         show_default=True,
-        help="Seconds for 20 programs.",
+        help="Seconds for one program on one engine.",
     ),
     click.option("--memory-limit", type=click.IntRange(64), default=8192, show_default=True, metavar="MIB"),
     click.option("--max-probes", type=click.IntRange(0), default=200, show_default=True, help="To reduce one finding."),

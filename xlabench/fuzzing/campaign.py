@@ -37,6 +37,7 @@ from xlabench.jobs import ENGINES
 from xlabench.worker import Outcome, Worker
 
 _BATCH = 20
+_STOPPING_S = 0.1
 _PRELOAD = ("xlabench.fuzzing.fuzz_jobs", "xlabench.engines")
 """What a worker imports before its first batch, whose time is for programs."""
 
@@ -53,7 +54,7 @@ class Config:
         count: how many programs, None for as many as the time allows.
         budget_s: how long, None for no limit.
         workers: processes at work at once.
-        timeout_s: for one batch of programs.
+        timeout_s: for one program on one engine, to compile it or to run it.
         memory_bytes: for one worker.
         max_probes: how often a finding may be tried while it is reduced; 0 reduces nothing.
         factory: what makes engines of specs in a worker.
@@ -64,7 +65,7 @@ class Config:
     count: int | None = None
     budget_s: float | None = None
     workers: int = 1
-    timeout_s: float = 120.0
+    timeout_s: float = 60.0
     memory_bytes: int | None = 8 << 30
     max_probes: int = 200
     factory: str = ENGINES
@@ -232,6 +233,7 @@ class _Crew:
         self._results: queue.Queue[_Done | BaseException | None] = queue.Queue()
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._threads: list[threading.Thread] = []
+        self._workers: list[Worker] = []
 
     def __enter__(self) -> _Crew:
         return self
@@ -239,7 +241,10 @@ class _Crew:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join()
+            while thread.is_alive():  # a worker may only just be starting
+                for worker in self._workers:
+                    worker.interrupt()
+                thread.join(_STOPPING_S)
 
     def batches(self, pending: Iterator[tuple[int, list[int]]]) -> Iterator[_Done]:
         """Run batches and yield each as it ends."""
@@ -259,18 +264,20 @@ class _Crew:
     def _work(self, pending: Iterator[tuple[int, list[int]]]) -> None:
         try:
             with Worker(memory_bytes=self._config.memory_bytes, preload=_PRELOAD) as worker:
+                self._workers.append(worker)
                 while not self._stop.is_set():
                     with self._lock:
                         batch = next(pending, None)
-                    if batch is None:
+                    done = None if batch is None else self._run(worker, *batch)
+                    if done is None:
                         break
-                    self._results.put(self._run(worker, *batch))
+                    self._results.put(done)
             self._results.put(None)
         except BaseException as error:  # noqa: BLE001 - it is raised again where the results are read
             self._results.put(error)
 
-    def _run(self, worker: Worker, number: int, cases: list[int]) -> _Done:
-        """Run one batch to its end, going on behind each case that took the worker along."""
+    def _run(self, worker: Worker, number: int, cases: list[int]) -> _Done | None:
+        """Run one batch to its end, going on behind each case that took the worker along; None where it is to stop."""
         folder = self._scratch / str(number)
         folder.mkdir()
         raw: list[Raw] = []
@@ -283,9 +290,16 @@ class _Crew:
                 "folder": str(folder),
                 "numbers": left,
             }
-            outcome = worker.run("xlabench.fuzzing.fuzz_jobs:batch", arguments, timeout_s=self._config.timeout_s)
+            outcome = worker.run(
+                "xlabench.fuzzing.fuzz_jobs:batch",
+                arguments,
+                timeout_s=self._config.timeout_s,
+                is_for_each_stage=True,
+            )
             if outcome.ending == "answered":
                 break
+            if self._stop.is_set():
+                return None
             guilty = self._guilty(outcome)
             raw.append(guilty)
             left = [case for case in left if case > guilty.number]
@@ -296,14 +310,14 @@ class _Crew:
     def _guilty(self, outcome: Outcome) -> Raw:
         """The finding about the case that ended a worker."""
         case, spec, phase = outcome.stage.split(" ") if outcome.stage else ("", "", "")
-        if not spec or spec == "reference":
+        if not spec:
             raise BenchError(
-                f"case {case or 'unknown'} of seed {self._config.seed} failed in the {spec or 'generator'}: "
+                f"case {case or 'unknown'} of seed {self._config.seed} failed in the generator: "
                 f"{outcome.message}\n{outcome.output}"
             )
         drawn = drawer_of(self._drawing)(int(case))
         verdict = "timeout" if outcome.ending == "timeout" else "crash"
-        expected = compiler.interpret(drawn.module, *drawn.inputs)
+        expected = [] if spec == "reference" else compiler.interpret(drawn.module, *drawn.inputs)
         message = f"{outcome.message} in {phase}\n{outcome.output}"
         text = compiler.to_text(drawn.module)
         return Raw(int(case), spec, verdict, message, phase, text, drawn.inputs, expected, [], drawn.note)

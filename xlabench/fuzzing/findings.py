@@ -1,16 +1,17 @@
 """What a campaign found: reduced, blamed, told apart, one verified bundle for each.
 
 A case is first looked up by its *signature*: for an error where it was raised, for wrong results the opcodes and types
-that they depend on.  One whose set contains that of a known finding of the same kind of engine and verdict says nothing
-new, and costs nothing more.  Any other is reduced, and is a new finding unless the reduced program has a known
-signature, or a known cause: the same rewrite, or a kernel with the opcodes of a known one, whatever its types.  What
-that hides is found when the first is fixed.  `max_probes` 0 keeps cases as they are.
+that they depend on, for what took the process along those of the whole program.  One whose set contains that of a known
+finding of the same kind of engine and verdict says nothing new, and costs nothing more.  Any other is reduced, and is a
+new finding unless the reduced program has a known signature, or a known cause: the same rewrite, or a kernel with the
+opcodes of a known one, whatever its types.  What that hides is found when the first is fixed.  `max_probes` 0 keeps
+cases as they are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from xlabench.jobs import ENGINES, read_arrays
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 
 _NUMERIC = frozenset({"wrong", "flaky"})
+_ENDED = frozenset({"compile", "run", "judge"})
 _LINE = "\n"
 
 
@@ -32,7 +34,8 @@ _LINE = "\n"
 class Raw:
     """One case that went wrong.
 
-    `key` is where an error was raised, or the numbers of the wrong results; `note` says how the program was made.
+    `key` is where an error was raised, or the phase in which the process ended, or the numbers of the wrong results;
+    `note` says how the program was made.
     """
 
     number: int
@@ -87,7 +90,7 @@ class Findings:
 
     def add(self, raw: Raw, *, narrow: Callable[[Raw], Raw] = lambda raw: raw) -> None:
         """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced."""
-        signature = signature_of(raw)
+        signature = self._signature(raw)
         if self._count(raw, signature, ""):
             return
         cause, probes, original = "", 0, None
@@ -95,7 +98,7 @@ class Findings:
         if self._max_probes and not raw.is_about_reference:
             original = Original(raw.module_text, raw.inputs)
             raw, cause, probes = self._triaged(raw)
-            signature = signature_of(raw)
+            signature = self._signature(raw)
             if self._count(raw, signature, cause):
                 return
         name = f"{len(self.all):03d}-{raw.verdict}"
@@ -120,6 +123,10 @@ class Findings:
             )
         )
         self._write()
+
+    def _signature(self, raw: Raw) -> tuple[str, ...]:
+        """That of the case; of programs that are not reduced, the opcodes would tell every crash from every other."""
+        return (raw.key,) if raw.key in _ENDED and not self._max_probes else signature_of(raw)
 
     def _count(self, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
         """Count a case to a known finding, if it shows one."""
@@ -159,9 +166,11 @@ class Findings:
 
 def signature_of(raw: Raw) -> tuple[str, ...]:
     """What tells one kind of failure from another."""
-    if raw.verdict not in _NUMERIC:
+    if raw.verdict not in _NUMERIC and raw.key not in _ENDED:
         return (raw.key,)
     module = compiler.parse(raw.module_text)
+    if raw.key in _ENDED:
+        return (raw.key, *sorted(_opcodes(module.instructions())))
     root = module.entry.root
     results = root.operands if root.opcode == "tuple" else (root,)
     wrong = [results[int(number)] for number in raw.key.split(",") if number.isdigit()] or list(results)
@@ -200,7 +209,7 @@ def _covers(known: Finding, raw: Raw, signature: tuple[str, ...], cause: str) ->
         return False
     if cause and _same_cause(known.cause, cause):
         return True
-    return set(known.signature) <= set(signature) if raw.verdict in _NUMERIC else known.signature == signature
+    return set(known.signature) <= set(signature) if known.signature else not signature
 
 
 def _kind(verdict: str) -> str:
@@ -217,18 +226,23 @@ def _same_cause(known: str, cause: str) -> bool:
 
 def _opcodes_behind(result: Any) -> set[str]:
     """The opcodes, with the types they work on, that a value is computed by."""
-    found: set[str] = set()
     pending, seen = [result], set()
     while pending:
         instruction = pending.pop()
         if instruction in seen:
             continue
         seen.add(instruction)
+        pending.extend(instruction.operands)
+        pending.extend(computation.root for computation in instruction.called_computations())
+    return _opcodes(seen)
+
+
+def _opcodes(instructions: Iterable[Any]) -> set[str]:
+    found = set()
+    for instruction in instructions:
         if instruction.opcode not in ("parameter", "constant"):
             kind = getattr(getattr(instruction.shape, "element_type", None), "name", "")
             found.add(f"{instruction.opcode} {kind}".strip())
-        pending.extend(instruction.operands)
-        pending.extend(computation.root for computation in instruction.called_computations())
     return found
 
 

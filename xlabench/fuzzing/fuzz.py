@@ -78,7 +78,8 @@ class Generated:
 def _probe(worker: Worker, config: Config, spec: str, pairs: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
     """Those of the pairs of one opcode that an engine does not support."""
     arguments = {"factory": config.factory, "engine": spec, "pairs": pairs}
-    outcome = worker.run("xlabench.fuzzing.fuzz_jobs:probe", arguments, timeout_s=config.timeout_s)
+    job = "xlabench.fuzzing.fuzz_jobs:probe"
+    outcome = worker.run(job, arguments, timeout_s=config.timeout_s, is_for_each_stage=True)
     if outcome.ending == "answered":
         return {(opcode, kind) for opcode, kind in outcome.value["unsupported"]}
     if outcome.ending == "raised":

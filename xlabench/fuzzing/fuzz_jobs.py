@@ -179,12 +179,14 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
         return Answer("wrong", "changed its inputs", "inputs", actual)
     if baseline.is_met(case, subject, actual):
         return Answer("bitwise", actual=actual)
+    say(f"{case.number} reference judge")
     if split_spec(subject.spec)[0] == "reference":
         comparison = compare(expected, actual, policy=EXACTLY)
         is_equal = comparison.agreement is Agreement.BITWISE
         return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
     judgement = judge(case.module, case.inputs, expected, actual)
     if judgement.verdict == "wrong":
+        say(f"{case.number} {subject.spec} run")
         again = [np.asarray(array) for array in execute(subject, program, case.inputs)]
         if any(one.tobytes() != two.tobytes() for one, two in zip(actual, again, strict=True)):
             rate = flakiness(actual, lambda: execute(subject, program, case.inputs))

@@ -24,7 +24,7 @@ from xlabench.fuzzing.findings import Raw
 from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
 from xlabench.worker import Worker
 
-_SHARE = 0.25  # of a batch's time, which the reference may take for one program
+_SHARE = 0.5  # of the time for one program, which the reference may take before anything is changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,6 +56,45 @@ def test_an_engine_that_hangs_does_not_stop_the_campaign(tmp_path):
     summary = run(replace(CONFIG, engines=("hangs",), timeout_s=4, count=20), tmp_path / "campaign")
     assert [finding["verdict"] for finding in summary["findings"]] in (["timeout"], [])
     assert summary["cases"] >= 12
+
+
+class _StopError(Exception):
+    pass
+
+
+def test_a_campaign_that_is_stopped_does_not_wait_for_an_engine_that_hangs(tmp_path):
+    def observe(progress, _found):
+        if progress.done:
+            raise _StopError
+
+    begin = time.monotonic()
+    with pytest.raises(_StopError):
+        campaign.run(replace(CONFIG, engines=("stalls",)), Unprobed(), tmp_path / "campaign", observe=observe)
+    assert time.monotonic() - begin < CONFIG.timeout_s / 2
+
+
+class Unprobed(Generated):
+    """Programs of a profile, of which every engine supports all."""
+
+    def support(self, config, worker):
+        return {"banned": []}
+
+
+class Unknown(Unprobed):
+    """Programs that the reference cannot evaluate."""
+
+    def drawing(self, config, support):
+        return {"drawer": "broken_engines:draw_what_the_reference_cannot_evaluate"}
+
+
+def test_what_the_reference_cannot_evaluate_is_a_finding_and_the_campaign_goes_on(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    config = replace(CONFIG, count=20)
+    summary = campaign.run(config, Unknown(), tmp_path / "campaign", observe=lambda _progress, _found: None)
+    (found,) = summary["findings"]
+    assert (found["engines"], found["verdict"], found["cases"]) == (("reference",), "crash", tuple(range(1, 20, 2)))
+    assert "elided" in found["message"]
+    assert summary["verdicts"] == {"right bitwise": 10}
 
 
 def test_what_an_engine_does_not_support_is_not_drawn(tmp_path):
