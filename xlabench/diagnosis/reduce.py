@@ -8,13 +8,21 @@ what succeeds is kept at once, since an edit of one place does not make those of
 - A candidate must be valid and *cheaper* (fewer instructions, then parameters, elements, simpler types and values), so
   the search ends; only then is the predicate asked.
 - No question is asked twice: cases are known by a hash that does not see names.
+- With several predicates, all but the first are asked ahead of need what comes next if the answer is no, each in a
+  thread of its own.  The result, and the number of probes that it took, are those of asking one by one.
 - What the predicate remembers of the failure (its class, the blamed rewrite) keeps the search from slipping to another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Self
 
 from xlabench.diagnosis.case import Case, Values
 from xlabench.diagnosis.moves import MOVES, Item, Move, cost, neighbourhoods, prefix, suffix
@@ -46,38 +54,84 @@ class Reduction:
 
 def reduce(
     case: Case,
-    is_bad: Predicate,
+    is_bad: Predicate | Sequence[Predicate],
     record: Record,
     *,
     max_probes: int = 400,
     focus: Sequence[tuple[str, str]] = (),
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Reduction:
-    """Make a bad case smaller for as long as it stays bad; `focus` are places to look near first."""
-    search = _Search(case, is_bad, record, max_probes, report)
-    for candidate in neighbourhoods(case, focus, search.values()):
-        if search.accept("neighbourhood", candidate):
-            break
-    search.bisect("prefix", prefix)
-    search.bisect("suffix", suffix)
-    for _ in range(_MOST_ROUNDS):
-        before = search.case
-        for move in MOVES:
-            search.run(move)
-        if search.case is before or search.is_spent:
-            break
+    """Make a bad case smaller for as long as it stays bad; `focus` are places to look near first.
+
+    Several predicates must all say the same; each is asked by one thread only.
+    """
+    first, *helpers = is_bad if isinstance(is_bad, Sequence) else [is_bad]
+    with _Answers(first, helpers) as answers:
+        search = _Search(case, answers, record, max_probes, report)
+        search.first("neighbourhood", neighbourhoods(case, focus, search.values()))
+        search.bisect("prefix", prefix)
+        search.bisect("suffix", suffix)
+        for _ in range(_MOST_ROUNDS):
+            before = search.case
+            for move in MOVES:
+                search.run(move)
+            if search.case is before or search.is_spent:
+                break
     return Reduction(search.case, search.probes, search.is_spent, tuple(search.history))
+
+
+class _Answers:
+    """What the predicate says of cases, asked at most once of each; a context manager."""
+
+    def __init__(self, is_bad: Predicate, helpers: Sequence[Predicate]) -> None:
+        self._is_bad = is_bad
+        self._known: dict[str, bool] = {}
+        self._asked: dict[str, Future[bool]] = {}
+        self._free: SimpleQueue[Predicate] = SimpleQueue()
+        for helper in helpers:
+            self._free.put(helper)
+        self.ahead = len(helpers)
+        self._pool = ThreadPoolExecutor(max(1, self.ahead))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._known
+
+    def get(self, key: str, case: Case) -> bool:
+        """The answer, from whoever was asked first."""
+        if key not in self._known:
+            asked = self._asked.pop(key, None)
+            self._known[key] = self._is_bad(case) if asked is None or asked.cancel() else asked.result()
+        return self._known[key]
+
+    def ask(self, key: str, case: Case) -> None:
+        """Let a helper find out what may be wanted next."""
+        if key not in self._known and key not in self._asked:
+            self._asked[key] = self._pool.submit(self._help, case)
+
+    def _help(self, case: Case) -> bool:
+        helper = self._free.get()
+        try:
+            return helper(case)
+        finally:
+            self._free.put(helper)
 
 
 @dataclass(slots=True)
 class _Search:
     case: Case
-    is_bad: Predicate
+    answers: _Answers
     record: Record
     max_probes: int
     report: Callable[[Progress], None]
     probes: int = 0
-    known: dict[str, bool] = field(default_factory=dict)
     history: list[Progress] = field(default_factory=list)
     _values: Values | None = None
 
@@ -96,10 +150,8 @@ class _Search:
         if candidate is None or self.is_spent or cost(candidate) >= cost(self.case):
             return False
         key = candidate.key()
-        if key not in self.known:
-            self.probes += 1
-            self.known[key] = self.is_bad(candidate)
-        if not self.known[key]:
+        self.probes += key not in self.answers
+        if not self.answers.get(key, candidate):
             return False
         self.case, self._values = candidate, None
         self.history.append(Progress(name, self.probes, cost(candidate)[0]))
@@ -110,18 +162,38 @@ class _Search:
         """Try a move on ever smaller parts of its items."""
         items = list(move.items(self.case, self.values()))
         size = len(items) if move.together else 1
-        while size >= 1:
-            for start in range(0, len(items), size):
-                if self.is_spent:
-                    return
-                self._try(move, items[start : start + size])
+        while size >= 1 and not self.is_spent:
+            self._try(move, [items[start : start + size] for start in range(0, len(items), size)])
             items = [item for item in items if move.applies(self.case, item)]
             size = min(size, len(items)) // 2 if size > 1 else 0
 
-    def _try(self, move: Move, items: Iterable[Item]) -> None:
+    def _try(self, move: Move, parts: Sequence[Sequence[Item]]) -> None:
+        """Try a move on each of the parts, each time on what the case has become."""
+        left = deque(parts)
+        while left and not self.is_spent:
+            taken = self.first(move.name, (self._applied(move, part) for part in left))
+            for _ in range(taken):
+                left.popleft()
+
+    def _applied(self, move: Move, items: Sequence[Item]) -> Case | None:
         present = [item for item in items if move.applies(self.case, item)]
-        if present:
-            self.accept(move.name, move.apply(self.case, present, self.values()))
+        return move.apply(self.case, present, self.values()) if present else None
+
+    def first(self, name: str, candidates: Iterator[Case | None]) -> int:
+        """Accept the first of the candidates that will do; returns how many were tried."""
+        following: deque[Case | None] = deque()
+        tried = 0
+        while True:
+            for candidate in islice(candidates, 1 + self.answers.ahead - len(following)):
+                following.append(candidate)
+            if not following:
+                return tried
+            for candidate in islice(following, 1, None):
+                if candidate is not None and cost(candidate) < cost(self.case):
+                    self.answers.ask(candidate.key(), candidate)
+            tried += 1
+            if self.accept(name, following.popleft()):
+                return tried
 
     def bisect(self, name: str, cut: Callable[[Case, int, Values], Case | None]) -> None:
         """Find the smallest part that is bad, as if badness only grew with size; where it does not, no harm is done."""

@@ -122,6 +122,28 @@ def test_no_question_is_asked_twice(case):
     assert len(asked) == len(set(asked)) == reduction.probes
 
 
+@pytest.mark.parametrize("name", PREDICATES)
+def test_several_predicates_find_what_one_does_in_as_many_probes(case, name):
+    is_bad = PREDICATES[name][0]
+    alone, together = reduce(case, is_bad, _record), reduce(case, [is_bad] * 3, _record)
+    assert (together.case.key(), together.probes) == (alone.case.key(), alone.probes)
+    assert together.history == alone.history
+
+
+def test_all_predicates_are_asked(case):
+    asked = set()
+
+    def asking(number):
+        def is_bad(candidate):
+            asked.add(number)
+            return _has("tanh", "dot")(candidate)
+
+        return is_bad
+
+    reduce(case, [asking(0), asking(1), asking(2)], _record)
+    assert asked == {0, 1, 2}
+
+
 def test_the_search_stops_when_the_probes_are_used_up(case):
     reduction = reduce(case, _has("tanh"), _record, max_probes=3)
     assert (reduction.probes, reduction.exhausted) == (3, True)
