@@ -3,10 +3,14 @@
     python tests/mutants/campaigns.py --out DIR [--jobs 2] [NAME...]
 
 leaves `DIR/NAME.json` for each mutant as soon as it is measured (one that is there is not measured again) and makes
-`mutants.json` and `README.md` of all that are there.  Time is the workers' own CPU time, so that a busy machine does
-not count: the limit of 60 s on two cores is 120 s of it.  What an engine does not support is found out once beforehand
-and not counted, nor is the time for reducing.  After the first finding the campaign goes on for a few batches, to see
-whether what else it finds is told to be the same.  What fails without the planted bug as well is none of it.
+`mutants.json` and `README.md` of all that are there.
+
+The programs, what is done with them and how a finding is reduced, blamed and told from others is a campaign's, batch by
+batch; the processes are not: each batch runs in one that is forked here, where everything is loaded, and damages
+itself.  Loading would take longer than most searches, and a busy machine must not count, so time is the CPU time of
+those processes: the limit of 60 s on two cores is 120 s of it.  A program that hangs is told by its CPU time as well.
+What an engine does not support is found out once beforehand, and what fails without the planted bug is none of it.
+After the first finding the campaign goes on for a batch, to see whether what else it finds is told to be the same.
 """
 
 import argparse
@@ -14,14 +18,13 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -30,65 +33,61 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "xlabench"))
 from mutants import ALL
 
 import compiler
-from xlabench.diagnosis.case import Case
-from xlabench.diagnosis.probe import Prober, Setup
-from xlabench.fuzzing import campaign
-from xlabench.fuzzing.findings import Findings, left_in
+from xlabench.bundles import bundle
+from xlabench.diagnosis.probe import FAILURES
+from xlabench.engines import build, engine, execute
+from xlabench.fuzzing import campaign, fuzz_jobs
+from xlabench.fuzzing.findings import Findings, Raw, left_in
 from xlabench.fuzzing.fuzz import Generated
+from xlabench.judging.judge import judge
 from xlabench.worker import Worker
 
 SEED, PROFILE = 1, "discovery"
 CPU_LIMIT_S = 120.0
+BATCH = 20
 MOST_PROBES = 200
-MORE_PROGRAMS = 20
 MOST_BUNDLES = 2
 MOST_FAILURES = 4
 TIMEOUT_S = 20.0
+LONGEST_S = 1200  # a batch on a machine that is very busy
 
 
-class _Found(Exception):
-    """The campaign has what it was looking for."""
+def forked(work, say_to):
+    """Run something in a process of its own; returns how it ended, the last stage it said, and its CPU time."""
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            _alone(work, say_to)
+        os._exit(1)
+    _, status, usage = os.wait4(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    late = code in (-signal.SIGXCPU, -signal.SIGALRM)
+    return "answered" if not code else "timeout" if late else "died", _read(say_to), usage.ru_utime + usage.ru_stime
 
 
-@dataclass(frozen=True)
-class _Watched(Generated):
-    """Programs of a profile, until the first of them goes wrong or the time is up."""
+def _alone(work, say_to):
+    """What the process does that `forked` made."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(os.open(say_to.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    signal.alarm(LONGEST_S)
+    stages = os.open(say_to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
-    banned: object = None
-    limit_s: float = CPU_LIMIT_S
-    found: list = field(default_factory=list)
-    genuine: list = field(default_factory=list)
+    def say(stage):
+        os.pwrite(stages, stage.ljust(100).encode(), 0)
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + TIMEOUT_S) + 1, most))
 
-    def support(self, config, worker):
-        return super().support(config, worker) if self.banned is None else self.banned
-
-    def narrowed(self, config, support, raw):
-        at, case = cpu_s(), Case(compiler.parse(raw.module_text), tuple(raw.inputs))
-        with Prober(Setup(raw.engine, timeout_s=TIMEOUT_S)) as without:
-            is_genuine = without.judge(case).is_failure
-        if is_genuine:
-            self.genuine.append(raw.number)
-            return raw
-        self.found.append((raw, at))
-        raise _Found
-
-    def observe(self, progress, found):
-        if cpu_s() > self.limit_s:
-            raise _Found
+    try:
+        work(say)
+    except Exception:
+        traceback.print_exc()
+        raise
+    os._exit(0)
 
 
-def cpu_s():
-    """CPU time of all processes that this one started, ended ones included."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ticks = 0
-    for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text(encoding="utf-8").split():
-            try:
-                fields = Path(f"/proc/{child}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-            except OSError:
-                continue
-            ticks += int(fields[11]) + int(fields[12])
-    return ended.ru_utime + ended.ru_stime + ticks / os.sysconf("SC_CLK_TCK")
+def _read(path):
+    return path.read_text(encoding="utf-8").strip() if path.exists() else ""
 
 
 def support_of(engines, folder):
@@ -102,68 +101,102 @@ def support_of(engines, folder):
     return json.loads(stored.read_text(encoding="utf-8"))
 
 
+class Search:
+    """A campaign on engines with one bug."""
+
+    def __init__(self, name, folder, scratch):
+        self.mutant, self.scratch = ALL[name], scratch
+        self.config = campaign.Config(tuple(self.mutant.engines.split()), seed=SEED, factory=f"mutants:{name}")
+        self.drawing = Generated(PROFILE).drawing(self.config, support_of(self.mutant.engines, folder))
+        self.spent_s, self.genuine = 0.0, 0
+
+    def batch(self, number):
+        """What goes wrong in a batch, as a campaign's workers leave it."""
+        folder = self.scratch / str(number)
+        folder.mkdir()
+        left, raws = list(range(BATCH * number, BATCH * (number + 1))), []
+        while left:
+            arguments = {"factory": self.config.factory, "engines": self.config.engines, "drawing": self.drawing}
+            arguments |= {"folder": str(folder), "numbers": left}
+            ending, stage, cpu_s = forked(lambda say, given=arguments: fuzz_jobs.batch(given, say), folder / "stage")
+            self.spent_s += cpu_s
+            if ending == "answered":
+                break
+            case, spec, phase = stage.split(" ")
+            raws.append(self._ended(int(case), spec, phase, "timeout" if ending == "timeout" else "crash"))
+            left = [number for number in left if number > int(case)]
+        return sorted([*raws, *left_in(folder)], key=lambda raw: raw.number)
+
+    def _ended(self, case, spec, phase, verdict):
+        drawn = fuzz_jobs.drawer_of(self.drawing)(case)
+        expected, text = compiler.interpret(drawn.module, *drawn.inputs), compiler.to_text(drawn.module)
+        return Raw(case, spec, verdict, f"{verdict} in {phase}", phase, text, drawn.inputs, expected, [])
+
+    def is_planted(self, raw):
+        """Whether a case is right without the bug."""
+        answer = self.scratch / "genuine"
+        answer.unlink(missing_ok=True)
+        module = compiler.parse(raw.module_text)
+
+        def run(say):
+            say("run")
+            subject = engine(raw.engine)
+            actual = execute(subject, build(subject, module), raw.inputs)
+            answer.write_text(judge(module, raw.inputs, raw.expected, actual).verdict, encoding="utf-8")
+
+        ending, _, _ = forked(run, self.scratch / "stage")
+        is_genuine = ending != "answered" or _read(answer) in FAILURES
+        self.genuine += is_genuine
+        return not is_genuine
+
+    def first(self):
+        """The first finding that the bug brings about, None where the time is up."""
+        number = 0
+        while self.spent_s < CPU_LIMIT_S:
+            for raw in self.batch(number):
+                if self.is_planted(raw):
+                    return raw
+            number += 1
+        return None
+
+
 def measure(name, folder, *, reducing=True):
     """Look for one mutant; returns its row."""
-    mutant, banned = ALL[name], support_of(ALL[name].engines, folder)
-    config = campaign.Config(  # the time is watched here
-        tuple(mutant.engines.split()), seed=SEED, budget_s=3600.0, max_probes=0, factory=f"mutants:{name}"
-    )
-    with tempfile.TemporaryDirectory() as scratch:
-        place = Path(scratch) / "campaign"
-        begin, source = cpu_s(), _Watched(PROFILE, banned)
-        source = _Watched(PROFILE, banned, begin + CPU_LIMIT_S)
-        with contextlib.suppress(_Found):
-            campaign.run(config, source, place, observe=source.observe)
-        row = {"blamed_should": mutant.blamed, "engines": mutant.engines, "limit_s": CPU_LIMIT_S}
-        row["genuine_bugs_on_the_way"] = len(source.genuine)
-        if not source.found:
-            progress = json.loads((place / "progress.json").read_text(encoding="utf-8"))
-            return row | {"found": False, "cpu_s": round(cpu_s() - begin, 1), "programs": progress["cases"]}
-        raw, at = source.found[0]
-        row |= {"found": True, "cpu_s": round(at - begin, 1), "programs": raw.number + 1, "verdict": raw.verdict}
-        return row | (_triaged(config, place, raw, banned, mutant) if reducing else {})
+    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+        search = Search(name, folder, Path(scratch))
+        raw = search.first()
+        row = {"blamed_should": search.mutant.blamed, "engines": search.mutant.engines, "limit_s": CPU_LIMIT_S}
+        row |= {"genuine_bugs_on_the_way": search.genuine, "found": raw is not None}
+        row["cpu_s"] = round(search.spent_s, 1)
+        if raw is None:
+            return row | {"programs": BATCH * sum(place.name.isdigit() for place in search.scratch.iterdir())}
+        row |= {"programs": raw.number + 1, "verdict": raw.verdict}
+        return row | (_triaged(search, raw) if reducing else {})
 
 
-def _triaged(config, place, raw, banned, mutant):
-    """Reduce and blame the first finding, then see how many kinds the programs that follow are told to be."""
-    begin = time.perf_counter()
-    findings = Findings(place / "findings", max_probes=MOST_PROBES, timeout_s=TIMEOUT_S, factory=config.factory)
+def _triaged(search, raw):
+    """Reduce and blame the first finding, then see how many kinds those that follow are told to be."""
+    begin, place = time.perf_counter(), search.scratch / "campaign"
+    timeout_s = getattr(search.mutant, "timeout_s", TIMEOUT_S)
+    findings = Findings(place / "findings", max_probes=MOST_PROBES, timeout_s=timeout_s, factory=search.config.factory)
     findings.add(raw)
     first = findings.all[0]
     row = {
         "blamed": first.cause,
-        "right": is_right(first.cause, mutant.blamed),
+        "right": is_right(first.cause, search.mutant.blamed),
         "before": raw.module_text.count(" = "),
         "instructions": first.instructions,
         "probes": first.probes,
         "triage_s": round(time.perf_counter() - begin, 1),
     }
-    following = range(raw.number + 1, raw.number + 1 + MORE_PROGRAMS)
-    again = _raws(config, place.parent / "again", following, banned)[:MOST_FAILURES]
+    again = [other for other in search.batch(raw.number // BATCH + 1) if search.is_planted(other)][:MOST_FAILURES]
     for other in again:
         findings.add(other)
         if len(findings.all) >= MOST_BUNDLES:
             break
-    # What shows in a process of its own, where nothing is planted, is another bug.
-    planted = [finding for finding in findings.all if not finding.verified]
-    texts = [(place / finding.bundle / "module.hlo").read_text(encoding="utf-8") for finding in planted]
-    kinds = [{"cause": f.cause, "verdict": f.verdict, "text": t} for f, t in zip(planted, texts, strict=True)]
-    return row | {"failures_after": len(again), "bundles": len(planted), "kinds": kinds}
-
-
-def _raws(config, folder, numbers, banned):
-    """What goes wrong of those programs, not reduced."""
-    folder.mkdir()
-    arguments = {
-        "factory": config.factory,
-        "engines": config.engines,
-        "drawing": Generated(PROFILE).drawing(config, banned),
-        "folder": str(folder),
-        "numbers": list(numbers),
-    }
-    with Worker() as worker:
-        worker.run("xlabench.fuzzing.fuzz_jobs:batch", arguments, timeout_s=240.0)
-    return list(left_in(folder))
+    texts = [(place / finding.bundle / "module.hlo").read_text(encoding="utf-8") for finding in findings.all]
+    kinds = [{"cause": f.cause, "verdict": f.verdict, "text": t} for f, t in zip(findings.all, texts, strict=True)]
+    return row | {"failures_after": len(again), "bundles": len(findings.all), "kinds": kinds}
 
 
 def is_right(cause, wanted):
@@ -235,31 +268,40 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("mutants"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--find-only", action="store_true", help="reduce and blame nothing")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    if given.one:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            row = measure(given.names[0], given.out, reducing=not given.find_only)
-        (given.out / f"{given.names[0]}.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
-        return
     left = [name for name in given.names or ALL if not (given.out / f"{name}.json").exists()]
     for engines in {ALL[name].engines for name in left}:
         support_of(engines, given.out)
-    path = os.pathsep.join([*sys.path[:2], os.environ.get("PYTHONPATH", "")])
-
-    def one(name):
-        command = [sys.executable, __file__, "--one", "--out", str(given.out), name]
-        command += ["--find-only"] * given.find_only
-        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
-        row = given.out / f"{name}.json"
-        sys.stdout.write(f"{name} {row.read_text('utf-8') if row.exists() else done.stderr[-2000:]}\n")
+    os.environ["PYTHONPATH"] = os.pathsep.join([*sys.path[:2], os.environ.get("PYTHONPATH", "")])
+    bundle._verify = lambda *_: "nothing is planted in a fresh process"
+    running = {}
+    while left or running:
+        if left and len(running) < given.jobs:
+            name = left.pop(0)
+            child = os.fork()
+            if not child:
+                os._exit(_one(name, given))
+            running[child] = name
+            continue
+        child, _ = os.wait()
+        name = running.pop(child)
+        sys.stdout.write(f"{name} {_read(given.out / f'{name}.json') or _read(given.out / f'{name}.log')}\n")
         sys.stdout.flush()
-
-    with ThreadPoolExecutor(given.jobs) as pool:
-        list(pool.map(one, left))
     sys.stdout.write(json.dumps(table(given.out), indent=1) + "\n")
+
+
+def _one(name, given):
+    """Measure one mutant; returns an exit status."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row = measure(name, given.out, reducing=not given.find_only)
+    except Exception:  # noqa: BLE001 - the next mutant is measured all the same
+        (given.out / f"{name}.log").write_text(traceback.format_exc(), encoding="utf-8")
+        return 1
+    (given.out / f"{name}.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
