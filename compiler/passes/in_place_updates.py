@@ -117,7 +117,7 @@ def _conflicts(reader: Instruction, update: Instruction, operand: Instruction) -
 
 
 def _depends(reader: Instruction, update: Instruction) -> bool:
-    """Whether a reader needs the update's result."""
+    """Whether a reader comes after the update: it needs the result, or something that was put behind the update."""
     seen: set[Instruction] = set()
     pending = [reader]
     while pending:
@@ -126,5 +126,5 @@ def _depends(reader: Instruction, update: Instruction) -> bool:
             return True
         if instruction not in seen:
             seen.add(instruction)
-            pending += instruction.operands
+            pending += (*instruction.operands, *instruction.attributes.get("control-predecessors", ()))
     return False
