@@ -43,6 +43,7 @@ from compiler.passes import (
     topk_expander,
     transpose_folding,
     tuple_simplification,
+    window_simplification,
 )
 from compiler.verifier import verify
 
@@ -67,6 +68,7 @@ PASSES: dict[str, Pass] = {
     "tuple-simplification": tuple_simplification.run,
     "algebraic-simplification": algebraic_simplification.run,
     "data-movement-simplification": data_movement_simplification.run,
+    "window-simplification": window_simplification.run,
     "constant-folding": constant_folding.run,
     "cse": cse.run,
     "dce": dce.run,
@@ -108,6 +110,7 @@ _ENTER = (*_EARLY, *_EXPANDERS, "tuple-simplification", "dce")
 _SIMPLIFY = (
     "algebraic-simplification",
     "data-movement-simplification",
+    "window-simplification",
     "constant-folding",
     "cse",
     "tuple-simplification",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from compiler.analysis import views
 from compiler.analysis.aliasing import origin
+from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
@@ -140,14 +141,6 @@ def is_fusible(instruction: Instruction) -> bool:
     return instruction.opcode in _MOVES | _SELECTS or (op is not None and op.elementwise)
 
 
-def is_update_in_place(instruction: Instruction) -> bool:
-    """Whether an instruction is an update that may write into memory of the program's own instead of a new array."""
-    if instruction.opcode != "dynamic-update-slice":
-        return False
-    source, path = origin(instruction.operands[0])
-    return bool(path) or source.opcode not in ("parameter", "constant", "broadcast", "iota")
-
-
 def kind_of(instruction: Instruction) -> GroupKind | None:
     """The kind of a new group with this root; None for what is not fused."""
     if instruction.opcode == "reduce":
@@ -222,11 +215,13 @@ def _depth(instruction: Instruction, group: Group) -> int:
 
 
 def _reads_updated(instruction: Instruction, group: Group) -> bool:
-    """Whether an instruction reads, or is, what the group's root updates in place: it must be done before."""
+    """Whether an instruction is what the group's root updates in place, or reads of it what may have been written."""
     if not is_update_in_place(group.root):
         return False
     updated = origin(group.root.operands[0])
-    return any(origin(value) == updated for value in (instruction, *instruction.operands))
+    if any(origin(value) == updated for value in instruction.operands):
+        return not reads_in_time(instruction, group.root, group.members)
+    return origin(instruction) == updated
 
 
 def _may_end_in(instruction: Instruction, group: Group) -> bool:
@@ -302,12 +297,6 @@ def _between(start: Instruction, group: Group) -> set[Instruction]:
             found.add(member)
             pending += [user for user in member.users if user in group.members]
     return found
-
-
-def is_elementwise(instruction: Instruction) -> bool:
-    """Whether an instruction computes each element from the operands' elements at the same place."""
-    op = OPS.get(instruction.opcode)
-    return op is not None and op.elementwise and instruction.opcode != "constant"
 
 
 def _beside_dot(instruction: Instruction, group: Group) -> bool:

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from compiler.analysis.groups import is_elementwise, is_fusible
+from compiler.analysis.groups import is_fusible
+from compiler.analysis.updates import is_elementwise
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.literal import Literal
 from compiler.ir.module import Computation, Instruction

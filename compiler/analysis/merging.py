@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from compiler.analysis.groups import Group, GroupKind, is_elementwise, is_update_in_place, reduce_form
+from compiler.analysis.groups import Group, GroupKind, reduce_form
+from compiler.analysis.updates import is_elementwise, is_update_in_place
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 

@@ -67,6 +67,11 @@ class Kernel:
         """The arrays of the result."""
         return tuple(leaves(self.instruction.shape))
 
+    @property
+    def updated(self) -> Instruction | None:
+        """The leaf whose memory is the result's."""
+        return self.roots[0].operands[0] if self.kind is KernelKind.UPDATE else None
+
     def body(self) -> Iterator[Instruction]:
         """What is computed inside: everything the roots need down to the leaves, operands first."""
         given = {leaf for leaf, _ in self.leaves}

@@ -1,7 +1,8 @@
 """A kernel function's pointer arguments, and how the values inside a kernel are read through them.
 
 Every kernel function starts with `ptr inputs..., ptr outputs..., ptr workspace`, all `noalias`: buffer assignment never
-lets a kernel's result share memory with what it reads.  What a back end adds behind them is its own affair.
+lets a kernel's result share memory with what it reads; what an update changes is reached through the result alone.
+What a back end adds behind them is its own affair.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ def arguments(kernel: Kernel) -> Arguments:
 
 
 def elemental_of(kernel: Kernel, emission: Emission) -> Elemental:
-    """Values inside a kernel, its leaves read from the kernel's inputs."""
+    """Values inside a kernel, its leaves read from the kernel's inputs; what it updates is its output."""
     given = arguments(kernel)
+    updated = kernel.updated
     leaves = {
-        leaf: buffer_leaf(emission, given.inputs[number], leaf.shape)
+        leaf: buffer_leaf(emission, given.outputs[0] if leaf is updated else given.inputs[number], leaf.shape)
         for leaf, number in kernel.leaves
         if isinstance(leaf.shape, ArrayShape)
     }

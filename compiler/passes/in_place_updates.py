@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from compiler.analysis.aliasing import VIEWS, origin, overwritten
 from compiler.analysis.effects import within_fusions
+from compiler.analysis.updates import reads_in_time
 from compiler.ir.attributes import OutputAlias
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.outline import outline
@@ -46,8 +47,10 @@ def _target(instruction: Instruction) -> Instruction | None:
         return None
     source = root.operands[0]
     operand = instruction.operands[source.parameter_number]
-    only_use = len(source.users) == 1 and root.operands.count(source) == 1
-    return operand if only_use and instruction.operands.count(operand) == 1 else None
+    members = instruction.attributes["calls"].instructions
+    in_time = all(user is root or reads_in_time(user, root, members) for user in source.users)
+    once = root.operands.count(source) == 1 and instruction.operands.count(operand) == 1
+    return operand if in_time and once else None
 
 
 def _owns(operand: Instruction, computation: Computation, bodies: set[Computation]) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.analysis.effects import held_by_control, is_repeatable
-from compiler.analysis.groups import is_elementwise
+from compiler.analysis.updates import is_elementwise
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape

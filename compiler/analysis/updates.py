@@ -1,0 +1,48 @@
+"""Updates of a part of an array, and what may be read of the array by the kernel that writes the part in its place.
+
+Such a kernel walks over the part, and computes an element completely before it writes it.  So it may read the array
+anywhere where the part is a single element, and otherwise the very elements that it is about to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from compiler.analysis.aliasing import origin
+from compiler.ir.module import Instruction
+from compiler.ops import OPS
+
+
+def is_elementwise(instruction: Instruction) -> bool:
+    """Whether an instruction computes each element from the operands' elements at the same place."""
+    op = OPS.get(instruction.opcode)
+    return op is not None and op.elementwise and instruction.opcode != "constant"
+
+
+def is_update_in_place(instruction: Instruction) -> bool:
+    """Whether an instruction is an update that may write into memory of the program's own instead of a new array."""
+    if instruction.opcode != "dynamic-update-slice":
+        return False
+    source, path = origin(instruction.operands[0])
+    return bool(path) or source.opcode not in ("parameter", "constant", "broadcast", "iota")
+
+
+def reads_in_time(reader: Instruction, update: Instruction, members: Collection[Instruction]) -> bool:
+    """Whether a reader of what is updated, one of the update's kernel, reads nothing that may have been written."""
+    _, part, *starts = update.operands
+    if part.array.size == 1:
+        return True
+    same = reader.opcode == "dynamic-slice" and reader.array.dims == part.array.dims
+    return same and list(reader.operands[1:]) == starts and _stays_in_place(reader, update, members)
+
+
+def _stays_in_place(value: Instruction, update: Instruction, members: Collection[Instruction]) -> bool:
+    """Whether a kernel gets from a value to its update element by element."""
+    pending, seen = [value], set()
+    while pending:
+        users = [user for user in pending.pop().users if user in members and user is not update and user not in seen]
+        if not all(is_elementwise(user) and user.array.dims == value.array.dims for user in users):
+            return False
+        seen.update(users)
+        pending += users
+    return True
