@@ -3,8 +3,8 @@
 A result is a place and an output feature, a term a tap of the window and an input feature; so the places are rows, the
 output features columns and the terms the depth of a product of the window's patches and the weights.  Which element of
 the input a patch holds is index arithmetic where slices are loaded (`tile_slice`); what lies in the padding is zero.
-Groups of features are the batch.  Groups too narrow for a tile, as in depthwise convolutions, are summed directly, and
-so are groups of the batch.
+Groups of features are the batch.  Groups too narrow for a tile, as in depthwise convolutions, are summed directly, a
+few long sums by warps, and so are groups of the batch.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from compiler.ir.module import Instruction
 
 _LEAST = 16
 """Places, output features and terms of each group from which on tiles are not mostly empty."""
+_FEW, _LONG_SUM = 4096, 512
+"""Fewer elements than that do not keep a GPU busy with a thread each, where their sums are long."""
 
 
 def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
@@ -37,12 +39,14 @@ def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
     factors = pointwise(found[0])
     if factors is not None:
         left, right = (_without_window(found[0], part) for part in factors)
-        return EmittedKernel(kernel, (dot.emit_product(module, of_dot(kernel, found[0], (left, right)), gpu),))
+        return dot.emit_product(module, of_dot(kernel, found[0], (left, right)), gpu)
     product = _Geometry(found[0]).product(kernel)
-    groups = found[0].attributes.get("batch_group_count", 1)
-    if groups > 1 or min(product.rows, product.columns, product.depth) < _LEAST:
+    if found[0].attributes.get("batch_group_count", 1) > 1:
         return loop.emit(module, kernel)
-    return EmittedKernel(kernel, (tile.emit(module, product, gpu.capability),))
+    if min(product.rows, product.columns, product.depth) < _LEAST:
+        is_long = product.size < _FEW and product.depth >= _LONG_SUM
+        return dot.warp_per_element(module, product) if is_long else loop.emit(module, kernel)
+    return tile.emit(module, product, gpu.capability)
 
 
 def _without_window(convolution: Instruction, part: Factor) -> Factor:

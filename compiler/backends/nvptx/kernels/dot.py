@@ -1,15 +1,16 @@
 """Dot kernels: in tiles (`tile`), a warp for each element, or a thread for each element.
 
 Where the result is too narrow for tiles but the sums are long, the lanes of a warp share each sum and put it together
-by shuffles.  Small products have a thread per element.  Conversions of the operands are evaluated where they are
-loaded, the epilogue where an element is stored.  The order of each sum depends on the shape alone.
+by shuffles.  Small products have a thread per element.  Where results are few and sums are long, those are made in
+parts (`split`).  Conversions of the operands are evaluated where they are loaded, the epilogue where an element is
+stored.  The order of each sum depends on the shape alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.backends.nvptx.kernels import grid, tile
+from compiler.backends.nvptx.kernels import grid, split, tile
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
 from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot
 from compiler.codegen.index import Emission, Variable, whole
@@ -20,6 +21,10 @@ from compiler.diagnostics import UnsupportedError
 _LEAST = 16
 """Rows and columns from which on products are made in tiles."""
 _LONG_SUM = 64
+_MANY_WARPS = 1024
+"""Warps that keep a GPU busy."""
+_LEAST_PART = 32 * grid.WARP
+"""Terms from which on a part of a sum is worth a warp of its own."""
 
 
 def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
@@ -29,33 +34,34 @@ def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
         raise UnsupportedError("a fusion of this form around dot", "the NVPTX back end", kernel.name)
     if kernel.roots[0].array.size == 0:
         return EmittedKernel(kernel, ())
-    return EmittedKernel(kernel, (emit_product(module, of_dot(kernel, dots[0]), gpu),))
+    return emit_product(module, of_dot(kernel, dots[0]), gpu)
 
 
-def emit_product(module: Module, product: Product, gpu: Gpu) -> Launch:
+def emit_product(module: Module, product: Product, gpu: Gpu) -> EmittedKernel:
     """Emit the form of kernel that suits a batch of matrix products, which is not empty."""
     if min(product.rows, product.columns) >= _LEAST and product.depth:
         return tile.emit(module, product, gpu.capability)
     if product.depth >= _LONG_SUM:
-        return _warp_per_element(module, product)
-    return grid.for_each(
+        return warp_per_element(module, product)
+    launch = grid.for_each(
         module, product.kernel, product.size, lambda builder, number: _element(product, builder, number)
     )
+    return EmittedKernel(product.kernel, (launch,))
 
 
 def _element(product: Product, builder: Builder, number: Value) -> None:
     """Sum up one element of the result and store it."""
     emission = Emission(builder)
     place = product.position(emission, number)
-    total = _sum(product, emission, place, (integer(0), 1))
+    total = _sum(product, emission, place, (integer(0), integer(product.depth), 1))
     product.store(emission, total, place)
 
 
-def _sum(product: Product, emission: Emission, at: Place, part: tuple[Value, int]) -> Value:
-    """The sum of every `part[1]`-th term from `part[0]` on of one element."""
-    builder, (batch, row, column), (first, step) = emission.builder, at, part
+def _sum(product: Product, emission: Emission, at: Place, part: tuple[Value, Value, int]) -> Value:
+    """The sum of some terms of one element: from, up to, and every so many."""
+    builder, (batch, row, column), (first, end, step) = emission.builder, at, part
     start = [zero(product.value_type)]
-    with builder.loop(first, integer(product.depth), step=step, carried=start, name="term") as loop:
+    with builder.loop(first, end, step=step, carried=start, name="term") as loop:
         emission.enter()
         depth = whole(Variable(loop.index, product.depth))
         left, right = (
@@ -67,27 +73,35 @@ def _sum(product: Product, emission: Emission, at: Place, part: tuple[Value, int
     return loop.results[0]
 
 
-def _warp_per_element(module: Module, product: Product) -> Launch:
-    """Each warp sums up one element."""
+def warp_per_element(module: Module, product: Product) -> EmittedKernel:
+    """Each warp sums up one element, or where those are few a part of one."""
     warps = grid.BLOCK // grid.WARP
+    count, each = split.parts(product.size, _MANY_WARPS, product.depth, _LEAST_PART)
     builder = grid.begin(module, product.kernel, grid.BLOCK)
     thread = grid.thread(builder)
     lane = builder.binary("and", thread, integer(grid.WARP - 1))
     warp = builder.binary("lshr", thread, integer(5))
     number = builder.add(builder.mul(grid.block(builder), integer(warps)), warp)
     # All lanes of a warp take the branch or none does.
-    with builder.when(builder.compare("slt", number, integer(product.size)), "inside"):
+    with builder.when(builder.compare("slt", number, integer(count * product.size)), "inside"):
         emission = Emission(builder)
-        place = product.position(emission, number)
-        total = _sum(product, emission, place, (lane, grid.WARP))
+        part, element = emission.divide(emission.opaque(number, count * product.size), product.size)
+        place = product.position(emission, emission.value(element))
+        first = builder.mul(emission.value(part), integer(each))
+        end = builder.intrinsic("smin.i64", [builder.add(first, integer(each)), integer(product.depth)])
+        total = _sum(product, emission, place, (builder.add(first, lane), end, grid.WARP))
         (total,) = grid.reduce_lanes(emission, [total], lambda _, *sums: [_add(product, builder, *sums)], grid.WARP)
         with builder.when(builder.compare("eq", lane, integer(0)), "first"):
             emission.enter()
-            product.store(emission, total, place)
+            if count > 1:
+                split.store(product, emission, total, part, place)
+            else:
+                product.store(emission, total, place)
             emission.leave()
     builder.ret()
-    return Launch(builder.function.name, -(-product.size // warps), grid.BLOCK)
+    launch = Launch(builder.function.name, -(-count * product.size // warps), grid.BLOCK)
+    return split.finished(module, product, launch, count)
 
 
 def _add(product: Product, builder: Builder, left: Sequence[Value], right: Sequence[Value]) -> Value:
-    return builder.binary("fadd" if product.type.is_float else "add", left[0], right[0])
+    return product.add(builder, left[0], right[0])

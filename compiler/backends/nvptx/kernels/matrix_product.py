@@ -164,6 +164,10 @@ class Product:
         """`left * right + total`."""
         return scalar.multiply_add(builder, self.type, left, right, total)
 
+    def add(self, builder: Builder, left: Value, right: Value) -> Value:
+        """`left + right`, of parts of a sum."""
+        return builder.binary("fadd" if self.type.is_float else "add", left, right)
+
     def store(self, emission: Emission, total: Value, place: Place) -> None:
         """Store the root's element that a sum belongs to, by batch, row and column."""
         (root,) = self.kernel.roots

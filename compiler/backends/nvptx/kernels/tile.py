@@ -5,7 +5,7 @@ arithmetic.  Shared memory holds a slice for each of several stages: while one i
 way (`tile_slice`), so that one barrier for each slice does: behind it nobody reads the stage that is filled next.
 
 Prologues are evaluated where operands are loaded, the epilogue where an element is stored.  Sums are made in the order
-of the depth, whatever the tile: results depend on the operands alone.
+of the depth, those of a few long ones in parts (`split`): results depend on the operands alone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from compiler.backends.nvptx.kernels import grid, mma, tile_mma, tile_plain
-from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels import grid, mma, split, tile_mma, tile_plain
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
 from compiler.backends.nvptx.kernels.matrix_product import Product, all_of, inside
 from compiler.backends.nvptx.kernels.tile_slice import Layout, Slice
 from compiler.backends.nvptx.kernels.tree import power_of_two
@@ -28,6 +28,8 @@ _MOST_STAGES = 4
 _MANY_BLOCKS = 128
 """Blocks from which on a larger tile keeps a GPU busy too."""
 _LONG_BODY = 40
+_LEAST_SLICES = 16
+"""Slices that a part of a sum has at least: fewer would not pay for putting the parts together."""
 
 Multiplier = tile_mma.TensorTile | tile_plain.PlainTile
 
@@ -78,14 +80,15 @@ def _choose(product: Product, form: mma.Mma | None) -> _Plan:
     return smallest
 
 
-def emit(module: Module, product: Product, capability: int) -> Launch:
+def emit(module: Module, product: Product, capability: int) -> EmittedKernel:
     """Emit a product kernel."""
     plan = _choose(product, mma.find(product, capability))
     builder = grid.begin(module, product.kernel, plan.threads)
     kernel = _TileKernel(module, builder, product, plan, capability)
     kernel.store(kernel.sums())
     builder.ret()
-    return Launch(builder.function.name, kernel.blocks, plan.threads)
+    launch = Launch(builder.function.name, kernel.parts * kernel.blocks, plan.threads)
+    return split.finished(module, product, launch, kernel.parts)
 
 
 class _TileKernel:
@@ -97,12 +100,15 @@ class _TileKernel:
         self.emission = emission = Emission(builder)
         sizes = (product.batch, -(-product.rows // plan.rows), -(-product.columns // plan.columns))
         self.blocks = sizes[0] * sizes[1] * sizes[2]
-        found = reshape(emission, (emission.opaque(grid.block(builder), self.blocks),), (self.blocks,), sizes)
-        self.batch, row, column = (
-            emission.opaque(emission.value(index), size) for index, size in zip(found, sizes, strict=True)
+        self.tile = plan.multiplier(emission, product)
+        slices = -(-product.depth // self.tile.depth)
+        self.parts, self.count = split.parts(self.blocks, _MANY_BLOCKS, slices, _LEAST_SLICES)
+        block, all_sizes = self.parts * self.blocks, (self.parts, *sizes)
+        found = reshape(emission, (emission.opaque(grid.block(builder), block),), (block,), all_sizes)
+        self.part, self.batch, row, column = (
+            emission.opaque(emission.value(index), size) for index, size in zip(found, all_sizes, strict=True)
         )
         self.start = row.times(plan.rows), column.times(plan.columns)
-        self.tile = plan.multiplier(emission, product)
         self.slices = [
             Slice(product, side, layout, plan.threads, capability)
             for side, layout in zip(product.sides, plan.layouts, strict=True)
@@ -118,29 +124,30 @@ class _TileKernel:
     def sums(self) -> list[Value]:
         """The thread's sums, slice by slice."""
         emission, builder = self.emission, self.emission.builder
-        count, ahead = -(-self.product.depth // self.tile.depth), self.stages - 1
+        ahead = self.stages - 1
         for number in range(ahead):
             emission.enter()
-            self._put(integer(number), self._fetch(integer(number), count))
+            self._put(integer(number), self._fetch(integer(number)))
             emission.leave()
         start = self.tile.start()
-        with builder.loop(integer(0), integer(count), carried=start, name="slice", nonempty=True) as loop:
+        with builder.loop(integer(0), integer(self.count), carried=start, name="slice", nonempty=True) as loop:
             emission.enter()
             self._asynchronous("wait.group", integer(ahead - 1, I32))
             grid.barrier(builder)
             following = builder.add(loop.index, integer(ahead))
-            registers = self._fetch(following, count)
+            registers = self._fetch(following)
             totals = self.tile.multiply(emission, self._stage(loop.index), loop.carried)
             self._put(following, registers)
             loop.carry(*totals)
             emission.leave()
         return loop.results
 
-    def _fetch(self, number: Value, count: int) -> list[list[Value]]:
+    def _fetch(self, number: Value) -> list[list[Value]]:
         """Start to bring in a slice of each operand; what goes by registers is returned."""
-        # Slices behind the last one have nothing inside the operands.
-        first = whole(Variable(number, count + self.stages)) if number.literal is None else constant(number.literal)
-        depth, stages = first.times(self.tile.depth), self._stage(number)
+        # Slices behind the last one have nothing inside the operands; those behind a part's are not multiplied.
+        last = self.count + self.stages
+        first = whole(Variable(number, last)) if number.literal is None else constant(number.literal)
+        depth, stages = (self.part.times(self.count) + first).times(self.tile.depth), self._stage(number)
         registers = [
             part.fetch(self.emission, (self.batch, start, depth), stage)
             for part, start, stage in zip(self.slices, self.start, stages, strict=True)
@@ -189,5 +196,9 @@ class _TileKernel:
                 for index, bound in zip(at, (product.rows, product.columns), strict=True)
             )
             for number, value in enumerate(values):
-                product.store(emission, value, (self.batch, row, column.plus(number)))
+                place = self.batch, row, column.plus(number)
+                if self.parts > 1:
+                    split.store(product, emission, value, self.part, place)
+                else:
+                    product.store(emission, value, place)
             emission.leave()

@@ -1,0 +1,53 @@
+"""Products whose sums are made in parts: where results are too few to keep a GPU busy and the sums are long.
+
+One launch makes the parts, each by blocks or warps of its own, into the workspace; a second adds them up in order, a
+thread for each element, and stores what the kernel yields.  How many parts there are depends on shapes alone.
+"""
+
+from __future__ import annotations
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.matrix_product import Place, Product
+from compiler.codegen import element
+from compiler.codegen.index import Emission, Index, linear
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.signature import arguments
+
+
+def parts(workers: int, most_workers: int, terms: int, least_terms: int) -> tuple[int, int]:
+    """How many parts sums of so many terms (or slices of them) have, and how many terms each.
+
+    There are `workers` for the whole sums and up to `most_workers` for the parts, each with `least_terms` at least.
+    """
+    count = max(1, min(most_workers // max(workers, 1), terms // least_terms))
+    each = -(-terms // count)
+    return -(-terms // each), each
+
+
+def store(product: Product, emission: Emission, total: Value, part: Index, place: Place) -> None:
+    """Store what a part has of the sum of an element."""
+    at = emission.value(part.times(product.size) + linear(place, (product.batch, product.rows, product.columns)))
+    array = arguments(product.kernel).workspace
+    stored = element.storage_type(product.type)
+    element.store(emission.builder, product.type, total, emission.builder.gep(stored, array, at))
+
+
+def finished(module: Module, product: Product, launch: Launch, count: int) -> EmittedKernel:
+    """The kernel whose sums a launch makes in so many parts."""
+    if count == 1:
+        return EmittedKernel(product.kernel, (launch,))
+    stored = element.storage_type(product.type)
+
+    def add_up(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        first = builder.gep(stored, arguments(product.kernel).workspace, number)
+        total = element.load(builder, product.type, first)
+        with builder.loop(integer(1), integer(count), carried=[total], name="part", nonempty=True) as loop:
+            at = builder.gep(stored, first, builder.mul(loop.index, integer(product.size)))
+            loop.carry(product.add(builder, loop.carried[0], element.load(builder, product.type, at)))
+        product.store(emission, loop.results[0], product.position(emission, number))
+
+    total = grid.for_each(module, product.kernel, product.size, add_up, "_total")
+    workspace_bytes = count * product.size * product.type.size_bytes
+    return EmittedKernel(product.kernel, (launch, total), workspace_bytes)
