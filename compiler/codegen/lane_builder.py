@@ -8,15 +8,44 @@ the lanes, and types are made vector types.  So kernels that know better than LL
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 
-from compiler.codegen.llvm_ir import Builder, Value, fold, lanes_of, splat, vector_type
+from compiler.codegen.llvm_ir import Builder, Function, Value, fold, lanes_of, splat, vector_type
 
 
 class LaneBuilder(Builder):
     """A builder whose operands may be vectors, all of the same number of lanes."""
 
-    __slots__ = ()
+    __slots__ = ("_abreast",)
+
+    def __init__(self, function: Function, entry: str = "entry") -> None:
+        super().__init__(function, entry)
+        self._abreast = 0
+
+    @property
+    def writes_out(self) -> bool:
+        """Whether functions are written out where they are called, so that their instructions too are taken in turn."""
+        return self._abreast > 0
+
+    def abreast(self, bodies: Sequence[Callable[[], list[Value]]]) -> list[list[Value]]:
+        """What bodies that need nothing of each other yield, their instructions taken in turn.
+
+        A CPU looks some hundred instructions ahead: of long chains of dependent ones, written one behind the other, it
+        sees one or two, and waits.
+        """
+        block, starts, found = self._block, list[int](), list[list[Value]]()
+        self._abreast += len(bodies) > 1
+        for body in bodies:
+            starts.append(len(self._lines))
+            found.append(body())
+        self._abreast -= len(bodies) > 1
+        if len(bodies) > 1 and self._block == block:
+            ends = [*starts[1:], len(self._lines)]
+            parts = [self._lines[start:end] for start, end in zip(starts, ends, strict=True)]
+            self._lines[starts[0] :] = _in_turn(parts)
+        return found
 
     def lift(self, value: Value, lanes: int) -> Value:
         """The value in every lane, unless it is a vector already."""
@@ -56,3 +85,29 @@ class LaneBuilder(Builder):
         if not lanes:
             return super().gep(element, pointer, index)
         return self.emit(vector_type(pointer.type, lanes), f"getelementptr inbounds {element}, {pointer}, {index}")
+
+
+_NAME = re.compile(r"%v\d+")
+
+
+def _in_turn(parts: Iterable[Sequence[str]]) -> list[str]:
+    """Instructions of several sequences in turn, each sequence in its order, none before what it uses."""
+    queues: list[deque[tuple[str, str, list[str]]]] = []
+    pending: set[str] = set()
+    for part in parts:
+        queue = deque[tuple[str, str, list[str]]]()
+        for line in part:
+            names = _NAME.findall(line)
+            defined = names.pop(0) if line.startswith("  %") else ""
+            pending.add(defined)
+            queue.append((line, defined, names))
+        queues.append(queue)
+    merged: list[str] = []
+    while queues:
+        for queue in queues:
+            if pending.isdisjoint(queue[0][2]):
+                line, defined, _ = queue.popleft()
+                merged.append(line)
+                pending.discard(defined)
+        queues = [queue for queue in queues if queue]
+    return merged

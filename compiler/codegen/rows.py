@@ -27,6 +27,8 @@ class Phase:
 
     reduces: list[Instruction] = field(default_factory=list)
     kept: list[Instruction] = field(default_factory=list)
+    read: list[Instruction] = field(default_factory=list)
+    """What earlier phases have kept for this one."""
     spread: list[Instruction] = field(default_factory=list)
     """Broadcasts of row values that the pass reads: their operands are computed before it."""
 
@@ -102,6 +104,7 @@ class Rows:
                     continue
                 earlier = computed.get(value)
                 if earlier is not None and value.opcode not in _FREE and value.array.dims == self.dims:
+                    phase.read.append(value)
                     if value not in earlier.kept:
                         earlier.kept.append(value)
                     continue

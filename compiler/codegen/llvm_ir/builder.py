@@ -46,6 +46,11 @@ class Builder:
         self._loops = 0
         self.begin(entry)
 
+    @property
+    def writes_out(self) -> bool:
+        """Whether functions are written out where they are called."""
+        return False
+
     # -- blocks -------------------------------------------------------------------------------------------------
     def new_label(self, hint: str) -> str:
         """A fresh label; `begin` starts its block."""

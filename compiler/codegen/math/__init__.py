@@ -103,11 +103,12 @@ def emit(builder: Builder, name: str, operands: Sequence[Value], *, near: bool =
     assert len(operands) == function.arity, f"{name} takes {function.arity} operands, not {len(operands)}"
     type_ = operands[0].type
     format_of(type_)
+    emitter = partial(function.emitter, near=True) if near else function.emitter
+    if builder.writes_out:
+        return emitter(*(Term(builder, operand) for operand in operands)).value
     symbol = f"math.{name}.{suffix(type_)}{'.near' if near else ''}"
     if not builder.module.has_function(symbol):
-        _define(
-            builder, symbol, partial(function.emitter, near=True) if near else function.emitter, type_, len(operands)
-        )
+        _define(builder, symbol, emitter, type_, len(operands))
     return builder.call(f"@{symbol}", type_, operands)
 
 

@@ -1,9 +1,10 @@
 """What accumulators are kept as inside a loop over vectors, where that differs from the values that they stand for.
 
 The language's maximum and minimum of floats propagate NaN and put -0 below +0, for which CPUs have no instruction:
-done as such, each step of the chain is six.  Of the bits of an IEEE number taken as an integer, though, three extrema
-say everything at the end, each of which is one instruction: non-negative numbers are ordered as signed integers, with
-NaN above infinity; negative ones as unsigned integers in reverse, with NaN beyond infinity again.
+done as such, each step of the chain is six.  Of the bits of an IEEE number taken as an integer, though, two extrema say
+everything at the end.  For a maximum, the one is the greatest as signed integers: non-negative numbers are ordered as
+such, with NaN above infinity.  The other is the least as unsigned integers, counted from the first NaN with a sign on:
+such NaN come first, and where there are negative numbers only, the greatest of them is first.  A minimum mirrors that.
 """
 
 from __future__ import annotations
@@ -15,20 +16,23 @@ from dataclasses import dataclass
 from compiler.codegen import element
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import Builder, Value, element_of, floating, integer, mangled
+from compiler.codegen.llvm_ir import Builder, Value, floating, integer, mangled
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Instruction
 from compiler.ir.types import S32, S64, ElementType
 
 _INTEGER = {"float": "i32", "double": "i64"}
 _INFINITY = {"i32": 0x7F800000, "i64": 0x7FF0000000000000}
-_INTRINSICS = ("smax", "umax", "umin")
+_MANTISSA = {"i32": 23, "i64": 52}
+_GREATEST = {"maximum": "smax", "minimum": "umax"}
+"""The intrinsic for the first of the two that are kept."""
+_KEPT = 2
 _EXTREMA = frozenset({"maximum", "minimum"})
 
 
 @dataclass(frozen=True, slots=True)
 class Extremum:
-    """The integers kept for a maximum or a minimum of floats: the greatest as signed, as unsigned, and the least."""
+    """The integers kept for a maximum or a minimum of floats: the greatest, and the least counted from `_first_nan`."""
 
     opcode: str
     type: str
@@ -39,38 +43,49 @@ class Extremum:
         """The type of each integer."""
         return S32 if self.type == "float" else S64
 
+    @property
+    def _integer(self) -> str:
+        return _INTEGER[self.type]
+
+    @property
+    def _sign(self) -> int:
+        """The sign bit of what is looked for among numbers of the other sign, as an integer."""
+        return -1 << (int(self._integer[1:]) - 1) if self.opcode == "maximum" else 0
+
+    @property
+    def _first_nan(self) -> Value:
+        """The bits of the first NaN of that sign: one more than those of its infinity."""
+        return integer(self._sign + _INFINITY[self._integer] + 1, self._integer)
+
     def identities(self) -> list[Value]:
         """What no number has been joined to."""
-        type_ = _INTEGER[self.type]
-        least = -1 << (int(type_[1:]) - 1)
-        return [integer(least, type_), integer(0, type_), integer(-1, type_)]
+        return [integer(self._sign, self._integer), integer(-1, self._integer)]
 
     def join(self, builder: Builder, kept: Sequence[Value], value: Value) -> list[Value]:
         """Take one more number, or a vector of them, in."""
-        bits = builder.cast("bitcast", value, _INTEGER[element_of(value.type)])
-        return self.merge(builder, kept, [bits] * len(_INTRINSICS))
+        bits = builder.cast("bitcast", value, self._integer)
+        return self.merge(builder, kept, [bits, builder.binary("sub", bits, self._first_nan)])
 
     def merge(self, builder: Builder, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """The integers kept for all numbers of two."""
+        names = _GREATEST[self.opcode], "umin"
         pairs = (builder.alike([a, b]) for a, b in zip(left, right, strict=True))
         return [
-            builder.intrinsic(f"{name}.{mangled(pair[0].type)}", pair)
-            for name, pair in zip(_INTRINSICS, pairs, strict=True)
+            builder.intrinsic(f"{name}.{mangled(pair[0].type)}", pair) for name, pair in zip(names, pairs, strict=True)
         ]
 
     def value(self, builder: Builder, kept: Sequence[Value]) -> Value:
         """The number that they stand for."""
-        type_ = _INTEGER[self.type]
-        signed, unsigned, least = kept
-        zero, infinity = integer(0, type_), _INFINITY[type_]
-        sign = 1 << (int(type_[1:]) - 1)
-        if self.opcode == "maximum":
-            bits = builder.select(builder.compare("slt", signed, zero), least, signed)
-        else:
-            bits = builder.select(builder.compare("slt", unsigned, zero), unsigned, least)
-        positive_nan = builder.compare("sgt", signed, integer(infinity, type_))
-        negative_nan = builder.compare("ugt", unsigned, integer(infinity - sign, type_))
-        is_nan = builder.binary("or", positive_nan, negative_nan)
+        type_, (greatest, least) = self._integer, kept
+        infinity, other_sign = _INFINITY[type_], 0 if self._sign else -1 << (int(type_[1:]) - 1)
+        above = "sgt" if self.opcode == "maximum" else "ugt"
+        is_nan = builder.binary(
+            "or",
+            builder.compare(above, greatest, integer(other_sign + infinity, type_)),
+            builder.compare("ult", least, integer((1 << _MANTISSA[type_]) - 1, type_)),
+        )
+        absent = builder.compare("slt" if self.opcode == "maximum" else "sge", greatest, integer(0, type_))
+        bits = builder.select(absent, builder.binary("add", least, self._first_nan), greatest)
         return builder.select(is_nan, floating(math.nan, self.type), builder.cast("bitcast", bits, self.type))
 
 
@@ -109,7 +124,7 @@ class Accumulators:
     def types(self, plain: Sequence[ElementType]) -> list[ElementType]:
         """The types of what is kept for values of these."""
         pairs = zip(plain, self.extrema, strict=True)
-        return [kept for t, e in pairs for kept in ([e.kept_type] * len(_INTRINSICS) if e else [t])]
+        return [kept for t, e in pairs for kept in ([e.kept_type] * _KEPT if e else [t])]
 
     def open(self, plain: Sequence[Value]) -> list[Value]:
         """What is kept before anything is joined to it: of the other values, those given."""
@@ -145,4 +160,4 @@ class Accumulators:
 
     def _groups(self, kept: Sequence[Value]) -> list[list[Value]]:
         queue = iter(kept)
-        return [[next(queue) for _ in range(len(_INTRINSICS) if extremum else 1)] for extremum in self.extrema]
+        return [[next(queue) for _ in range(_KEPT if extremum else 1)] for extremum in self.extrema]

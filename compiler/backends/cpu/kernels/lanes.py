@@ -8,9 +8,11 @@ Which lane takes which element depends on the shape and the target alone.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.codegen import cost, nest
@@ -47,6 +49,7 @@ _FEWEST = 4
 Counters = Sequence[Index]
 Elements = Callable[[Counters], list[Value]]
 Step = Callable[[Counters, list[Value]], list[Value]]
+Body = Callable[[], list[Value]]
 
 
 def fits(instructions: Iterable[Instruction], leaves: Iterable[Instruction]) -> bool:
@@ -115,24 +118,39 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Lanewise:
-    """A reduction of one row, or of several side by side.
+    """A reduction of one row, or of several side by side; with nothing to accumulate, a body that is run.
 
     Without identities there is one loop, of at least as many turns as there are lanes in all: each lane starts from
     its own first element.
     """
 
-    rows: int
-    elements: Elements
-    """The elements at a point, those of one row behind those of another."""
+    elements: Sequence[Elements]
+    """The elements at a point, row by row."""
     accumulators: Accumulators
     start: Sequence[Value]
     identities: Sequence[Value] | None
     """What leaves others unchanged, None where it is not known for all."""
 
-    def join(self, emission: Emission, kept: Sequence[Value], values: Sequence[Value]) -> list[Value]:
-        """Take one more value of each row in."""
-        pairs = zip(cut(kept, self.rows), cut(values, self.rows), strict=True)
-        return [value for mine, new in pairs for value in self.accumulators.join(emission, mine, new)]
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.elements)
+
+    def opened(self) -> list[Value]:
+        """What is kept before anything is joined to it, row by row."""
+        return self.accumulators.open(self.identities or []) * self.rows
+
+    def first(self, counter: Index) -> list[Value]:
+        """The elements at a counter, row by row."""
+        return [value for elements in self.elements for value in elements([counter])]
+
+    def bodies(self, emission: Emission, counters: Counters, kept: Sequence[Value]) -> list[Body]:
+        """For each row what takes its elements at a point in."""
+
+        def body(elements: Elements, mine: Sequence[Value]) -> list[Value]:
+            return self.accumulators.join(emission, mine, elements(counters))
+
+        return [partial(body, *pair) for pair in zip(self.elements, cut(kept, self.rows), strict=True)]
 
     def values(self, emission: Emission, kept: Sequence[Value]) -> list[Value]:
         """The values that are kept, with the start values; of several rows, one in each lane."""
@@ -167,34 +185,46 @@ class Lanes:
         fitting = (n for n in (16, 8, 4, 2) if rows % n == 0 and n <= self.width and length <= _LONGEST_ROWS[n])
         return next(fitting, 1)
 
+    @staticmethod
+    def is_heavy(computed: Iterable[Instruction]) -> bool:
+        """Whether more is to be done for an element than an accumulator takes."""
+        return sum(cost.element_weight(i.opcode) for i in computed) >= _LIGHT_NS
+
     def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
         """These lanes for so many rows side by side and a loop of `count` turns that computes instructions."""
-        is_light = sum(cost.element_weight(i.opcode) for i in computed) < _LIGHT_NS
-        most = _LIGHT_CHAINS if is_light else _HEAVY_CHAINS
+        most = _HEAVY_CHAINS if self.is_heavy(computed) else _LIGHT_CHAINS
         return replace(self, chains=max(1, min(most // rows, count // self.width)))
 
-    def reduce(self, emission: Emission, loops: Loops, reduction: Lanewise) -> list[Value]:
-        """Reduce over loops, start values included."""
+    def reduce(self, emission: Emission, loops: Loops, *reductions: Lanewise) -> list[list[Value]]:
+        """Do several reductions in one go over loops; the values of each, start values included."""
         builder = _lane_builder(emission)
-        elements = reduction.elements
 
         def lifted(values: Iterable[Value]) -> list[Value]:
             return [builder.lift(value, self.width) for value in values]
 
+        if all(reduction.identities is not None for reduction in reductions):
+            opened = [lifted(reduction.opened()) for reduction in reductions]
+            groups = [[value for values in opened for value in values]] * self.chains
+        else:
+            (reduction,), size = reductions, loops.counts[-1]
+            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
+            groups = opened = [lifted(self._within(emission, lane, reduction.first)) for lane in places]
+            loops = Loops([nest.Range(integer(self.chains * self.width), integer(size))], [size])
+        sizes = [len(values) for values, _ in zip(opened, reductions, strict=False)]
+
         def step(counters: Counters, values: list[Value]) -> list[Value]:
-            found = lifted(reduction.join(emission, values, elements(counters)))
+            pairs = zip(reductions, _pieces(values, sizes), strict=True)
+            bodies = [body for reduction, kept in pairs for body in reduction.bodies(emission, counters, kept)]
+            found = lifted(value for values in builder.abreast(bodies) for value in values)
             mask = emission.lane.mask if emission.lane else None
             return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
 
-        if reduction.identities is not None:
-            groups = [lifted(reduction.accumulators.open(reduction.identities)) * reduction.rows] * self.chains
-        else:
-            size = loops.counts[-1]
-            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
-            groups = [lifted(self._within(emission, lane, lambda at: elements([at]))) for lane in places]
-            loops = Loops([nest.Range(integer(self.chains * self.width), integer(size))], [size])
         groups = self._walk(emission, loops, groups, step)
-        return reduction.values(emission, self._fold(emission, groups, reduction))
+        chains = [_pieces(group, sizes) for group in groups]
+        return [
+            reduction.values(emission, self._fold(emission, [chain[number] for chain in chains], reduction))
+            for number, reduction in enumerate(reductions)
+        ]
 
     def each(self, emission: Emission, loops: Loops, body: Callable[[Counters], None]) -> None:
         """Do something at every point of loops."""
@@ -229,11 +259,12 @@ class Lanes:
         middle = builder.add(part.start, blocks)
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
-            advanced: list[Value] = []
-            for number, group in enumerate(cut(carried, len(groups))):
+            def advance(number: int, group: list[Value]) -> list[Value]:
                 lane = self._lane(builder, builder.add(index, integer(number * self.width)), size, None)
-                advanced += self._within(emission, lane, _after(step, group))
-            return advanced
+                return self._within(emission, lane, _after(step, group))
+
+            bodies = [partial(advance, *pair) for pair in enumerate(cut(carried, len(groups)))]
+            return [value for values in builder.abreast(bodies) for value in values]
 
         def masked(index: Value, carried: list[Value]) -> list[Value]:
             lane = self._lane(builder, index, size, self._mask(builder, builder.sub(part.stop, index)))
@@ -266,6 +297,8 @@ class Lanes:
 
     def _fold(self, emission: Emission, groups: Sequence[list[Value]], reduction: Lanewise) -> list[Value]:
         """All accumulators combined into one vector with a lane for each row, or two equal ones for a single row."""
+        if not groups[0]:
+            return []
         chains = [cut(group, reduction.rows) for group in groups]
         rows = list(chains[0])
         for chain in chains[1:]:
@@ -321,6 +354,12 @@ def cut(values: Sequence[Value], parts: int) -> list[list[Value]]:
     """Values in so many parts of equal size."""
     each = len(values) // parts
     return [list(values[n * each : (n + 1) * each]) for n in range(parts)]
+
+
+def _pieces(values: Sequence[Value], sizes: Sequence[int]) -> list[list[Value]]:
+    """Values in parts of these sizes."""
+    left = iter(values)
+    return [list(itertools.islice(left, size)) for size in sizes]
 
 
 def _turns(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
@@ -192,15 +193,16 @@ class _Emitter:
             numbers = [builder.add(row.index, integer(number)) for number in range(side)]
             many = [self._counters(emission, number, counts) for number in numbers]
 
-            def elements(counters: Counters) -> list[Value]:
-                return [v for kept in many for v in self.form.elements(emission, self._group_indices(kept, counters))]
+            def elements(kept: Sequence[Index], counters: Counters) -> list[Value]:
+                return self.form.elements(emission, self._group_indices(kept, counters))
 
             def step(counters: list[Value], carried: list[Value]) -> list[Value]:
-                return self.form.combine(emission, carried, elements(self._as_counters(counters)))
+                return self.form.combine(emission, carried, elements(many[0], self._as_counters(counters)))
 
             if lanes:
-                reduction = Lanewise(side, elements, self.accumulators, walk.start(emission), self.form.identities)
-                result = lanes.reduce(emission, Loops(walk.ranges, self._counts(reduced=True)), reduction)
+                rows = [partial(elements, kept) for kept in many]
+                reduction = Lanewise(rows, self.accumulators, walk.start(emission), self.form.identities)
+                (result,) = lanes.reduce(emission, Loops(walk.ranges, self._counts(reduced=True)), reduction)
             else:
                 result = nest.nested(emission, walk.ranges, walk.start(emission), step)
             lane = row_lane(emission, row.index, side, self.form.kept) if side > 1 else None

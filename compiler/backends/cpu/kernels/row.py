@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels import lanes
-from compiler.backends.cpu.kernels.chains import Accumulators
+from compiler.backends.cpu.kernels import lanes, row_lanes
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
-from compiler.codegen import access, cost, element, nest
-from compiler.codegen.index import Emission, Index, Lane, Variable, whole
+from compiler.backends.cpu.kernels.lanes import Lanes
+from compiler.codegen import cost, element, nest
+from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import I32, PTR, Builder, Module, Value, integer, mangled
+from compiler.codegen.llvm_ir import PTR, Builder, Module, Value
 from compiler.codegen.reduction import identities_of
-from compiler.codegen.row_values import Load, RowValues, Save, always
+from compiler.codegen.row_values import Load, RowValues
 from compiler.codegen.rows import Phase, Rows
-from compiler.codegen.signature import arguments
 from compiler.ir.module import Instruction
 
 
@@ -29,33 +26,25 @@ def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
     builder = LaneBuilder(begin(module, kernel))
     group = _plan(module, rows)
     chosen = _lanes(target, rows, group)
-    side = chosen.together(rows.count, rows.length) if chosen and _joins(rows) else 1
-    buffers = [_Buffers(builder, rows) for _ in range(side)]
-    part = nest.share(builder, rows.count, THREAD, THREADS, align=side)
-    with builder.loop(part.start, part.stop, step=side, name="row") as loop:
-        emission = Emission(builder)
-        many = [
-            RowValues(
-                rows, emission, _row(emission, loop.index, number, rows.count), b.loader(emission), b.saver(emission)
-            )
-            for number, b in enumerate(buffers)
-        ]
-        lane = lanes.row_lane(emission, loop.index, side, rows.count) if side > 1 else None
-        every = RowValues(rows, emission, lanes.at_lane(lane), many[0].load, many[0].save) if lane else many[0]
-        for phase in rows.phases:
-            if chosen is None:
-                _pass(every, phase, group)
-            else:
-                width = chosen.chained(side, group.loops[-1], rows.computed(phase))
-                _in_lanes(_Side(every, lane, many), phase, group, width, target)
-        with lanes.in_lane(emission, lane):
-            every.store_row_results()
+    if chosen is None:
+        _one_by_one(builder, rows, group)
+    else:
+        row_lanes.emit(builder, row_lanes.Form(rows, group, target, chosen))
     builder.ret()
     return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
 
 
-def _row(emission: Emission, first: Value, number: int, count: int) -> Index:
-    return emission.opaque(emission.builder.add(first, integer(number)), count)
+def _one_by_one(builder: Builder, rows: Rows, group: nest.Group) -> None:
+    """One row after the other, an element at a time."""
+    kept = row_lanes.Kept(builder, rows)
+    part = nest.share(builder, rows.count, THREAD, THREADS)
+    with builder.loop(part.start, part.stop, name="row") as loop:
+        emission = Emission(builder)
+        row = emission.opaque(loop.index, rows.count)
+        values = RowValues(rows, emission, row, kept.loader(emission), kept.saver(emission))
+        for phase in rows.phases:
+            _pass(values, phase, group)
+        values.store_row_results()
 
 
 def _lanes(target: Target, rows: Rows, group: nest.Group) -> Lanes | None:
@@ -65,57 +54,6 @@ def _lanes(target: Target, rows: Rows, group: nest.Group) -> Lanes | None:
     if not all(identities_of(reduce) for reduce in rows.reduces) or not lanes.fits(along, leaves):
         return None
     return Lanes.choose(target, [i.array for i in (*along, *leaves)], group.loops[-1])
-
-
-def _joins(rows: Rows) -> bool:
-    """Whether what is computed once for each row can be computed for several in lanes."""
-    return lanes.fits(rows.body, [leaf for leaf, _ in rows.kernel.leaves])
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Rows side by side: values of `many` rows, and of every one of them in a lane each."""
-
-    every: RowValues
-    lane: Lane | None
-    many: Sequence[RowValues]
-
-    def enter(self, phase: Phase) -> list[Value]:
-        """Compute what a phase needs before it starts, for every row; returns the initial values."""
-        emission, every = self.every.emission, self.every
-        with lanes.in_lane(emission, self.lane):
-            start = every.enter(phase)
-            spread = {value: every.leaves[value](()) for value in phase.spread}
-        if self.lane is None:
-            return start
-        for number, values in enumerate(self.many):
-            for instruction, value in spread.items():
-                mine = emission.builder.extract(value, number) if value.type[0] == "<" else value
-                values.leaves[instruction] = always(mine)
-        return start
-
-    def leave(self, phase: Phase, results: Sequence[Value]) -> None:
-        """A phase is over."""
-        self.every.leave(phase, results)
-        builder = self.every.emission.builder
-        for number, values in enumerate(self.many if self.lane else ()):
-            values.leave(phase, [builder.extract(result, number) for result in results])
-
-    def fetch_next(self, position: Index) -> None:
-        """Ask for what the next rows read at a position: a later phase keeps the units busy, and memory idle."""
-        emission, rows = self.every.emission, self.every.rows
-        lane, builder = emission.lane, emission.builder
-        start = lane.start(position) if lane and lane.mask is None else None
-        if start is None:
-            return
-        name = builder.module.declare(f"llvm.prefetch.{mangled(PTR)}", "void", [PTR, I32, I32, I32])
-        for leaf, number in rows.kernel.leaves:
-            for values in self.many if leaf.array.dims == rows.dims else ():
-                at = emission.value(values.row.plus(len(self.many)).times(rows.length) + start)
-                type_ = element.storage_type(leaf.array.element_type)
-                # Not `inbounds`: behind the last row there is none.
-                address = builder.emit(PTR, f"getelementptr {type_}, {arguments(rows.kernel).inputs[number]}, {at}")
-                builder.line(f"call void {name}({address}, i32 0, i32 3, i32 1)")
 
 
 def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
@@ -134,33 +72,6 @@ def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
 
     ranges = [nest.all_of(count) for count in group.loops]
     values.leave(phase, nest.nested(emission, ranges, start, step))
-
-
-def _in_lanes(side: _Side, phase: Phase, group: nest.Group, chosen: Lanes, target: Target) -> None:
-    """One phase over rows side by side."""
-    emission, loops, many = side.every.emission, Loops.all_of(group.loops), side.many
-    start = side.enter(phase)
-
-    def store(counters: Counters) -> None:
-        position = group.combine(counters)
-        for values in many:
-            values.store_elements(values.elements(phase, position), position)
-
-    def elements(counters: Counters) -> list[Value]:
-        position = group.combine(counters)
-        if phase is not side.every.rows.phases[0]:
-            side.fetch_next(position)
-        return [value for values in many for value in values.elements(phase, position)]
-
-    def combine(_: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        return side.every.combine(phase, left, right)
-
-    if not phase.reduces:
-        chosen.each(emission, loops, store)
-        return
-    identities = [value for reduce in phase.reduces for value in identities_of(reduce) or ()]
-    kept = Accumulators.of(phase.reduces, combine, target)
-    side.leave(phase, chosen.reduce(emission, loops, Lanewise(len(many), elements, kept, start, identities)))
 
 
 def _plan(module: Module, rows: Rows) -> nest.Group:
@@ -186,24 +97,3 @@ def _pretend(emission: Emission) -> Load:
         return element.load(emission.builder, type_, pointer)
 
     return load
-
-
-class _Buffers:
-    """The kept values of the row at hand, on the stack."""
-
-    def __init__(self, builder: Builder, rows: Rows) -> None:
-        self.of: dict[Instruction, Value] = {}
-        for phase in rows.phases:
-            for value in phase.kept:
-                type_ = element.storage_type(value.array.element_type)
-                self.of[value] = builder.emit(PTR, f"alloca [{rows.length} x {type_}], align 64")
-
-    def loader(self, emission: Emission) -> Load:
-        """Reads a kept value."""
-        return lambda value, position: access.read(emission, self.of[value], value.array.element_type, position)
-
-    def saver(self, emission: Emission) -> Save:
-        """Writes a kept value."""
-        return lambda value, position, result: access.write(
-            emission, self.of[value], value.array.element_type, position, result
-        )

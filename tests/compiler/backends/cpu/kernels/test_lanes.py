@@ -113,6 +113,24 @@ def test_rows_of_any_length_are_what_the_reference_says(name, row, rows):
         )
 
 
+@pytest.mark.parametrize(("rows", "length"), [(128, 40), (132, 100), (66, 777), (97, 900), (64, 5000)])
+def test_rows_in_steps_are_the_same_on_any_number_of_threads(rows, length):
+    text = ROW.format(t="f32", rows=rows, row=length, last=1, along=1)
+    random = np.random.default_rng(rows)
+    inputs = [random.standard_normal(dims).astype(np.float32) for dims in ((rows, length), (length,))]
+
+    found = [
+        compiler.compile(text, options=compiler.CompileOptions(threads=threads))(*inputs) for threads in (1, 2, 3, 7)
+    ]
+
+    for several in found[1:]:
+        for one, other in zip(found[0], several, strict=True):
+            assert np.array_equal(one, other)
+    expected = compiler.interpret(compiler.parse(text), *inputs)
+    for one, other in zip(found[0], expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+
+
 EXTREMUM = """HloModule m
 most {{
   a = {t}[] parameter(0)
@@ -137,6 +155,7 @@ def test_an_extremum_keeps_nan_and_the_sign_of_zero(name, opcode, start, length,
     module = compiler.parse(text)
     x = np.random.default_rng(length).standard_normal((7, length))
     place = length * 2 // 3
+    x[0] = np.abs(x[0]) if opcode == "minimum" else -np.abs(x[0])
     x[1, place] = np.nan
     x[2, place] = -np.nan
     x[3] = -np.abs(x[3])
