@@ -37,7 +37,7 @@ DEFAULT_OPTIONS = CompileOptions()
 
 @overload
 def interpret(
-    module: Module,
+    module_or_text: Module | str,
     *inputs: Any,
     trace: Observe | None = None,
     around: Around | None = None,
@@ -46,13 +46,17 @@ def interpret(
 
 
 @overload
-def interpret(module: Module, *inputs: Any, wide: Literal[True]) -> list[WideResult]: ...
+def interpret(module_or_text: Module | str, *inputs: Any, wide: Literal[True]) -> list[WideResult]: ...
 
 
 def interpret(
-    module: Module, *inputs: Any, trace: Observe | None = None, around: Around | None = None, wide: bool = False
+    module_or_text: Module | str,
+    *inputs: Any,
+    trace: Observe | None = None,
+    around: Around | None = None,
+    wide: bool = False,
 ) -> list[Array] | list[WideResult]:
-    """Run a module on the reference; the results are the leaves of the root, in order.
+    """Run a module, or its text, on the reference; the results are the leaves of the root, in order.
 
     `trace` is called with every instruction that ran and its value.  `around` stands in for the meanings: it gets an
     instruction, its operands' values and the meaning as a function of such values, and returns the value.  With `wide`
@@ -62,6 +66,7 @@ def interpret(
     A program for several devices takes the inputs of device 0, then those of device 1 and so on, and gives results in
     that order; it runs in lock-step, with `trace`, `around` and `wide` as the one program that back ends make of it.
     """
+    module = module_or_text if isinstance(module_or_text, Module) else _read(module_or_text, DEFAULT_OPTIONS, Phases())
     observed = trace is not None or around is not None
     if wide and observed:
         raise InputError("wide=True goes with neither trace nor around: leave them out")

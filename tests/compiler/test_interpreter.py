@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.diagnostics import InputError, UnsupportedError
+import compiler
+from compiler.diagnostics import InputError, UnsupportedError, VerifyError
 from compiler.interpreter import evaluate_instruction, interpret
 from compiler.ir.module import Module
 from compiler.plan import DEEPEST_CALLS, peak_bytes
@@ -26,6 +27,14 @@ def _sum_of_rows() -> Module:
         "ROOT r = f32[2] reduce(x, z), dimensions={1}, to_apply=add",
         computations="add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }",
     )
+
+
+def test_a_text_is_read_and_verified() -> None:
+    text = "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[{size}] negate(x) }"
+    [result] = compiler.interpret(text.replace("{size}", "2"), np.array([1, 2], np.float32))
+    assert result.tolist() == [-1, -2]
+    with pytest.raises(VerifyError, match="V10"):
+        compiler.interpret(text.replace("{size}", "3"), np.array([1, 2], np.float32))
 
 
 def test_results_are_the_leaves_of_the_root_in_order() -> None:
