@@ -13,7 +13,7 @@ import enum
 import math
 from dataclasses import dataclass, field
 
-from compiler.analysis import views
+from compiler.analysis import prologues, views
 from compiler.analysis.aliasing import origin
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.module import Instruction
@@ -302,9 +302,11 @@ def _between(start: Instruction, group: Group) -> set[Instruction]:
 def _beside_dot(instruction: Instruction, group: Group) -> bool:
     """Into a dot's group only what its epilogue needs, and what packing does to operands in passing.
 
-    Those are conversions, and moves that leave an operand in memory with a stride for each dimension.
+    Those are conversions, moves that leave an operand in memory with a stride for each dimension, and what a dot may
+    as well compute itself.
     """
-    if views.seen_by_dots(instruction, group.members):
+    cheap = instruction.opcode not in EXPENSIVE
+    if views.seen_by_dots(instruction, group.members) or prologues.joins(instruction, group.members, cheap=cheap):
         return True
     feeds_dot = any(user.opcode in _PRODUCTS for user in instruction.users)
     if feeds_dot:
