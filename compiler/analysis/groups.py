@@ -15,71 +15,12 @@ from dataclasses import dataclass, field
 
 from compiler.analysis import prologues, views
 from compiler.analysis.aliasing import origin
+from compiler.analysis.opcodes import EXACT, EXPENSIVE, MOVES, SELECTS
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
 
-_MOVES = frozenset(
-    {
-        "bitcast",
-        "bitcast-convert",
-        "broadcast",
-        "constant",
-        "dynamic-slice",
-        "iota",
-        "reshape",
-        "reverse",
-        "slice",
-        "transpose",
-    }
-)
-_SELECTS = frozenset({"pad", "concatenate", "gather", "dynamic-update-slice"})
-_EXACT = _MOVES | {
-    "abs",
-    "and",
-    "compare",
-    "convert",
-    "is-finite",
-    "maximum",
-    "minimum",
-    "negate",
-    "not",
-    "or",
-    "select",
-    "sign",
-    "xor",
-}
-EXPENSIVE = frozenset(
-    {
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "cosh",
-        "cosine",
-        "divide",
-        "erf",
-        "exponential",
-        "exponential-minus-one",
-        "log",
-        "log-plus-one",
-        "logistic",
-        "power",
-        "remainder",
-        "rsqrt",
-        "sine",
-        "sinh",
-        "sqrt",
-        "tan",
-        "tanh",
-        *_SELECTS,
-    }
-)
-"""Opcodes that are not computed more often than they have elements."""
 _PRODUCTS = frozenset({"dot", "convolution"})
 _EDGES = frozenset({"pad", "concatenate"})
 """Opcodes that decide by comparisons which a loop kernel knows beforehand nearly everywhere."""
@@ -91,6 +32,7 @@ _MOST_SUMS = 2
 _LARGEST_GROUP = 512
 _LARGEST_BESIDE_EDGES = 32
 _MOST_EDGES = 3
+_MOST_BESIDE_SCATTER = 12
 _DEEPEST_GROUP = 400
 _FRAMES = {"concatenate": 18, "pad": 9, "dynamic-update-slice": 9, "reduce": 9, "gather": 5}
 """Frames of Python's stack that emission takes within an op that is not elementwise; for those not here 3."""
@@ -138,7 +80,7 @@ def is_fusible(instruction: Instruction) -> bool:
     if is_update_in_place(instruction):
         return False
     op = OPS.get(instruction.opcode)
-    return instruction.opcode in _MOVES | _SELECTS or (op is not None and op.elementwise)
+    return instruction.opcode in MOVES | SELECTS or (op is not None and op.elementwise)
 
 
 def kind_of(instruction: Instruction) -> GroupKind | None:
@@ -147,12 +89,9 @@ def kind_of(instruction: Instruction) -> GroupKind | None:
         return GroupKind.REDUCE
     if instruction.opcode in _PRODUCTS:
         return None if instruction.array.element_type.is_complex else GroupKind.DOT
-    fusible = is_fusible(instruction) or is_update_in_place(instruction) or _sorts_several(instruction)
+    takes_in = instruction.opcode == "scatter" or (instruction.opcode == "sort" and len(instruction.operands) > 1)
+    fusible = is_fusible(instruction) or is_update_in_place(instruction) or takes_in
     return GroupKind.LOOP if fusible and instruction.opcode != "constant" else None
-
-
-def _sorts_several(instruction: Instruction) -> bool:
-    return instruction.opcode == "sort" and len(instruction.operands) > 1
 
 
 def _numbers(instruction: Instruction) -> bool:
@@ -179,7 +118,7 @@ def may_copy(instruction: Instruction, copies: int) -> bool:
         return True
     if instruction.opcode in _SUMS:
         return copies <= _MOST_SUMS and _spread_operands(instruction)
-    return instruction.opcode in _EXACT and (instruction.opcode == "reshape" or copies <= _MOST_COPIES)
+    return instruction.opcode in EXACT and (instruction.opcode == "reshape" or copies <= _MOST_COPIES)
 
 
 def _spread_operands(instruction: Instruction) -> bool:
@@ -199,13 +138,14 @@ def may_join(instruction: Instruction, group: Group) -> bool:
         return False
     if group.root.opcode == "sort":
         return _numbers(instruction) and not instruction.array.is_dynamic
+    if group.root.opcode == "scatter":
+        return _beside_scatter(instruction, group)
     if instruction.opcode == "reduce":
         return _may_end_in(instruction, group) or _may_be_row(instruction, group)
     if instruction.opcode in _PRODUCTS:
         return kind_of(instruction) is not None and _may_end_in(instruction, group)
-    if not is_fusible(instruction) or (group.kind is GroupKind.DOT and not _beside_dot(instruction, group)):
-        return False
-    return not _repeats_work(instruction, group)
+    fits = is_fusible(instruction) and (group.kind is not GroupKind.DOT or _beside_dot(instruction, group))
+    return fits and not _repeats_work(instruction, group)
 
 
 def _depth(instruction: Instruction, group: Group) -> int:
@@ -299,6 +239,16 @@ def _between(start: Instruction, group: Group) -> set[Instruction]:
     return found
 
 
+def _beside_scatter(instruction: Instruction, group: Group) -> bool:
+    """Into a scatter's group what is computed in passing: its updates are applied one by one, not in vectors.
+
+    Threads would else hand indices and updates on to the one that applies them.
+    """
+    cheap = instruction.opcode not in EXPENSIVE or instruction.opcode in ("gather", "concatenate")
+    others = sum(member.opcode not in MOVES for member in group.members)
+    return is_fusible(instruction) and cheap and others <= _MOST_BESIDE_SCATTER
+
+
 def _beside_dot(instruction: Instruction, group: Group) -> bool:
     """Into a dot's group only what its epilogue needs, and what packing does to operands in passing.
 
@@ -364,12 +314,12 @@ def _asked(instruction: Instruction, group: Group) -> int:
 def _is_small(group: Group) -> bool:
     """Whether a group may hold one more op for each of whose cases its other members are emitted again."""
     return (
-        len(group.members) <= _LARGEST_BESIDE_EDGES and sum(m.opcode in _SELECTS for m in group.members) <= _MOST_EDGES
+        len(group.members) <= _LARGEST_BESIDE_EDGES and sum(m.opcode in SELECTS for m in group.members) <= _MOST_EDGES
     )
 
 
 def _is_hoisted(instruction: Instruction, member: Instruction) -> bool:
-    """Whether a value broadcast along the last dimensions is computed once per row of the member, outside its loop."""
+    """Whether a value broadcast along the last dimensions is computed once per row of a member, outside its loop."""
     dims = member.operands[0].array.dims if member.opcode == "reduce" else member.array.dims
     return is_along_rows(member, dims, instruction.array.rank)
 

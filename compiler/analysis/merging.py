@@ -52,7 +52,7 @@ def _walk(group: Group) -> Walk | None:
     if not isinstance(root.shape, ArrayShape) or is_update_in_place(root):
         return None
     if group.kind is GroupKind.LOOP:
-        return None if root.opcode in ("reshape", "bitcast") else (group.kind, group.dims, ())
+        return None if root.opcode in ("reshape", "bitcast", "scatter") else (group.kind, group.dims, ())
     reduces = [member for member in group.members if member.opcode == "reduce"]
     if group.kind is not GroupKind.REDUCE or any(len(reduce.operands) != 2 for reduce in reduces):
         return None

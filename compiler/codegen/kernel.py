@@ -170,8 +170,8 @@ def _of_fusion(fusion: Instruction) -> Kernel:
     if kind is None:
         raise UnsupportedError(f"fusion of kind {fusion.attributes['kind']}", "code generation", f"at {fusion.name}")
     body = fusion.attributes["calls"]
-    if body.root.opcode == "sort":
-        kind = KernelKind.SORT
+    if body.root.opcode in ("sort", "scatter"):
+        kind = _OPCODE_KINDS[body.root.opcode]
     inputs = tuple(dict.fromkeys(fusion.operands))
     given = tuple((p, inputs.index(fusion.operands[p.parameter_number])) for p in body.parameters)
     kernel = Kernel(fusion, kind, inputs, given, _roots(body.root))

@@ -71,7 +71,7 @@ def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], writ
     target, inside = _target(kernel.roots[0], elemental_of(kernel, emission), at)
     with emission.builder.when(inside, "inside"):
         emission.enter()
-        _combine(kernel, emission, target, at, write)
+        _combine(kernel, emission, target, at, write=write)
         emission.leave()
 
 
@@ -84,20 +84,34 @@ def aim(kernel: Kernel, emission: Emission, batch: Sequence[Index]) -> tuple[tup
 
 
 def apply_at(
-    kernel: Kernel, emission: Emission, start: Sequence[Index], batch: Sequence[Index], inner: Sequence[Index]
+    kernel: Kernel,
+    emission: Emission,
+    start: Sequence[Index],
+    batch: Sequence[Index],
+    inner: Sequence[Index],
+    results: Sequence[Value] = (),
 ) -> None:
-    """Combine the element at `inner` of a window that lies inside with the element of the operands it is meant for."""
+    """Combine the element at `inner` of a window that lies inside with the element of the operands it is meant for.
+
+    `results` are where these lie, if not in the kernel's own.
+    """
     attributes, rest, within = kernel.roots[0].attributes, iter(batch), iter(inner)
     window_dims = attributes.get("update_window_dims", ())
     at = tuple(next(within) if d in window_dims else next(rest) for d in range(updates(kernel).rank))
     skipped = {*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ())}
     offsets = iter(inner)
     target = tuple(index if d in skipped else index + next(offsets) for d, index in enumerate(start))
-    _combine(kernel, emission, target, at, None)
+    _combine(kernel, emission, target, at, results=results)
 
 
 def _combine(
-    kernel: Kernel, emission: Emission, target: Sequence[Index], at: tuple[Index, ...], write: Write | None
+    kernel: Kernel,
+    emission: Emission,
+    target: Sequence[Index],
+    at: tuple[Index, ...],
+    *,
+    write: Write | None = None,
+    results: Sequence[Value] = (),
 ) -> None:
     builder, (scatter,) = emission.builder, kernel.roots
     operands, _, sources = _operands(scatter)
@@ -106,15 +120,15 @@ def _combine(
     types = [operand.array.element_type for operand in operands]
     addresses = [
         builder.gep(element.storage_type(type_), output, offset)
-        for type_, output in zip(types, arguments(kernel).outputs, strict=True)
+        for type_, output in zip(types, results or arguments(kernel).outputs, strict=True)
     ]
     new = [values.value(update, at) for update in sources]
     if write is not None:
         write(emission, addresses, new)
         return
     old = [element.load(builder, type_, address) for type_, address in zip(types, addresses, strict=True)]
-    results = elemental.apply(emission, scatter.attributes["to_apply"], [*old, *new])
-    for type_, result, address in zip(types, results, addresses, strict=True):
+    combined = elemental.apply(emission, scatter.attributes["to_apply"], [*old, *new])
+    for type_, result, address in zip(types, combined, addresses, strict=True):
         element.store(builder, type_, result, address)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
-from compiler.analysis.groups import EXPENSIVE
+from compiler.analysis.opcodes import EXPENSIVE
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
