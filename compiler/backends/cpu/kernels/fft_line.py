@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.backends.cpu.kernels.fft_stages import Stages, radices, roots_of_unity, splat, table
+from compiler.backends.cpu.kernels.fft_stages import Stages, radices, splat, table
 from compiler.codegen.complex_numbers import Complex
+from compiler.codegen.fourier import roots_of_unity
 from compiler.codegen.llvm_ir import Builder, Value, integer, vector_type, zero
 from compiler.codegen.math.term import Term
 from compiler.ir.numbers import Array

@@ -11,10 +11,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from compiler.backends.cpu.kernels.fft_line import Lines, conjugate, each, split
-from compiler.backends.cpu.kernels.fft_stages import roots_of_unity
 from compiler.codegen import element
 from compiler.codegen.complex_numbers import Complex
-from compiler.codegen.fourier import Pass, Transform
+from compiler.codegen.fourier import Pass, Transform, roots_of_unity
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I32, Builder, Value, integer, mangled, vector_type, zero
 from compiler.codegen.math.term import Term
@@ -27,9 +26,6 @@ _MOST_BYTES = 1 << 21
 
 class LinePass(Transform):
     """A pass that transforms one line at a time."""
-
-    def __init__(self, kernel: Kernel, part: Pass, between: Value) -> None:
-        super().__init__(kernel, part, between, lambda builder, count: each(builder, 0, count), lambda _: None)
 
     @cached_property
     def lines(self) -> Lines:
@@ -49,14 +45,17 @@ class LinePass(Transform):
 
     def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
         """Transform what has a number, with room for the lines in two places."""
-        self._load(builder, number, here, reversed_bits=False)
+        self._load(builder, number, here)
         self._store(builder, number, self.lines.run(builder, here, there))
 
-    def _get(self, builder: Builder, line: Value, number: Value) -> Complex:
-        return self.lines.get(builder, line, number).converted("double")
+    def _load(self, builder: Builder, line: Value, target: Value) -> None:
+        with each(builder, 0, self.part.length) as index:
+            self.lines.put(builder, target, index, self._given(builder, line, index).converted(self.type))
 
-    def _put(self, builder: Builder, line: Value, number: Value, value: Complex) -> None:
-        self.lines.put(builder, line, number, value.converted(self.type))
+    def _store(self, builder: Builder, line: Value, source: Value) -> None:
+        with each(builder, 0, self.part.target_shape.dims[self.part.dimension]) as index:
+            value = self.lines.get(builder, source, index).converted("double")
+            self._deliver(builder, line, index, value)
 
 
 class ColumnPass(LinePass):
@@ -151,11 +150,10 @@ class HalfPass(LinePass):
         """One of half the length."""
         return Lines(self.part.length // 2, self.type, self.inverse)
 
-    def _load(self, builder: Builder, line: Value, target: Value, *, reversed_bits: bool) -> None:
+    def _load(self, builder: Builder, line: Value, target: Value) -> None:
         if self.inverse:
             self._joined(builder, line, target)
             return
-        assert not reversed_bits
         with each(builder, 0, self.lines.length) as index:
             even, odd = self._real_places(builder, line, index, self.part.source_shape, self.part.source)
             parts = (Term(builder, builder.load(self.type, place)) for place in (even, odd))

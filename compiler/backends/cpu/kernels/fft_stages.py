@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.codegen.complex_numbers import Complex
+from compiler.codegen.fourier import roots_of_unity
 from compiler.codegen.llvm_ir import PTR, Builder, Value, integer, keep_rolled, vector_type
 from compiler.codegen.math.term import Term
 from compiler.ir.numbers import Array
@@ -279,17 +280,6 @@ class _Stage:
         places = [lane // self.stride for lane in range(stages.lanes)]
         parts = [builder.load(type_, place, align=stages.size_bytes) for place in self._twiddles(number, root)]
         return Complex(*(Term(builder, self._shuffled(part, part, places)) for part in parts))
-
-
-def roots_of_unity(length: int, *, inverse: bool) -> Array:
-    """Powers of the primitive root of that order, each right to the last bit of c128 or nearly, quarters exact."""
-    eighth = np.arange(length) * 8 // length if length else np.arange(0)
-    # The angle is taken from the nearest quarter turn, so that symmetric roots have equal parts.
-    quarter = (eighth + 1) // 2
-    offset = np.arange(length) - quarter * length / 4
-    angle = 2 * np.pi * offset / max(length, 1)
-    turned = (np.cos(angle) + 1j * np.sin(angle)) * np.array([1, 1j, -1, -1j, 1])[quarter]
-    return np.asarray(turned if inverse else turned.conj())
 
 
 def table(builder: Builder, name: str, data: Array, type_: str) -> Value:

@@ -1,50 +1,213 @@
-"""Fourier transform kernels: one launch per dimension, a block for each line.
+"""Fourier transform kernels: per dimension one launch on lines in shared memory, or for longer ones one per stage.
 
-A line lies in shared memory where it fits, else in the workspace.
+A line is transformed in stages, one for each factor of its length, that leave elements in order (Stockham's way).
+After some of them, with `done` the product of their factors and `rest` what is left of the length, element k * rest + q
+is that of number k in the transform of every rest-th element of the line from q on.  A stage makes every element by
+itself, as the sum of as many as its factor times powers of the root of unity: all threads work alike, whatever the
+factor.
+
+Elements are c128 on the way.  Short lines share a block; a line too long for shared memory is read into the workspace
+first, since the array that it comes from may be the one that its transform goes to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
-from compiler.codegen import fourier
+from compiler.codegen import element, fourier
+from compiler.codegen.complex_numbers import Complex
 from compiler.codegen.fourier import Pass, Transform
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, Value, floating, integer
+from compiler.codegen.math.term import Term
 from compiler.codegen.signature import arguments
+from compiler.ir.numbers import Array
+from compiler.ir.types import C128
 
-_SHARED_BYTES = 32 * 1024
+_ELEMENT_BYTES = 16
+_LONGEST_SHARED = 1024
+_RADICES = {True: (4, 2, 3, 5, 7), False: (16, 8, 4, 2, 9, 3, 5, 7)}
+"""Factors of lines in shared memory, where a stage costs little, and of others, where it moves everything."""
+_LONGEST_TABLE = 4096
+"""Roots up to so many are all in a table; of more, two tables hold those whose products they are."""
+
+Read = Callable[[Builder, Value], Complex]
 
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     """Emit an FFT kernel."""
     parts = fourier.passes(kernel)
-    per_line = fourier.line_bytes(kernel)
-    in_shared = per_line <= _SHARED_BYTES
-    lines_bytes = 0 if in_shared else per_line * max((part.lines for part in parts), default=0)
-    launches = tuple(_launch(module, kernel, part, f"_{number}", lines_bytes) for number, part in enumerate(parts))
-    return EmittedKernel(kernel, launches, lines_bytes + fourier.between_bytes(kernel))
+    long = [part for part in parts if part.length > _LONGEST_SHARED]
+    half_bytes = _ELEMENT_BYTES * max((part.length * part.lines for part in long), default=0)
+    launches: list[Launch] = []
+    for number, part in enumerate(parts):
+        line = _Lines(module, kernel, part, f"_{number}", half_bytes)
+        launches += line.in_workspace() if part in long else [line.in_shared()]
+    return EmittedKernel(kernel, tuple(launches), 2 * half_bytes + fourier.between_bytes(kernel))
 
 
-def _launch(module: Module, kernel: Kernel, part: Pass, suffix: str, lines_bytes: int) -> Launch:
-    threads = min(grid.BLOCK, -(-part.length // grid.WARP) * grid.WARP)
-    builder = grid.begin(module, kernel, threads, suffix, talks=True)
-    workspace, line = arguments(kernel).workspace, grid.block(builder)
-    if lines_bytes:
-        here = builder.gep("i8", workspace, builder.mul(line, integer(fourier.line_bytes(kernel))))
-    else:
-        here = grid.shared_array(module, f"line.{kernel.name}{suffix}", "double", 4 * part.length)
-    there = builder.gep("i8", here, integer(16 * part.length))
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """A step of a transform of `length` elements: `done` of it is done before, a `factor` of what is left comes now."""
 
-    @contextmanager
-    def each(builder: Builder, count: int) -> Iterator[Value]:
-        with grid.strided(builder, integer(0), integer(count), threads) as number:
-            yield number
+    length: int
+    done: int
+    factor: int
 
-    between = builder.gep("i8", workspace, integer(lines_bytes))
-    Transform(kernel, part, between, each, grid.barrier).line(builder, line, here, there)
-    builder.ret()
-    return Launch(builder.function.name, part.lines, threads)
+    @property
+    def rest(self) -> int:
+        """What is left of the length before."""
+        return self.length // self.done
+
+    def element(self, builder: Builder, number: Value, read: Read, root: Read) -> Complex:
+        """An element behind the stage from those before it and the powers of the root of unity."""
+        after = self.rest // self.factor
+        line, column = (builder.binary(op, number, integer(after)) for op in ("udiv", "urem"))
+        within = builder.binary("urem", line, integer(self.done))
+        first = builder.add(builder.mul(within, integer(self.rest)), column)
+        zero, limit = floating(0.0, "double"), integer(self.done * self.factor)
+        start = [zero, zero, integer(0)]
+        with builder.loop(integer(0), integer(self.factor), carried=start, name="term", nonempty=True) as term:
+            real, imaginary, power = term.carried
+            value = read(builder, builder.add(first, builder.mul(term.index, integer(after))))
+            product = value * root(builder, builder.mul(power, integer(after)))
+            total = Complex(Term(builder, real), Term(builder, imaginary)) + product
+            following = builder.add(power, line)
+            wraps = builder.compare("sge", following, limit)
+            following = builder.select(wraps, builder.sub(following, limit), following)
+            term.carry(total.re.value, total.im.value, following)
+        return Complex(*(Term(builder, part) for part in term.results[:2]))
+
+
+def _stages(length: int) -> Iterator[_Stage]:
+    """The stages of a transform; a large prime is a factor like any other."""
+    done, rest, radices = 1, length, _RADICES[length <= _LONGEST_SHARED]
+    while rest > 1:
+        factor = next((radix for radix in radices if rest % radix == 0), 0) or _least_factor(rest)
+        yield _Stage(length, done, factor)
+        done, rest = done * factor, rest // factor
+
+
+def _least_factor(number: int) -> int:
+    """The least prime factor of a number without factors up to 7."""
+    return next((factor for factor in range(11, int(number**0.5) + 1, 2) if number % factor == 0), number)
+
+
+class _Lines(Transform):
+    """The lines of one pass."""
+
+    def __init__(self, module: Module, kernel: Kernel, part: Pass, suffix: str, half_bytes: int) -> None:
+        workspace = arguments(kernel).workspace
+        super().__init__(kernel, part, workspace)
+        self.module, self.suffix = module, suffix
+        self.half_bytes = half_bytes
+        self.stored = part.target_shape.dims[part.dimension]
+
+    def in_shared(self) -> Launch:
+        """Lines by blocks, as many as have a thread for each element."""
+        length, lines = self.part.length, self.part.lines
+        together = max(1, min(grid.BLOCK // length, lines))
+        threads = min(grid.BLOCK, -(-together * length // grid.WARP) * grid.WARP)
+        builder = self._begin(threads)
+        size = together * length
+        name = f"line.{self.kernel.name}{self.suffix}"
+        halves = [grid.shared_array(self.module, f"{name}.{n}", "double", 2 * size) for n in range(2)]
+        first = builder.mul(grid.block(builder), integer(together))
+        end = builder.intrinsic("smin.i64", [builder.sub(integer(lines), first), integer(together)])
+        count = builder.mul(end, integer(length))
+        with grid.strided(builder, integer(0), count, threads) as place:
+            line, number = (builder.binary(op, place, integer(length)) for op in ("udiv", "urem"))
+            self._put(builder, halves[0], place, self._given(builder, builder.add(first, line), number))
+        for stage in _stages(length):
+            grid.barrier(builder)
+            with grid.strided(builder, integer(0), count, threads) as place:
+                self._put(builder, halves[1], place, self._after(builder, stage, halves[0], place))
+            halves.reverse()
+        grid.barrier(builder)
+        with grid.strided(builder, integer(0), builder.mul(end, integer(self.stored)), threads) as place:
+            line, number = (builder.binary(op, place, integer(self.stored)) for op in ("udiv", "urem"))
+            source = builder.add(builder.mul(line, integer(length)), number)
+            self._deliver(builder, builder.add(first, line), number, self._get(builder, halves[0], source))
+        builder.ret()
+        return Launch(builder.function.name, -(-lines // together), threads)
+
+    def in_workspace(self) -> Iterator[Launch]:
+        """All lines at once, a thread for each element: first as they are given, then stage by stage."""
+        length, lines = self.part.length, self.part.lines
+
+        def load(builder: Builder, place: Value) -> None:
+            line, number = (builder.binary(op, place, integer(length)) for op in ("udiv", "urem"))
+            self._put(builder, self._half(builder, 0), place, self._given(builder, line, number))
+
+        yield self._for_each(lines * length, load, "load")
+        *stages, last = _stages(length)
+        turn = 0
+        for turn, stage in enumerate(stages, 1):
+
+            def step(builder: Builder, place: Value, turn: int = turn, stage: _Stage = stage) -> None:
+                value = self._after(builder, stage, self._half(builder, turn - 1), place)
+                self._put(builder, self._half(builder, turn), place, value)
+
+            yield self._for_each(lines * length, step, f"stage{turn}")
+
+        def finish(builder: Builder, place: Value) -> None:
+            line, number = (builder.binary(op, place, integer(self.stored)) for op in ("udiv", "urem"))
+            at = builder.add(builder.mul(line, integer(length)), number)
+            self._deliver(builder, line, number, self._after(builder, last, self._half(builder, turn), at))
+
+        yield self._for_each(lines * self.stored, finish, "last")
+
+    def _begin(self, threads: int, name: str = "") -> Builder:
+        builder = grid.begin(self.module, self.kernel, threads, f"{self.suffix}{name}", talks=True)
+        self.between = builder.gep("i8", arguments(self.kernel).workspace, integer(2 * self.half_bytes))
+        return builder
+
+    def _for_each(self, count: int, body: Callable[[Builder, Value], None], name: str) -> Launch:
+        threads = min(grid.BLOCK, count)
+        builder = self._begin(threads, f"_{name}")
+        number = grid.linear_thread(builder, threads)
+        with builder.when(builder.compare("slt", number, integer(count)), "inside"):
+            body(builder, number)
+        builder.ret()
+        return Launch(builder.function.name, grid.blocks_for(count, threads), threads)
+
+    def _half(self, builder: Builder, turn: int) -> Value:
+        return builder.gep("i8", arguments(self.kernel).workspace, integer(turn % 2 * self.half_bytes))
+
+    def _after(self, builder: Builder, stage: _Stage, source: Value, place: Value) -> Complex:
+        """The element of a place behind a stage that reads the lines at `source`."""
+        line, number = (builder.binary(op, place, integer(self.part.length)) for op in ("udiv", "urem"))
+        start = builder.mul(line, integer(self.part.length))
+
+        def read(builder: Builder, at: Value) -> Complex:
+            return self._get(builder, source, builder.add(start, at))
+
+        return stage.element(builder, number, read, self._root)
+
+    def _root(self, builder: Builder, power: Value) -> Complex:
+        """A power of the primitive root of unity."""
+        length = self.part.length
+        roots = fourier.roots_of_unity(length, inverse=self.inverse)
+        way = "inverse" if self.inverse else "forward"
+        if length <= _LONGEST_TABLE:
+            return self._get(builder, _table(builder, f"roots.{length}.{way}", roots), power)
+        low = 1 << length.bit_length() // 2
+        fine = _table(builder, f"roots.{length}.{way}.fine", roots[:low])
+        coarse = _table(builder, f"roots.{length}.{way}.coarse", roots[::low])
+        upper, lower = (builder.binary(op, power, integer(low)) for op in ("udiv", "urem"))
+        return self._get(builder, coarse, upper) * self._get(builder, fine, lower)
+
+    def _get(self, builder: Builder, line: Value, number: Value) -> Complex:
+        return Complex.of(builder, element.load(builder, C128, builder.gep(element.storage_type(C128), line, number)))
+
+    def _put(self, builder: Builder, line: Value, number: Value, value: Complex) -> None:
+        element.store(builder, C128, value.value, builder.gep(element.storage_type(C128), line, number))
+
+
+def _table(builder: Builder, name: str, values: Array) -> Value:
+    """A constant array of complex numbers, written once."""
+    literals = ", ".join(str(floating(part, "double")) for value in values for part in (value.real, value.imag))
+    return builder.module.define_global(name, f"internal constant [{2 * len(values)} x double] [{literals}], align 64")
