@@ -15,11 +15,14 @@ After the first finding the campaign goes on for a batch, to see whether what el
 
 import argparse
 import contextlib
+import ctypes
+import faulthandler
 import json
 import os
 import resource
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,8 +36,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "xlabench"))
 from mutants import ALL
 
 import compiler
+from xlabench import worker
 from xlabench.bundles import bundle
-from xlabench.diagnosis.probe import FAILURES
+from xlabench.diagnosis import probe
+from xlabench.diagnosis.moves import instruction_count
 from xlabench.engines import build, engine, execute
 from xlabench.fuzzing import campaign, fuzz_jobs
 from xlabench.fuzzing.findings import Findings, Raw, left_in
@@ -67,6 +72,7 @@ def forked(work, say_to):
 
 def _alone(work, say_to):
     """What the process does that `forked` made."""
+    os.setsid()
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(os.open(say_to.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
@@ -84,6 +90,62 @@ def _alone(work, say_to):
         traceback.print_exc()
         raise
     os._exit(0)
+
+
+class Ended:
+    """A forked process, as far as `Worker` looks at one."""
+
+    def __init__(self, pid, stdin):
+        self.pid, self.stdin, self.code = pid, stdin, None
+
+    def poll(self, flags=os.WNOHANG):
+        if self.code is None:
+            ended, status = os.waitpid(self.pid, flags)
+            self.code = os.waitstatus_to_exitcode(status) if ended else None
+        return self.code
+
+    def wait(self, timeout=None):
+        until = time.monotonic() + (timeout or 0)
+        while timeout and self.poll() is None:
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired("worker", timeout)
+            time.sleep(0.01)
+        return self.poll(0)
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+
+class Forked(Worker):
+    """A worker that has everything loaded from the start."""
+
+    def start(self):
+        if self._process is None:
+            self._is_ready, self._pending = False, b""
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+            self._answers, theirs = os.pipe()
+            questions, ours = os.pipe()
+            child = os.fork()
+            if not child:
+                with contextlib.suppress(BaseException):
+                    self._serve(questions, theirs)
+                os._exit(1)
+            os.close(theirs)
+            os.close(questions)
+            self._process = Ended(child, os.fdopen(ours, "wb"))
+        return self._process
+
+    def _serve(self, questions, answers):
+        os.setsid()
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # it dies with its parent
+        for number in (1, 2):
+            os.dup2(self._output.fileno(), number)
+        faulthandler.enable()
+        sys.stdin = os.fdopen(questions)
+        with os.fdopen(answers, "w", encoding="utf-8") as stream:
+            stream.write("{}\n")
+            stream.flush()
+            worker._serve(stream)
 
 
 def _read(path):
@@ -145,7 +207,7 @@ class Search:
             answer.write_text(judge(module, raw.inputs, raw.expected, actual).verdict, encoding="utf-8")
 
         ending, _, _ = forked(run, self.scratch / "stage")
-        is_genuine = ending != "answered" or _read(answer) in FAILURES
+        is_genuine = ending != "answered" or _read(answer) in probe.FAILURES
         self.genuine += is_genuine
         return not is_genuine
 
@@ -184,7 +246,7 @@ def _triaged(search, raw):
     row = {
         "blamed": first.cause,
         "right": is_right(first.cause, search.mutant.blamed),
-        "before": raw.module_text.count(" = "),
+        "before": instruction_count(compiler.parse(raw.module_text)),
         "instructions": first.instructions,
         "probes": first.probes,
         "triage_s": round(time.perf_counter() - begin, 1),
@@ -274,6 +336,7 @@ def main():
     for engines in {ALL[name].engines for name in left}:
         support_of(engines, given.out)
     os.environ["PYTHONPATH"] = os.pathsep.join([*sys.path[:2], os.environ.get("PYTHONPATH", "")])
+    probe.Worker = bundle.Worker = Forked
     bundle._verify = lambda *_: "nothing is planted in a fresh process"
     running = {}
     while left or running:

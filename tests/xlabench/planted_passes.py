@@ -57,8 +57,8 @@ def select_same(instruction):
 
 
 def reduce_nothing(instruction):
-    operand, _ = instruction.operands
-    if [operand.array.dims[d] for d in instruction.attributes["dimensions"]] != [1]:
+    operand = instruction.operands[0]
+    if len(instruction.operands) > 2 or [operand.array.dims[d] for d in instruction.attributes["dimensions"]] != [1]:
         return None
     return build(instruction.computation, "reshape", [operand], shape=instruction.shape)
 

@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -120,6 +120,9 @@ class Source(Protocol):
     def support(self, config: Config, worker: Worker) -> Any:
         """What is to be known before anything is drawn, as JSON; a watched worker may be asked."""
 
+    def beforehand(self, config: Config, support: Any) -> Iterable[Raw]:
+        """What went wrong before anything was drawn."""
+
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """What a worker draws by: `drawer`, a function as `module:function`, and what that takes."""
 
@@ -149,6 +152,8 @@ def run(config: Config, source: Source, folder: Path, *, observe: Observe) -> di
     found = Findings(folder / "findings", max_probes=config.max_probes, factory=config.factory)
     support = _support(config, source, folder)
     drawing = source.drawing(config, support)
+    for raw in source.beforehand(config, support):
+        found.add(raw)
     begin, before = time.monotonic(), progress.elapsed_s
     observe(progress, found.all)
     with (

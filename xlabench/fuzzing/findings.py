@@ -20,6 +20,7 @@ import compiler
 from xlabench import atomic
 from xlabench.bundles import bundle
 from xlabench.bundles.bundle import Failure, Original
+from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Setup
 from xlabench.diagnosis.triage import triage
 from xlabench.jobs import ENGINES, read_arrays
@@ -59,7 +60,8 @@ class Raw:
 class Finding:
     """One distinct kind of failure, with the first case that showed it and the numbers of all.
 
-    `probes` says how often the engine was asked while the case was reduced.
+    `instructions` counts those of all computations, parameters aside; `probes` says how often the engine was asked
+    while the case was reduced.  The number of a case that was found before any was drawn is negative.
     """
 
     name: str
@@ -103,7 +105,7 @@ class Findings:
                 return
         name = f"{len(self.all):03d}-{raw.verdict}"
         saved = bundle.save(_failure(raw, cause, original), self._folder / name)
-        count = sum(len(computation.instructions) for computation in compiler.parse(raw.module_text).computations)
+        count = instruction_count(compiler.parse(raw.module_text))
         place, message = f"findings/{name}", raw.message.partition("\n")[0]
         self.all.append(
             Finding(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 import compiler
 from xlabench.errors import BenchError
 from xlabench.fuzzing.campaign import Config, Progress
 from xlabench.fuzzing.findings import Raw
-from xlabench.fuzzing.generate import PROFILES
+from xlabench.fuzzing.generate import PROFILES, make_inputs, probe_module
 from xlabench.worker import Worker
 
 # What an engine's compiler makes itself after some pass and refuses before it, or cannot be told on the way in.
@@ -21,6 +23,9 @@ _INTERNAL: Mapping[str, frozenset[str]] = {
         {"bitcast", "copy-start", "copy-done", "async-start", "async-update", "async-done", "mulhi", "scaled-dot"}
     )
 }
+
+
+_MOST_DEATHS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +42,27 @@ class Generated:
     def support(self, config: Config, worker: Worker) -> Any:
         """What some engine does not support, or the reference does not give a meaning."""
         drawable = sorted(self._drawable())
-        found: set[tuple[str, str]] = set()
+        found, fatal = set[tuple[str, str]](), []
         for spec in config.engines:
             internal = _INTERNAL.get(spec.partition(":")[0], frozenset())
             for opcode, group in groupby(drawable, key=itemgetter(0)):
                 pairs = list(group)
-                found |= set(pairs) if opcode in internal else _probe(worker, config, spec, pairs)
-        return {"banned": sorted([o, k] for o, k in found)}
+                if opcode in internal:
+                    found |= set(pairs)
+                    continue
+                unsupported, killing = _probe(worker, config, spec, pairs)
+                found |= unsupported | {(opcode, kind) for kind, _ in killing}
+                fatal += [[spec, opcode, kind, verdict] for kind, verdict in killing]
+        return {"banned": sorted([o, k] for o, k in found), "fatal": fatal}
+
+    def beforehand(self, config: Config, support: Any) -> Iterator[Raw]:
+        """The programs of about one instruction that an engine's process did not survive; such are not drawn again."""
+        for number, (spec, opcode, kind, verdict) in enumerate(support.get("fatal", ()), start=1):
+            module = probe_module(opcode, kind)
+            made = make_inputs(module, np.random.default_rng(config.seed), special=False)
+            expected, text = compiler.interpret(module, *made), compiler.to_text(module)
+            note = f"{opcode} of {kind}, tried alone beforehand"
+            yield Raw(-number, spec, verdict, f"{verdict} in compile", "compile", text, made, expected, [], note)
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """By profile, seed and what is banned."""
@@ -75,14 +94,26 @@ class Generated:
         return {(o, k) for o, k in compiler.generate.PAIRS if k in PROFILES[self.profile].space.element_types}
 
 
-def _probe(worker: Worker, config: Config, spec: str, pairs: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those of the pairs of one opcode that an engine does not support."""
-    arguments = {"factory": config.factory, "engine": spec, "pairs": pairs}
-    job = "xlabench.fuzzing.fuzz_jobs:probe"
-    outcome = worker.run(job, arguments, timeout_s=config.timeout_s, is_for_each_stage=True)
-    if outcome.ending == "answered":
-        return {(opcode, kind) for opcode, kind in outcome.value["unsupported"]}
-    if outcome.ending == "raised":
-        raise BenchError(f"{spec}: {outcome.message}")
-    # A probe that kills the engine is no verdict; the campaign will find the bug and bundle it.
-    return set()
+def _probe(
+    worker: Worker, config: Config, spec: str, pairs: Sequence[tuple[str, str]]
+) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
+    """Those of the pairs of one opcode that an engine does not support, and the types that its process dies of.
+
+    An opcode that it dies of again and again is left alone.
+    """
+    unsupported, fatal, left = set[tuple[str, str]](), list[tuple[str, str]](), list(pairs)
+    while left:
+        arguments = {"factory": config.factory, "engine": spec, "pairs": left}
+        job = "xlabench.fuzzing.fuzz_jobs:probe"
+        outcome = worker.run(job, arguments, timeout_s=config.timeout_s, is_for_each_stage=True)
+        if outcome.ending == "raised":
+            raise BenchError(f"{spec}: {outcome.message}")
+        if outcome.ending == "answered":
+            return unsupported | {(opcode, kind) for opcode, kind in outcome.value["unsupported"]}, fatal
+        opcode, kind, *others = outcome.stage.split(" ")
+        unsupported |= {(opcode, other) for other in others}
+        fatal.append((kind, "timeout" if outcome.ending == "timeout" else "crash"))
+        left = left[left.index((opcode, kind)) + 1 :]
+        if len(fatal) == _MOST_DEATHS:
+            return unsupported | set(left), fatal
+    return unsupported, fatal

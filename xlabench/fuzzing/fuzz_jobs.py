@@ -72,11 +72,14 @@ def drawer_of(drawing: Mapping[str, Any]) -> Callable[[int], Case]:
 
 
 def probe(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Which of the pairs of opcode and element type an engine does not support."""
+    """Which of the pairs of one opcode and an element type an engine does not support.
+
+    The stage says the pair at hand, and the types that were found unsupported before it.
+    """
     subject = engine_of(arguments["factory"], arguments["engine"])
-    unsupported = []
+    unsupported: list[list[str]] = []
     for opcode, kind in arguments["pairs"]:
-        say(f"{opcode} {kind}")
+        say(" ".join([opcode, kind, *(other for _, other in unsupported)]))
         module = generate.probe_module(opcode, kind)
         if module is None or not _supports(subject, module):
             unsupported.append([opcode, kind])

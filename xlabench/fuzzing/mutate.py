@@ -52,6 +52,10 @@ class Mutated:
             raise BenchError(f"the reference evaluates no program of the corpus; {name}: {reason}")
         return {"skipped": skipped}
 
+    def beforehand(self, _config: Config, _support: Any) -> tuple[Raw, ...]:
+        """Nothing."""
+        return ()
+
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """By the programs that the reference evaluates."""
         entries = [asdict(entry) for entry in self.entries if entry.name not in support["skipped"]]

@@ -38,6 +38,16 @@ def test_a_right_engine_has_no_findings(tmp_path):
     assert summary["coverage"]["reached"] > 300
 
 
+def test_an_engine_that_dies_of_one_opcode_is_asked_about_the_others(tmp_path):
+    summary = run(replace(CONFIG, engines=("perishes",), count=20), tmp_path / "campaign")
+    support = json.loads((tmp_path / "campaign" / "support.json").read_text())
+    assert {(opcode, verdict) for _, opcode, _, verdict in support["fatal"]} == {("abs", "crash")}
+    assert {opcode for opcode, _ in support["banned"]} == {"abs"}
+    (found,) = summary["findings"]
+    assert (found["verdict"], found["cases"]) == ("crash", (-1, -2, -3))
+    assert summary["verdicts"] == {"perishes bitwise": 20}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "verdict"), [("wrong", "wrong"), ("raises", "compile-error"), ("dies", "crash")])
 def test_a_bug_is_found_bundled_and_counted_once(tmp_path, engine, verdict):
