@@ -26,6 +26,8 @@ SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 1
 
 _LARGEST_LITERAL = 12
 _MOST_PARAMETERS = 8
+_TELLING = (0, 1, -1, 2)
+_TELLING_PERCENT = 40
 _DIMENSIONS = 4
 
 
@@ -143,9 +145,9 @@ class Scope:
         """A value of exactly this shape: one that is there, a scalar spread out, or a new one."""
         kind = self.choices.integer(0, 9)
         found = self.find(lambda other: (other.element_type, other.dims) == (shape.element_type, shape.dims))
-        if found is not None and kind < 8:
+        if found is not None and kind < 7:
             return found
-        if kind == 8 and shape.rank:
+        if kind in (7, 8) and shape.rank:
             one = self.find(lambda other: other.element_type is shape.element_type and not other.rank)
             value = one or self.small_constant(shape.element_type)
             return self.build("broadcast", [value], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
@@ -208,7 +210,10 @@ def pick_order(choices: Choices, dims: list[int]) -> list[int]:
 
 
 def _small(choices: Choices, element_type: ElementType) -> complex | float | bool:
-    """A number that most types hold exactly."""
+    """A number that most types hold exactly, often one that rewrites look for."""
+    has_them = element_type.kind is not Kind.PRED and (element_type.kind is not Kind.SIGNED or element_type.bits > 2)
+    if has_them and chance(choices, _TELLING_PERCENT):
+        return pick(choices, _TELLING[:2] if element_type.kind is Kind.UNSIGNED else _TELLING)
     number = choices.integer(0, 16)
     if element_type.kind is Kind.PRED:
         return number % 2 == 1

@@ -22,6 +22,7 @@ from xlabench.errors import CompileFailure, RunFailure, Undecidable
 OPTIONS: Mapping[str, Option] = {"fusion": SWITCH}
 DEVICES: tuple[str, ...] = ("cpu",)
 
+_UNKNOWN = ("UNIMPLEMENTED", "'stablehlo.", "'mhlo.", "failed to legalize operation", "to be floating for")
 _FUSION_PASSES = "fusion,cpu_multi_output_fusion"
 
 
@@ -86,9 +87,7 @@ class XlaEngine:
 
     def _refuse(self, error: Exception) -> NoReturn:
         """What XLA does not implement, or what its way in (StableHLO) cannot say, is no failure of the program."""
-        if any(
-            sign in str(error) for sign in ("UNIMPLEMENTED", "'stablehlo.", "'mhlo.", "failed to legalize operation")
-        ):
+        if any(sign in str(error) for sign in _UNKNOWN):
             raise Undecidable(f"{self.spec}: {error}") from error
         raise CompileFailure(f"{self.spec} failed to compile: {error}") from error
 

@@ -28,6 +28,7 @@ _COMMON_TYPES = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32"
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
 _PROBES = 10
+_KEPT = (0.06, 0.15, 0.3, 1.0)  # shares of the opcodes and types; what takes two or three in a row is met with few
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
 
 def swarm(space: Space, rng: np.random.Generator) -> Space:
     """A part of a space."""
-    keep = float(rng.choice([0.15, 0.3, 0.6, 1.0]))
+    keep = float(rng.choice(_KEPT))
     types = sorted(space.element_types)
     kept_types = {t for t in types if rng.random() < max(keep, 2 / len(types))}
     opcodes = sorted(space.opcodes)
