@@ -7,7 +7,7 @@ where the value of each comes from.
 """
 
 from compiler.edit.attributes import canonical_text, plain, simplify_attributes
-from compiler.edit.bodies import drop_state, expand
+from compiler.edit.bodies import drop_arguments, drop_state, expand, unused_arguments
 from compiler.edit.dataflow import (
     isolate,
     keep_results,
@@ -24,6 +24,7 @@ __all__ = [
     "Edited",
     "Place",
     "canonical_text",
+    "drop_arguments",
     "drop_state",
     "expand",
     "isolate",
@@ -36,4 +37,5 @@ __all__ = [
     "substitute",
     "to_constants",
     "to_parameters",
+    "unused_arguments",
 ]

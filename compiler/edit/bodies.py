@@ -38,6 +38,38 @@ def _body(instruction: Instruction, choice: int) -> tuple[Computation, Sequence[
     return None
 
 
+def drop_arguments(module: Module, places: Sequence[Place]) -> Edited:
+    """Calls, maps and fusions without the operands that nothing in their bodies uses."""
+    draft = Draft.of(module)
+    for instruction in draft.find(places):
+        body = _applied(instruction)
+        if body is None or sum(body in i.called_computations() for i in draft.module.instructions()) > 1:
+            continue
+        dead = unused_arguments(instruction)
+        body.remove([body.parameters[number] for number in dead])
+        for number, parameter in enumerate(body.parameters):
+            parameter.attributes["parameter_number"] = number
+        instruction.set_operands([o for number, o in enumerate(instruction.operands) if number not in dead])
+    return draft.finish()
+
+
+def unused_arguments(instruction: Instruction) -> list[int]:
+    """The numbers of the operands that an instruction's body does not use; a map keeps one, which has its shape."""
+    body = _applied(instruction)
+    if body is None or "output_to_operand_aliasing" in instruction.attributes:
+        return []
+    dead = [number for number, given in enumerate(body.parameters) if not given.users and not given.is_root]
+    return dead[1:] if instruction.opcode == "map" and len(dead) == len(body.parameters) else dead
+
+
+def _applied(instruction: Instruction) -> Computation | None:
+    if instruction.opcode not in ("call", "map", "fusion"):
+        return None
+    body = instruction.attributes["calls" if instruction.opcode == "fusion" else "to_apply"]
+    assert isinstance(body, Computation)
+    return body
+
+
 def drop_state(module: Module, place: Place, index: int) -> Edited | None:
     """A loop without one element of its state, where nothing but that element itself depends on it."""
     draft = Draft.of(module)

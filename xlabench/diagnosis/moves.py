@@ -202,6 +202,16 @@ def _expand(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     return derive(case, edit.expand(case.module, choices), values)
 
 
+def _argument_items(case: Case, _: Values) -> Iterator[Item]:
+    for instruction in case.module.instructions():
+        if edit.unused_arguments(instruction):
+            yield (*edit.place_of(instruction),)
+
+
+def _drop_arguments(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    return derive(case, edit.drop_arguments(case.module, [(c, i) for c, i in items]), values)
+
+
 def _state_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.opcode == "while":
@@ -274,6 +284,7 @@ MOVES: tuple[Move, ...] = (
     Move("root", _root_items, _new_root, together=False),
     Move("bodies", _body_items, _expand),
     Move("constants", _constant_items, _to_constants),
+    Move("arguments", _argument_items, _drop_arguments),
     Move("state", _state_items, _drop_state, together=False),
     Move("sizes", _size_items, _resize, together=False),
     Move("attributes", _attribute_items, _simplify_attributes),

@@ -14,6 +14,7 @@ sum { sum.a = f32[] parameter(0)
   ROOT sum.r = f32[] add(sum.a, sum.b) }
 
 twice { twice.x = f32[6,4] parameter(0)
+  twice.unused = f32[6,4] parameter(1)
   ROOT twice.r = f32[6,4] add(twice.x, twice.x) }
 
 going { going.s = (s32[], f32[6,4], f32[6]) parameter(0)
@@ -34,7 +35,7 @@ ENTRY main {
   x = f32[6,4] parameter(0)
   y = f32[6,4] parameter(1)
   a = f32[6,4] add(x, y), metadata={op_name="a"}
-  b = f32[6,4] call(a), to_apply=twice
+  b = f32[6,4] call(a, a), to_apply=twice
   zero = f32[] constant(0)
   v = f32[6] reduce(b, zero), dimensions={1}, to_apply=sum
   i = s32[] constant(0)
@@ -59,6 +60,7 @@ EDITS = {
     "substitute": (lambda m: edit.substitute(m, {MAIN["a"]: MAIN["y"]}), None, (1,)),
     "expand call": (lambda m: edit.expand(m, {MAIN["b"]: 0}), None, (0, 1)),
     "expand loop": (lambda m: edit.expand(m, {MAIN["l"]: 0}), None, (0, 1)),
+    "drop arguments": (lambda m: edit.drop_arguments(m, [MAIN["b"], MAIN["v"]]), None, (0, 1)),
     "drop state": (lambda m: edit.drop_state(m, MAIN["l"], 2), None, (0, 1)),
     "isolate": (lambda m: edit.isolate(m, MAIN["v"]), ["f32[6]"], (MAIN["b"],)),
     "isolate in a body": (lambda m: edit.isolate(m, ("turn", "turn.y")), ["f32[6,4]"], (("turn", "turn.x"),)),
@@ -102,6 +104,13 @@ def test_given_values_stand_where_they_were_computed(module):
     edited = edit.to_parameters(module, [MAIN["b"]])
     actual = compiler.interpret(edited.module, *(values[source] for source in edited.sources))
     assert [a.tolist() for a in actual] == [e.tolist() for e in expected]
+
+
+def test_a_call_without_unused_arguments_has_what_its_body_uses(module):
+    changed = edit.drop_arguments(module, [MAIN["b"]]).module
+    (call,) = (i for i in changed.instructions() if i.opcode == "call")
+    assert [operand.name for operand in call.operands] == ["a"]
+    assert edit.unused_arguments(call) == []
 
 
 def test_a_loop_keeps_state_that_its_condition_needs(module):
