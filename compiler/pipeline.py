@@ -36,6 +36,7 @@ from compiler.passes import (
     loop_invariant_code_motion,
     loop_unrolling,
     marker_removal,
+    precision_unification,
     reduction_normalization,
     rng_expander,
     scan_expander,
@@ -45,12 +46,14 @@ from compiler.passes import (
     tuple_simplification,
     window_simplification,
 )
+from compiler.precision import is_mixed
 from compiler.verifier import verify
 
 Pass = Callable[[Module, Fuel], bool]
 """A pass: valid module in, valid module out; returns whether it changed anything."""
 
 PASSES: dict[str, Pass] = {
+    "precision-unification": precision_unification.run,
     "layout-normalization": layout_normalization.run,
     "async-expander": async_expander.run,
     "collective-expander": collective_expander.run,
@@ -90,7 +93,9 @@ _EXPANDERS = (
     "complex-solver-expander",
 )
 # Before calls are inlined: instructions still have the names that decide what `rng` draws, and bodies are copied later.
+_UNIFICATION = "precision-unification"
 _EARLY = (
+    _UNIFICATION,
     "layout-normalization",
     "async-expander",
     "collective-expander",
@@ -219,6 +224,9 @@ def run(
         # Every instruction has a kernel and a buffer of its own.
         skipped |= {"loop-interchange", "fusion", "in-place-updates"}
     number = 0
+    if stages and stages[0].passes[:1] != (_UNIFICATION,) and any(map(is_mixed, module.instructions())):
+        # No other pass knows mixed precision.
+        stages = (Stage("unification", (_UNIFICATION,)), *stages)
     for stage in stages:
         names = [name for name in stage.passes if name not in skipped]
         for _ in range(_MOST_ROUNDS if stage.until_stable else 1):

@@ -21,6 +21,7 @@ from compiler.ops import OPS
 from compiler.ops.collective import NUMBERS
 from compiler.ops.collective import OPS as COLLECTIVES
 from compiler.ops.host import OPS as _HOST
+from compiler.precision import evaluation, is_mixed
 
 LOOKING_BEYOND = frozenset(COLLECTIVES) | frozenset(_HOST)
 """Opcodes by which a device looks beyond itself: at others, its host or its own number."""
@@ -104,6 +105,8 @@ def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[
         dead.discard(index[computation.root])
         operands = tuple(index[operand] for operand in instruction.operands)
         evaluate = _elsewhere if op.evaluate is None and instruction.opcode in handled else op.evaluate
+        if is_mixed(instruction):
+            evaluate = evaluation(instruction)
         steps.append(Step(instruction, evaluate, operands, tuple(dead)))
     return steps, index[computation.root]
 

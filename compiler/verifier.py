@@ -10,7 +10,8 @@
 - V8: a computation's root is one of its instructions.
 - V9: the parameters of a computation are numbered from 0 without gaps or repetition.
 - V10: the shape that an instruction states is the one that its op's rule gives (layouts aside), which includes that
-  called computations take what they are given and yield what is expected of them.
+  called computations take what they are given and yield what is expected of them.  Where an op computes or moves
+  elements, floats of different widths go together (`compiler.precision`).
 - V11: called computations belong to the module.
 - V12: no computation calls itself, directly or through others.
 - V13: entry_computation_layout has the shapes of the entry's parameters and root.
@@ -31,6 +32,7 @@ from compiler.ir.opdef import Op
 from compiler.ir.shape import Shape, leaves
 from compiler.ir.shape_rules import agree
 from compiler.ops import OPS
+from compiler.precision import infer
 
 
 def verify(module: Module, context: str = "") -> None:
@@ -168,7 +170,7 @@ def _check_form(instruction: Instruction, op: Op) -> Iterator[Finding]:
 
 def _check_shape(instruction: Instruction, op: Op) -> Iterator[Finding]:
     try:
-        inferred = op.infer(instruction)
+        inferred = infer(instruction)
     except CompilerError as error:
         yield Finding("V10", _place(instruction), str(error))
         return

@@ -25,6 +25,7 @@ from compiler.ir.shape import TupleShape
 from compiler.ops import OPS
 from compiler.ops.host import OPS as HOST
 from compiler.plan import EXCHANGING, check_inputs, check_module
+from compiler.precision import unified
 
 Many = dict[int, Any]
 """The value on each of the devices that run now."""
@@ -40,6 +41,7 @@ def interpret_devices(
     Devices are numbered `replica * num_partitions + partition`.  A host has the queues that infeed, outfeed and host
     transfers of its device work on.
     """
+    module = unified(module)
     grid = Grid.of(module)
     if len(inputs) != grid.size:
         raise InputError(

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 DType = np.dtype[Any]
+_finfo: Any = ml_dtypes.finfo  # knows NumPy's own floats as well; untyped
 
 
 class Kind(enum.Enum):
@@ -128,6 +129,17 @@ ONE_NAN = tuple(TYPES[name] for name in ("f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2f
 """Floats without a -0, whose bits are those of the only NaN."""
 TOKEN = TYPES["token"]
 OPAQUE = TYPES["opaque"]
+
+
+def wider_float(left: ElementType, right: ElementType) -> ElementType:
+    """Of two float types the one with more range, then more precision, then more bits."""
+    return max(left, right, key=_reach)
+
+
+def _reach(element_type: ElementType) -> tuple[int, int, int]:
+    info = _finfo(element_type.dtype)
+    return int(info.maxexp), int(info.nmant), element_type.bits
+
 
 _BY_DTYPE = {row.dtype: row for row in TYPES.values() if row.bits not in (0, 1) or row.kind is Kind.PRED}
 

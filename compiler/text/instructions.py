@@ -11,7 +11,9 @@ from compiler.diagnostics import ShapeError
 from compiler.ir.attributes import ATTRIBUTES, AttributeKind
 from compiler.ir.module import Attributes, Computation, Instruction
 from compiler.ir.shape import Shape, TupleShape
+from compiler.ir.shape_rules import UNSTATED
 from compiler.ops import OPS
+from compiler.precision import infer
 from compiler.text.attributes import SYNTAX, read_value
 from compiler.text.lexer import NAME, SPACE, STRING, Scanner, pattern
 from compiler.text.literals import read_literal
@@ -313,10 +315,9 @@ class InstructionReader(Scanner):
         for required in SIGNATURES[opcode].required:
             if required not in attributes:
                 self.fail(f"{opcode} needs the attribute {required}", call.at, call.at + len(opcode))
-        shape = call.shape
-        instruction = Instruction(
-            opcode, shape or TupleShape(()), call.operands, attributes, name=call.name or self._anonymous(opcode)
-        )
+        shape, name = call.shape, call.name or self._anonymous(opcode)
+        stated = UNSTATED if shape is None else shape
+        instruction = Instruction(opcode, stated, call.operands, attributes, name=name)
         if shape is None:
             instruction.shape = self._infer(call, instruction)
         return self._add(instruction)
@@ -338,7 +339,7 @@ class InstructionReader(Scanner):
             message = f"{call.opcode} takes {wanted} operands, not {len(call.operands)}"
             self.fail(message, call.at, call.at + len(call.opcode))
         try:
-            return op.infer(instruction)
+            return infer(instruction)
         except ShapeError as error:
             self.fail(f"no shape follows for {call.opcode}: {error}", call.at, call.at + len(call.opcode))
 

@@ -20,6 +20,7 @@ from compiler.ir.opdef import Value
 from compiler.ir.shape import leaves
 from compiler.ir.types import TYPES, ElementType, Kind
 from compiler.plan import check_inputs, check_module, check_one_device
+from compiler.precision import unified
 from compiler.wide import control, elementwise, factors, movement, order, solvers, sums
 from compiler.wide.lifting import lift, lift_type
 from compiler.wide.numbers import Wide, certain, exact
@@ -68,6 +69,7 @@ class WideResult:
 
 def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
     """Run a module in wide mode; the results are the leaves of the root, in order."""
+    module = unified(module)
     arguments = check_inputs(module, inputs)
     check_one_device(module)
     check_module(module)
