@@ -23,6 +23,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir.numbers import Array
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import C128, F64, ElementType
+from compiler.ops.linear_algebra import check_lengths
 
 Each = Callable[[Builder, int], AbstractContextManager[Value]]
 """A loop over the numbers below one that is not 0."""
@@ -73,6 +74,9 @@ def passes(kernel: Kernel) -> list[Pass]:
     if fft.array.size == 0 or fft.operands[0].array.size == 0:
         return []
     given, length = arguments(kernel), tuple(fft.attributes["fft_length"])
+    check_lengths(fft)
+    if 0 in length:
+        raise UnsupportedError("fft of length 0", "code generation", kernel.name)
     source, target = fft.operands[0].array, fft.array
     rank = target.rank
     last = Pass(given.inputs[0], source, given.outputs[0], target, rank - 1, length[-1])

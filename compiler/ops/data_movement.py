@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.diagnostics import ShapeError
+from compiler.diagnostics import ShapeError, UnsupportedError
 from compiler.ir.attributes import PaddingDimension, SliceDimension
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
@@ -231,14 +231,25 @@ def _same(_: Instruction, values: Sequence[Array], __: Evaluator) -> Array:
 
 
 def _infer_bitcast(instruction: Instruction) -> Shape:
-    source, target = operand(instruction, 0), stated_array(instruction)
+    # Layouts with tiles or padding may hold more bits than the elements: the language leaves sizes to targets.
+    operand(instruction, 0)
+    return stated_array(instruction)
+
+
+def check_bits(instruction: Instruction) -> None:
+    """Refuse a bitcast to more or fewer bits, which has a meaning only in the memory of the target it was made for."""
+    source, target = instruction.operands[0].array, instruction.array
     have, want = source.size * source.element_type.bits, target.size * target.element_type.bits
-    require(have == want, f"bitcast keeps all bits: {source} has {have}, {target} {want}")
-    return target
+    types = {source.element_type, target.element_type}
+    packed = len(types) > 1 and any(t.stored_bits < 8 for t in types)
+    if have != want or packed:
+        reason = f"{source} has {have} bits, {target} {want}" + (", packed into bytes" if packed else "")
+        raise UnsupportedError(f"bitcast {instruction.name}", "this compiler", reason)
 
 
 def _bitcast(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     """The bytes as they lie in memory, by the layouts, read as the other shape."""
+    check_bits(instruction)
     source, target = instruction.operands[0].array, instruction.array
     (value,) = values
     order = source.layout.minor_to_major[::-1] if source.layout else tuple(range(source.rank))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.diagnostics import UnsupportedError
 from compiler.ir.factorizations import cholesky, solve_triangular
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, widen
@@ -94,18 +95,30 @@ def _infer_fft(instruction: Instruction) -> Shape:
     require(shape.rank >= len(length), f"fft_length={list(length)} names more dimensions than {shape} has")
     have = shape.dims[-len(length) :]
     want = (*length[:-1], length[-1] // 2 + 1) if kind == "IRFFT" else length
+    if kind in ("FFT", "IFFT"):
+        return ArrayShape(shape.element_type, shape.dims, shape.dynamic)
     require(
         have == want or 0 in shape.dims, f"{kind} of fft_length={list(length)} takes {list(want)}, not {list(have)}"
     )
-    element_type = shape.element_type if kind in ("FFT", "IFFT") else _OTHER_PART[shape.element_type]
+    element_type = _OTHER_PART[shape.element_type]
     last = length[-1] // 2 + 1 if kind == "RFFT" else length[-1]
     return ArrayShape(element_type, (*shape.dims[:-1], last), shape.dynamic)
+
+
+def check_lengths(instruction: Instruction) -> None:
+    """Refuse a transform of other lengths than its operand's, which XLA's shape rule lets pass; 0 gives zeros."""
+    length, shape = tuple(instruction.attributes["fft_length"]), instruction.operands[0].array
+    of_complex = instruction.attributes["fft_type"] in ("FFT", "IFFT")
+    if of_complex and 0 not in (*length, *shape.dims) and shape.dims[-len(length) :] != length:
+        reason = f"fft_length={list(length)} is not the size of {shape}"
+        raise UnsupportedError(f"fft {instruction.name}", "this compiler", reason)
 
 
 def _fft(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     kind, length = instruction.attributes["fft_type"], instruction.attributes["fft_length"]
     shape = instruction.array
-    if not values[0].size:
+    check_lengths(instruction)
+    if not values[0].size or 0 in length:
         return np.zeros(shape.dims, shape.element_type.dtype)
     wide = widen(values[0], instruction.operands[0].array.element_type, precise=True)
     axes = tuple(range(-len(length), 0))

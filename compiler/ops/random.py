@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
 from compiler.ir.opdef import Evaluator, Op, Value
@@ -115,16 +116,23 @@ def _infer_bit_generator(instruction: Instruction) -> Shape:
     state = operand(instruction, 0)
     algorithm = instruction.attributes["algorithm"]
     require(algorithm in _GENERATORS, f"algorithm={algorithm} is none of {', '.join(_GENERATORS)}")
-    sizes = _GENERATORS[algorithm][1]
-    fits = state.element_type is U64 and state.rank == 1 and state.dims[0] in sizes
-    require(fits, f"the state of {algorithm} must be u64[{sizes[0]}], not {state}")
     shape = stated(instruction)
     bits = shape.elements[1] if isinstance(shape, TupleShape) and len(shape.elements) == 2 else None
     require(isinstance(bits, ArrayShape), f"rng-bit-generator yields (state, bits), not {shape}")
-    return TupleShape((ArrayShape(U64, state.dims), bits)) if bits is not None else shape
+    return TupleShape((ArrayShape(state.element_type, state.dims), bits)) if bits is not None else shape
+
+
+def check_state(instruction: Instruction) -> None:
+    """Refuse a state that the algorithm does not have: some targets' generators take others, which are not known."""
+    state, algorithm = operand(instruction, 0), instruction.attributes["algorithm"]
+    sizes = _GENERATORS[algorithm][1]
+    if state.element_type is not U64 or state.rank != 1 or state.dims[0] not in sizes:
+        reason = f"the state of {algorithm} is u64[{sizes[0]}], not {state}"
+        raise UnsupportedError(f"rng-bit-generator {instruction.name}", "this compiler", reason)
 
 
 def _bit_generator(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
+    check_state(instruction)
     shape = instruction.shape
     assert isinstance(shape, TupleShape)
     wanted = shape.elements[1]

@@ -71,11 +71,7 @@ def _infer_map(instruction: Instruction) -> Shape:
     require(shapes, "map takes at least one operand")
     for index, shape in enumerate(shapes):
         require(dims_agree(shapes[0], shape), f"operands 0 and {index} of map differ: {shapes[0]} and {shape}")
-    dimensions = instruction.attributes.get("dimensions", tuple(range(shapes[0].rank)))
-    require(
-        tuple(dimensions) == tuple(range(shapes[0].rank)),
-        f"dimensions={list(dimensions)} must name every dimension of {shapes[0]} in order",
-    )
+    # Which dimensions are written makes no difference to XLA: it is always all of them.
     root = signature(instruction, instruction.attributes["to_apply"], _scalars(shapes))
     if not isinstance(root, ArrayShape) or root.dims:
         raise ShapeError(f"to_apply of map must yield a scalar, not {root}")

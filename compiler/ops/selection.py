@@ -31,6 +31,7 @@ _COMPARE_TYPES = {
     Kind.FLOAT: ("FLOAT", "TOTALORDER"),
     Kind.COMPLEX: ("FLOAT",),
 }
+_COMPARE_NAMES = frozenset(name for names in _COMPARE_TYPES.values() for name in names)
 
 
 def _infer_compare(instruction: Instruction) -> Shape:
@@ -40,7 +41,9 @@ def _infer_compare(instruction: Instruction) -> Shape:
     require(direction in DIRECTIONS, f"direction {direction!r} is none of {', '.join(DIRECTIONS)}")
     known = _COMPARE_TYPES.get(element_type.kind, ())
     require(known, f"compare takes numbers, not {element_type}")
-    require(given is None or given in known, f"type {given!r} does not compare {element_type}: {', '.join(known)} do")
+    # XLA looks at no other name than TOTALORDER: the element type says how numbers compare.
+    fits = given is None or given in known or (given in _COMPARE_NAMES and given != "TOTALORDER")
+    require(fits, f"type {given!r} does not compare {element_type}: {', '.join(known)} do")
     ordered = element_type.kind is not Kind.COMPLEX or direction in ("EQ", "NE")
     require(ordered, f"complex numbers have no order: direction {direction} does not apply, EQ and NE do")
     return ArrayShape(PRED, same_shapes(instruction, shapes), merge_dynamic(shapes))

@@ -1,7 +1,7 @@
 """Forget the layouts of everything inside the program: every array is row-major.
 
 A layout never changes what a value is, so dropping it is sound everywhere but at a `bitcast`, which reinterprets
-memory: that becomes the reshape, or the transposes around a reshape, that it stands for.
+memory: that becomes the reshape, or the transposes around a reshape and a bitcast-convert, that it stands for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, default_layout, without_layout
+from compiler.ir.types import ElementType
 from compiler.ops.build import build
+from compiler.ops.data_movement import check_bits
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -41,19 +43,39 @@ def _order(shape: ArrayShape) -> tuple[int, ...]:
 def _expand(computation: Computation, bitcast: Instruction, source: ArrayShape, fuel: Fuel) -> bool:
     (operand,) = bitcast.operands
     target = bitcast.array
-    if source.element_type is not target.element_type:
-        raise UnsupportedError(f"bitcast from {source} to {target}", "layout normalization", "the types differ")
+    check_bits(bitcast)
     fuel.spend("expand bitcast", bitcast, required=True)
-    flat = _transpose(computation, operand, _order(source))
+    flat = _read_as(computation, _transpose(computation, operand, _order(source)), target.element_type)
     order = _order(target)
-    dims = tuple(target.dims[d] for d in order)
-    shaped = flat
-    if flat.array.dims != dims:
-        shaped = build(computation, "reshape", [flat], shape=source.with_dims(dims))
+    shaped = _reshape(computation, flat, tuple(target.dims[d] for d in order))
     inverse = tuple(order.index(d) for d in range(len(order)))
     bitcast.replace_uses_with(_transpose(computation, shaped, inverse))
     computation.remove([bitcast])
     return True
+
+
+def _reshape(computation: Computation, operand: Instruction, dims: tuple[int, ...]) -> Instruction:
+    if operand.array.dims == dims:
+        return operand
+    return build(computation, "reshape", [operand], shape=operand.array.with_dims(dims))
+
+
+def _read_as(computation: Computation, operand: Instruction, target: ElementType) -> Instruction:
+    """The same bytes as another element type; in one dimension where a size changes."""
+    source = operand.array.element_type
+    if source is target:
+        return operand
+    have, want = source.stored_bits, target.stored_bits
+    if source.is_complex != target.is_complex:
+        raise UnsupportedError(f"bitcast from {source} to {target}", "layout normalization", "one of them is complex")
+    shape, size = operand.array.with_type(target), operand.array.size
+    if have < want:
+        operand = _reshape(computation, operand, (size * have // want, want // have))
+        shape = shape.with_dims(operand.array.dims[:1])
+    elif have > want:
+        operand = _reshape(computation, operand, (size,))
+        shape = shape.with_dims((size, have // want))
+    return build(computation, "bitcast-convert", [operand], shape=shape)
 
 
 def _transpose(computation: Computation, operand: Instruction, permutation: Sequence[int]) -> Instruction:

@@ -23,6 +23,7 @@ from compiler.ops.random import (
     PHILOX_FACTORS,
     PHILOX_STEPS,
     THREE_FRY_ROTATIONS,
+    check_state,
     layout_of_words,
     state_of,
 )
@@ -123,6 +124,7 @@ _GENERATORS = {"rng_three_fry": _three_fry_bits, "rng_philox": _philox_bits, "rn
 
 
 def _bit_generator(instruction: Instruction) -> Instruction:
+    check_state(instruction)
     shape = instruction.shape
     assert isinstance(shape, TupleShape)
     wanted = shape.elements[1]

@@ -17,7 +17,7 @@ _REFUSED = [
     ("f32[2] add(f32[2] %v, f32[3] %w)", "operands 0 and 1 of add differ in dimensions"),
     ("f32[2] and(f32[2] %v, f32[2] %v)", "and takes pred, signed integers, unsigned integers, not f32"),
     ("f32[3] negate(f32[2] %v)", r"states f32\[3\].*, but negate gives f32\[2\]"),
-    ("pred[2] compare(f32[2] %v, f32[2] %v), direction=EQ, type=SIGNED", "type 'SIGNED' does not compare f32"),
+    ("pred[] compare(s32[] %i, s32[] %i), direction=EQ, type=TOTALORDER", "type 'TOTALORDER' does not compare s32"),
     ("f32[2] select(f32[2] %v, f32[2] %v, f32[2] %v)", "operand 0 of select must be pred"),
     ("f32[2] clamp(f32[2] %v, f32[2] %v, f32[3] %w)", "the upper bound .* of clamp"),
     ("f32[3] convert(f32[2] %v)", "convert keeps dimensions"),
@@ -47,7 +47,7 @@ _REFUSED = [
     ("f32[] call(f32[2] %v), to_apply=one", r"takes f32\[\] as a but is given f32\[2\]"),
     ("f32[] while(f32[] %s), condition=one, body=one", r"yields f32\[\] but pred\[\] is needed"),
     ("f32[2] all-gather(f32[3] %w), dimensions={0}", "dimension 0 of .* does not multiply"),
-    ("(u64[2], u32[4]) rng-bit-generator(f32[2] %v), algorithm=rng_philox", "the state of rng_philox must be"),
+    ("(u64[2], u32[4]) rng-bit-generator(f32[2] %v), algorithm=rng_philox", "rng-bit-generator gives"),
 ]
 
 

@@ -1,0 +1,30 @@
+"""What XLA's verifier lets pass though no two targets need agree on its meaning: valid, but refused when it is run."""
+
+import pytest
+
+import compiler
+from compiler.backends import BACKENDS
+
+OPTIONS = compiler.CompileOptions(device="sim")
+
+FORMS = {
+    "more bits": "f32[2] bitcast(f32[3] x)",
+    "packed bits": "s8[2] bitcast(s4[4] x)",
+    "another state": "(f32[4], u32[4]) rng-bit-generator(f32[4] x), algorithm=rng_philox",
+    "another length": "c64[4] fft(c64[4] x), fft_type=FFT, fft_length={8}",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_reference_refuses_it(form):
+    module = compiler.parse(FORMS[form])
+    compiler.verify(module)
+    with pytest.raises(compiler.UnsupportedError):
+        compiler.interpret(module, *compiler.inputs.draw(module, 0))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("form", FORMS)
+def test_back_ends_refuse_it(form, backend):
+    with pytest.raises(compiler.UnsupportedError):
+        compiler.compile(FORMS[form], backend, OPTIONS)
