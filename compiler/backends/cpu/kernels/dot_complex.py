@@ -73,7 +73,9 @@ class _ComplexProduct(Product):
 
         array = self._plain(self.rhs, self.rhs.depth, self.rhs.free, self.rhs.instruction, self.type)
         runs_down = self._runs(self.rhs)
-        return Operand(load, not runs_down, vector=_pairs(array, type_) if array is not None else None)
+        return Operand(
+            load, not runs_down, vector=_pairs(array, type_, along=not runs_down) if array is not None else None
+        )
 
     @staticmethod
     def _runs(factor: Factor) -> bool:
@@ -100,11 +102,13 @@ class _ComplexProduct(Product):
         b.store(value, b.gep(value.type, arguments(self.kernel).outputs[0], b.add(line, column)))
 
 
-def _pairs(array: Array, type_: str) -> VectorLoad | None:
-    """Vectors of the real matrix of a factor whose numbers are neighbours along a row, or else down a column."""
-    if 1 not in (array.row, array.column):
+def _pairs(array: Array, type_: str, *, along: bool) -> VectorLoad | None:
+    """Vectors of the real matrix of a factor whose numbers are neighbours along a row, or else down a column.
+
+    Strides alone do not tell which: in a matrix of one column both are 1.
+    """
+    if (array.column if along else array.row) != 1:
         return None
-    along = array.column == 1
 
     def load(b: Builder, batch: Value, row: Value, column: Value, lanes: int) -> Value:
         # The index across the run tells which of its numbers' two rows, or columns, is wanted; the run starts evenly.
