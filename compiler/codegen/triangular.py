@@ -13,7 +13,8 @@ from compiler.codegen.signature import arguments
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.types import F64, ElementType
 
-_SUM = "contract reassoc"
+SUM = "contract reassoc"
+"""The fast-math flags of sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def rest(start: Value, factor: Matrix, row: Value, column: Value) -> Value:
     builder = factor.builder
     with builder.loop(integer(0), column, carried=[start], name="sum") as loop:
         left, right = factor.load(row, loop.index), factor.load(column, loop.index)
-        loop.carry(builder.binary("fsub", loop.carried[0], builder.binary("fmul", left, right, _SUM), _SUM))
+        loop.carry(builder.binary("fsub", loop.carried[0], builder.binary("fmul", left, right, SUM), SUM))
     return loop.results[0]
 
 
@@ -128,8 +129,8 @@ class Substitution:
             known = (integer(0), row) if self.is_lower else (builder.add(row, integer(1)), integer(self.size))
             with builder.loop(*known, carried=[right.load(row, column)], name="sum") as inner:
                 left = factor.load(row, inner.index)
-                product = builder.binary("fmul", left, solution.load(inner.index, column), _SUM)
-                inner.carry(builder.binary("fsub", inner.carried[0], product, _SUM))
+                product = builder.binary("fmul", left, solution.load(inner.index, column), SUM)
+                inner.carry(builder.binary("fsub", inner.carried[0], product, SUM))
             value = inner.results[0]
             if not self.unit_diagonal:
                 value = builder.binary("fdiv", value, factor.load(row, row))

@@ -1,4 +1,4 @@
-"""Kernels for triangular matrices: a block for each matrix to be factored, a thread for each right-hand side.
+"""Kernels for triangular matrices: a block for each to be factored, a block or a thread for each right-hand side.
 
 The factor is made column by column, each by all threads: first what is left of the column, in f64 in the workspace,
 then, behind a barrier that makes the pivot known to all, its quotients.
@@ -10,13 +10,16 @@ import math
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.tree import power_of_two
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, floating, integer
 from compiler.codegen.signature import arguments
-from compiler.codegen.triangular import Factorisation, Matrix, Substitution, rest
+from compiler.codegen.triangular import SUM, Factorisation, Matrix, Substitution, rest
 
 _ZERO = floating(0.0, "double")
 _NAN = floating(math.nan, "double")
+_MANY_SIDES = 8192
+"""Right-hand sides from which on a thread each keeps a GPU busy."""
 
 
 def emit_cholesky(module: Module, kernel: Kernel) -> EmittedKernel:
@@ -69,4 +72,45 @@ def emit_solve(module: Module, kernel: Kernel) -> EmittedKernel:
     form = Substitution(kernel)
     if form.sides * form.size == 0:
         return EmittedKernel(kernel, ())
-    return EmittedKernel(kernel, (grid.for_each(module, kernel, form.sides, form.solve),))
+    if form.sides >= _MANY_SIDES or form.size <= grid.WARP:
+        return EmittedKernel(kernel, (grid.for_each(module, kernel, form.sides, form.solve),))
+    return EmittedKernel(kernel, (_solve_by_blocks(module, kernel, form),), 8 * form.sides * form.size)
+
+
+def _solve_by_blocks(module: Module, kernel: Kernel, form: Substitution) -> Launch:
+    """A block for each right-hand side: what is left of it, in f64, lies in the workspace, each row with one thread.
+
+    Unknown by unknown, the thread that has the row divides; behind a barrier all take it out of the rows that are left.
+    """
+    threads = min(grid.BLOCK, 2 * power_of_two(form.size - 1))
+    builder = grid.begin(module, kernel, threads, talks=True)
+    side, mine, size = grid.block(builder), grid.thread(builder), integer(form.size)
+    number, column = (builder.binary(op, side, integer(form.columns)) for op in ("udiv", "urem"))
+    factor, right, solution = form.matrices(builder, number)
+    left = builder.gep("double", arguments(kernel).workspace, builder.mul(side, size))
+    found = grid.shared_array(module, f"found.{kernel.name}", "double", 2)
+    with grid.strided(builder, integer(0), size, threads) as row:
+        builder.store(right.load(row, column), builder.gep("double", left, row), align=8)
+    with builder.loop(integer(0), size, name="unknown", nonempty=True) as step:
+        row = step.index if form.is_lower else builder.sub(integer(form.size - 1), step.index)
+        # Two places in turns: one barrier keeps the next unknown from those who still read this one.
+        place = builder.gep("double", found, builder.binary("and", step.index, integer(1)))
+        owner = builder.binary("and", row, integer(threads - 1))
+        with builder.when(builder.compare("eq", owner, mine), "owner"):
+            value = builder.load("double", builder.gep("double", left, row), align=8)
+            if not form.unit_diagonal:
+                value = builder.binary("fdiv", value, factor.load(row, row))
+            solution.store(row, column, value)
+            builder.store(solution.load(row, column), place, align=8)
+        grid.barrier(builder)
+        unknown = builder.load("double", place, align=8)
+        following = builder.add(row, integer(1))
+        ahead = builder.binary("and", builder.sub(mine, following), integer(threads - 1))
+        known = (builder.add(following, ahead), size) if form.is_lower else (mine, row)
+        with builder.loop(*known, step=threads, name="row") as other:
+            address = builder.gep("double", left, other.index)
+            product = builder.binary("fmul", factor.load(other.index, row), unknown, SUM)
+            rest_ = builder.binary("fsub", builder.load("double", address, align=8), product, SUM)
+            builder.store(rest_, address, align=8)
+    builder.ret()
+    return Launch(builder.function.name, form.sides, threads)

@@ -1,0 +1,49 @@
+"""Triangular systems too large for a thread each: every form, a few right-hand sides, in batches."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+
+FORMS = list(itertools.product((True, False), (True, False), ("NO_TRANSPOSE", "TRANSPOSE")))
+
+
+def solve_text(type_: str, size: int, sides: int, form: tuple[bool, bool, str], *, unit: bool = False) -> str:
+    left, lower, how = form
+    dims = f"2,{size},{sides}" if left else f"2,{sides},{size}"
+    flags = f"left_side={str(left).lower()}, lower={str(lower).lower()}, transpose_a={how}"
+    return f"""ENTRY e {{ a = {type_}[2,{size},{size}] parameter(0)  b = {type_}[{dims}] parameter(1)
+  ROOT r = {type_}[{dims}] triangular-solve(a, b), {flags}, unit_diagonal={str(unit).lower()} }}"""
+
+
+def check(text: str, gpu: Any, *, size: int, tolerance: float) -> None:
+    module = compiler.parse(text)
+    rng = np.random.default_rng(size)
+    arrays = []
+    for parameter in module.entry.parameters:
+        array = rng.standard_normal(parameter.array.dims)
+        if parameter.parameter_number == 0:
+            # Far from singular, whichever triangle is read.
+            array = array / size + 2 * np.eye(size)
+        arrays.append(array.astype(parameter.array.element_type.dtype))
+    (expected,) = compiler.interpret(module, *arrays)
+    (actual,) = gpu(module, *arrays, global_races=True)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * float(np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_block_solves_for_a_right_hand_side(form: tuple[bool, bool, str], gpu: Any) -> None:
+    check(solve_text("f32", 70, 3, form), gpu, size=70, tolerance=1e-6)
+
+
+@pytest.mark.parametrize(("type_", "size"), [("f64", 33), ("f32", 300), ("bf16", 40)])
+@pytest.mark.parametrize("unit", [True, False])
+def test_systems_of_any_size_and_type_are_solved(type_: str, size: int, gpu: Any, *, unit: bool) -> None:
+    tolerance = {"f64": 1e-14, "f32": 1e-6, "bf16": 2e-2}[type_]
+    text = solve_text(type_, size, 1, (True, size % 2 == 0, "NO_TRANSPOSE"), unit=unit)
+    check(text, gpu, size=size, tolerance=tolerance)
