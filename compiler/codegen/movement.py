@@ -248,12 +248,22 @@ def _pad(values: Values, instruction: Instruction, indices: Indices) -> Value:
         moved, is_element = undilated(values, moved, step, size)
         conditions.append(is_element)
         source.append(moved)
+    if is_uniform(operand) and NEVER not in conditions:
+        value = values.value(operand, tuple(source))
+        for condition in conditions:
+            value = values.builder.select(condition, value, values.value(filler, ())) if condition else value
+        return value
     return where_all(
         values,
         conditions,
         lambda: values.value(operand, tuple(source)),
         lambda: values.value(filler, ()),
     )
+
+
+def is_uniform(value: Instruction) -> bool:
+    """Whether all elements are the same scalar, so that one may be asked for where there is none."""
+    return value.opcode == "broadcast" and not value.operands[0].array.rank
 
 
 def _concatenate(values: Values, instruction: Instruction, indices: Indices) -> Value:

@@ -242,7 +242,7 @@ def _shift(opcode: str) -> Rule:
 
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
         builder, (value, amount), element_type = scalar.builder, operands, scalar.element_type
-        width = int(value.type[1:])
+        width = int(element_of(value.type)[1:])
         in_range = builder.compare(
             "ult", element.unsigned(builder, element_type, amount), integer(element_type.bits, value.type)
         )

@@ -22,24 +22,16 @@ from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, keep_rolled, lanes_of, vector_type
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import ElementType
 
-_OPCODES = frozenset(
-    {
-        "abs", "add", "and", "broadcast", "clamp", "compare", "constant", "convert", "copy", "divide", "exponential",
-        "exponential-minus-one", "get-tuple-element", "iota", "is-finite", "log", "log-plus-one", "logistic", "maximum",
-        "minimum", "multiply", "negate", "not", "or", "reduce", "reshape", "rsqrt", "select", "sign", "slice", "sqrt",
-        "subtract", "tanh", "transpose", "xor",
-    }
-)  # fmt: skip
-"""Opcodes that are emitted on vectors; the others are left to LLVM's vectoriser."""
-_TYPES = frozenset({"pred", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64"})
 _LIGHT_NS = 0.25
 """Elements that cost less than that are done before an accumulator is."""
 _LIGHT_CHAINS = 4
 """Accumulators of a reduction of such: as many as hide the latency of an addition."""
 _HEAVY_CHAINS = 2
 """Vectors side by side of other elements: a polynomial waits for itself."""
+_VERY_HEAVY_NS = 1.0
+_VERY_HEAVY_CHAINS = 4
+"""And of those that are several polynomials, one behind the other."""
 _MANY_ROWS = 64
 _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
 """For a number of rows side by side, the most elements of one: the ends of longer rows do not count."""
@@ -50,30 +42,6 @@ Counters = Sequence[Index]
 Elements = Callable[[Counters], list[Value]]
 Step = Callable[[Counters, list[Value]], list[Value]]
 Body = Callable[[], list[Value]]
-
-
-def fits(instructions: Iterable[Instruction], leaves: Iterable[Instruction]) -> bool:
-    """Whether these values, computed from these leaves, can be emitted on vectors."""
-    computed = list(instructions)
-    types = {t.name for i in (*computed, *leaves) for t in _element_types(i)}
-    return types <= _TYPES and all(i.opcode in _OPCODES and _plain(i) for i in computed)
-
-
-def _element_types(instruction: Instruction) -> list[ElementType]:
-    arrays = [i.shape for i in (instruction, *instruction.operands)]
-    return [shape.element_type for shape in arrays if isinstance(shape, ArrayShape)]
-
-
-def _plain(instruction: Instruction) -> bool:
-    """Whether an opcode's rule for these types has a form on vectors."""
-    if instruction.opcode not in ("convert", "divide"):
-        return True
-    source, target = instruction.operands[0].array.element_type, instruction.array.element_type
-    if instruction.opcode == "divide":
-        return target.is_float
-    if target.is_integer:
-        return not source.is_float
-    return target.bits >= 32 or source.bits <= 16 or source.name == "f32"
 
 
 def _value_bytes(array: ArrayShape) -> int:
@@ -188,11 +156,13 @@ class Lanes:
     @staticmethod
     def is_heavy(computed: Iterable[Instruction]) -> bool:
         """Whether more is to be done for an element than an accumulator takes."""
-        return sum(cost.element_weight(i.opcode) for i in computed) >= _LIGHT_NS
+        return _weight(computed) >= _LIGHT_NS
 
     def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
         """These lanes for so many rows side by side and a loop of `count` turns that computes instructions."""
-        most = _HEAVY_CHAINS if self.is_heavy(computed) else _LIGHT_CHAINS
+        weight = _weight(computed)
+        heavy = _HEAVY_CHAINS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_CHAINS
+        most = _LIGHT_CHAINS if weight < _LIGHT_NS else heavy
         return replace(self, chains=max(1, min(most // rows, count // self.width)))
 
     def reduce(self, emission: Emission, loops: Loops, *reductions: Lanewise) -> list[list[Value]]:
@@ -332,6 +302,11 @@ def _halve(
     pairs = list(zip(left, right, strict=True)) if right else [(value, None) for value in left]
     halves = ([builder.shuffle(a, b, [n + offset for n in low]) for a, b in pairs] for offset in (0, half))
     return reduction.accumulators.merge(emission, *halves)
+
+
+def _weight(computed: Iterable[Instruction]) -> float:
+    """Nanoseconds for an element."""
+    return sum(cost.element_weight(instruction.opcode) for instruction in computed)
 
 
 def _lane_builder(emission: Emission) -> LaneBuilder:

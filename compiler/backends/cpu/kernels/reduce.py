@@ -18,13 +18,13 @@ from functools import partial
 
 from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
+from compiler.backends.cpu.kernels.lane_rules import fits
 from compiler.backends.cpu.kernels.lanes import (
     Counters,
     Lanes,
     Lanewise,
     Loops,
     at_lane,
-    fits,
     in_lane,
     row_lane,
     whole_blocks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.backends.cpu.kernels import lanes, row_lanes
+from compiler.backends.cpu.kernels import lane_rules, row_lanes
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.backends.cpu.kernels.lanes import Lanes
 from compiler.codegen import cost, element, nest
@@ -51,7 +51,7 @@ def _lanes(target: Target, rows: Rows, group: nest.Group) -> Lanes | None:
     """The lanes along a row, None where not every phase can have some."""
     along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
     leaves = [leaf for leaf, _ in rows.kernel.leaves]
-    if not all(identities_of(reduce) for reduce in rows.reduces) or not lanes.fits(along, leaves):
+    if not all(identities_of(reduce) for reduce in rows.reduces) or not lane_rules.fits(along, leaves):
         return None
     return Lanes.choose(target, [i.array for i in (*along, *leaves)], group.loops[-1])
 

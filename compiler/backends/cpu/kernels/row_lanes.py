@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from compiler.backends.cpu.kernels import lanes
+from compiler.backends.cpu.kernels import lane_rules, lanes
 from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
@@ -56,7 +56,7 @@ class Form:
     def side(self) -> int:
         """How many rows are walked side by side: one where what is computed once for each has no form in lanes."""
         rows = self.rows
-        joins = lanes.fits(rows.body, [leaf for leaf, _ in rows.kernel.leaves])
+        joins = lane_rules.fits(rows.body, [leaf for leaf, _ in rows.kernel.leaves])
         return self.lanes.together(rows.count, rows.length) if joins else 1
 
     def chained(self, phases: Sequence[Phase], side: int) -> Lanes:

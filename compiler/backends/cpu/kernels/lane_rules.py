@@ -1,0 +1,84 @@
+"""What can be emitted on vectors: opcodes whose rules do the same to every lane, for the types that they do it for.
+
+A rule qualifies if it is straight-line code of a builder's operations, all of which a `LaneBuilder` lifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from compiler.codegen.movement import is_uniform
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import ElementType
+
+_OPCODES = frozenset(
+    {
+        "abs", "add", "and", "atan2", "bitcast-convert", "broadcast", "cbrt", "ceil", "clamp", "compare", "constant",
+        "convert", "copy", "cosine", "divide", "erf", "exponential", "exponential-minus-one", "floor",
+        "get-tuple-element", "iota", "is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum", "multiply",
+        "negate", "not", "or", "pad", "power", "reduce", "reshape", "round-nearest-even", "rsqrt", "select",
+        "shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine", "slice", "sqrt", "subtract",
+        "tan", "tanh", "transpose", "xor",
+    }
+)  # fmt: skip
+"""Opcodes that are emitted on vectors; the others are left to LLVM's vectoriser."""
+_TYPES = frozenset({"pred", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64"})
+
+
+def fits(instructions: Iterable[Instruction], leaves: Iterable[Instruction]) -> bool:
+    """Whether these values, computed from these leaves, can be emitted on vectors."""
+    computed = list(instructions)
+    types = {t.name for i in (*computed, *leaves) for t in _element_types(i)}
+    return types <= _TYPES and all(i.opcode in _OPCODES and _plain(i) for i in computed)
+
+
+def _element_types(instruction: Instruction) -> list[ElementType]:
+    arrays = [i.shape for i in (instruction, *instruction.operands)]
+    return [shape.element_type for shape in arrays if isinstance(shape, ArrayShape)]
+
+
+def _plain(instruction: Instruction) -> bool:
+    """Whether an opcode's rule for these operands has a form on vectors."""
+    condition = _CONDITIONS.get(instruction.opcode)
+    return condition is None or condition(instruction)
+
+
+def _of_floats(instruction: Instruction) -> bool:
+    return instruction.array.element_type.is_float
+
+
+def _is_wide(instruction: Instruction) -> bool:
+    return instruction.array.element_type.bits >= 32
+
+
+def _is_narrow(instruction: Instruction) -> bool:
+    """Arguments of f64 are reduced by a table, one by one."""
+    return instruction.array.element_type.bits < 64
+
+
+def _keeps_width(instruction: Instruction) -> bool:
+    return instruction.operands[0].array.element_type.bits == instruction.array.element_type.bits >= 32
+
+
+def _converts(instruction: Instruction) -> bool:
+    source, target = instruction.operands[0].array.element_type, instruction.array.element_type
+    if target.is_integer:
+        return not source.is_float
+    return target.bits >= 32 or source.bits <= 16 or source.name == "f32"
+
+
+_CONDITIONS: Mapping[str, Callable[[Instruction], bool]] = {
+    "bitcast-convert": _keeps_width,
+    "ceil": _is_wide,
+    "convert": _converts,
+    "cosine": _is_narrow,
+    "divide": _of_floats,
+    "floor": _is_wide,
+    "pad": lambda pad: is_uniform(pad.operands[0]),
+    "power": _of_floats,
+    "round-nearest-even": _is_wide,
+    "sine": _is_narrow,
+    "tan": _is_narrow,
+}
+"""What must hold where a rule has a form on vectors for some operands only."""

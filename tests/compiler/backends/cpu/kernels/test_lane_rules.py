@@ -1,0 +1,59 @@
+"""Whatever is said to have a form on vectors finds, reduced along rows, what the reference finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler.backends.cpu.kernels import lane_rules
+from compiler.codegen import scalar
+from compiler.ops import OPS
+
+OTHERWISE_TYPED = {"clamp", "compare", "convert", "is-finite", "select"}
+OPCODES = sorted((lane_rules._OPCODES & scalar.RULES.keys()) - OTHERWISE_TYPED)
+INTEGERS = {"and", "not", "or", "xor", "shift-left", "shift-right-arithmetic", "shift-right-logical"}
+EITHER = {"abs", "add", "maximum", "minimum", "multiply", "negate", "sign", "subtract"}
+TYPES = {True: ("s8", "u16", "s32", "u64"), False: ("f16", "bf16", "f32", "f64")}
+
+TEXT = """HloModule m
+most {{
+  a = {result}[] parameter(0)
+  b = {result}[] parameter(1)
+  ROOT c = {result}[] maximum(a, b)
+}}
+ENTRY e {{
+{parameters}
+  y = {result}[9,37] {opcode}({operands})
+  least = {result}[] constant({least})
+  ROOT r = {result}[9] reduce(y, least), dimensions={{1}}, to_apply=most
+}}
+"""
+
+
+def cases():
+    for opcode in OPCODES:
+        kinds = [True] if opcode in INTEGERS else [True, False] if opcode in EITHER else [False]
+        yield from ((opcode, name) for kind in kinds for name in TYPES[kind])
+
+
+def run(opcode, name, arity):
+    parameters = "\n".join(f"  x{n} = {name}[9,37] parameter({n})" for n in range(arity))
+    operands = ", ".join(f"x{n}" for n in range(arity))
+    least = "-inf" if name[0] in "fb" else "0"
+    text = TEXT.format(parameters=parameters, opcode=opcode, operands=operands, result=name, least=least)
+    module = compiler.parse(text)
+    random = np.random.default_rng(len(opcode))
+    kinds = [parameter.array.element_type.dtype for parameter in module.entry.parameters]
+    drawn = random.uniform(0.05, 0.95, (2, 9, 37)) if name[0] in "fb" else random.integers(0, 100, (2, 9, 37))
+    inputs = [array.astype(kind) for array, kind in zip(drawn, kinds, strict=False)]
+    (found,), (expected,) = compiler.compile(module)(*inputs), compiler.interpret(module, *inputs)
+    return found.astype(np.float64), expected.astype(np.float64)
+
+
+@pytest.mark.parametrize(("opcode", "name"), list(cases()))
+def test_a_rule_on_vectors_is_the_rule(opcode, name):
+    found, expected = run(opcode, name, OPS[opcode].operands[0])
+
+    tolerance = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-6}.get(name, 1e-14)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
