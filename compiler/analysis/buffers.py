@@ -4,7 +4,8 @@ The schedule is the order of instructions, with called computations laid out whe
 (a tuple is just its leaves) and lies in a parameter, in a result, in a constant, or in the arena: one block of scratch
 memory in which values whose lives do not overlap share space (best fit, largest first).  Opcodes that only give another
 view of their operand share its buffer.  A while loop's state has one buffer per leaf; the program copies the initial
-value in, and each turn's new value over it.  What a loop only reads stays where it is.
+value in, and each turn's new value over it.  What a loop only reads stays where it is, and so does an initial value
+that nothing else needs from then on: a loop within a loop changes the outer one's state where it lies.
 
 Relies on `copy_insertion`: every leaf of the entry's root is computed by a kernel of its own.
 """
@@ -131,6 +132,7 @@ class _Walk:
         self.workspace_bytes = workspace_bytes
         self.assignment = Assignment()
         self.buffers: list[Buffer] = []
+        self.bodies: set[Computation] = set()
         self.clock = 0
         self.rules: dict[str, Callable[[Instruction], Buffers]] = {
             "constant": self._constant,
@@ -194,16 +196,18 @@ class _Walk:
 
     def _while(self, instruction: Instruction) -> Buffers:
         shapes = list(leaves(instruction.shape))
-        lent = [
-            self.assignment.of[instruction.operands[0]][n] if _is_lent(instruction, n) else None
-            for n in range(len(shapes))
+        initial = self.assignment.of[instruction.operands[0]]
+        stays = [
+            buffer if _is_lent(instruction, number) or self._is_given_up(instruction, number, buffer) else None
+            for number, buffer in enumerate(initial)
         ]
         made = iter(
-            self._new(instruction, (leaf.size_bytes for leaf, b in zip(shapes, lent, strict=True) if b is None))
+            self._new(instruction, (leaf.size_bytes for leaf, b in zip(shapes, stays, strict=True) if b is None))
         )
-        state = tuple(next(made) if buffer is None else buffer for buffer in lent)
+        state = tuple(next(made) if buffer is None else buffer for buffer in stays)
         start = self.clock
         predicate = self.visit(instruction.attributes["condition"], [state])
+        self.bodies.add(instruction.attributes["body"])
         following = self.visit(instruction.attributes["body"], [state])
         self.clock += 1
         # A slow thread may still be reading the predicate while a fast one is well into the body.
@@ -214,6 +218,31 @@ class _Walk:
             other.first = start
             self._touch([other])
         return state
+
+    def _is_given_up(self, loop: Instruction, number: int, buffer: Buffer) -> bool:
+        """Whether nobody needs a piece of a loop's initial state any more: then it is the state where it lies."""
+        computation, of = loop.computation, self.assignment.of
+        once = of[loop.operands[0]].count(buffer) == 1
+        if buffer.place is not Place.ARENA or not once or not buffer.size_bytes:
+            return False
+        if buffer.owner.parent is not computation and not self._is_handed_on(loop, number, buffer):
+            return False
+        order = {instruction: position for position, instruction in enumerate(computation.instructions)}
+        holders = [i for i in computation.instructions[: order[loop]] if buffer in of[i]]
+        users = {user for holder in holders for user in holder.users if order[user] > order[loop]}
+        return not any(user.opcode != "get-tuple-element" or buffer in self._view(user) for user in users)
+
+    def _is_handed_on(self, loop: Instruction, number: int, buffer: Buffer) -> bool:
+        """Whether a buffer is a piece of the state of the loop around this one, whose next value this one computes."""
+        computation = loop.computation
+        if computation not in self.bodies or computation.root.opcode != "tuple" or not _is_flat(loop.shape):
+            return False
+        state = self.assignment.of[computation.parameters[0]]
+        if state.count(buffer) != 1 or not _is_flat(computation.root.shape):
+            return False
+        following = computation.root.operands[state.index(buffer)]
+        piece = following.opcode == "get-tuple-element" and following.operands[0] is loop
+        return piece and following.attributes["index"] == number
 
     @staticmethod
     def _exchanged(state: Buffers, following: Buffers, body: Computation) -> tuple[tuple[Buffer, Buffer], ...]:
@@ -256,9 +285,7 @@ def _is_lent(loop: Instruction, number: int) -> bool:
     """Whether a piece of a loop's state is only read, in the loop and never after it: it may stay where it is."""
     root = loop.attributes["body"].root
     states = [loop, *(c.parameters[0] for c in loop.called_computations())]
-    shape = loop.shape
-    plain = isinstance(shape, TupleShape) and all(isinstance(part, ArrayShape) for part in shape.elements)
-    if not plain or root.opcode != "tuple" or loop.is_root:
+    if not _is_flat(loop.shape) or root.opcode != "tuple" or loop.is_root:
         return False
     if any(user.opcode != "get-tuple-element" for state in states for user in state.users):
         return False
@@ -267,6 +294,11 @@ def _is_lent(loop: Instruction, number: int) -> bool:
     return (
         same and piece.attributes["index"] == number and all(user.attributes["index"] != number for user in loop.users)
     )
+
+
+def _is_flat(shape: Shape) -> bool:
+    """Whether a shape is that of a tuple of arrays."""
+    return isinstance(shape, TupleShape) and all(isinstance(part, ArrayShape) for part in shape.elements)
 
 
 def _width(shape: Shape) -> int:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from compiler.ir.attributes import SliceDimension
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, without_layout
@@ -183,6 +185,23 @@ def _whole_slice(instruction: Instruction) -> Instruction | None:
     return instruction.operands[0] if _same_shape(instruction, instruction.operands[0]) else None
 
 
+def _slice_of_concatenate(instruction: Instruction) -> Instruction | None:
+    """`slice(concatenate(x, y)) -> slice(y)` where all that is taken is one operand's."""
+    (operand,) = instruction.operands
+    if operand.opcode != "concatenate" or _is_dynamic(operand) or any(_is_dynamic(part) for part in operand.operands):
+        return None
+    (dimension,) = operand.attributes["dimensions"]
+    taken: list[SliceDimension] = list(instruction.attributes["slice"])
+    cut, first = taken[dimension], 0
+    for part in operand.operands:
+        last = first + part.array.dims[dimension]
+        if first <= cut.start and cut.start < cut.limit <= last:
+            taken[dimension] = replace(cut, start=cut.start - first, limit=cut.limit - first)
+            return _new(instruction, "slice", [part], slice=tuple(taken))
+        first = last
+    return None
+
+
 def _single_concatenate(instruction: Instruction) -> Instruction | None:
     """`concatenate(x) -> x`."""
     return instruction.operands[0] if len(instruction.operands) == 1 else None
@@ -214,7 +233,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _reshape_of_elementwise,
     ),
     "reverse": (_reverse_nothing,),
-    "slice": (_whole_slice,),
+    "slice": (_whole_slice, _slice_of_concatenate),
     "transpose": (_transpose_in_order, _transpose_of_transpose, _transpose_of_units, _transpose_of_broadcast),
 }
 """Rules by the opcode that they look at."""

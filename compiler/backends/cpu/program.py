@@ -15,6 +15,7 @@ from compiler.analysis.buffers import Assignment, Buffer, Place, assign, branche
 from compiler.backends.cpu import threads as runtime
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
 from compiler.backends.cpu.kernels.table import EMITTERS
+from compiler.backends.cpu.turns import Copies
 from compiler.codegen import nest
 from compiler.codegen.kernel import kernel_of, scheduled
 from compiler.codegen.llvm import Target
@@ -153,6 +154,8 @@ class _Driver:
         self.profile = profile
         self.hazards = _Hazards()
         self.marks = 0
+        self.turns = 0
+        self.copies = Copies(ir)
         self.functions = sum(len(kernel.functions) for kernel in emitted.values())
         self.barrier = runtime.emit_barrier(ir) if threads > 1 else ""
 
@@ -201,7 +204,8 @@ class _Driver:
 
         def call() -> None:
             self._mark()
-            builder.call(f"@{function}", "void", [*pointers, *share])
+            name = self.copies.name(function) if self.turns and not self.profile else function
+            builder.call(f"@{name}", "void", [*pointers, *share])
             self._mark()
 
         if shared or self.threads == 1:
@@ -291,12 +295,14 @@ class _Driver:
         outside = dict(self.pointers)
         self.pointers |= dict(zip([b for pair in exchanged for b in pair], roles, strict=True))
         condition: Computation = instruction.attributes["condition"]
+        self.turns += 1
         self._computation(condition)
         self._barrier()
         builder.branch_if(self._predicate(condition.root), body, done)
         builder.begin(body)
         step: Computation = instruction.attributes["body"]
         self._computation(step)
+        self.turns -= 1
         swapped = {present for present, _ in exchanged}
         self._copy((a, b) for a, b in zip(of[step.root], state, strict=True) if b not in swapped)
         self._barrier()

@@ -23,7 +23,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if size:
         (group,) = nest.plan(module, parameters(kernel), [size], body)
         level = nest.split_level(group.loops)
-        part = nest.share(builder, group.loops[level], THREAD, THREADS)
+        part = nest.share(builder, group.loops[level], THREAD, THREADS) if work > cost.PARALLEL_NS else None
         with nest.loops(builder, group, split=level, part=part) as index:
             body(Emission(builder), [index])
     builder.ret()

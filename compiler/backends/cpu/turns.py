@@ -1,0 +1,45 @@
+"""Small kernels of loops, written into the program where they are called.
+
+What a turn of a loop over scalars computes takes less than the calls of its kernels do.  So of a kernel without any
+branch there is a copy that LLVM puts in the call's place, where it also sees what goes from one to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.codegen.llvm_ir import Function, Module
+
+_MOST_LINES = 200
+
+
+@dataclass(slots=True)
+class Copies:
+    """The copies that have been made, by the name of the function that each is of."""
+
+    module: Module
+    _names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, function: str) -> str:
+        """What a turn calls in place of a function: its copy, or where there is none, the function itself."""
+        if function not in self._names:
+            (original,) = (candidate for candidate in self.module.functions if candidate.name == function)
+            self._names[function] = self._copy(original).name if _is_small(original) else function
+        return self._names[function]
+
+    def _copy(self, original: Function) -> Function:
+        copy = self.module.function(
+            f"{original.name}.turn",
+            original.result,
+            original.parameters,
+            linkage="internal",
+            attributes="alwaysinline nounwind",
+        )
+        copy.lines, copy.counter = original.lines, original.counter
+        return copy
+
+
+def _is_small(function: Function) -> bool:
+    """Whether a function is one block of few instructions."""
+    labels = sum(line.endswith(":") for line in function.lines)
+    return labels == 1 and len(function.lines) <= _MOST_LINES
