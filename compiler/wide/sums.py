@@ -6,7 +6,7 @@ of each result.  `n` terms round at most `n` times, each time by the magnitude o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -191,7 +191,23 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     result = rounded(value, passed + share * reach, own)
     known = evaluate([np.where(np.isinf(operand.error), 0.0, 1.0) for operand in operands])
     open_ = (known < terms) | _may_leave(value, reach, own)
+    for factors in _lost_infinities(instruction, operands, context):
+        open_ |= evaluate(factors) > 0
     return Wide(result.value, np.where(open_, np.inf, result.error))
+
+
+def _lost_infinities(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Iterator[Sequence[Array]]:
+    """Ones at infinities and at what may be taken for zero, by turns: their products may be NaN as well."""
+    infinite = [np.isinf(operand.value).astype(np.float64) for operand in operands]
+    tiny = [
+        ((size(o.value) > 0) & (size(o.value) < limits(_type_of(instruction, n, context)).least)).astype(np.float64)
+        for n, o in enumerate(operands[:2])
+    ]
+    for this, other in ((0, 1), (1, 0)):
+        if infinite[this].any() and tiny[other].any():
+            factors = [np.ones(operand.value.shape) for operand in operands]
+            factors[this], factors[other] = infinite[this], tiny[other]
+            yield factors
 
 
 def _scaled(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:

@@ -266,3 +266,12 @@ def test_the_place_of_a_nan_in_the_total_order_is_undecided() -> None:
     end = "ROOT r = pred[2] compare(x, y), direction=LT, type=TOTALORDER"
     (result,) = wide(*lines, end, inputs=(np.array([-4, 0.25], np.float32),))
     assert result.undecided.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_an_infinity_times_what_may_be_taken_for_zero_is_undecided(dtype: str) -> None:
+    lines = (f"x = {dtype}[2,1] parameter(0)", f"y = {dtype}[1] parameter(1)")
+    end = f"ROOT r = {dtype}[2] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    kind = ml_dtypes.bfloat16 if dtype == "bf16" else np.float32
+    (result,) = wide(*lines, end, inputs=(np.array([[np.inf], [1]], kind), np.array([1e-39], kind)))
+    assert result.undecided.tolist() == [True, False]
