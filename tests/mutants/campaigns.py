@@ -170,7 +170,9 @@ class Search:
         self.mutant, self.scratch = ALL[name], scratch
         self.config = campaign.Config(tuple(self.mutant.engines.split()), seed=SEED, factory=f"mutants:{name}")
         self.drawing = Generated(PROFILE).drawing(self.config, support_of(self.mutant.engines, folder))
-        self.spent_s, self.genuine = 0.0, 0
+        self.kept = folder / ".begun" / f"{name}.json"
+        begun = json.loads(_read(self.kept) or '{"batch": 0, "spent_s": 0.0, "genuine": 0}')
+        self.next_batch, self.spent_s, self.genuine = begun["batch"], begun["spent_s"], begun["genuine"]
 
     def batch(self, number):
         """What goes wrong in a batch, as a campaign's workers leave it."""
@@ -211,27 +213,31 @@ class Search:
         self.genuine += is_genuine
         return not is_genuine
 
-    def first(self):
-        """The first finding that the bug brings about, None where the time is up."""
-        number = 0
-        while self.spent_s < CPU_LIMIT_S:
-            for raw in self.batch(number):
+    def first(self, limit_s):
+        """The first finding that the bug brings about, None where the time is up; what is done is done once."""
+        while self.spent_s < limit_s:
+            for raw in self.batch(self.next_batch):
                 if self.is_planted(raw):
                     return raw
-            number += 1
+            self.next_batch += 1
+            begun = {"batch": self.next_batch, "spent_s": self.spent_s, "genuine": self.genuine}
+            self.kept.parent.mkdir(exist_ok=True)
+            self.kept.write_text(json.dumps(begun), encoding="utf-8")
         return None
 
 
-def measure(name, folder, *, reducing=True):
-    """Look for one mutant; returns its row."""
+def measure(name, folder, limit_s, *, reducing=True):
+    """Look for one mutant; returns its row, None where a lower limit than the whole is reached."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         search = Search(name, folder, Path(scratch))
-        raw = search.first()
+        raw = search.first(limit_s)
+        if raw is None and limit_s < CPU_LIMIT_S:
+            return None
         row = {"blamed_should": search.mutant.blamed, "engines": search.mutant.engines, "limit_s": CPU_LIMIT_S}
         row |= {"genuine_bugs_on_the_way": search.genuine, "found": raw is not None}
         row["cpu_s"] = round(search.spent_s, 1)
         if raw is None:
-            return row | {"programs": BATCH * sum(place.name.isdigit() for place in search.scratch.iterdir())}
+            return row | {"programs": BATCH * search.next_batch}
         row |= {"programs": raw.number + 1, "verdict": raw.verdict}
         return row | (_triaged(search, raw) if reducing else {})
 
@@ -329,6 +335,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--out", type=Path, default=Path("mutants"))
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=CPU_LIMIT_S, help="CPU seconds; below the default, go on later")
     parser.add_argument("--find-only", action="store_true", help="reduce and blame nothing")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -349,7 +356,7 @@ def main():
             continue
         child, _ = os.wait()
         name = running.pop(child)
-        sys.stdout.write(f"{name} {_read(given.out / f'{name}.json') or _read(given.out / f'{name}.log')}\n")
+        sys.stdout.write(f"{name} {_read(given.out / f'{name}.json') or _read(given.out / f'{name}.log') or 'later'}\n")
         sys.stdout.flush()
     sys.stdout.write(json.dumps(table(given.out), indent=1) + "\n")
 
@@ -359,11 +366,12 @@ def _one(name, given):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            row = measure(name, given.out, reducing=not given.find_only)
+            row = measure(name, given.out, given.limit, reducing=not given.find_only)
     except Exception:  # noqa: BLE001 - the next mutant is measured all the same
         (given.out / f"{name}.log").write_text(traceback.format_exc(), encoding="utf-8")
         return 1
-    (given.out / f"{name}.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
+    if row is not None:
+        (given.out / f"{name}.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
