@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from compiler.analysis.views import view
-from compiler.backends.cpu.kernels import gemm, loop
+from compiler.backends.cpu.kernels import gemm, gemm_split, loop
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
 from compiler.backends.cpu.kernels.gemm_product import Array, Gemm, Narrow, Operand
 from compiler.codegen import cost, element
@@ -41,9 +41,16 @@ def emit_product(module: Module, kernel: Kernel, product: Product, target: Targe
     """Emit a kernel that computes a product."""
     own = parameters(kernel)[:-3]
     name = module.free_name(kernel.name)
-    per_thread = gemm.emit(module, name, product.gemm(), target, own)
-    work = cost.nanoseconds(kernel)
-    return EmittedKernel(kernel, (name,), per_thread * threads, work > cost.PARALLEL_NS, work)
+    work, whole = cost.nanoseconds(kernel), product.gemm()
+    parts = gemm_split.parts(whole, target)
+    if parts == 1:
+        per_thread = gemm.emit(module, name, whole, target, own)
+        return EmittedKernel(kernel, (name,), per_thread * threads, work > cost.PARALLEL_NS, work)
+    shared = gemm_split.partial_bytes(whole, parts)
+    per_thread = gemm.emit(module, name, gemm_split.partial(whole, parts), target, own, shared=shared)
+    gemm_split.emit_sum(module, f"{name}.sum", whole, parts, own)
+    functions = name, f"{name}.sum"
+    return EmittedKernel(kernel, functions, shared + per_thread * threads, work > cost.PARALLEL_NS, work)
 
 
 def _narrow_type(source: ElementType, total: ElementType) -> ElementType | None:

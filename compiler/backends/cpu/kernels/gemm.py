@@ -24,12 +24,15 @@ from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, zero
 
 
-def emit(module: Module, name: str, gemm: Gemm, target: Target, parameters: Sequence[tuple[str, str]]) -> int:
+def emit(
+    module: Module, name: str, gemm: Gemm, target: Target, parameters: Sequence[tuple[str, str]], *, shared: int = 0
+) -> int:
     """Define `void NAME(PARAMETERS..., ptr workspace, i64 thread, i64 threads)`; returns bytes of workspace per thread.
 
     `parameters` are (type with attributes, name) and are what the callbacks refer to, as `%name`.  The workspace is
-    64-byte aligned and holds the returned bytes once for every thread; each call with a `thread` from 0 to
-    `threads` - 1 computes its own part, in any order or at the same time, without waiting for another.
+    64-byte aligned and holds `shared` bytes, which callbacks may use as `%workspace`, then the returned bytes once for
+    every thread; each call with a `thread` from 0 to `threads` - 1 computes its own part, in any order or at the same
+    time, without waiting for another.
     """
     own = [(f"{PTR} noalias", "workspace"), (I64, "thread"), (I64, "threads")]
     left, right = gemm.lhs.narrow, gemm.rhs.narrow
@@ -45,14 +48,15 @@ def emit(module: Module, name: str, gemm: Gemm, target: Target, parameters: Sequ
         b.ret()
         return nest.workspace_bytes
     layout = Layout.of(decided)
-    scratch = b.gep("i8", workspace, b.mul(threads[0], integer(layout.total)))
+    scratch = b.gep("i8", workspace, b.add(b.mul(threads[0], integer(layout.total)), integer(shared)))
     thread, count = threads
     if decided.form == "tile":
-        TileNest(b, decided, layout, scratch, parameters).emit((thread, count))
+        seen = [*parameters, own[0]] if shared else parameters
+        TileNest(b, decided, layout, scratch, seen).emit((thread, count))
     elif decided.form == "dot":
         emit_dot(b, decided.gemm, (decided.lanes, decided.rows, decided.vectors), scratch, (thread, count))
     elif decided.form == "stream":
-        emit_stream(b, decided.gemm, scratch, (thread, count))
+        emit_stream(b, decided.gemm, decided.lanes, scratch, (thread, count))
     elif decided.form == "zero":
         _emit_zero(b, decided.gemm, (thread, count))
     b.ret()

@@ -171,7 +171,7 @@ def _form(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form]:
         gemm = gemm.transposed()
     if gemm.n <= _NARROW and gemm.lhs.row_major:
         return gemm, "dot"
-    if gemm.m <= _NARROW and gemm.rhs.vector is None:
+    if gemm.m <= _NARROW and (gemm.rhs.row_major or gemm.rhs.vector is None):
         return gemm, "stream"
     summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, registers))
     if _summed_cycles(summed, lanes, registers) < _tiled_cycles(gemm, lanes, registers):
