@@ -19,7 +19,7 @@ from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
-_FAR = 16
+_FAR = 8
 """A stride, in elements, from which on walking across is worth avoiding."""
 
 

@@ -8,7 +8,7 @@ was written.
 `values` are at the bottom, a `module` holds functions, and a `builder` appends instructions to one of them.
 """
 
-from compiler.codegen.llvm_ir.builder import Builder
+from compiler.codegen.llvm_ir.builder import Builder, Loop
 from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled, unroll_vectors
 from compiler.codegen.llvm_ir.values import (
     FLOAT_TYPES,
@@ -40,6 +40,7 @@ __all__ = [
     "PTR",
     "Builder",
     "Function",
+    "Loop",
     "Module",
     "Value",
     "element_of",

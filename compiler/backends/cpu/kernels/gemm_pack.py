@@ -328,17 +328,18 @@ def _turned(b: Builder, panels: Panels, source: Value, layout: tuple[int, int]) 
     return transpose(b, vectors)
 
 
-def transpose(b: Builder, rows: list[Value]) -> list[Value]:
+def transpose(b: Builder, rows: list[Value], *, parts: int = 1) -> list[Value]:
     """The columns of a square block given as vectors: log2 rounds, each of which exchanges blocks of half the size.
 
-    Vectors longer than there are rows hold several blocks, each of which is transposed.
+    Vectors longer than there are rows hold several blocks, each of which is transposed.  An element may have `parts`.
     """
     size = len(rows)
-    lanes = int(rows[0].type[1:].split(" ")[0])
+    lanes = int(rows[0].type[1:].split(" ")[0]) // parts
     distance = size // 2
     while distance:
         upper = [lane if not lane & distance else lane - distance + lanes for lane in range(lanes)]
         lower = [lane + distance if not lane & distance else lane + lanes for lane in range(lanes)]
+        upper, lower = ([lane * parts + part for lane in order for part in range(parts)] for order in (upper, lower))
         for row in range(size):
             if not row & distance:
                 pair = rows[row], rows[row + distance]

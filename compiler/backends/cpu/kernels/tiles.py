@@ -1,14 +1,17 @@
 """Loop kernels that read something across: transposes, and whatever is fused around them.
 
 Where a leaf lies so that the kernel's innermost loop strides through it while another loop would walk it in order, the
-two loops are cut into square tiles.  A tile of the leaf is read in order, row by row, transposed in registers and put
-into a small buffer; the kernel's body then runs over the tile and finds its elements there.  So every cache line is
-read once and whole.  What is left beside the tiles at the edges runs as it is.
+two loops are cut into tiles.  A tile of the leaf is read in order, transposed block by block in registers and put into
+a buffer in L1; the kernel's body then runs over the tile and finds its elements there.  So every cache line is read
+once and whole, and the result is written in runs of several.  A block at an edge begins where it ends with the edge:
+what it shares with the one before is computed twice, to the same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, parameters
 from compiler.backends.cpu.kernels.gemm_pack import transpose
@@ -16,21 +19,72 @@ from compiler.codegen import crossing, nest
 from compiler.codegen.crossing import Access, Crossing
 from compiler.codegen.index import Emission, Index, Variable, constant, whole
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, integer, keep_rolled, vector_type
+from compiler.codegen.llvm_ir import PTR, Builder, Loop, Module, Value, integer, keep_rolled, vector_type
 from compiler.codegen.signature import arguments
 
 _SIDE = 16
-"""Rows and columns of a tile: a row of 4-byte elements is one cache line."""
+"""Rows and columns of a block: a row of 4-byte elements is one cache line."""
+_FEWEST = 8
+"""Rows and columns from which on there are blocks, then of this side."""
+_VECTOR_BYTES = 64
+_WORD_BYTES = 8
+_TILE_BYTES = 256
+"""A row of a tile: what is read, and written, of consecutive memory at a time."""
+_MOST_BLOCKS = 4
 
 
 def find(module: Module, kernel: Kernel, group: nest.Group) -> Crossing | None:
     """Whether a loop kernel should be tiled, and how."""
-    return crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _SIDE)
+    return crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _FEWEST)
 
 
 def emit(builder: Builder, tiling: Crossing, *, parallel: bool) -> None:
     """Emit the whole kernel's loops."""
     _Tiled(builder, tiling).emit(parallel=parallel)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """A loop of `count` turns cut into blocks of `side`, of which a tile has up to `most`."""
+
+    count: int
+    most: int
+
+    @property
+    def side(self) -> int:
+        return _SIDE if self.count >= _SIDE else _FEWEST
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.count // self.side)
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.blocks // self.most)
+
+    def of_tile(self, builder: Builder, tile: Value) -> Value:
+        """How many blocks a tile has."""
+        if self.blocks % self.most == 0:
+            return integer(self.most)
+        left = builder.sub(integer(self.blocks), builder.mul(tile, integer(self.most)))
+        return builder.intrinsic("smin.i64", [left, integer(self.most)])
+
+    def start(self, builder: Builder, tile: Value, block: Value) -> Value:
+        """The first turn of a tile's block."""
+        number = builder.add(builder.mul(tile, integer(self.most)), block)
+        first = builder.mul(number, integer(self.side))
+        if self.count % self.side == 0:
+            return first
+        return builder.intrinsic("smin.i64", [first, integer(self.count - self.side)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A tile in the making: its numbers along either loop, and the counters of the loops outside."""
+
+    counters: list[Index]
+    row: Value
+    column: Value
 
 
 class _Tiled:
@@ -41,115 +95,114 @@ class _Tiled:
         self.tiling = tiling
         self.counts = tiling.group.loops
         self.across, self.inner = tiling.loop, len(self.counts) - 1
+        sizes = [access.leaf.array.element_type.size_bytes for access in tiling.accesses]
+        most = max(1, min(_MOST_BLOCKS, _TILE_BYTES // (_SIDE * max(sizes))))
+        self.rows, self.columns = (_Blocks(self.counts[n], most) for n in (self.across, self.inner))
+        # Rows of a buffer are a vector more than a power of two apart, so that they do not fall on the same few lines.
+        self.pitch = (most + 1) * _SIDE
         # Bits are moved, not numbers, so that parts of complex ones stay together.
-        types = [f"i{8 * access.leaf.array.element_type.size_bytes}" for access in tiling.accesses]
-        self.buffers = [builder.emit(PTR, f"alloca [{_SIDE * _SIDE} x {type_}], align 64") for type_ in types]
+        types = [f"i{8 * size}" for size in sizes]
+        height = most * _SIDE
+        self.buffers = [builder.emit(PTR, f"alloca [{height * self.pitch} x {type_}], align 64") for type_ in types]
 
     def emit(self, *, parallel: bool) -> None:
-        """Loops outside, tiles of the two, then what is left at the edges."""
+        """Loops outside, then rows of tiles, then the tiles of a row."""
         outer = [n for n in range(len(self.counts)) if n not in (self.across, self.inner)]
-        rows, columns = self.counts[self.across], self.counts[self.inner]
-        strips = -(-rows // _SIDE)
-        units = strips
+        units = self.rows.tiles
         for number in outer:
             units *= self.counts[number]
         builder = self.builder
         part = nest.share(builder, units, THREAD, THREADS) if parallel else nest.all_of(units)
-        with builder.loop(part.start, part.stop, name="strip") as loop:
-            emission = Emission(builder)
-            counters = self._unit(emission, loop.index, outer, strips, units)
-            whole_strip = rows // _SIDE
-            first = counters[self.across]
-            if rows % _SIDE == 0:
-                self._strip(counters, first, columns)
-            else:
-                row = emission.value(first)
-                is_whole = builder.compare("sle", row, integer((whole_strip - 1) * _SIDE))
-                if whole_strip:
-                    with builder.when(is_whole, "whole"):
-                        self._strip(counters, first, columns)
-                is_last = builder.compare("sgt", row, integer((whole_strip - 1) * _SIDE))
-                with builder.when(is_last, "last"):
-                    self._plain(counters, first, (rows % _SIDE, constant(0), columns))
+        with builder.loop(part.start, part.stop, name="strip", metadata=keep_rolled(builder.module)) as loop:
+            counters, strip = self._unit(Emission(builder), loop.index, outer, units)
+            with builder.loop(
+                integer(0),
+                integer(self.columns.tiles),
+                name="tile",
+                nonempty=True,
+                metadata=keep_rolled(builder.module),
+            ) as tile:
+                self._tile(_Tile(counters, strip, tile.index))
 
-    def _unit(self, emission: Emission, index: Value, outer: Sequence[int], strips: int, units: int) -> list[Index]:
-        """The loop counters at the start of a strip."""
+    def _unit(self, emission: Emission, index: Value, outer: Sequence[int], units: int) -> tuple[list[Index], Value]:
+        """The loop counters of a strip of tiles, and its number among those side by side."""
         counters = [constant(0)] * len(self.counts)
-        rest, strip = emission.divide(whole(Variable(index, units)), strips)
-        counters[self.across] = emission.opaque(emission.value(strip), strips).times(_SIDE)
+        rest, strip = emission.divide(whole(Variable(index, units)), self.rows.tiles)
         for number in reversed(outer):
             rest, counter = emission.divide(rest, self.counts[number])
             counters[number] = emission.opaque(emission.value(counter), self.counts[number])
-        return counters
+        return counters, emission.value(strip)
 
-    def _strip(self, counters: list[Index], first: Index, columns: int) -> None:
-        """Rows of one tile's height: whole tiles, then the columns beside them."""
-        builder, tiles = self.builder, columns // _SIDE
-        with builder.loop(integer(0), integer(tiles), name="tile", nonempty=True) as tile:
-            start = whole(Variable(tile.index, tiles)).times(_SIDE)
-            emission = Emission(builder)
-            for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True):
-                self._fill(emission, access, buffer, self._with(counters, first, start))
-            self._each(_SIDE, _SIDE, lambda row, column: self._element(counters, first, start, row, column))
-        if columns % _SIDE:
-            self._plain(counters, first, (_SIDE, constant(tiles * _SIDE), columns % _SIDE))
-
-    def _plain(self, counters: list[Index], first: Index, extent: tuple[int, Index, int]) -> None:
-        """The body as it is, over some rows from `first` and columns from a start."""
-        height, start, width = extent
-
-        def element_at(row: Index, column: Index) -> None:
-            emission = Emission(self.builder)
-            at = self._at(emission, counters, first + row, start + column)
-            crossing.store_point(self.tiling, emission, at, {})
-
-        self._each(height, width, element_at)
-
-    def _each(self, height: int, width: int, body: Callable[[Index, Index], None]) -> None:
+    def _tile(self, tile: _Tile) -> None:
+        """Bring a tile's elements near, then run the body over its rows, block after block."""
         builder = self.builder
+        height, width = self.rows.of_tile(builder, tile.row), self.columns.of_tile(builder, tile.column)
+        with self._blocks(width) as column, self._blocks(height) as row:
+            for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True):
+                self._fill(tile, access, buffer, (row.index, column.index))
         with (
+            self._blocks(height) as row,
             builder.loop(
-                integer(0), integer(height), name="row", nonempty=True, metadata=keep_rolled(builder.module)
-            ) as row,
-            builder.loop(integer(0), integer(width), name="column", nonempty=True) as column,
+                integer(0), integer(self.rows.side), name="row", nonempty=True, metadata=keep_rolled(builder.module)
+            ) as turn,
+            self._blocks(width) as column,
+            builder.loop(integer(0), integer(self.columns.side), name="column", nonempty=True) as point,
         ):
-            body(whole(Variable(row.index, height)), whole(Variable(column.index, width)))
+            self._element(tile, (row.index, turn.index), (column.index, point.index))
 
-    def _element(self, counters: list[Index], first: Index, start: Index, row: Index, column: Index) -> None:
-        emission = Emission(self.builder)
-        at = self._at(emission, counters, first + row, start + column)
-        place = row.times(_SIDE) + column
+    def _blocks(self, count: Value) -> AbstractContextManager[Loop]:
+        metadata = keep_rolled(self.builder.module)
+        return self.builder.loop(integer(0), count, name="block", nonempty=True, metadata=metadata)
+
+    def _element(self, tile: _Tile, row: tuple[Value, Value], column: tuple[Value, Value]) -> None:
+        """The body at a point, given in either direction as a block and a place in it."""
+        builder = self.builder
+        across = builder.add(self.rows.start(builder, tile.row, row[0]), row[1])
+        inner = builder.add(self.columns.start(builder, tile.column, column[0]), column[1])
+        emission = Emission(builder)
+        counters = self._with(
+            tile, emission.opaque(across, self.rows.count), emission.opaque(inner, self.columns.count)
+        )
+        place = self._place(row[0], column[0])
+        place = builder.add(place, builder.add(builder.mul(row[1], integer(self.pitch)), column[1]))
+        index = emission.opaque(place, self.pitch * self.rows.most * _SIDE)
         found = {
-            (access.leaf, access.at(at)): (buffer, place)
+            (access.leaf, access.at(counters)): (buffer, index)
             for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True)
         }
-        crossing.store_point(self.tiling, emission, at, found)
+        crossing.store_point(self.tiling, emission, counters, found)
 
-    def _at(self, emission: Emission, counters: list[Index], across: Index, inner: Index) -> list[Index]:
-        """The loop counters at a point, each one variable again, so that its digits are exact."""
-        counts = self.counts[self.across], self.counts[self.inner]
-        whole_again = [
-            emission.opaque(emission.value(index), count) for index, count in zip((across, inner), counts, strict=True)
-        ]
-        return self._with(counters, *whole_again)
+    def _place(self, row: Value, column: Value) -> Value:
+        """Where a block begins in the buffers."""
+        builder = self.builder
+        return builder.add(builder.mul(row, integer(_SIDE * self.pitch)), builder.mul(column, integer(_SIDE)))
 
-    def _with(self, counters: list[Index], across: Index, inner: Index) -> list[Index]:
-        result = list(counters)
+    def _with(self, tile: _Tile, across: Index, inner: Index) -> list[Index]:
+        result = list(tile.counters)
         result[self.across], result[self.inner] = across, inner
         return result
 
-    def _fill(self, emission: Emission, access: Access, buffer: Value, counters: Sequence[Index]) -> None:
-        """Read a tile of a leaf in order and lay it into the buffer the way the body walks."""
-        builder = self.builder
+    def _fill(self, tile: _Tile, access: Access, buffer: Value, block: tuple[Value, Value]) -> None:
+        """Read a block of a leaf in order and lay it into the buffer the way the body walks, in squares of a vector."""
+        builder, (row, column) = self.builder, block
         size = access.leaf.array.element_type.size_bytes
         type_ = f"i{8 * size}"
         number = dict(self.tiling.kernel.leaves)[access.leaf]
         pointer = arguments(self.tiling.kernel).inputs[number]
-        base = builder.gep(type_, pointer, emission.value(access.at(counters)))
-        vector = vector_type(type_, _SIDE)
-        rows = [
-            builder.load(vector, builder.gep(type_, base, integer(row * access.factors[self.inner])), align=size)
-            for row in range(_SIDE)
-        ]
-        for row, values in enumerate(transpose(builder, rows)):
-            builder.store(values, builder.gep(type_, buffer, integer(row * _SIDE)), align=size * _SIDE)
+        emission = Emission(builder)
+        across = emission.opaque(self.rows.start(builder, tile.row, row), self.rows.count)
+        inner = emission.opaque(self.columns.start(builder, tile.column, column), self.columns.count)
+        base = builder.gep(type_, pointer, emission.value(access.at(self._with(tile, across, inner))))
+        place = builder.gep(type_, buffer, self._place(row, column))
+        side = min(self.rows.side, self.columns.side, _VECTOR_BYTES // size)
+        parts = max(1, size // _WORD_BYTES)
+        vector, stride = vector_type(f"i{8 * size // parts}", side * parts), access.factors[self.inner]
+        for down in range(0, self.columns.side, side):
+            for along in range(0, self.rows.side, side):
+                lines = [
+                    builder.load(vector, builder.gep(type_, base, integer((down + n) * stride + along)), align=size)
+                    for n in range(side)
+                ]
+                for n, values in enumerate(transpose(builder, lines, parts=parts)):
+                    target = builder.gep(type_, place, integer((along + n) * self.pitch + down))
+                    builder.store(values, target, align=size * side)

@@ -31,7 +31,9 @@ def _run(text: str, *inputs: np.ndarray, threads: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("shape", [(16, 16), (17, 16), (16, 33), (31, 47), (15, 64), (64, 15), (130, 300), (1, 64)])
+@pytest.mark.parametrize(
+    "shape", [(16, 16), (17, 16), (16, 33), (31, 47), (15, 64), (64, 15), (130, 300), (1, 64), (9, 70), (70, 8)]
+)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "s8", "bf16", "pred", "c64", "c128"])
 def test_a_transpose_of_any_size_is_exact(shape, dtype, threads):
     rows, columns = shape
