@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels import blocked_cholesky, grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
 from compiler.backends.nvptx.kernels.tree import power_of_two
 from compiler.codegen.kernel import Kernel
@@ -18,6 +18,8 @@ from compiler.codegen.triangular import SUM, Factorisation, Matrix, Substitution
 
 _ZERO = floating(0.0, "double")
 _NAN = floating(math.nan, "double")
+_LARGE, _MANY_MATRICES = 192, 128
+"""Rows from which on one block takes too long for a matrix, unless there are so many matrices."""
 _MANY_SIDES = 8192
 """Right-hand sides from which on a thread each keeps a GPU busy."""
 
@@ -27,6 +29,8 @@ def emit_cholesky(module: Module, kernel: Kernel) -> EmittedKernel:
     form = Factorisation(kernel)
     if form.batch * form.size == 0:
         return EmittedKernel(kernel, ())
+    if form.size >= _LARGE and form.batch < _MANY_MATRICES:
+        return blocked_cholesky.emit(module, kernel, form)
     threads = min(grid.BLOCK, -(-form.size // grid.WARP) * grid.WARP)
     builder = grid.begin(module, kernel, threads, talks=True)
     number, size = grid.block(builder), integer(form.size)

@@ -1,4 +1,4 @@
-"""Triangular systems too large for a thread each: every form, a few right-hand sides, in batches."""
+"""Triangular systems too large for a thread each, every form, and factors of matrices too large for a block."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.backends.nvptx.kernels import triangular
+from compiler.ir.types import TYPES
 
 FORMS = list(itertools.product((True, False), (True, False), ("NO_TRANSPOSE", "TRANSPOSE")))
 
@@ -47,3 +49,24 @@ def test_systems_of_any_size_and_type_are_solved(type_: str, size: int, gpu: Any
     tolerance = {"f64": 1e-14, "f32": 1e-6, "bf16": 2e-2}[type_]
     text = solve_text(type_, size, 1, (True, size % 2 == 0, "NO_TRANSPOSE"), unit=unit)
     check(text, gpu, size=size, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("lower", ["true", "false"])
+@pytest.mark.parametrize(("type_", "size", "batch"), [("f32", 70, 2), ("f64", 97, 1)])
+def test_large_matrices_are_factored_panel_by_panel(
+    type_: str, size: int, batch: int, lower: str, gpu: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triangular, "_LARGE", size)
+    dims = f"{type_}[{batch},{size},{size}]"
+    module = compiler.parse(f"ENTRY e {{ a = {dims} parameter(0)  ROOT r = {dims} cholesky(a), lower={lower} }}")
+    root = np.random.default_rng(1).standard_normal((batch, size, size)) / np.sqrt(size)
+    matrix = (root @ root.swapaxes(1, 2) + np.eye(size)).astype(TYPES[type_].dtype)
+    other = np.triu_indices(size, 1) if lower == "true" else np.tril_indices(size, -1)
+    matrix[:, *other] = np.nan  # is not to be read
+    if batch > 1:
+        matrix[1, 40, 40] = -1  # has no factor
+    (expected,) = compiler.interpret(module, matrix)
+    assert np.isnan(expected[1:]).all()
+    (actual,) = gpu(module, matrix, global_races=True)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol={"f32": 1e-6, "f64": 1e-14}[type_])
+    assert str(gpu.compile(module).artifacts["thunk_sequence.txt"]).count("_panel") == -(-size // 32)
