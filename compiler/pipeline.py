@@ -31,6 +31,7 @@ from compiler.passes import (
     fusion,
     grouped_dot_expander,
     in_place_updates,
+    lapack_expander,
     layout_normalization,
     loop_interchange,
     loop_invariant_code_motion,
@@ -67,6 +68,7 @@ PASSES: dict[str, Pass] = {
     "topk-expander": topk_expander.run,
     "batch-norm-expander": batch_norm_expander.run,
     "grouped-dot-expander": grouped_dot_expander.run,
+    "lapack-expander": lapack_expander.run,
     "complex-solver-expander": complex_solver_expander.run,
     "tuple-simplification": tuple_simplification.run,
     "algebraic-simplification": algebraic_simplification.run,
@@ -90,6 +92,7 @@ _EXPANDERS = (
     "topk-expander",
     "batch-norm-expander",
     "grouped-dot-expander",
+    "lapack-expander",
     "complex-solver-expander",
 )
 # Before calls are inlined: instructions still have the names that decide what `rng` draws, and bodies are copied later.

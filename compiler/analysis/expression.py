@@ -16,7 +16,7 @@ from compiler.ir.attributes import SliceDimension
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import ElementType
+from compiler.ir.types import S32, ElementType
 from compiler.ops.build import build, constant, parameter
 
 
@@ -105,6 +105,14 @@ class Expression:
         operands = [self.instruction, self.literal(0).instruction]
         return Expression(build(computation, "reduce", operands, dimensions=dimensions, to_apply=add))
 
+    def largest(self, *dimensions: int) -> Expression:
+        """The greatest along dimensions; NaN where there is one."""
+        computation = self.instruction.computation
+        assert computation.module is not None
+        combine = combiner(computation.module, "maximum", self.type)
+        operands = [self.instruction, self.literal(-np.inf).instruction]
+        return Expression(build(computation, "reduce", operands, dimensions=dimensions, to_apply=combine))
+
     def __add__(self, other: Expression | complex) -> Expression:
         return self.apply("add", other)
 
@@ -160,7 +168,32 @@ def element(tuple_: Instruction, index: int) -> Instruction:
 
 def adder(module: Module, element_type: ElementType) -> Computation:
     """A computation that adds two scalars."""
-    computation = Computation(f"add.{element_type}")
+    return combiner(module, "add", element_type)
+
+
+def combiner(module: Module, opcode: str, element_type: ElementType) -> Computation:
+    """A computation of one op on two scalars."""
+    computation = Computation(f"{opcode}.{element_type}")
     operands = [parameter(computation, index, ArrayShape(element_type, ())) for index in (0, 1)]
-    computation.root = build(computation, "add", operands)
+    computation.root = build(computation, opcode, operands)
     return module.add_computation(computation)
+
+
+def largest_of_row(values: Expression) -> tuple[Expression, Expression]:
+    """The greatest of each row of [rows, columns] and, as s32, the first column where it stands."""
+    computation = values.instruction.computation
+    assert computation.module is not None
+    kinds = [ArrayShape(values.type, ()), ArrayShape(S32, ())]
+    larger = Computation(f"larger.{values.type}")
+    left, left_at, right, right_at = [
+        Expression(parameter(larger, index, kinds[index % 2])) for index in range(2 * len(kinds))
+    ]
+    takes = right.compare("GT", left) | (right.compare("EQ", left) & right_at.compare("LT", left_at))
+    results = [takes.where(right, left).instruction, takes.where(right_at, left_at).instruction]
+    larger.root = build(larger, "tuple", results)
+    computation.module.add_computation(larger)
+    places = iota(computation, S32, values.dims, 1)
+    starts = [values.literal(-np.inf), places.literal(2**31 - 1)]
+    operands = [part.instruction for part in (values, places, *starts)]
+    pair = build(computation, "reduce", operands, dimensions=(1,), to_apply=larger)
+    return Expression(element(pair, 0)), Expression(element(pair, 1))

@@ -1,0 +1,163 @@
+"""LAPACK's routines, which JAX calls for the CPU, become HLO: triangular solves and loops over columns.
+
+What can be is left to ops that back ends have kernels for; the loops are `analysis/elimination.py`'s and
+`analysis/reflections.py`'s.  Only calls whose operands and results have the shapes that the routine gives are replaced;
+any other stays, and is refused by the back ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from compiler.analysis.elimination import conjugate, first_failure, lu, place
+from compiler.analysis.expansion import expand
+from compiler.analysis.expression import Expression
+from compiler.analysis.reflections import householder, householder_product
+from compiler.ir.module import Instruction, Module
+from compiler.ir.rewrite import Fuel
+from compiler.ir.shape import ArrayShape, TupleShape, without_layout
+from compiler.ir.types import S32
+from compiler.ops.build import build
+from compiler.ops.custom_call import TARGET, options_of
+
+Options = dict[str, str]
+Routine = Callable[[Sequence[Expression], Options], Sequence[Expression]]
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    return expand(module, fuel, {"custom-call": _expand})
+
+
+def _expand(instruction: Instruction) -> Instruction | None:
+    found = TARGET.fullmatch(instruction.attributes["custom_call_target"])
+    row = ROUTINES.get(found[1]) if found is not None else None
+    if row is None or not all(_is_matrix_or_more(operand) for operand in instruction.operands):
+        return None
+    shapes, routine = row
+    try:
+        options = options_of(instruction)
+        expected = shapes([operand.array for operand in instruction.operands], options)
+    except (KeyError, ValueError):
+        return None
+    stated = instruction.shape.elements if isinstance(instruction.shape, TupleShape) else (instruction.shape,)
+    if [without_layout(shape) for shape in stated] != expected:
+        return None
+    results = routine([Expression(operand) for operand in instruction.operands], options)
+    parts = [result.reshape(*shape.dims).instruction for result, shape in zip(results, expected, strict=True)]
+    return build(instruction.computation, "tuple", parts) if isinstance(instruction.shape, TupleShape) else parts[0]
+
+
+def _is_matrix_or_more(operand: Instruction) -> bool:
+    shape = operand.shape
+    return isinstance(shape, ArrayShape) and not shape.is_dynamic and 0 not in shape.dims
+
+
+def _batched(matrix: Expression) -> Expression:
+    """As [batch, rows, columns]."""
+    return matrix.reshape(prod(matrix.dims[:-2]), *matrix.dims[-2:])
+
+
+def _square(matrix: ArrayShape) -> None:
+    if matrix.rank < 2 or matrix.dims[-1] != matrix.dims[-2]:
+        raise ValueError(f"{matrix} holds no square matrices")
+
+
+def _like(matrix: ArrayShape) -> ArrayShape:
+    if matrix.rank < 2:
+        raise ValueError(f"{matrix} holds no matrices")
+    return ArrayShape(matrix.element_type, matrix.dims)
+
+
+def _potrf_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    (matrix,) = operands
+    _square(matrix)
+    if options["uplo"] not in "LU":
+        raise ValueError("uplo is L or U")
+    return [_like(matrix), ArrayShape(S32, matrix.dims[:-2])]
+
+
+def _potrf(operands: Sequence[Expression], options: Options) -> list[Expression]:
+    matrix = _batched(operands[0])
+    lower = options["uplo"] == "L"
+    factor = Expression(build(matrix.instruction.computation, "cholesky", [matrix.instruction], lower=lower))
+    row, column = place(matrix, 1), place(matrix, 2)
+    given = row.compare("GE" if lower else "LE", column)
+    # Where there is no factor all of it is NaN.
+    corner = factor.slice((0, matrix.dims[0]), (0, 1), (0, 1)).reshape(matrix.dims[0])
+    real = corner.apply("real") if corner.type.is_complex else corner
+    failed = real.compare("NE", real)
+    triangle = matrix if lower else conjugate(matrix.transpose(0, 2, 1))
+    return [given.where(factor, matrix), first_failure(triangle, failed)]
+
+
+def _trsm_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    matrix, right = operands
+    _square(matrix)
+    side = {"L": -2, "R": -1}[options["side"]]
+    fits = right.rank == matrix.rank and right.dims[:-2] == matrix.dims[:-2] and right.dims[side] == matrix.dims[-1]
+    known = options["uplo"] in "LU" and options["diag"] in "UN" and options["trans_x"] in _TRANSPOSES
+    if not fits or not known or right.element_type is not matrix.element_type:
+        raise ValueError(f"{matrix} and {right} do not fit")
+    return [_like(right)]
+
+
+_TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
+
+
+def _trsm(operands: Sequence[Expression], options: Options) -> list[Expression]:
+    solution = build(
+        operands[0].instruction.computation,
+        "triangular-solve",
+        [operand.instruction for operand in operands],
+        left_side=options["side"] == "L",
+        lower=options["uplo"] == "L",
+        unit_diagonal=options["diag"] == "U",
+        transpose_a=_TRANSPOSES[options["trans_x"]],
+    )
+    return [Expression(solution)]
+
+
+def _getrf_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]:
+    (matrix,) = operands
+    result, batch = _like(matrix), matrix.dims[:-2]
+    return [result, ArrayShape(S32, (*batch, min(matrix.dims[-2:]))), ArrayShape(S32, batch)]
+
+
+def _getrf(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
+    return lu(_batched(operands[0]))
+
+
+def _geqrf_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]:
+    (matrix,) = operands
+    result = _like(matrix)
+    return [result, result.with_dims((*matrix.dims[:-2], min(matrix.dims[-2:])))]
+
+
+def _geqrf(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
+    return householder(_batched(operands[0]))
+
+
+def _orgqr_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]:
+    vectors, factors = operands
+    fits = factors.dims[:-1] == vectors.dims[:-2] and factors.dims[-1] <= min(vectors.dims[-2:])
+    if not fits or factors.element_type is not vectors.element_type:
+        raise ValueError(f"{factors} are no factors of {vectors}")
+    return [_like(vectors)]
+
+
+def _orgqr(operands: Sequence[Expression], _: Options) -> list[Expression]:
+    vectors, factors = operands
+    return [householder_product(_batched(vectors), factors.reshape(prod(factors.dims[:-1]), factors.dims[-1]))]
+
+
+ROUTINES: dict[str, tuple[Callable[[Sequence[ArrayShape], Options], list[ArrayShape]], Routine]] = {
+    "potrf": (_potrf_shapes, _potrf),
+    "trsm": (_trsm_shapes, _trsm),
+    "getrf": (_getrf_shapes, _getrf),
+    "geqrf": (_geqrf_shapes, _geqrf),
+    "orgqr": (_orgqr_shapes, _orgqr),
+    "ungqr": (_orgqr_shapes, _orgqr),
+}
+"""By LAPACK's name without the letter of the type: what the routine gives, and how it is done."""

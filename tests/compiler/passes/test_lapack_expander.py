@@ -1,0 +1,137 @@
+"""LAPACK's routines as HLO: the reference's results, over types, forms of matrices and batches, and its failures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler.passes.lapack_expander import ROUTINES
+
+OPTIONS = compiler.CompileOptions(verify_each=True)
+TYPES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
+FORMS = [((), 5, 5), ((3,), 6, 4), ((2, 2), 4, 7), ((), 1, 1)]
+DTYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
+
+
+def shape(element_type, dims):
+    return f"{element_type}[{','.join(map(str, dims))}]"
+
+
+def call(name, element_type, batch, rows, columns, config=""):
+    """A program of one routine on the matrix that is its parameter."""
+    matrix, steps = shape(element_type, (*batch, rows, columns)), min(rows, columns)
+    pivots, info = shape("s32", (*batch, steps)), shape("s32", batch)
+    factors = shape(element_type, (*batch, steps))
+    results = {
+        "potrf": f"({matrix}, {info})",
+        "getrf": f"({matrix}, {pivots}, {info})",
+        "geqrf": f"({matrix}, {factors})",
+    }
+    target = f'custom_call_target="lapack_{TYPES[element_type]}{name}_ffi"'
+    written = f", backend_config={{{config}}}" if config else ""
+    return f"ENTRY e {{ x = {matrix} parameter(0) ROOT r = {results[name]} custom-call(x), {target}{written} }}"
+
+
+def draw(element_type, dims, seed=0):
+    generator = np.random.default_rng(seed)
+    values = generator.standard_normal((2, *dims))
+    return (values[0] + (1j * values[1] if element_type[0] == "c" else 0)).astype(DTYPES[element_type])
+
+
+def agrees(text, *inputs):
+    """Native code against the reference, and within its error bounds; returns the reference's results."""
+    module = compiler.parse(text)
+    expected = compiler.interpret(module, *inputs)
+    found = compiler.compile(module, "cpu", OPTIONS)(*inputs)
+    for want, have, wide in zip(expected, found, compiler.interpret(module, *inputs, wide=True), strict=True):
+        tolerance = 2e-4 if have.dtype in (np.float32, np.complex64) else 1e-11
+        np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance)
+        assert wide.allows(have).all()
+    return expected
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("name", ["getrf", "geqrf"])
+def test_factors_are_those_of_the_reference(name, element_type, form):
+    batch, rows, columns = form
+    agrees(call(name, element_type, batch, rows, columns), draw(element_type, (*batch, rows, columns)))
+
+
+@pytest.mark.parametrize("uplo", "LU")
+@pytest.mark.parametrize("element_type", TYPES)
+def test_choleskys_method_says_where_it_fails(element_type, uplo):
+    matrix = draw(element_type, (4, 5, 5))
+    definite = matrix @ np.conj(np.swapaxes(matrix, -1, -2)) + np.eye(5, dtype=matrix.dtype)
+    for which, (column, pivot) in enumerate([(0, -1), (3, -50), (4, np.nan)], 1):
+        definite[which, column, column] = pivot
+    text = call("potrf", element_type, (4,), 5, 5, f"uplo = {ord(uplo)} : ui8")
+    module = compiler.parse(text)
+    (factor, info), (native, failed) = (
+        run(definite) for run in (lambda x: compiler.interpret(module, x), compiler.compile(module, "cpu", OPTIONS))
+    )
+    assert info.tolist() == failed.tolist() == [0, 1, 4, 5]
+    np.testing.assert_allclose(native[0], factor[0], rtol=1e-4, atol=1e-4)
+    agrees(text, np.where(np.isnan(definite), 1, definite)[:1].repeat(4, axis=0))
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_a_zero_pivot_is_passed_over_and_named(element_type):
+    matrix = draw(element_type, (2, 4, 4))
+    matrix[1, :, 1] = 0
+    _, pivots, info = compiler.interpret(compiler.parse(call("getrf", element_type, (2,), 4, 4)), matrix)
+    native = compiler.compile(call("getrf", element_type, (2,), 4, 4), "cpu", OPTIONS)(matrix)
+    assert info.tolist() == native[2].tolist() == [0, 2]
+    assert pivots.tolist() == native[1].tolist()
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+def test_lengths_of_columns_do_not_leave_the_range(size):
+    matrix = draw("f32", (5, 3)) * np.float32(size)
+    (expected, _), (found, _) = (
+        run(matrix)
+        for run in (
+            lambda x: compiler.interpret(compiler.parse(call("geqrf", "f32", (), 5, 3)), x),
+            compiler.compile(call("geqrf", "f32", (), 5, 3), "cpu", OPTIONS),
+        )
+    )
+    upper = np.triu(np.ones((5, 3), np.bool_))
+    np.testing.assert_allclose(found[upper] / size, expected[upper] / size, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("wide", [3, 5])
+@pytest.mark.parametrize("element_type", TYPES)
+def test_reflections_make_orthogonal_columns(element_type, wide):
+    name = "ungqr" if element_type[0] == "c" else "orgqr"
+    vectors, factors = compiler.interpret(
+        compiler.parse(call("geqrf", element_type, (2,), 5, 3)), draw(element_type, (2, 5, 3))
+    )
+    padded = np.concatenate([vectors, np.zeros((2, 5, wide - 3), vectors.dtype)], axis=-1)
+    text = f"""ENTRY e {{ v = {shape(element_type, (2, 5, wide))} parameter(0)
+      t = {shape(element_type, (2, 3))} parameter(1)
+      ROOT q = {shape(element_type, (2, 5, wide))} custom-call(v, t),
+        custom_call_target="lapack_{TYPES[element_type]}{name}_ffi" }}"""
+    (product,) = agrees(text, padded, factors)
+    square = np.conj(np.swapaxes(product, -1, -2)) @ product
+    np.testing.assert_allclose(square, np.broadcast_to(np.eye(wide), square.shape), atol=1e-5)
+
+
+@pytest.mark.parametrize("trans", "NTC")
+@pytest.mark.parametrize("side", "LR")
+def test_a_triangular_system_is_solved_from_either_side(side, trans):
+    right = (2, 4, 3) if side == "L" else (2, 3, 4)
+    options = {"diag": "N", "side": side, "trans_x": trans, "uplo": "U"}
+    config = ", ".join(f"{key} = {ord(value)} : ui8" for key, value in options.items())
+    text = f"""ENTRY e {{ a = c128[2,4,4] parameter(0) b = {shape("c128", right)} parameter(1)
+      ROOT x = {shape("c128", right)} custom-call(a, b), custom_call_target="lapack_ztrsm_ffi",
+        backend_config={{{config}}} }}"""
+    agrees(text, draw("c128", (2, 4, 4)) + 4 * np.eye(4), draw("c128", right, seed=1))
+
+
+@pytest.mark.parametrize("name", ROUTINES)
+def test_what_does_not_have_the_routines_shapes_is_refused(name):
+    text = f"""ENTRY e {{ x = f32[3] parameter(0)
+      ROOT r = f32[3] custom-call(x), custom_call_target="lapack_s{name}_ffi" }}"""
+    with pytest.raises(compiler.UnsupportedError):
+        compiler.compile(text, "cpu", OPTIONS)
