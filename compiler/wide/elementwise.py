@@ -309,10 +309,18 @@ def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Contex
     value = np.asarray(context.evaluate(original, arrays))
     lifted = value.astype(lift_type(original.array.element_type).dtype)
     if all(operand.is_exact for operand in operands):
-        return exact(lifted)
+        has_nan = original.opcode == "bitcast-convert" and (types[0].is_float or types[0].is_complex)
+        return _open_where(np.isnan(arrays[0]), lifted) if has_nan else exact(lifted)
     if all(operand.value.shape == lifted.shape for operand in operands):
         return tainted(lifted, operands)
     return unknown(lifted)
+
+
+def _open_where(is_nan: Array, bits: Array) -> Wide:
+    """Bits known but for those of NaN, to which arithmetic on different machines gives different signs and payloads."""
+    if not is_nan.any():
+        return exact(bits)
+    return Wide(bits, np.where(is_nan, np.inf, 0.0)) if is_nan.shape == bits.shape else unknown(bits)
 
 
 def _functions(roundings: float, *opcodes: str) -> dict[str, Rule]:

@@ -268,6 +268,15 @@ def test_the_place_of_a_nan_in_the_total_order_is_undecided() -> None:
     assert result.undecided.tolist() == [True, False]
 
 
+@pytest.mark.parametrize(("dtype", "bits"), [("f8e4m3fn", "u8"), ("bf16", "s16"), ("f8e4m3fn", "f8e5m2fnuz")])
+def test_the_bits_of_a_nan_are_undecided(dtype: str, bits: str) -> None:
+    lines = (f"x = {dtype}[2] parameter(0)", f"y = {dtype}[2] add(x, x)")
+    end = f"ROOT r = {bits}[2] bitcast-convert(y)"
+    kind = ml_dtypes.bfloat16 if dtype == "bf16" else ml_dtypes.float8_e4m3fn
+    (result,) = wide(*lines, end, inputs=(np.array([np.nan, 1], kind),))
+    assert result.undecided.tolist() == [True, False]
+
+
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def test_an_infinity_times_what_may_be_taken_for_zero_is_undecided(dtype: str) -> None:
     lines = (f"x = {dtype}[2,1] parameter(0)", f"y = {dtype}[1] parameter(1)")
