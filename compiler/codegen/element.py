@@ -11,7 +11,7 @@ from __future__ import annotations
 from compiler.codegen import complex_numbers, minifloat
 from compiler.codegen.llvm_ir import FLOAT_TYPES, I1, I8, Builder, Value, element_of, floating, integer
 from compiler.diagnostics import UnsupportedError
-from compiler.ir.types import BF16, C64, F16, F32, F64, ElementType, Kind
+from compiler.ir.types import BF16, C64, F16, F32, F64, PRED, ElementType, Kind
 
 _COMPLEX = {"c64": "{ float, float }", "c128": "{ double, double }"}
 _MINIFLOATS = [element_type.name for element_type in minifloat.MINIFLOATS]
@@ -246,6 +246,9 @@ def _saturated(builder: Builder, value: Value, target: ElementType) -> Value:
 
 def _to_float(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
     type_ = value_type(target)
+    if source is PRED:
+        # A choice of two constants, which is one masked move, and not an integer that is converted.
+        return builder.select(value, floating(1.0, type_), floating(0.0, type_))
     if not source.is_float:
         opcode = "sitofp" if is_signed(source) else "uitofp"
         if target.bits < 32 and source.bits > 24:
