@@ -28,6 +28,8 @@ _LARGEST_LITERAL = 12
 _MOST_PARAMETERS = 8
 _TELLING = (0, 1, -1, 2)
 _TELLING_PERCENT = 40
+_NEWEST_PERCENT = 35
+_ONE_PERCENT = 12
 _DIMENSIONS = 4
 
 
@@ -125,9 +127,11 @@ class Scope:
         return constant(self.computation, scalar_literal(np.asarray(value).astype(element_type.dtype), element_type))
 
     def find(self, fits: Callable[[ArrayShape], bool]) -> Instruction | None:
-        """A value whose shape fits, the newest being the simplest."""
+        """A value whose shape fits, the newest being the simplest, and taken most often: rewrites look at chains."""
         found = [value for value in reversed(self.values) if fits(value.array)]
-        return pick(self.choices, found) if found else None
+        if not found:
+            return None
+        return found[0] if chance(self.choices, _NEWEST_PERCENT) else pick(self.choices, found)
 
     def array(
         self, element_type: ElementType, *, least_rank: int = 0, most_rank: int = _DIMENSIONS, size: int = 0
@@ -184,7 +188,7 @@ class Scope:
                 dims.append(0)
                 continue
             fitting = [n for n in SIZES if n <= room]
-            dims.append(pick(self.choices, fitting))
+            dims.append(1 if chance(self.choices, _ONE_PERCENT) else pick(self.choices, fitting))
             room = max(1, room // dims[-1])
         return tuple(pick_order(self.choices, dims))
 

@@ -160,7 +160,9 @@ PATCHES = {
     "scatter_outside": Patch(
         "codegen.scattering:_target", "extents[dimension][1] + 1", "extents[dimension][1]", "kernel/scatter"
     ),
-    "sort_descending": Patch("codegen.sort_key:sort_key", "!= (sides == {1})", "== (sides == {1})", "kernel/sort"),
+    "sort_descending": Patch(
+        "codegen.sort_key:SortKey.directed", "if self.descending", "if not self.descending", "kernel/sort"
+    ),
     "sort_negative": Patch("codegen.sort_key:ordered", '"ashr"', '"lshr"', "kernel/sort"),
     "fft_chirps": Patch(
         "backends.cpu.kernels.fft_line:Lines._tables",
@@ -194,7 +196,11 @@ PATCHES = {
         "backends.nvptx.kernels.grid:for_each", "number, integer(count)", "number, integer(count - 1)", "kernel", PTX
     ),
     "merge_edge": Patch(
-        "backends.nvptx.kernels.sort:_Sorter._merge", '"slt", from_right', '"sle", from_right', "kernel/sort", PTX
+        "backends.nvptx.kernels.merge_path:MergePath.element",
+        '"slt", from_right',
+        '"sle", from_right',
+        "kernel/sort",
+        PTX,
     ),
     "tile_edge": Patch(
         "backends.nvptx.kernels.matrix_product:inside",

@@ -6,7 +6,10 @@ import json
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +42,7 @@ class Result:
 @click.option("--any-cause", is_flag=True, help="Keep the verdict only, not who is to blame for it.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the result.  [default: TARGET.reduced]")
 @click.option("--max-probes", default=400, show_default=True, type=click.IntRange(1), help="How often to try.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Programs tried at once.")
 def command(**options: Any) -> None:
     """Find the smallest program that fails as FILE or BUNDLE does, with the same culprit.
 
@@ -48,11 +52,12 @@ def command(**options: Any) -> None:
     target = load(options)
     out = options["out"] or target.path.with_name(f"{target.path.stem}.reduced")
     report = (lambda _: None) if options["as_json"] else _report
-    with Prober(target.setup) as prober:
+    with ExitStack() as stack:
+        probers = [stack.enter_context(Prober(target.setup)) for _ in range(options["workers"])]
         if options["script"]:
-            result = _by_script(target, prober, options, report)
+            result = _by_script(target, probers[0], options, report)
         else:
-            result = _by_engine(target, prober, options, report, out)
+            result = _by_engine(target, probers, options, report, out)
     case = result.reduction.case
     if result.saved is None:
         atomic.write(new_folder(out) / "reduced.hlo", case.text().encode())
@@ -70,18 +75,20 @@ def _report(progress: Progress) -> None:
     click.echo(f"{progress.probes:4} {progress.move}: {progress.instructions} instructions", err=True)
 
 
-def _by_engine(target: Target, prober: Prober, options: dict[str, Any], report: Any, out: Path) -> Result:
+def _by_engine(target: Target, probers: Sequence[Prober], options: dict[str, Any], report: Any, out: Path) -> Result:
+    prober = probers[0]
     judgement = prober.judge(target.case)
     require_failure(judgement)
     found = None if options["any_cause"] else blame.find(prober, target.case, judgement)
 
-    def is_bad(case: Case) -> bool:
+    def is_bad(prober: Prober, case: Case) -> bool:
         if found is None:
             return prober.judge(case).verdict == judgement.verdict
         return blame.same_cause(prober, case, found)
 
     focus = [found.place] if found else []
-    done = reduce(target.case, is_bad, prober.record, max_probes=options["max_probes"], focus=focus, report=report)
+    predicates = [partial(is_bad, prober) for prober in probers]
+    done = reduce(target.case, predicates, prober.record, max_probes=options["max_probes"], focus=focus, report=report)
     final = prober.judge(done.case)
     kept = found.signature if found else judgement.verdict
     return Result(done, kept, _save(target, done.case, final, found, out))
@@ -105,35 +112,33 @@ def _save(target: Target, case: Case, judgement: Judgement, found: Blame | None,
 
 
 def _by_script(target: Target, prober: Prober, options: dict[str, Any], report: Any) -> Result:
-    arguments = shlex.split(options["script"])
     with tempfile.TemporaryDirectory(prefix="xlabench-reduce-") as folder:
-        file = Path(folder) / "candidate.hlo"
-
-        def status(case: Case) -> int | None:
-            file.write_text(case.text(), encoding="utf-8")
-            try:
-                done = subprocess.run(
-                    [*arguments, str(file)], capture_output=True, timeout=options["timeout"], check=False
-                )
-            except subprocess.TimeoutExpired:
-                return None
-            except OSError as error:
-                raise BenchError(f"--script {options['script']!r}: cannot be run: {error.strerror}") from error
-            return done.returncode
-
-        wanted = status(target.case)
+        files = [Path(folder) / f"candidate-{number}.hlo" for number in range(options["workers"])]
+        wanted = _status(target.case, files[0], options)
         if wanted == 0:
             raise BenchError(
                 f"--script: {options['script']!r} ends with 0 on {target.path}: there is no failure to keep"
             )
-        done = reduce(
-            target.case,
-            lambda case: status(case) == wanted,
-            prober.record,
-            max_probes=options["max_probes"],
-            report=report,
-        )
+
+        def is_bad(file: Path, case: Case) -> bool:
+            return _status(case, file, options) == wanted
+
+        predicates = [partial(is_bad, file) for file in files]
+        done = reduce(target.case, predicates, prober.record, max_probes=options["max_probes"], report=report)
     return Result(done, "the time-out" if wanted is None else f"exit status {wanted}")
+
+
+def _status(case: Case, file: Path, options: dict[str, Any]) -> int | None:
+    """How the script ends on a program; None if it does not end."""
+    file.write_text(case.text(), encoding="utf-8")
+    arguments = [*shlex.split(options["script"]), str(file)]
+    try:
+        done = subprocess.run(arguments, capture_output=True, timeout=options["timeout"], check=False)
+    except subprocess.TimeoutExpired:
+        return None
+    except OSError as error:
+        raise BenchError(f"--script {options['script']!r}: cannot be run: {error.strerror}") from error
+    return done.returncode
 
 
 def _to_json(target: Target, result: Result, out: Path) -> dict[str, Any]:

@@ -22,10 +22,12 @@ from compiler import edit
 from xlabench.diagnosis.case import Case, derive
 from xlabench.diagnosis.isolate import Row, examine
 from xlabench.diagnosis.probe import Judgement, Passes, PassStep, Prober, require_failure, with_options
+from xlabench.judging.wrongness import kind_of
 
 _ALL = 2**31 - 1  # more passes than any program has
 _BAD = ("wrong", "invalid")
 _CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
+_KINDS = {"rounding": "near", "reassociation": "near", "special": "special"}  # any other is far
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Blame:
         first_bad: the nearest one that is wrong.
         diff: what the guilty step changed.
         votes: what was asked on the way.
+        kind: what kind of wrong the results are (`xlabench.judging.wrongness`), where they are.
     """
 
     stage: str
@@ -62,6 +65,7 @@ class Blame:
     first_bad: str = ""
     diff: str = ""
     votes: tuple[Vote, ...] = field(default=())
+    kind: str = ""
 
     @property
     def signature(self) -> str:
@@ -80,10 +84,11 @@ def find(prober: Prober, case: Case, judgement: Judgement | None = None, *, name
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
     passes = prober.passes(case)
+    kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
     if passes is None:
-        return Blame("engine", prober.setup.engine, judgement.verdict)
+        return Blame("engine", prober.setup.engine, judgement.verdict, kind=kind)
     search = _Search(prober, case, judgement, passes, name_llvm_pass)
-    return replace(search.blame(), votes=tuple(search.votes))
+    return replace(search.blame(), votes=tuple(search.votes), kind=kind)
 
 
 @dataclass(slots=True)
@@ -224,10 +229,18 @@ def _diff(before: str, after: str) -> str:
 
 
 def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
-    """Whether a case fails in the same way for the same reason."""
+    """Whether a case fails in the same way for the same reason.
+
+    Where no rewrite is named, a failure can slip to another of the same kernel: then what rounds wrongly must go on
+    doing so, and what loses a NaN must.
+    """
     judgement = prober.judge(case)
     if _CLASSES.get(judgement.verdict, judgement.verdict) != _CLASSES.get(wanted.verdict, wanted.verdict):
         return False
+    if wanted.kind and not wanted.rule and judgement.verdict == "wrong":
+        kind = kind_of(judgement.expected, judgement.actual)
+        if _KINDS.get(kind, "far") != _KINDS.get(wanted.kind, "far"):
+            return False
     return _similar(find(prober, case, judgement, name_llvm_pass=False), wanted)
 
 

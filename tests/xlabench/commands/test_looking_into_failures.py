@@ -63,7 +63,8 @@ def _right():
 @pytest.mark.slow
 def test_a_script_is_asked_by_its_exit_status(file, tmp_path):
     program = "import sys; sys.exit(3 if 'negate' in open(sys.argv[1]).read() else 0)"
-    done = _run("reduce", file, "--script", shlex.join([sys.executable, "-c", program]), "--out", tmp_path / "out")
+    command = shlex.join([sys.executable, "-c", program])
+    done = _run("reduce", file, "--script", command, "--workers", 2, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     text = (tmp_path / "out" / "reduced.hlo").read_text()
     module = compiler.parse(text)
@@ -86,7 +87,7 @@ def test_a_program_that_does_not_fail_is_bad_input(file):
 
 @pytest.mark.slow
 def test_a_wrong_program_is_reduced_into_a_bundle(sliced, tmp_path):
-    done = _run("reduce", sliced, "--out", tmp_path / "out", "--json")
+    done = _run("reduce", sliced, "--workers", 2, "--out", tmp_path / "out", "--json")
     report = json.loads(done.stdout)
     assert (report["kept"], report["exhausted"]) == ("pass/cse/merge with equal", False)
     assert report["instructions"] <= 5

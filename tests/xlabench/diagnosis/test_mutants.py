@@ -1,6 +1,8 @@
 """The catalogue of planted bugs as such; `tox -e mutants` looks for every one of them."""
 
 import importlib
+import subprocess
+import sys
 
 import pytest
 
@@ -19,3 +21,8 @@ def test_there_are_enough_of_all_kinds(catalogue):
 def test_every_change_of_the_text_finds_its_place(mutants):
     for patch in importlib.import_module("planted_text").PATCHES.values():
         compile(patch.changed(), patch.where, "exec")
+
+
+def test_every_damage_finds_what_it_damages(mutants):
+    program = "import mutants\nfor mutant in mutants.MUTANTS.values(): mutant.plant()"
+    subprocess.run([sys.executable, "-c", program], check=True)
