@@ -154,6 +154,8 @@ def run(config: Config, source: Source, folder: Path, *, observe: Observe) -> di
     drawing = source.drawing(config, support)
     for raw in source.beforehand(config, support):
         found.add(raw)
+    for left in folder.glob(".batches-*"):  # by a run that was killed
+        shutil.rmtree(left, ignore_errors=True)
     begin, before = time.monotonic(), progress.elapsed_s
     observe(progress, found.all)
     with (

@@ -27,6 +27,12 @@ _TYPES = frozenset(element_type for _, element_type in PAIRS) & frozenset(DTYPES
 _COMMON_TYPES = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64"})
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
+_COMMON = frozenset({
+    "abs", "add", "and", "broadcast", "compare", "concatenate", "convert", "divide", "dot", "iota", "maximum",
+    "minimum", "multiply", "negate", "not", "or", "pad", "reduce", "reshape", "reverse", "select", "slice", "subtract",
+    "transpose",
+})  # fmt: skip
+"""What most programs consist of, and most rewrites look for."""
 _PROBES = 10
 _KEPT = (0.06, 0.15, 0.3, 1.0)  # shares of the opcodes and types; what takes two or three in a row is met with few
 
@@ -101,7 +107,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
     types = sorted(space.element_types)
     kept_types = {t for t in types if rng.random() < max(keep, 2 / len(types))}
     opcodes = sorted(space.opcodes)
-    kept = {opcode for opcode in opcodes if rng.random() < keep} or {str(rng.choice(opcodes))}
+    kept = {o for o in opcodes if rng.random() < (keep**0.5 if o in _COMMON else keep)} or {str(rng.choice(opcodes))}
     most = int(rng.integers(space.most_instructions // 4, space.most_instructions, endpoint=True))
     return replace(
         space,
