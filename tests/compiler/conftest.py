@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +17,12 @@ from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.simulator import LaunchOptions
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ASSEMBLED_FOR = ("sm_80", "sm_90")
+ASSEMBLED_FOR = ("sm_80", "sm_90", *os.environ.get("XLABENCH_ASSEMBLE_FOR", "").split())
 
 
 @dataclass
 class Gpu:
-    """Compiles for sm_80, assembles for sm_80 and sm_90, runs on the simulator with all its checks."""
+    """Compiles for sm_80, assembles for that and others, runs on the simulator with all its checks."""
 
     options: compiler.CompileOptions = field(
         default_factory=lambda: compiler.CompileOptions(device="sim", arch="sm_80", verify_each=True)
