@@ -43,7 +43,8 @@ _TILE = 512
 """Results whose accumulators are kept in L1 together in a column reduction."""
 _UNROLL = 4
 """Steps of the innermost reduced loop between two visits of an accumulator in a column reduction."""
-_CHUNK_ELEMENTS = 16384
+_CHUNK_ELEMENTS = 8192
+"""Elements of a part at most; what is reduced was often computed by both threads, who then have half of it near."""
 _MOST_CHUNKS = 64
 
 
@@ -58,7 +59,8 @@ def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
     emitter = _Emitter(module, form, target)
     chunks = emitter.chunks(work)
     if chunks == 1:
-        return EmittedKernel(kernel, (emitter.reduce_all(),), 0, work > cost.PARALLEL_NS, work)
+        parallel = form.kept > 1 and work > cost.PARALLEL_NS
+        return EmittedKernel(kernel, (emitter.reduce_all(),), 0, parallel, work)
     names = (emitter.reduce_chunks(chunks), emitter.combine_chunks(chunks))
     return EmittedKernel(kernel, names, sum(form.partial_bytes(chunks)), parallel=True, work=work)
 
@@ -106,10 +108,11 @@ class _Emitter:
         if not self.form.is_row:
             last = self._counts(reduced=False)[-1]
             units = kept // max(1, last) * -(-last // _TILE)
-        if units >= _MOST_CHUNKS // 2 or work <= 2 * cost.PARALLEL_NS or not total or self.form.identities is None:
+        if units >= _MOST_CHUNKS // 2 or work <= cost.PARALLEL_NS or not total or self.form.identities is None:
             return 1
         outermost = self._counts(reduced=True)[0]
-        return max(1, min(_MOST_CHUNKS // max(1, units), total // _CHUNK_ELEMENTS, outermost // 2))
+        enough = max(total // _CHUNK_ELEMENTS, int(2 * work / cost.PARALLEL_NS))
+        return max(1, min(_MOST_CHUNKS // max(1, units), enough, outermost // 2))
 
     # -- functions ----------------------------------------------------------------------------------------------
     def reduce_all(self) -> str:
