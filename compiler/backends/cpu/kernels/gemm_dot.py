@@ -13,11 +13,13 @@ import itertools
 from compiler.backends.cpu.kernels.gemm_micro import load_lanes, multiply_add
 from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm_share import Extent, batches, minimum, share
-from compiler.codegen.llvm_ir import FLOAT_TYPES, Builder, Value, integer, vector_type, zero
+from compiler.codegen.llvm_ir import FLOAT_TYPES, PTR, Builder, Value, integer, keep_rolled, vector_type, zero
 
 # Places for the sums of a group of rows.
 _SUMS = 32
 _CHAINS = 16
+# Columns up to which code is written for each.
+_UNROLLED = 4
 
 
 def dot_scratch(gemm: Gemm) -> int:
@@ -59,61 +61,94 @@ def _emit_groups(
 ) -> None:
     """Some rows at a time, and of the columns pieces of equal size, or one more."""
     lanes, rows, most = shape
+    left = gemm.lhs.array
+    if left is None:
+        raise AssertionError("only plain rows are grouped")
     groups = -(-gemm.m // rows)
     mine = share(b, Extent(gemm.batch, groups, 1), *threads)
     pieces = -(-gemm.n // most)
     starts = [gemm.n * piece // pieces for piece in range(pieces + 1)]
     with b.when(mine.present(b), "present"), batches(b, mine) as (batch, part):
-        if not _reads_in_place(gemm):
-            _gather_columns(b, gemm, batch, b.gep(gemm.type, scratch, integer(_SUMS)))
+        right = gemm.rhs.array
+        if right is not None and _reads_in_place(gemm):
+            base, stride = right.base(b, batch), right.column
+        else:
+            base, stride = b.gep(gemm.type, scratch, integer(_SUMS)), gemm.k
+            _gather_columns(b, gemm, batch, base)
         with b.loop(part.start, part.stop, name="group", nonempty=True) as group:
             wanted = b.mul(group.index, integer(rows))
             first = wanted if gemm.m % rows == 0 else minimum(b, wanted, gemm.m - rows)
             for columns in itertools.starmap(range, itertools.pairwise(starts)):
-                totals = _group_sums(b, gemm, lanes, (batch, first, rows, columns), scratch)
-                for start in range(0, len(totals), lanes):
-                    place = b.gep(gemm.type, scratch, integer(start))
-                    b.store(fold(b, totals[start : start + lanes]), place, align=ELEMENT_BYTES[gemm.type])
+                lines = b.gep(gemm.type, left.base(b, batch), b.mul(first, integer(left.row)))
+                held = b.gep(gemm.type, base, integer(columns.start * stride))
+                callee = _group_sums(b, gemm, (lanes, rows, len(columns)), stride)
+                b.call(callee, "void", [lines, held, scratch])
                 # The last group overlaps the one before.
                 with b.loop(b.sub(wanted, first), integer(rows), name="store", nonempty=True) as row:
-                    for number, column in enumerate(columns):
-                        place = b.add(b.mul(row.index, integer(len(columns))), integer(number))
-                        value = b.load(gemm.type, b.gep(gemm.type, scratch, place))
-                        gemm.store(b, batch, b.add(first, row.index), integer(column), value)
+                    _store_row(b, gemm, (batch, b.add(first, row.index), columns), row.index, scratch)
 
 
-def _group_sums(
-    b: Builder, gemm: Gemm, lanes: int, where: tuple[Value, Value, int, range], scratch: Value
-) -> list[Value]:
-    """A vector of partial sums for every row of a group and every one of some columns."""
-    batch, first, rows, wanted = where
-    left, right = gemm.lhs.array, gemm.rhs.array
-    if left is None:
-        raise AssertionError("only plain rows are grouped")
-    origin = b.gep(gemm.type, left.base(b, batch), b.mul(first, integer(left.row)))
-    lines = [b.gep(gemm.type, origin, integer(row * left.row)) for row in range(rows)]
-    if right is not None and _reads_in_place(gemm):
-        base = right.base(b, batch)
-        columns = [b.gep(gemm.type, base, integer(column * right.column)) for column in wanted]
-    else:
-        columns = [b.gep(gemm.type, scratch, integer(_SUMS + column * gemm.k)) for column in wanted]
+def _store_row(b: Builder, gemm: Gemm, where: tuple[Value, Value, range], number: Value, scratch: Value) -> None:
+    """Store a row of a group: where there are more than very few columns, by a loop, so that its code is short."""
+    batch, row, columns = where
+    line = b.gep(gemm.type, scratch, b.mul(number, integer(len(columns))))
+    if gemm.n <= _UNROLLED:
+        for place, column in enumerate(columns):
+            value = b.load(gemm.type, b.gep(gemm.type, line, integer(place)))
+            gemm.store(b, batch, row, integer(column), value)
+        return
+    # Vectors that are stored element by element are slower than elements.
+    metadata = keep_rolled(b.module, scalar=gemm.exchanged)
+    with b.loop(integer(0), integer(len(columns)), name="column", nonempty=True, metadata=metadata) as column:
+        value = b.load(gemm.type, b.gep(gemm.type, line, column.index))
+        gemm.store(b, batch, row, b.add(column.index, integer(columns.start)), value)
 
-    def step(k: Value, count: int, totals: list[Value]) -> list[Value]:
-        factors = [load_lanes(b, gemm.type, b.gep(gemm.type, c, k), lanes, count) for c in columns]
+
+def _group_sums(b: Builder, gemm: Gemm, shape: tuple[int, int, int], stride: int) -> str:
+    """`void NAME(ptr rows, ptr columns, ptr sums)`: the sums of a group; columns lie `stride` elements apart.
+
+    It is a function of its own because LLVM's passes, which the epilogue needs, take their time with vectors.
+    """
+    lanes, rows, wanted = shape
+    name = f"{b.function.name}.sums.{rows}x{wanted}"
+    left = gemm.lhs.array
+    if b.module.has_function(name) or left is None:
+        return f"@{name}"
+    pointers = [(f"{PTR} noalias readonly", "rows"), (f"{PTR} noalias readonly", "columns"), (f"{PTR} noalias", "sums")]
+    function = b.module.function(name, "void", pointers, linkage="internal", attributes="noinline nounwind")
+    origin, base, sums = function.arguments
+    inner = Builder(function)
+    lines = [inner.gep(gemm.type, origin, integer(row * left.row)) for row in range(rows)]
+    columns = [inner.gep(gemm.type, base, integer(column * stride)) for column in range(wanted)]
+    totals = _totals(inner, gemm, lanes, lines, columns)
+    for start in range(0, len(totals), lanes):
+        place = inner.gep(gemm.type, sums, integer(start))
+        inner.store(fold(inner, totals[start : start + lanes]), place, align=ELEMENT_BYTES[gemm.type])
+    inner.ret()
+    return f"@{name}"
+
+
+def _totals(b: Builder, gemm: Gemm, lanes: int, lines: list[Value], columns: list[Value]) -> list[Value]:
+    """A vector of partial sums for every row and every column."""
+
+    def step(k: Value, inside: int, totals: list[Value]) -> list[Value]:
+        factors = [load_lanes(b, gemm.type, b.gep(gemm.type, c, k), lanes, inside) for c in columns]
         sums: list[Value] = []
         for number, line in enumerate(lines):
-            values = load_lanes(b, gemm.type, b.gep(gemm.type, line, k), lanes, count)
-            held = totals[number * len(wanted) : (number + 1) * len(wanted)]
+            values = load_lanes(b, gemm.type, b.gep(gemm.type, line, k), lanes, inside)
+            held = totals[number * len(columns) : (number + 1) * len(columns)]
             sums += [multiply_add(b, values, factor, total) for factor, total in zip(factors, held, strict=True)]
         return sums
 
     # Several sums per row and column, so that none waits for itself.
-    count = rows * len(wanted)
+    count = len(lines) * len(columns)
     sets = 1 << (max(1, min(_CHAINS // count, gemm.k // lanes)).bit_length() - 1)
     turn = sets * lanes
     whole = gemm.k - gemm.k % turn
     start = [zero(vector_type(gemm.type, lanes))] * (sets * count)
-    with b.loop(integer(0), integer(whole), step=turn, carried=start, name="dot", nonempty=True) as loop:
+    with b.loop(
+        integer(0), integer(whole), step=turn, carried=start, name="dot", nonempty=True, metadata=keep_rolled(b.module)
+    ) as loop:
         following: list[Value] = []
         for number in range(sets):
             k = b.add(loop.index, integer(number * lanes))
@@ -163,10 +198,10 @@ def _reads_in_place(gemm: Gemm) -> bool:
 
 
 def _gather_columns(b: Builder, gemm: Gemm, batch: Value, scratch: Value) -> None:
-    for column in range(gemm.n):
-        line = b.gep(gemm.type, scratch, integer(column * gemm.k))
+    with b.loop(integer(0), integer(gemm.n), name="column", nonempty=True, metadata=keep_rolled(b.module)) as column:
+        line = b.gep(gemm.type, scratch, b.mul(column.index, integer(gemm.k)))
         with b.loop(integer(0), integer(gemm.k), name="gather", nonempty=True) as step:
-            value = gemm.rhs.load(b, batch, step.index, integer(column))
+            value = gemm.rhs.load(b, batch, step.index, column.index)
             b.store(value, b.gep(gemm.type, line, step.index))
 
 
