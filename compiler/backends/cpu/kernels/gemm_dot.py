@@ -99,9 +99,9 @@ def _store_row(b: Builder, gemm: Gemm, where: tuple[Value, Value, range], number
         return
     # Vectors that are stored element by element are slower than elements.
     metadata = keep_rolled(b.module, scalar=gemm.exchanged)
-    with b.loop(integer(0), integer(len(columns)), name="column", nonempty=True, metadata=metadata) as column:
-        value = b.load(gemm.type, b.gep(gemm.type, line, column.index))
-        gemm.store(b, batch, row, b.add(column.index, integer(columns.start)), value)
+    with b.loop(integer(0), integer(len(columns)), name="column", nonempty=True, metadata=metadata) as other:
+        value = b.load(gemm.type, b.gep(gemm.type, line, other.index))
+        gemm.store(b, batch, row, b.add(other.index, integer(columns.start)), value)
 
 
 def _group_sums(b: Builder, gemm: Gemm, shape: tuple[int, int, int], stride: int) -> str:
