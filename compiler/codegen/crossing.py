@@ -21,6 +21,8 @@ from compiler.ir.shape import ArrayShape
 
 _FAR = 8
 """A stride, in elements, from which on walking across is worth avoiding."""
+_FEW = 8
+"""The longest stride that LLVM's vectors take apart in registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,21 @@ def find(scratch: Builder, kernel: Kernel, group: nest.Group, side: int) -> Cros
         return None
     number = max(found, key=lambda n: len(found[n]))
     return Crossing(kernel, group, number, tuple(dict.fromkeys(found[number])))
+
+
+def narrow(scratch: Builder, kernel: Kernel, group: nest.Group) -> int | None:
+    """A loop of few turns that walks in order where the innermost one goes across in steps as short.
+
+    With all its turns in each of the innermost loop, neighbours are read together, and told apart in registers.
+    """
+    loops = group.loops
+    innermost = len(loops) - 1
+    for access in _accesses(scratch, kernel, group):
+        if innermost and 1 < access.factors[innermost] <= _FEW:
+            for number in range(innermost):
+                if access.factors[number] == 1 and 1 < loops[number] <= access.factors[innermost]:
+                    return number
+    return None
 
 
 def _accesses(scratch: Builder, kernel: Kernel, group: nest.Group) -> list[Access]:

@@ -66,7 +66,8 @@ class Group:
     """A run of neighbouring dimensions walked by one linear index, cut into loops of these sizes, outermost first.
 
     `breaks` holds for each loop the turns, in order, at which another piece of it begins; `moving` those of which only
-    the run tells.  `period` is how many turns of the innermost loop belong together.
+    the run tells.  `period` is how many turns of the innermost loop belong together.  `jammed`, if not below 0, is a
+    loop of few turns, all of which are done in each turn of the innermost one.
     """
 
     size: int
@@ -74,6 +75,7 @@ class Group:
     breaks: tuple[tuple[int, ...], ...] = ()
     moving: tuple[Moving | None, ...] = ()
     period: Period | None = None
+    jammed: int = -1
 
     def combine(self, counters: Sequence[Index]) -> Index:
         """The linear index from the loops' counters."""

@@ -69,7 +69,10 @@ class _Walk:
         """The loops from a level on, inside others with these counters."""
         group = self.group
         if level == len(group.loops):
-            self.body(group.combine(counters))
+            self._all_jammed(counters)
+            return
+        if level == group.jammed:
+            self.open_from(level + 1, [*counters, constant(0)])
             return
         moving = group.moving[level] if group.moving else None
         if moving is not None and all(key in self.known.starts for key, _ in moving.starts):
@@ -91,6 +94,15 @@ class _Walk:
                 self.open_from(level + 1, [*counters, constant(first)])
             else:
                 self._loop(level, counters, (first, stop), limits)
+
+    def _all_jammed(self, counters: list[Index]) -> None:
+        """The body at a point, or at those of a jammed loop one after the other."""
+        jammed = self.group.jammed
+        if jammed < 0:
+            self.body(self.group.combine(counters))
+            return
+        for number in range(self.group.loops[jammed]):
+            self.body(self.group.combine([*counters[:jammed], constant(number), *counters[jammed + 1 :]]))
 
     def _limits(self, level: int, first: int, size: int) -> Range:
         if level == self.split and self.part:

@@ -7,11 +7,11 @@ in one pass, so that what they share is computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.backends.cpu.kernels import tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.codegen import cost, math, movement, nest, pieces, scalar
+from compiler.codegen import cost, crossing, math, movement, nest, pieces, scalar
 from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
@@ -21,6 +21,8 @@ from compiler.ir.shape import ArrayShape
 _LINE = 64
 """Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 
+_LARGEST_JAM = 64
+"""Instructions in a turn of the innermost loop up to which it takes in those of another."""
 _FEW = 64
 _SHORT = 256
 _BLOCK = 1024
@@ -54,7 +56,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         tiles.emit(builder, tiling, parallel=parallel)
         builder.ret()
         return EmittedKernel(kernel, (function.name,), 0, parallel, work)
-    level = nest.split_level(group.loops)
+    group = _jam(module, kernel, group)
+    level = nest.split_level([1 if n == group.jammed else size for n, size in enumerate(group.loops)])
     length = group.loops[-1]
     known = _known(builder, kernel, group)
     turns = _Turns(builder, known, interleave(kernel, length, work), _may_be_near(kernel, length), length % _BLOCK == 0)
@@ -73,6 +76,14 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     )
     builder.ret()
     return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+
+
+def _jam(module: Module, kernel: Kernel, group: nest.Group) -> nest.Group:
+    """The loops, with one of few turns put inside the innermost one where that reads neighbours together."""
+    number = crossing.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
+    if number is None or sum(1 for _ in kernel.body()) * group.loops[number] > _LARGEST_JAM:
+        return group
+    return replace(group, jammed=number)
 
 
 def _known(builder: Builder, kernel: Kernel, group: nest.Group) -> Known:

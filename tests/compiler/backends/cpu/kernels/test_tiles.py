@@ -32,7 +32,22 @@ def _run(text: str, *inputs: np.ndarray, threads: int) -> np.ndarray:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    "shape", [(16, 16), (17, 16), (16, 33), (31, 47), (15, 64), (64, 15), (130, 300), (1, 64), (9, 70), (70, 8)]
+    "shape",
+    [
+        (16, 16),
+        (17, 16),
+        (16, 33),
+        (31, 47),
+        (15, 64),
+        (64, 15),
+        (130, 300),
+        (1, 64),
+        (9, 70),
+        (70, 8),
+        (300, 3),
+        (70, 2),
+        (33, 7),
+    ],
 )
 @pytest.mark.parametrize("dtype", ["f32", "f64", "s8", "bf16", "pred", "c64", "c128"])
 def test_a_transpose_of_any_size_is_exact(shape, dtype, threads):
@@ -60,3 +75,22 @@ def test_a_leaf_read_both_ways_is_told_apart():
     x, y = (np.random.default_rng(seed).random((40, 40), np.float32) for seed in (1, 2))
 
     assert np.array_equal(_run(MIXED, x, y, threads=1), (x.T + x) * y.T)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_channels_taken_apart_are_exact(threads):
+    """Three loops, the middle one of which is done in each turn of the innermost."""
+    text = """HloModule m
+ENTRY e {
+  x = u8[4,50,60,3] parameter(0)
+  t = u8[4,3,50,60] transpose(x), dimensions={0,3,1,2}
+  f = f32[4,3,50,60] convert(t)
+  low = f32[] constant(0.5)
+  ROOT p = f32[4,3,53,62] pad(f, low), padding=0_0x0_0x1_2x1_1
+}
+"""
+    x = np.random.default_rng(0).integers(0, 255, (4, 50, 60, 3)).astype(np.uint8)
+    planes = x.transpose(0, 3, 1, 2).astype(np.float32)
+
+    want = np.pad(planes, ((0, 0), (0, 0), (1, 2), (1, 1)), constant_values=0.5)
+    assert np.array_equal(_run(text, x, threads=threads), want)
