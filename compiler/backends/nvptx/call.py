@@ -1,10 +1,10 @@
-"""One run of a module on a device: where its buffers are, its steps in order, and runs again of what was run before."""
+"""One run of a module on a device: where its buffers are, and its steps in order."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -22,12 +22,8 @@ from compiler.backends.nvptx.steps import (
     WaitStep,
     WhileStep,
     Work,
-    put_down,
 )
 from compiler.backends.nvptx.streams import Hazards
-
-_MOST_CAPTURED = 10_000
-"""Things that a graph holds at most: loops are captured turn by turn."""
 
 
 class Call:
@@ -108,9 +104,10 @@ class Call:
 
     def run(self, times: dict[str, KernelTime] | None = None) -> None:
         """Do all steps; with `times` one after the other on one stream, noting how long each launch took."""
-        self._run(self.program.steps, times)
+        self.run_steps(self.program.steps, times)
 
-    def _run(self, steps: Sequence[Step], times: dict[str, KernelTime] | None) -> None:
+    def run_steps(self, steps: Sequence[Step], times: dict[str, KernelTime] | None = None) -> None:
+        """Do some of the steps."""
         for step in steps:
             match step:
                 case LaunchStep() | CopyStep():
@@ -120,14 +117,14 @@ class Call:
                         self._order(step)
                 case WhileStep() if step.turns is not None:
                     for _ in range(step.turns):
-                        self._run(step.body, times)
+                        self.run_steps(step.body, times)
                 case WhileStep():
-                    self._run(step.condition, times)
-                    while self._read(step.predicate, np.dtype(np.uint8)):
-                        self._run(step.body, times)
-                        self._run(step.condition, times)
+                    self.run_steps(step.condition, times)
+                    while self.goes_on(step):
+                        self.run_steps(step.body, times)
+                        self.run_steps(step.condition, times)
                 case ConditionalStep():
-                    self._run(step.branches[self._branch(step)], times)
+                    self.run_steps(step.branches[self.branch(step)], times)
 
     def _order(self, step: RecordStep | WaitStep) -> None:
         if isinstance(step, RecordStep):
@@ -163,39 +160,14 @@ class Call:
         self.device.download(self.address(buffer), value)
         return int(value)
 
-    def _branch(self, step: ConditionalStep) -> int:
+    def goes_on(self, step: WhileStep) -> bool:
+        """Whether a loop has another turn, by the predicate that its condition has left."""
+        return bool(self._read(step.predicate, np.dtype(np.uint8)))
+
+    def branch(self, step: ConditionalStep) -> int:
+        """Which branch the selector picks."""
         if step.is_pred:
             return 0 if self._read(step.selector, np.dtype(np.uint8)) else 1
         number = self._read(step.selector, np.dtype(np.int32))
         last = len(step.branches) - 1
         return number if 0 <= number <= last else last
-
-
-class Replay:
-    """A module called again: its memory and its work stay as they are, only inputs and results move.
-
-    The work is captured once, so that a call puts one thing on a stream however many kernels there are; inputs and
-    results go through page-locked memory, which the device reaches by itself.
-    """
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._memory = ExitStack()
-        self._memory.enter_context(call.memory())
-        self._inputs = [call.device.pinned(array) for array in call.inputs]
-        self._outputs = [call.device.pinned(array) for array in call.outputs]
-        self._launch = call.device.capture(call.run)
-
-    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
-        """Run on other inputs; one call at a time."""
-        for pinned, array in zip(self._inputs, inputs, strict=True):
-            pinned[...] = array
-        self._call.move_in(self._inputs)
-        self._launch()
-        return [array.copy() for array in self._call.move_out(self._outputs)]
-
-
-def replay(call: Call) -> Replay | None:
-    """The replay of a call, where the device has such and the host decides nothing on the way."""
-    count = put_down(call.program.steps) if call.device.replays else None
-    return Replay(call) if count is not None and count <= _MOST_CAPTURED else None

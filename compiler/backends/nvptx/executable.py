@@ -11,11 +11,12 @@ import numpy as np
 from compiler.analysis.buffers import Buffer
 from compiler.backends.executable import Artifacts, KernelTime, Phases
 from compiler.backends.nvptx import ptxas
-from compiler.backends.nvptx.call import Call, Replay, replay
+from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.cuda import CudaDevice
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.program import Program, build
+from compiler.backends.nvptx.replay import Replay, replay
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.target import compute_capability, target_of
 from compiler.codegen import llvm

@@ -117,17 +117,17 @@ def _on(stream: int) -> str:
     return f" on stream {stream}" if stream else ""
 
 
-def put_down(steps: Sequence[Step]) -> int | None:
-    """How many things a run puts on streams; None where the host decides something on the way."""
+def put_down(steps: Sequence[Step], most: int) -> int | None:
+    """How many things a run puts on streams; None where the host decides something on the way, or beyond the most."""
     total = 0
     for step in steps:
         if isinstance(step, ConditionalStep) or (isinstance(step, WhileStep) and step.turns is None):
             return None
-        inner = put_down(step.body) if isinstance(step, WhileStep) else 1
+        inner = put_down(step.body, most) if isinstance(step, WhileStep) else 1
         if inner is None:
             return None
         total += inner * (step.turns or 0) if isinstance(step, WhileStep) else inner
-    return total
+    return total if total <= most else None
 
 
 def lines(steps: Sequence[Step], depth: int = 0) -> Iterator[str]:

@@ -1,0 +1,112 @@
+"""A module called again: what the host does not decide on the way is captured once, as graphs, and launched as such.
+
+Where nothing is decided that is one graph for the whole call.  Else what lies between two decisions is one, so that a
+turn of a loop whose end is known at run time only puts one thing on a stream, however many kernels it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+from compiler.backends.nvptx.call import Call
+from compiler.backends.nvptx.device import Array
+from compiler.backends.nvptx.steps import ConditionalStep, Step, WhileStep, put_down
+
+_MOST_CAPTURED = 10_000
+"""Things that a graph holds at most: loops are captured turn by turn."""
+
+Action = Callable[[], None]
+
+
+class Replay:
+    """A module called again: its memory and its work stay as they are, only inputs and results move.
+
+    Inputs and results go through page-locked memory, which the device reaches by itself.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._memory = ExitStack()
+        self._memory.enter_context(call.memory())
+        self._inputs = [call.device.pinned(array) for array in call.inputs]
+        self._outputs = [call.device.pinned(array) for array in call.outputs]
+        self._run = _all_of(_captured(call, call.program.steps))
+
+    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
+        """Run on other inputs; one call at a time."""
+        for pinned, array in zip(self._inputs, inputs, strict=True):
+            pinned[...] = array
+        self._call.move_in(self._inputs)
+        self._run()
+        return [array.copy() for array in self._call.move_out(self._outputs)]
+
+
+def replay(call: Call) -> Replay | None:
+    """The replay of a call, where the device has such."""
+    return Replay(call) if call.device.replays else None
+
+
+def _captured(call: Call, steps: Sequence[Step]) -> list[Action]:
+    """What does the steps; those in a row at which the host decides nothing are one graph.
+
+    Before and behind a decision everything is on one stream, so such a row waits for nothing outside of it.
+    """
+    actions: list[Action] = []
+    row: list[Step] = []
+    for step in (*steps, None):
+        if step is not None and put_down((*row, step), _MOST_CAPTURED) is not None:
+            row.append(step)
+            continue
+        if row:
+            run = partial(call.run_steps, tuple(row))
+            actions.append(call.device.capture(run))
+            row = []
+        if isinstance(step, ConditionalStep):
+            actions.append(_conditional(call, step))
+        elif isinstance(step, WhileStep) and put_down((step,), _MOST_CAPTURED) is None:
+            actions.append(_while(call, step))
+        elif step is not None:
+            row = [step]
+    return actions
+
+
+def _while(call: Call, step: WhileStep) -> Action:
+    if step.turns is not None:
+        body, turns = _all_of(_captured(call, step.body)), step.turns
+
+        def counted() -> None:
+            for _ in range(turns):
+                body()
+
+        return counted
+    first = _all_of(_captured(call, step.condition))
+    turn = _all_of(_captured(call, (*step.body, *step.condition)))
+
+    def loop() -> None:
+        first()
+        while call.goes_on(step):
+            turn()
+
+    return loop
+
+
+def _conditional(call: Call, step: ConditionalStep) -> Action:
+    branches = [_all_of(_captured(call, branch)) for branch in step.branches]
+
+    def run() -> None:
+        branches[call.branch(step)]()
+
+    return run
+
+
+def _all_of(actions: Sequence[Action]) -> Action:
+    if len(actions) == 1:
+        return actions[0]
+
+    def run() -> None:
+        for action in actions:
+            action()
+
+    return run
