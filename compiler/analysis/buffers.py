@@ -7,59 +7,29 @@ view of their operand share its buffer.  A while loop's state has one buffer per
 value in, and each turn's new value over it.  What a loop only reads stays where it is, and so does an initial value
 that nothing else needs from then on: a loop within a loop changes the outer one's state where it lies.
 
+A result may lie where an operand lies that nobody reads afterwards, if the kernel can write there (`Reuses`).  Who
+reads last is known from a first walk in which nothing is reused; the second one relies on its clock.  Memory of the
+program's results, too, may hold other values until they are written.
+
 Relies on `copy_insertion`: every leaf of the entry's root is computed by a kernel of its own.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compiler.analysis.aliasing import overwritten
+from compiler.analysis.aliasing import origin, overwritten
+from compiler.analysis.placing import ALIGNMENT, Buffer, Place, largest_live_set, pack, pack_into
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.types import TOKEN
 
-ALIGNMENT = 64
-
-
-class Place(enum.Enum):
-    """The memory that a buffer is part of."""
-
-    PARAMETER = "parameter"
-    RESULT = "result"
-    CONSTANT = "constant"
-    ARENA = "arena"
-
-
-@dataclass(slots=True, eq=False)
-class Buffer:
-    """Memory for one array: its place, its number there (or its offset in the arena), and when it is alive."""
-
-    place: Place
-    size_bytes: int
-    owner: Instruction
-    number: int = 0
-    offset: int = 0
-    first: int = 0
-    last: int = 0
-
-    def __str__(self) -> str:
-        at = f"offset {self.offset}" if self.place is Place.ARENA else f"{self.number}"
-        return f"{self.place.value} {at}, {self.size_bytes} bytes"
-
-    def overlaps(self, other: Buffer) -> bool:
-        """Whether the two may share a byte of memory."""
-        if self is other:
-            return True
-        if self.place is not Place.ARENA or other.place is not Place.ARENA:
-            return False
-        return self.offset < other.offset + other.size_bytes and other.offset < self.offset + self.size_bytes
-
-
 Buffers = tuple[Buffer, ...]
+Reuses = Callable[[Instruction], Sequence[tuple[int, Instruction]]]
+"""Which result of an instruction may be written where which of its operands, an array, lies: the kernel does not read
+an element there once it has written it."""
 
 
 @dataclass(slots=True)
@@ -71,6 +41,8 @@ class Assignment:
         workspaces: scratch memory of instructions that asked for some.
         exchanged: for a loop, leaves of its state that have two buffers, the present and the next value's, which
             may change roles from turn to turn.
+        reused: for an instruction, which of its results lie where which of its operands lie.
+        times: when an instruction runs, by the clock of the buffers' lives.
         arena_bytes: size of the arena.
         lower_bound_bytes: the most that is alive at one moment: no assignment can do with less.
     """
@@ -78,8 +50,16 @@ class Assignment:
     of: dict[Instruction, Buffers] = field(default_factory=dict)
     workspaces: dict[Instruction, Buffer] = field(default_factory=dict)
     exchanged: dict[Instruction, tuple[tuple[Buffer, Buffer], ...]] = field(default_factory=dict)
+    reused: dict[Instruction, tuple[tuple[int, Instruction], ...]] = field(default_factory=dict)
+    times: dict[Instruction, int] = field(default_factory=dict)
     arena_bytes: int = 0
     lower_bound_bytes: int = 0
+
+    @property
+    def buffers(self) -> dict[Buffer, None]:
+        """All of them that take any space, each once."""
+        everything = (*self.of.values(), tuple(self.workspaces.values()))
+        return dict.fromkeys(buffer for buffers in everything for buffer in buffers if buffer.size_bytes)
 
     def to_text(self) -> str:
         """The assignment as text, for dumps."""
@@ -88,6 +68,8 @@ class Assignment:
             parent = instruction.parent.name if instruction.parent else "?"
             for number, buffer in enumerate(buffers):
                 lines.append(f"{parent}/{instruction.name}{{{number}}}: {buffer}, live [{buffer.first}, {buffer.last}]")
+        for instruction, pairs in self.reused.items():
+            lines += [f"{instruction.name}{{{number}}} in place of {operand.name}" for number, operand in pairs]
         for instruction, buffer in self.workspaces.items():
             lines.append(f"workspace of {instruction.name}: {buffer}")
         return "\n".join(lines) + "\n"
@@ -99,16 +81,38 @@ VIEWS = frozenset({"bitcast", "reshape", "opt-barrier", "get-tuple-element", "tu
 
 def assign(module: Module, workspace_bytes: Mapping[Instruction, int]) -> Assignment:
     """Assign buffers to every value that the entry computation needs."""
-    walk = _Walk(workspace_bytes)
+    assignment = lay_out(module)
+    complete(assignment, workspace_bytes)
+    return assignment
+
+
+def lay_out(module: Module, reuses: Reuses | None = None) -> Assignment:
+    """Decide which values share a buffer; where those in the arena lie is left to `complete`."""
     entry = module.entry
-    arguments = [_parameter_buffers(parameter, entry) for parameter in entry.parameters]
-    results = walk.visit(entry, arguments)
+    walk = _Walk(entry)
+    if reuses is not None:
+        walk = _Walk(entry, walk, reuses)
     shapes = leaves(entry.root.shape)
-    _place_results([buffer for buffer, leaf in zip(results, shapes, strict=True) if leaf.element_type is not TOKEN])
-    arena = [b for b in walk.buffers if b.place is Place.ARENA and b.size_bytes]
-    walk.assignment.arena_bytes = _pack(arena)
-    walk.assignment.lower_bound_bytes = _largest_live_set(arena)
+    _place_results([b for b, leaf in zip(walk.results, shapes, strict=True) if leaf.element_type is not TOKEN])
     return walk.assignment
+
+
+def complete(assignment: Assignment, workspace_bytes: Mapping[Instruction, int], *, lend_results: bool = False) -> None:
+    """Find places for everything in the arena and, until it is written, in the memory of results."""
+    for instruction, size in workspace_bytes.items():
+        if size:
+            time = assignment.times[instruction]
+            assignment.workspaces[instruction] = Buffer(Place.ARENA, size, instruction, first=time, last=time)
+    if lend_results:
+        results = [buffer for buffer in assignment.buffers if buffer.place is Place.RESULT]
+        pack_into(results, _arena(assignment), dict.fromkeys(assignment.workspaces.values(), ALIGNMENT))
+    arena = _arena(assignment)
+    assignment.arena_bytes = pack(arena)
+    assignment.lower_bound_bytes = largest_live_set(arena)
+
+
+def _arena(assignment: Assignment) -> list[Buffer]:
+    return [buffer for buffer in assignment.buffers if buffer.place is Place.ARENA]
 
 
 def _parameter_buffers(parameter: Instruction, entry: Computation) -> Buffers:
@@ -126,20 +130,24 @@ def _place_results(results: Sequence[Buffer]) -> None:
 
 
 class _Walk:
-    """Goes through the schedule once, a clock tick per instruction."""
+    """Goes through the schedule once, a clock tick per instruction; `before` is the walk without any reuse."""
 
-    def __init__(self, workspace_bytes: Mapping[Instruction, int]) -> None:
-        self.workspace_bytes = workspace_bytes
+    def __init__(self, entry: Computation, before: _Walk | None = None, reuses: Reuses = lambda _: ()) -> None:
+        self.before = before
+        self.reuses = reuses
         self.assignment = Assignment()
-        self.buffers: list[Buffer] = []
-        self.bodies: set[Computation] = set()
         self.clock = 0
+        # Of loops that are being walked: their state and predicate, by their bodies.
+        self.loops: dict[Computation, tuple[Buffers, Buffers]] = {}
+        # When the body of a loop last reads its state.
+        self.state_reads: dict[Buffer, int] = {}
         self.rules: dict[str, Callable[[Instruction], Buffers]] = {
             "constant": self._constant,
             "while": self._while,
             "conditional": self._conditional,
             "call": self._call,
         }
+        self.results = self.visit(entry, [_parameter_buffers(parameter, entry) for parameter in entry.parameters])
 
     def visit(self, computation: Computation, arguments: Sequence[Buffers]) -> Buffers:
         """Assign buffers in a computation whose parameters lie in `arguments`; returns the root's."""
@@ -154,10 +162,8 @@ class _Walk:
                 continue
             for operand in instruction.operands:
                 self._touch(of[operand])
+            self.assignment.times[instruction] = self.clock
             of[instruction] = self.rules.get(instruction.opcode, self._computed)(instruction)
-            size = self.workspace_bytes.get(instruction, 0)
-            if size:
-                (self.assignment.workspaces[instruction],) = self._new(instruction, [size])
         result = of[computation.root]
         self._touch(result)
         return result
@@ -167,15 +173,49 @@ class _Walk:
             buffer.last = self.clock
 
     def _new(self, owner: Instruction, sizes: Iterable[int]) -> Buffers:
-        made = tuple(Buffer(Place.ARENA, size, owner, first=self.clock, last=self.clock) for size in sizes)
-        self.buffers += made
-        return made
+        return tuple(Buffer(Place.ARENA, size, owner, first=self.clock, last=self.clock) for size in sizes)
 
     def _computed(self, instruction: Instruction) -> Buffers:
         changed = overwritten(instruction)
         if changed is not None:
             return self.assignment.of[changed]
-        return self._new(instruction, (leaf.size_bytes for leaf in leaves(instruction.shape)))
+        reused = self._reused(instruction)
+        if reused:
+            of = self.assignment.of
+            self.assignment.reused[instruction] = tuple(reused.items())
+            self._touch(of[operand][0] for operand in reused.values())
+        sizes = [leaf.size_bytes for leaf in leaves(instruction.shape)]
+        return tuple(
+            self.assignment.of[reused[number]][0] if number in reused else self._new(instruction, [size])[0]
+            for number, size in enumerate(sizes)
+        )
+
+    def _reused(self, instruction: Instruction) -> dict[int, Instruction]:
+        """By result, the operands where some results of an instruction lie."""
+        of = self.assignment.of
+        read = [buffer for operand in dict.fromkeys(instruction.operands) for buffer in of[operand]]
+        found: dict[int, Instruction] = {}
+        for number, operand in self.reuses(instruction) if self.before else ():
+            (buffer,) = of[operand]
+            free = number not in found and operand not in found.values() and read.count(buffer) == 1
+            if free and buffer.place is Place.ARENA and self._is_last_reader(instruction, number, operand):
+                found[number] = operand
+        return found
+
+    def _is_last_reader(self, instruction: Instruction, number: int, operand: Instruction) -> bool:
+        """Whether nobody reads an operand afterwards; of a loop's state, where the result is the next value of it."""
+        assert self.before
+        (known,) = self.before.assignment.of[operand]
+        if known.last == self.clock:
+            return True
+        body = instruction.computation
+        if self.before.state_reads.get(known) != self.clock or body not in self.loops:
+            return False
+        (buffer,) = self.assignment.of[operand]
+        state, predicate = self.loops[body]
+        made = [part == (instruction, (number,)) or part == (instruction, ()) for part in map(origin, _parts(body))]
+        following = [piece for piece, mine in zip(state, made, strict=True) if mine] if len(made) == len(state) else []
+        return following == [buffer] and buffer not in predicate
 
     def _constant(self, instruction: Instruction) -> Buffers:
         return tuple(Buffer(Place.CONSTANT, leaf.size_bytes, instruction) for leaf in leaves(instruction.shape))
@@ -207,9 +247,10 @@ class _Walk:
         state = tuple(next(made) if buffer is None else buffer for buffer in stays)
         start = self.clock
         predicate = self.visit(instruction.attributes["condition"], [state])
-        self.bodies.add(instruction.attributes["body"])
+        self.loops[instruction.attributes["body"]] = state, predicate
         following = self.visit(instruction.attributes["body"], [state])
         self.clock += 1
+        self.state_reads |= {buffer: buffer.last for buffer in state}
         # A slow thread may still be reading the predicate while a fast one is well into the body.
         self._touch((*state, *predicate))
         pairs = self._exchanged(state, following, instruction.attributes["body"])
@@ -235,7 +276,7 @@ class _Walk:
     def _is_handed_on(self, loop: Instruction, number: int, buffer: Buffer) -> bool:
         """Whether a buffer is a piece of the state of the loop around this one, whose next value this one computes."""
         computation = loop.computation
-        if computation not in self.bodies or computation.root.opcode != "tuple" or not _is_flat(loop.shape):
+        if computation not in self.loops or computation.root.opcode != "tuple" or not _is_flat(loop.shape):
             return False
         state = self.assignment.of[computation.parameters[0]]
         if state.count(buffer) != 1 or not _is_flat(computation.root.shape):
@@ -301,56 +342,18 @@ def _is_flat(shape: Shape) -> bool:
     return isinstance(shape, TupleShape) and all(isinstance(part, ArrayShape) for part in shape.elements)
 
 
+def _parts(body: Computation) -> Sequence[Instruction]:
+    """The pieces of a loop's next state, as far as they are arrays."""
+    return body.root.operands if body.root.opcode == "tuple" else [body.root]
+
+
 def _width(shape: Shape) -> int:
     return len(list(leaves(shape)))
 
 
-def _always(_: Buffer, __: Buffer) -> bool:
-    return True
-
-
-def _pack(buffers: list[Buffer], may_share: Callable[[Buffer, Buffer], bool] = _always) -> int:
-    """Give each buffer an offset: the largest first, into the tightest gap between those alive at the same time."""
-    placed: list[Buffer] = []
-    end = 0
-    for buffer in sorted(buffers, key=lambda b: (-b.size_bytes, b.first)):
-        rivals = [o for o in placed if (o.first <= buffer.last and buffer.first <= o.last) or not may_share(buffer, o)]
-        buffer.offset = _best_gap(sorted(rivals, key=lambda o: o.offset), _padded(buffer.size_bytes))
-        placed.append(buffer)
-        end = max(end, buffer.offset + _padded(buffer.size_bytes))
-    return end
-
-
 def pack_again(assignment: Assignment, may_share: Callable[[Buffer, Buffer], bool]) -> None:
     """Pack the arena anew, where buffers may share space only if `may_share` says so too."""
-    everything = (*assignment.of.values(), tuple(assignment.workspaces.values()))
-    arena = dict.fromkeys(b for buffers in everything for b in buffers if b.place is Place.ARENA and b.size_bytes)
-    assignment.arena_bytes = _pack(list(arena), may_share)
-
-
-def _padded(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def _best_gap(rivals: Sequence[Buffer], size: int) -> int:
-    position, best, best_size = 0, -1, -1
-    for rival in rivals:
-        gap = rival.offset - position
-        if gap >= size and (best < 0 or gap < best_size):
-            best, best_size = position, gap
-        position = max(position, rival.offset + _padded(rival.size_bytes))
-    return best if best >= 0 else position
-
-
-def _largest_live_set(buffers: Sequence[Buffer]) -> int:
-    changes: list[tuple[int, int]] = []
-    for buffer in buffers:
-        changes += [(buffer.first, buffer.size_bytes), (buffer.last + 1, -buffer.size_bytes)]
-    live = most = 0
-    for _, change in sorted(changes):
-        live += change
-        most = max(most, live)
-    return most
+    assignment.arena_bytes = pack(_arena(assignment), may_share)
 
 
 def check_unique_callers(module: Module) -> None:

@@ -47,6 +47,7 @@ class Kernel:
         inputs: the instructions outside whose values it reads, each once.
         leaves: what stands for each input inside: (inner instruction, number of the input).
         roots: the inner instructions to be computed; together they yield the arrays of the result.
+        in_place: numbers of outputs and of the inputs in whose memory they lie.
     """
 
     instruction: Instruction
@@ -54,6 +55,7 @@ class Kernel:
     inputs: tuple[Instruction, ...]
     leaves: tuple[tuple[Instruction, int], ...]
     roots: tuple[Instruction, ...]
+    in_place: tuple[tuple[int, int], ...] = ()
 
     @property
     def name(self) -> str:

@@ -67,7 +67,8 @@ class Group:
 
     `breaks` holds for each loop the turns, in order, at which another piece of it begins; `moving` those of which only
     the run tells.  `period` is how many turns of the innermost loop belong together.  `jammed`, if not below 0, is a
-    loop of few turns, all of which are done in each turn of the innermost one.
+    loop of few turns, all of which are done in each turn of the innermost one.  With `once`, no point may be done twice,
+    as is done elsewhere to have whole vectors.
     """
 
     size: int
@@ -76,6 +77,7 @@ class Group:
     moving: tuple[Moving | None, ...] = ()
     period: Period | None = None
     jammed: int = -1
+    once: bool = False
 
     def combine(self, counters: Sequence[Index]) -> Index:
         """The linear index from the loops' counters."""
@@ -162,7 +164,7 @@ def without_tiny_loops(group: Group) -> Group:
         loops_[-1] *= last
         breaks.pop()
         breaks[-1] = ()
-    return Group(group.size, tuple(loops_), tuple(breaks))
+    return Group(group.size, tuple(loops_), tuple(breaks), group.once)
 
 
 def coordinates(emission: Emission, index: Index, dims: Sequence[int]) -> tuple[Index, ...]:

@@ -84,7 +84,7 @@ class _Walk:
         is_last = level == len(group.loops) - 1
         if is_last and group.period:
             pieces = [part for piece in pieces for part in group.period.parts(*piece)]
-        elif is_last and level != self.split and len(pieces) > 1:
+        elif is_last and level != self.split and len(pieces) > 1 and not group.once:
             pieces = [part for piece in pieces for part in _in_lines(*piece)]
         for first, stop in pieces:
             limits = self._limits(level, first, stop - first)

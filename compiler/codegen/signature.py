@@ -1,8 +1,9 @@
 """A kernel function's pointer arguments, and how the values inside a kernel are read through them.
 
 Every kernel function starts with `ptr inputs..., ptr outputs..., ptr workspace`, all `noalias`: buffer assignment never
-lets a kernel's result share memory with what it reads; what an update changes is reached through the result alone.
-What a back end adds behind them is its own affair.
+lets a kernel's result share memory with what it reads, but where a kernel was told so.  An output in the memory of an
+input is written through that input's pointer, so that LLVM knows of each access which others it meets; what an update
+changes is reached through the result alone.  What a back end adds behind them is its own affair.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.analysis.placing import alignment_of
 from compiler.codegen import access
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index
@@ -19,6 +21,9 @@ from compiler.codegen.movement import buffer_leaf
 from compiler.ir.shape import ArrayShape
 
 Parameters = list[tuple[str, str]]
+
+_ALIGNMENT = 8
+"""Bytes at whose multiples arrays start that are no smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +37,28 @@ class Arguments:
 
 def parameters(kernel: Kernel) -> Parameters:
     """The parameter list that every function of a kernel starts with."""
-    inputs = [("ptr noalias readonly align 8", f"in{n}") for n in range(len(kernel.inputs))]
-    outputs = [("ptr noalias align 8", f"out{n}") for n in range(len(kernel.outputs))]
+    written = {number for _, number in kernel.in_place}
+    sizes = [value.shape.size_bytes for value in kernel.inputs]
+    inputs = [
+        (f"ptr noalias{'' if number in written else ' readonly'} align {_alignment(size)}", f"in{number}")
+        for number, size in enumerate(sizes)
+    ]
+    outputs = [
+        (f"ptr noalias align {_alignment(array.size_bytes)}", f"out{n}") for n, array in enumerate(kernel.outputs)
+    ]
     return [*inputs, *outputs, ("ptr noalias align 64", "workspace")]
+
+
+def _alignment(size_bytes: int) -> int:
+    return min(_ALIGNMENT, alignment_of(size_bytes))
 
 
 def arguments(kernel: Kernel) -> Arguments:
     """The arguments as values, spelled alike in every function of the kernel."""
+    places = {output: f"%in{number}" for output, number in kernel.in_place}
     return Arguments(
         tuple(Value(PTR, f"%in{n}") for n in range(len(kernel.inputs))),
-        tuple(Value(PTR, f"%out{n}") for n in range(len(kernel.outputs))),
+        tuple(Value(PTR, places.get(n, f"%out{n}")) for n in range(len(kernel.outputs))),
         Value(PTR, "%workspace"),
     )
 

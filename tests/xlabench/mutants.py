@@ -193,6 +193,14 @@ MUTANTS = {
         " z = f32[12,10] pad(d5, zero), padding=0_2x0_0",
         "program",
     ),
+    "over_what_is_moved": Mutant(
+        planted_code.over_what_is_moved,
+        "d1 = f32[10,10] dot(flipped, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        " d2 = f32[10,10] reverse(d1), dimensions={0}\n d3 = f32[10,10] multiply(d1, d2)\n"
+        " d4 = f32[10,10] dot(d3, d3), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        " z = f32[12,10] pad(d4, zero), padding=0_2x0_0",
+        "program",
+    ),
     "nan_maximum": Mutant(
         planted_code.emit("maximum", planted_code.nan_maximum),
         "a = f32[12,10] log(p0)\n z = f32[12,10] maximum(a, p1)",

@@ -102,7 +102,16 @@ PATCHES = {
     ),
     "wrong_alias": Patch("analysis.buffers:_Walk._view", "sum(widths[:index])", "sum(widths[: index - 1])", "program"),
     "loop_state": Patch("analysis.buffers:_Walk._while", "other.first = start", "pass", "program"),
-    "buffers_overlap": Patch("analysis.buffers:_pack", "o.first <= buffer.last", "o.first < buffer.last", "program"),
+    "buffers_overlap": Patch("analysis.placing:pack", "o.first <= buffer.last", "o.first < buffer.last", "program"),
+    "reused_too_soon": Patch(
+        "analysis.buffers:_Walk._is_last_reader", "known.last == self.clock", "known.first < self.clock", "program"
+    ),
+    "state_still_read": Patch(
+        "analysis.buffers:_Walk._is_last_reader", "known) != self.clock or", "known) is None or", "program"
+    ),
+    "result_lent_too_long": Patch(
+        "analysis.placing:pack_into", "buffer.last >= result.first", "buffer.first > result.first", "program"
+    ),
     # Kernels, mostly of CPUs.
     "gather_limit": Patch(
         "codegen.movement:_gather",

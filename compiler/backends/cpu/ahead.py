@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.analysis.buffers import ALIGNMENT as ARENA_ALIGNMENT
+from compiler.analysis.placing import ALIGNMENT as ARENA_ALIGNMENT
 from compiler.backends.cpu import program
 from compiler.backends.cpu.arguments import Leaf
 from compiler.backends.cpu.image import arrays, leaf

@@ -8,16 +8,19 @@ thread, and has no barriers at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from compiler.analysis.buffers import Assignment, Buffer, Place, assign, branches, check_unique_callers
+from compiler.analysis.buffers import Assignment, branches, check_unique_callers, complete, lay_out
+from compiler.analysis.placing import ALIGNMENT, Buffer, Place
 from compiler.backends.cpu import threads as runtime
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
+from compiler.backends.cpu.kernels.reuse import reusable
 from compiler.backends.cpu.kernels.table import EMITTERS
 from compiler.backends.cpu.turns import Copies
 from compiler.codegen import nest
-from compiler.codegen.kernel import kernel_of, scheduled
+from compiler.codegen.kernel import Kernel, kernel_of, scheduled
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.movement import constant_data
@@ -88,16 +91,24 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
     """Emit a scheduled module as a program for up to that many threads."""
     check_unique_callers(module)
     ir = Module(target.present, unrolls=True)
-    emitted = {
-        instruction: EMITTERS[kernel.kind](ir, kernel, target, threads)
-        for instruction in scheduled(module.entry)
-        for kernel in [kernel_of(instruction)]
-    }
-    assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
+    kernels = {instruction: kernel_of(instruction) for instruction in scheduled(module.entry)}
+    assignment = lay_out(module, partial(_reusable, kernels))
+    for instruction, pairs in assignment.reused.items():
+        kernel = kernels[instruction]
+        in_place = tuple((number, kernel.inputs.index(operand)) for number, operand in pairs)
+        kernels[instruction] = replace(kernel, in_place=in_place)
+    emitted = {i: EMITTERS[kernel.kind](ir, kernel, target, threads) for i, kernel in kernels.items()}
+    complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
     if not any(kernel.parallel for kernel in emitted.values()):
         threads = 1
     _Driver(ir, assignment, emitted, threads, profile=False).function(module, PROGRAM)
     return Program(ir, module, assignment, emitted, threads, sum(kernel.work for kernel in emitted.values()))
+
+
+def _reusable(kernels: Mapping[Instruction, Kernel], instruction: Instruction) -> list[tuple[int, Instruction]]:
+    """Results of an instruction and the operands in whose memory they may be written."""
+    kernel = kernels.get(instruction)
+    return [(number, kernel.inputs[n]) for number, n in reusable(kernel)] if kernel else []
 
 
 @dataclass(slots=True)
@@ -190,7 +201,7 @@ class _Driver:
         touched = [*writes, workspace] if workspace else writes
         shared = emitted.parallel and self.threads > 1
         pointers = [self._pointer(buffer) for buffer in (*reads, *writes)]
-        pointers.append(self._pointer(workspace) if workspace else Value("ptr", "null"))
+        pointers.append(self._workspace(workspace) if workspace else Value("ptr", "null"))
         self._wait_for(reads, touched, shared=shared)
         for number, function in enumerate(emitted.functions):
             if number and shared:
@@ -235,7 +246,17 @@ class _Driver:
         if buffer.place is Place.ARENA:
             return builder.gep("i8", Value("ptr", "%arena"), integer(buffer.offset))
         base = "%parameters" if buffer.place is Place.PARAMETER else "%results"
-        return builder.load("ptr", builder.gep("ptr", Value("ptr", base), integer(buffer.number)))
+        start = builder.load("ptr", builder.gep("ptr", Value("ptr", base), integer(buffer.number)))
+        return builder.gep("i8", start, integer(buffer.offset)) if buffer.offset else start
+
+    def _workspace(self, buffer: Buffer) -> Value:
+        """A workspace, which starts at a multiple of `ALIGNMENT`; results, where it may lie, do not."""
+        builder, pointer = self.builder, self._pointer(buffer)
+        if buffer.place is Place.ARENA:
+            return pointer
+        up = builder.add(builder.cast("ptrtoint", pointer, "i64"), integer(ALIGNMENT - 1))
+        aligned = builder.binary("and", up, integer(-ALIGNMENT))
+        return builder.cast("inttoptr", aligned, "ptr")
 
     def _constant(self, instruction: Instruction) -> Value:
         literal = instruction.literal

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compiler.analysis.buffers import Buffer, Place
+from compiler.analysis.placing import Buffer, Place
 from compiler.backends.executable import KernelTime
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
 from compiler.backends.nvptx.program import Program

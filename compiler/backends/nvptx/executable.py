@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.analysis.buffers import Buffer
+from compiler.analysis.placing import Buffer
 from compiler.backends.executable import Artifacts, KernelTime, Phases
 from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call

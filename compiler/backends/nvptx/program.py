@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.analysis.buffers import Assignment, Buffer, assign, branches, check_unique_callers, pack_again
+from compiler.analysis.buffers import Assignment, assign, branches, check_unique_callers, pack_again
+from compiler.analysis.placing import Buffer
 from compiler.analysis.turns import turns_of
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.table import EMITTERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compiler.analysis.buffers import Buffer
+from compiler.analysis.placing import Buffer
 from compiler.backends.nvptx.kernels.grid import Launch
 
 

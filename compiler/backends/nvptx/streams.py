@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.analysis.buffers import Buffer
+from compiler.analysis.placing import Buffer
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, RecordStep, Step, WaitStep, WhileStep, Work
 
 MOST_STREAMS = 4

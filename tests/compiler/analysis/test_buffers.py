@@ -13,9 +13,11 @@ import pytest
 import compiler
 from compiler import CompileOptions
 from compiler.analysis import buffers
-from compiler.analysis.buffers import Assignment, Buffer, Place
+from compiler.analysis.buffers import Assignment
+from compiler.analysis.placing import Buffer, Place, alignment_of
 from compiler.generate import RandomChoices, Space, program
 from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.shape import ArrayShape, leaves
 from compiler.pipeline import PIPELINES, run
 
 SPACE = Space(
@@ -32,11 +34,13 @@ class Memory:
     """What lies where: for each byte the name of the value that was last written there."""
 
     def __init__(self) -> None:
-        self.written: dict[tuple[Place, int], object] = {}
+        self.written: dict[tuple[Place | int, int], object] = {}
 
-    def cells(self, buffer: Buffer) -> Iterator[tuple[Place, int]]:
+    def cells(self, buffer: Buffer) -> Iterator[tuple[Place | int, int]]:
         if buffer.place is Place.ARENA:
             yield from ((Place.ARENA, buffer.offset + byte) for byte in range(buffer.size_bytes))
+        elif buffer.place is Place.RESULT:
+            yield from ((buffer.number, buffer.offset + byte) for byte in range(buffer.size_bytes))
         elif buffer.size_bytes:
             yield buffer.place, id(buffer)
 
@@ -68,12 +72,12 @@ class Player:
             self.memory.write(buffer, names[-1])
         return names
 
-    def turn(self, loop: Instruction, before: Sequence[str]) -> list[str]:
-        """The state's next names; what lies where the initial state does is not written, and must still be there."""
+    def enter(self, loop: Instruction, given: Instruction, before: Sequence[str]) -> list[str]:
+        """The state's names, copied from what is given; what lies there already must still be there."""
         of = self.assignment.of
         names = []
-        for number, (buffer, initial) in enumerate(zip(of[loop], of[loop.operands[0]], strict=True)):
-            kept = buffer is initial
+        for number, (buffer, source) in enumerate(zip(of[loop], of[given], strict=True)):
+            kept = buffer is source
             names.append(before[number] if kept else self.fresh(loop, number))
             (self.memory.read if kept else self.memory.write)(buffer, names[-1])
         return names
@@ -111,11 +115,11 @@ class Player:
             self.read(operand, names[operand])
         arguments = [names[operand] for operand in instruction.operands]
         if instruction.opcode == "while":
-            state = self.turn(instruction, arguments[0])
+            state = self.enter(instruction, instruction.operands[0], arguments[0])
+            condition, body = instruction.attributes["condition"], instruction.attributes["body"]
             for _ in range(2):
-                for name in ("condition", "body"):
-                    self.play(instruction.attributes[name], [state])
-                state = self.turn(instruction, state)
+                self.play(condition, [state])
+                state = self.enter(instruction, body.root, self.play(body, [state]))
             return state
         if instruction.opcode == "conditional":
             for branch, argument in zip(buffers.branches(instruction), arguments[1:], strict=True):
@@ -127,6 +131,24 @@ class Player:
 def assigned(module: Module) -> tuple[Module, Assignment]:
     run(module, PIPELINES["compile"], CompileOptions())
     return module, buffers.assign(module, {})
+
+
+def any_operand(instruction: Instruction) -> list[tuple[int, Instruction]]:
+    """As if every kernel read all before it wrote anything: any result may lie in any operand of its size."""
+    arrays = [o for o in dict.fromkeys(instruction.operands) if isinstance(o.shape, ArrayShape)]
+    return [
+        (number, operand)
+        for number, leaf in enumerate(leaves(instruction.shape))
+        for operand in arrays
+        if operand.shape.size_bytes == leaf.size_bytes
+    ]
+
+
+def reusing(module: Module, *, lend_results: bool = False) -> tuple[Module, Assignment]:
+    run(module, PIPELINES["compile"], CompileOptions(fusion=False))
+    assignment = buffers.lay_out(module, any_operand)
+    buffers.complete(assignment, {}, lend_results=lend_results)
+    return module, assignment
 
 
 def play(module: Module, assignment: Assignment) -> None:
@@ -142,6 +164,11 @@ def test_nothing_that_is_needed_is_written_over(seed: int) -> None:
     play(*assigned(program(RandomChoices(seed), SPACE)))
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_that_is_needed_is_written_over_by_results_in_place_of_operands(seed: int) -> None:
+    play(*reusing(program(RandomChoices(seed), SPACE), lend_results=seed % 2 == 0))
+
+
 CHAIN = """HloModule m
     ENTRY e { x = f32[64,64] parameter(0)
       a = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
@@ -154,6 +181,33 @@ CHAIN = """HloModule m
 def test_a_chain_needs_two_buffers() -> None:
     _, assignment = assigned(compiler.parse(CHAIN))
     assert assignment.arena_bytes == assignment.lower_bound_bytes == 2 * 64 * 64 * 4
+
+
+def test_a_chain_whose_kernels_write_over_operands_needs_no_memory_but_the_result() -> None:
+    module, assignment = reusing(compiler.parse(CHAIN))
+    products = [i for i in module.entry.instructions if i.opcode == "dot"]
+    assert len(products) == 5
+    assert {assignment.of[i] for i in products} == {assignment.of[module.entry.root]}
+    assert assignment.arena_bytes == 0
+
+
+def test_what_is_read_later_is_not_written_over() -> None:
+    text = CHAIN.replace("dot(d, x)", "dot(d, a)")
+    module, assignment = reusing(compiler.parse(text))
+    a, *others = (assignment.of[i] for i in module.entry.instructions if i.opcode == "dot")
+    assert others[:-1] == [others[0]] * 3
+    assert a not in others[:-1]
+
+
+def test_values_lie_in_the_memory_of_a_result_until_it_is_written() -> None:
+    module, assignment = assigned(compiler.parse(CHAIN))
+    sizes = {i: 4096 for i in module.entry.instructions if i.opcode == "dot"}
+    buffers.complete(assignment, sizes, lend_results=True)
+    play(module, assignment)
+    inside = [b for b in assignment.buffers if b.place is Place.RESULT]
+    assert len(inside) > 1
+    assert all(b.offset + b.size_bytes <= 64 * 64 * 4 for b in inside)
+    assert assignment.arena_bytes < 2 * 64 * 64 * 4 + 4096
 
 
 def test_the_checker_notices_a_buffer_that_is_used_twice() -> None:
@@ -174,7 +228,7 @@ def test_arena_buffers_are_aligned_and_within_the_arena() -> None:
         _, assignment = assigned(program(RandomChoices(seed), SPACE))
         for buffer in (buffer for owned in assignment.of.values() for buffer in owned):
             if buffer.place is Place.ARENA:
-                assert buffer.offset % buffers.ALIGNMENT == 0
+                assert buffer.offset % alignment_of(buffer.size_bytes) == 0
                 assert buffer.offset + buffer.size_bytes <= assignment.arena_bytes
 
 

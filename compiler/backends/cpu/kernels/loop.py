@@ -48,6 +48,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         store_roots(kernel, emission, nest.coordinates(emission, linear[0], dims), linear[0])
 
     (group,) = nest.plan(module, parameters(kernel), [size], body)
+    group = replace(group, once=bool(kernel.in_place))
     if _is_drawn(kernel):
         group = nest.without_tiny_loops(group)
     parallel = work > cost.PARALLEL_NS
@@ -149,6 +150,11 @@ def _is_drawn(kernel: Kernel) -> bool:
     """Whether functions are computed of numbers that come from few others, such as random ones, and not from arrays."""
     few = all(leaf.array.size <= _FEW for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape))
     return few and any(instruction.opcode in scalar.APPROXIMATE for instruction in kernel.body())
+
+
+def may_go_back(kernel: Kernel) -> bool:
+    """Whether a kernel may compute elements again that it has written already."""
+    return _may_be_near(kernel, kernel.outputs[0].size)
 
 
 def _may_be_near(kernel: Kernel, length: int) -> bool:

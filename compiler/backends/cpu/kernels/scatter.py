@@ -1,4 +1,4 @@
-"""Scatter kernels: the operands are copied, then updates are applied one after the other, in order.
+"""Scatter kernels: the operands are copied, if they are needed, then updates are applied one by one, in order.
 
 Updates may hit the same element, and the combiner need not commute, so each element is one thread's: the result is that
 of a sequential program.  Where a dimension of the windows is not scattered, an update's place in it is its place in the
@@ -55,7 +55,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     copied = sum(shape.size_bytes for shape in kernel.outputs)
     near = _shared(kernel) is None and copied <= _NEAR_COPY * scattering.updates(kernel).size
     parallel = work > cost.PARALLEL_NS and not near
-    return EmittedKernel(kernel, (_copy(module, kernel), _update(module, kernel)), 0, parallel, work)
+    copies = () if kernel.in_place else (_copy(module, kernel),)
+    return EmittedKernel(kernel, (*copies, _update(module, kernel)), 0, parallel, work)
 
 
 def _neutral(kernel: Kernel) -> Value | None:
@@ -83,8 +84,9 @@ def _apply_chunks(module: Module, kernel: Kernel, neutral: Value) -> str:
     part = nest.share(builder, _CHUNKS, THREAD, THREADS)
     with builder.loop(part.start, part.stop, name="chunk") as chunk:
         is_first = builder.compare("eq", chunk.index, integer(0))
-        with builder.when(is_first, "first"):
-            _copy_loops(module, kernel, builder, None)
+        if not kernel.in_place:
+            with builder.when(is_first, "first"):
+                _copy_loops(module, kernel, builder, None)
         own = builder.mul(builder.sub(chunk.index, integer(1)), integer(_chunk_bytes(kernel)))
         target = builder.select(is_first, given.outputs[0], builder.gep(I8, given.workspace, own))
         filled = builder.select(is_first, integer(0), integer(shape.size))

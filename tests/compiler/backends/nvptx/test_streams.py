@@ -11,7 +11,7 @@ import pytest
 
 import compiler
 from compiler import CompileOptions, inputs
-from compiler.analysis.buffers import Buffer, Place
+from compiler.analysis.placing import Buffer, Place
 from compiler.backends.nvptx import program, streams
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.steps import LaunchStep, RecordStep, Step, WaitStep

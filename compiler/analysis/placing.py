@@ -1,0 +1,120 @@
+"""Memory for arrays: what a buffer is, and where in one block buffers lie whose lives are known.
+
+Those alive at the same time must not overlap; the largest is placed first, each into the tightest gap.  Nothing is
+aligned further than its own size asks for: a loop of scalars needs as many bytes as they have.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.ir.module import Instruction
+
+ALIGNMENT = 64
+
+
+class Place(enum.Enum):
+    """The memory that a buffer is part of."""
+
+    PARAMETER = "parameter"
+    RESULT = "result"
+    CONSTANT = "constant"
+    ARENA = "arena"
+
+
+@dataclass(slots=True, eq=False)
+class Buffer:
+    """Memory for one array: its place, its number there (or its offset in the arena), and when it is alive.
+
+    What lies in a result before that is written has that result's number and an `offset` in it.
+    """
+
+    place: Place
+    size_bytes: int
+    owner: Instruction
+    number: int = 0
+    offset: int = 0
+    first: int = 0
+    last: int = 0
+
+    def __str__(self) -> str:
+        at = f"offset {self.offset}" if self.place is Place.ARENA else f"{self.number}"
+        if self.place is Place.RESULT and self.offset:
+            at += f" offset {self.offset}"
+        return f"{self.place.value} {at}, {self.size_bytes} bytes"
+
+    def overlaps(self, other: Buffer) -> bool:
+        """Whether the two may share a byte of memory."""
+        if self is other:
+            return True
+        same = self.place is other.place and (self.place is Place.ARENA or self.number == other.number)
+        if not same or self.place not in (Place.ARENA, Place.RESULT):
+            return False
+        return self.offset < other.offset + other.size_bytes and other.offset < self.offset + self.size_bytes
+
+
+def alignment_of(size_bytes: int) -> int:
+    """What a buffer of that size lies at a multiple of: a cache line, or the power of two that it fits into."""
+    return min(ALIGNMENT, 1 << max(0, size_bytes - 1).bit_length())
+
+
+def always(_: Buffer, __: Buffer) -> bool:
+    """Any two buffers may share space."""
+    return True
+
+
+def pack(buffers: Iterable[Buffer], may_share: Callable[[Buffer, Buffer], bool] = always) -> int:
+    """Give each buffer an offset; returns the bytes needed for all."""
+    placed: list[Buffer] = []
+    end = 0
+    for buffer in sorted(buffers, key=lambda b: (-b.size_bytes, b.first)):
+        rivals = [o for o in placed if (o.first <= buffer.last and buffer.first <= o.last) or not may_share(buffer, o)]
+        buffer.offset = _best_gap(sorted(rivals, key=lambda o: o.offset), buffer.size_bytes)
+        placed.append(buffer)
+        end = max(end, buffer.offset + buffer.size_bytes)
+    return end
+
+
+def pack_into(results: Iterable[Buffer], buffers: Iterable[Buffer], spare: Mapping[Buffer, int]) -> None:
+    """Put what fits, and is needed no more when a result is first written, into that result's memory.
+
+    Results are not aligned any further than their elements; buffers that must be get so many bytes more to `spare`.
+    """
+    inside = {result: [result] for result in results}
+    for buffer in sorted(buffers, key=lambda b: (-b.size_bytes, b.first)):
+        for result, held in inside.items():
+            size = buffer.size_bytes + spare.get(buffer, 0)
+            if buffer.last >= result.first or size > result.size_bytes:
+                continue
+            rivals = [o for o in held[1:] if o.first <= buffer.last and buffer.first <= o.last]
+            offset = _best_gap(sorted(rivals, key=lambda o: o.offset), size)
+            if offset + size <= result.size_bytes:
+                buffer.size_bytes = size
+                buffer.place, buffer.number, buffer.offset = Place.RESULT, result.number, offset
+                held.append(buffer)
+                break
+
+
+def _best_gap(rivals: Sequence[Buffer], size: int) -> int:
+    align = alignment_of(size)
+    position, best, best_size = 0, -1, -1
+    for rival in rivals:
+        gap = rival.offset - position
+        if gap >= size and (best < 0 or gap < best_size):
+            best, best_size = position, gap
+        position = max(position, -(-(rival.offset + rival.size_bytes) // align) * align)
+    return best if best >= 0 else position
+
+
+def largest_live_set(buffers: Iterable[Buffer]) -> int:
+    """The most bytes that are alive at one moment: no assignment can do with less."""
+    changes: list[tuple[int, int]] = []
+    for buffer in buffers:
+        changes += [(buffer.first, buffer.size_bytes), (buffer.last + 1, -buffer.size_bytes)]
+    live = most = 0
+    for _, change in sorted(changes):
+        live += change
+        most = max(most, live)
+    return most
