@@ -164,7 +164,7 @@ def without_tiny_loops(group: Group) -> Group:
         loops_[-1] *= last
         breaks.pop()
         breaks[-1] = ()
-    return Group(group.size, tuple(loops_), tuple(breaks), group.once)
+    return Group(group.size, tuple(loops_), tuple(breaks), once=group.once)
 
 
 def coordinates(emission: Emission, index: Index, dims: Sequence[int]) -> tuple[Index, ...]:

@@ -42,9 +42,9 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
         names.append(_emit_packing(module, kernel, plan))
     nest_ = _Nest(module, kernel, plan)
     nest_.emit()
-    return EmittedKernel(
-        kernel, (*names, nest_.name), nest_.layout.workspace_bytes(threads), work > cost.PARALLEL_NS, work
-    )
+    parallel = work > cost.PARALLEL_NS
+    workspace_bytes = nest_.layout.workspace_bytes(threads if parallel else 1)
+    return EmittedKernel(kernel, (*names, nest_.name), workspace_bytes, parallel, work)
 
 
 @dataclass(frozen=True, slots=True)

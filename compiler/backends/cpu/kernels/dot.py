@@ -42,15 +42,16 @@ def emit_product(module: Module, kernel: Kernel, product: Product, target: Targe
     own = parameters(kernel)[:-3]
     name = module.free_name(kernel.name)
     work, whole = cost.nanoseconds(kernel), product.gemm()
-    parts = gemm_split.parts(whole, target)
+    parts, parallel = gemm_split.parts(whole, target), work > cost.PARALLEL_NS
+    threads = threads if parallel else 1
     if parts == 1:
         per_thread = gemm.emit(module, name, whole, target, own)
-        return EmittedKernel(kernel, (name,), per_thread * threads, work > cost.PARALLEL_NS, work)
+        return EmittedKernel(kernel, (name,), per_thread * threads, parallel, work)
     shared = gemm_split.partial_bytes(whole, parts)
     per_thread = gemm.emit(module, name, gemm_split.partial(whole, parts), target, own, shared=shared)
     gemm_split.emit_sum(module, f"{name}.sum", whole, parts, own)
     functions = name, f"{name}.sum"
-    return EmittedKernel(kernel, functions, shared + per_thread * threads, work > cost.PARALLEL_NS, work)
+    return EmittedKernel(kernel, functions, shared + per_thread * threads, parallel, work)
 
 
 def _narrow_type(source: ElementType, total: ElementType) -> ElementType | None:

@@ -27,8 +27,9 @@ def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
         builder = Builder(begin(module, kernel))
         builder.ret()
         names.append(builder.function.name)
-    workspace_bytes = between_bytes + line_bytes * threads
-    return EmittedKernel(kernel, tuple(names), workspace_bytes, work > PARALLEL_NS, work)
+    parallel = work > PARALLEL_NS
+    workspace_bytes = between_bytes + line_bytes * (threads if parallel else 1)
+    return EmittedKernel(kernel, tuple(names), workspace_bytes, parallel, work)
 
 
 def _line_ns(transform: LinePass) -> float:

@@ -27,8 +27,11 @@ _NARROW = 4
 _WHOLE_DEPTH_BYTES = 4096
 _DEPTH_BYTES = 2048
 _DISTANT_DEPTH_BYTES = 512
-# A packed block of the right factor: half of an L2 of a megabyte; larger ones are not faster where L2 is larger.
+# A packed block of the right factor: half of an L2 of a megabyte; larger ones are not faster where L2 is larger.  Where
+# the left factor lies in L2 too, it is no loss to read that more often, for smaller blocks.
 _RIGHT_BYTES = 1 << 19
+_SMALL_RIGHT_BYTES = 1 << 18
+_NEAR_LEFT_BYTES = 1 << 20
 # A block of partial sums.
 _PARTIAL_BYTES = 1 << 20
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
@@ -249,7 +252,9 @@ def _blocked(plan: Plan) -> Plan:
         rhs_direct=_reads_rhs_directly(plan.gemm),
         out_direct=gemm.out is not None and gemm.out.column == 1,
     )
-    columns = max(1, _RIGHT_BYTES // (plan.depth * plan.columns * size))
+    is_near = gemm.m * gemm.k * size <= _NEAR_LEFT_BYTES
+    right_bytes = _SMALL_RIGHT_BYTES if is_near else _RIGHT_BYTES
+    columns = max(1, right_bytes // (plan.depth * plan.columns * size))
     columns = -(-plan.column_panels // -(-plan.column_panels // columns))
     rows = plan.row_panels
     if not plan.out_direct and plan.depth_blocks > 1:

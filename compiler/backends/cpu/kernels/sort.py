@@ -40,9 +40,9 @@ def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
         with builder.loop(part.start, part.stop, name="line") as loop:
             sort(builder, loop.index, workspace)
     builder.ret()
-    return EmittedKernel(
-        kernel, (builder.function.name,), workspace_bytes * threads, lines.count > 1, line_ns * lines.count
-    )
+    parallel = lines.count > 1
+    workspace_bytes *= threads if parallel else 1
+    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, parallel, line_ns * lines.count)
 
 
 def _method(module: Module, lines: Lines, key: SortKey | None, network: Lined | None) -> tuple[SortLine, float, int]:

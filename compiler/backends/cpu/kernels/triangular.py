@@ -64,7 +64,7 @@ def emit_solve(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     with builder.loop(part.start, part.stop, name="block") as loop:
         sides.solve(builder, loop.index, unknowns)
     builder.ret()
-    workspace_bytes = sides.workspace_bytes * threads
+    workspace_bytes = sides.workspace_bytes * (threads if sides.count > 1 else 1)
     return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, sides.count > 1, sides.work)
 
 
