@@ -33,6 +33,8 @@ class RowValues:
         self.save = save
         self.at_row = tuple(reshape(emission, (row,), (rows.count,), rows.row_dims))
         self.leaves: dict[Instruction, Leaf] = dict(elemental_of(rows.kernel, emission).leaves)
+        # The address of the row in results that do not lie where one expects them.
+        self.places: dict[int, Value] = {}
         # Where indices come from: put together again, they may look another way.
         self.positions: dict[tuple[Index, ...], Index] = {}
 
@@ -71,7 +73,10 @@ class RowValues:
         full = [n for n, root in enumerate(self.rows.kernel.roots) if not self.rows.is_row_result(root)]
         at = self.row.times(self.rows.length) + position
         for number, value in zip(full, values, strict=True):
-            self._store(number, value, at)
+            if number in self.places:
+                store(self.emission, self.rows.kernel.roots[number].array, value, self.places[number], position)
+            else:
+                self._store(number, value, at)
 
     def store_row_results(self) -> None:
         """Compute and store the roots that have one element per row."""

@@ -252,7 +252,7 @@ def _blocked(plan: Plan) -> Plan:
         rhs_direct=_reads_rhs_directly(plan.gemm),
         out_direct=gemm.out is not None and gemm.out.column == 1,
     )
-    is_near = gemm.m * gemm.k * size <= _NEAR_LEFT_BYTES
+    is_near = gemm.m * plan.depth * size <= _NEAR_LEFT_BYTES
     right_bytes = _SMALL_RIGHT_BYTES if is_near else _RIGHT_BYTES
     columns = max(1, right_bytes // (plan.depth * plan.columns * size))
     columns = -(-plan.column_panels // -(-plan.column_panels // columns))

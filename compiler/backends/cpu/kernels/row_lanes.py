@@ -5,7 +5,8 @@ the next begins; and phases keep different units of a CPU busy: one adds, one ev
 there are rows enough, one loop therefore does all phases at once, each for other rows: while the last phase is done
 for some rows, the one before it is for the next.  What a phase has found out, and what it has kept, is handed on from
 step to step.  At the first and the last steps phases without rows of their own do some that others do too, for nothing:
-what they store then is stored again by the step whose turn it is.
+what they store then is stored again by the step whose turn it is, or, where the rows still have to be read there, it is
+stored beside.
 """
 
 from __future__ import annotations
@@ -203,6 +204,8 @@ class _Steps:
     form: Form
     side: int
     rings: Mapping[Instruction, _Ring]
+    beside: Mapping[int, Value]
+    """By result that lies in an operand's memory, room for rows that are stored too early."""
 
     @staticmethod
     def of(builder: Builder, form: Form, side: int) -> _Steps:
@@ -211,7 +214,11 @@ class _Steps:
         numbers = {value: number for number, phase in enumerate(rows.phases) for value in phase.kept}
         last = {value: number for number, phase in enumerate(rows.phases) for value in phase.read}
         rings = {value: _Ring.of(builder, rows, value, (last[value] - n, side)) for value, n in numbers.items()}
-        return _Steps(form, side, rings)
+        beside = {}
+        for number, _ in rows.kernel.in_place:
+            type_ = element.storage_type(rows.kernel.outputs[number].element_type)
+            beside[number] = builder.emit(PTR, f"alloca [{side * rows.length} x {type_}], align {_LINE}")
+        return _Steps(form, side, rings, beside)
 
     def emit(self, builder: LaneBuilder) -> None:
         """Emit the loop over steps."""
@@ -246,18 +253,32 @@ class _Steps:
         last = builder.sub(part.stop, integer(self.side))
         reductions = []
         for number, phase in enumerate(phases):
-            first = builder.sub(index, integer(number * self.side))
+            own = first = builder.sub(index, integer(number * self.side))
             first = builder.intrinsic("smax.i64", [builder.intrinsic("smin.i64", [first, last]), part.start])
             reach = [self._reach(emission, number, row, slots) for row in range(self.side)]
             rows = _Side.of(form.rows, emission, first, reach)
             for earlier in range(number):
                 rows.leave(phases[earlier], found[earlier][number - earlier - 1])
+            if not phase.reduces:
+                self._place(rows, builder.compare("sge", own, part.start))
             reductions.append(rows.reduction(phase, form.group, form.target, fetches=False))
         loops = Loops.all_of(form.group.loops)
         results = form.chained(phases, self.side).reduce(emission, loops, *reductions)
         rows.leave(phases[-1], results[-1])
         rows.store_row_results()
         return results
+
+    def _place(self, rows: _Side, in_turn: Value) -> None:
+        """Let rows be stored where they belong if it is their turn, and beside otherwise."""
+        kernel = self.form.rows.kernel
+        for result, room in self.beside.items():
+            type_ = element.storage_type(kernel.outputs[result].element_type)
+            for number, values in enumerate(rows.many):
+                builder, length = values.emission.builder, self.form.rows.length
+                row = values.emission.value(values.row.times(length))
+                home = builder.gep(type_, arguments(kernel).outputs[result], row)
+                other = builder.gep(type_, room, integer(number * length))
+                values.places[result] = builder.select(in_turn, home, other)
 
     def _nothing(self, phase: Phase) -> list[Value]:
         """In place of what a phase has found out, before its first step."""

@@ -36,21 +36,27 @@ IN_PLACE = {
     "as another type": ("ROOT r = s32[{n},{n}] convert(a)", 1),
     "beside what is moved": ("t = {m} transpose(b), dimensions={{1,0}}\n ROOT r = {m} add(a, t)", 1),
     "beside what is padded": (
-        "c = f32[{n},{less}] slice(b), slice={{[0:{n}], [0:{less}]}}\n"
-        " p = {m} pad(c, zero), padding=0_0x2_3\n ROOT r = {m} subtract(a, p)",
+        (
+            "c = f32[{n},{less}] slice(b), slice={{[0:{n}], [0:{less}]}}\n"
+            " p = {m} pad(c, zero), padding=0_0x2_3\n ROOT r = {m} subtract(a, p)"
+        ),
         1,
     ),
     "softmax": (
-        "h = f32[{n}] reduce(a, zero), dimensions={{1}}, to_apply=most\n"
-        " hs = {m} broadcast(h), dimensions={{0}}\n d = {m} subtract(a, hs)\n e = {m} exponential(d)\n"
-        " t = f32[{n}] reduce(e, zero), dimensions={{1}}, to_apply=sum\n"
-        " ts = {m} broadcast(t), dimensions={{0}}\n ROOT r = {m} divide(e, ts)",
+        (
+            "h = f32[{n}] reduce(a, zero), dimensions={{1}}, to_apply=most\n"
+            " hs = {m} broadcast(h), dimensions={{0}}\n d = {m} subtract(a, hs)\n e = {m} exponential(d)\n"
+            " t = f32[{n}] reduce(e, zero), dimensions={{1}}, to_apply=sum\n"
+            " ts = {m} broadcast(t), dimensions={{0}}\n ROOT r = {m} divide(e, ts)"
+        ),
         1,
     ),
     "scattered into": (
-        "i = s32[2,1] constant({{{{1}},{{4}}}})\n u = f32[2,{n}] slice(b), slice={{[0:2], [0:{n}]}}\n"
-        " ROOT r = {m} scatter(a, i, u), update_window_dims={{1}}, inserted_window_dims={{0}},"
-        " scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=sum",
+        (
+            "i = s32[2,1] constant({{{{1}},{{4}}}})\n u = f32[2,{n}] slice(b), slice={{[0:2], [0:{n}]}}\n"
+            " ROOT r = {m} scatter(a, i, u), update_window_dims={{1}}, inserted_window_dims={{0}},"
+            " scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=sum"
+        ),
         1,
     ),
     "solved": ("ROOT r = {m} triangular-solve(b, a), left_side=true, lower=true, transpose_a=NO_TRANSPOSE", 1),
@@ -141,4 +147,4 @@ def test_a_loop_writes_its_next_state_over_the_present_one() -> None:
 
 def test_every_rule_is_of_a_kind_of_kernel_that_is_tested() -> None:
     kinds = {"loop", "row", "scatter", "cholesky", "triangular-solve"}
-    assert {kind.value for kind in reuse._RULES} == kinds  # noqa: SLF001
+    assert {kind.value for kind in reuse._RULES} == kinds
