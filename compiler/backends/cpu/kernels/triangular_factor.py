@@ -2,12 +2,14 @@
 
 A row of the transposed factor is the matrix's own less the sum of all rows above, each times one of its elements.  So
 the long loop runs over the rows above, and what it computes is a tile: a few rows by a few vectors, kept in registers.
-All of it is in f64 in the thread's workspace, where rows are padded to whole tiles; the result is rounded once.
+All of it is in f64 in the thread's workspace; the result is rounded once.  Nothing is kept of what lies below the
+diagonal: rows come in bands as high as a tile is wide, and those of a band begin where it meets the diagonal.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, floating, integer, zero
 from compiler.codegen.triangular import Factorisation, Matrix
@@ -33,7 +35,13 @@ class Factor:
     @property
     def workspace_bytes(self) -> int:
         """The transposed factor in f64, for one thread."""
-        return 8 * self.stride * self.rows
+        return 8 * self.elements
+
+    @property
+    def elements(self) -> int:
+        """How many there are in all bands."""
+        bands = self.stride // self.width
+        return self.width * self.width * bands * (bands + 1) // 2
 
     @property
     def work(self) -> float:
@@ -52,28 +60,48 @@ class Factor:
             for v in range(self.vectors)
         ]
         start = [builder.load(_VECTOR, place, align=8) for place in places]
-        with builder.loop(integer(0), row, carried=start, name="above") as above:
-            at = [builder.add(column, integer(v * _LANES)) for v in range(self.vectors)]
-            vectors = [builder.load(_VECTOR, self._at(builder, base, above.index, place), align=8) for place in at]
-            sums = iter(above.carried)
-            following = []
-            for r in range(_ROWS):
-                one = builder.load(
-                    "double", self._at(builder, base, above.index, builder.add(row, integer(r))), align=8
-                )
-                factor = builder.broadcast(one, _LANES)
-                following += [self._less(builder, next(sums), factor, vector) for vector in vectors]
-            above.carry(*following)
-        for place, value in zip(places, above.results, strict=True):
+        with builder.loop(integer(0), row, step=self.width, carried=start, name="band") as band:
+            end = builder.intrinsic("smin.i64", [builder.add(band.index, integer(self.width)), row])
+            with builder.loop(band.index, end, carried=band.carried, name="above") as above:
+                line = self._at(builder, base, above.index, integer(0), band.index)
+                above.carry(*self._take(builder, line, (row, column), above.carried))
+            band.carry(*above.results)
+        for place, value in zip(places, band.results, strict=True):
             builder.store(value, place, align=8)
         builder.ret()
         return function.name
 
+    def _take(self, builder: Builder, line: Value, at: tuple[Value, Value], sums: Sequence[Value]) -> list[Value]:
+        """The sums of a tile at a row and a column, less what a row above it contributes."""
+        row, column = at
+        vectors = [
+            builder.load(_VECTOR, builder.gep("double", line, builder.add(column, integer(v * _LANES))), align=8)
+            for v in range(self.vectors)
+        ]
+        following = []
+        for r in range(_ROWS):
+            one = builder.load("double", builder.gep("double", line, builder.add(row, integer(r))), align=8)
+            factor = builder.broadcast(one, _LANES)
+            mine = sums[r * self.vectors : (r + 1) * self.vectors]
+            following += [self._less(builder, *pair) for pair in zip(mine, [factor] * len(mine), vectors, strict=True)]
+        return following
+
     def _less(self, builder: Builder, value: Value, left: Value, right: Value) -> Value:
         return builder.binary("fsub", value, builder.binary("fmul", left, right, _FLAGS), _FLAGS)
 
-    def _at(self, builder: Builder, base: Value, row: Value, column: Value) -> Value:
-        return builder.gep("double", base, builder.add(builder.mul(row, integer(self.stride)), column))
+    def _at(self, builder: Builder, base: Value, row: Value, column: Value, band: Value | None = None) -> Value:
+        """The address of an element; `band` is the first row of the row's band, which is the first column there, too.
+
+        Before a band that begins at `b` there are `b / w` bands of `w` rows, shorter by `w` from one to the next:
+        `b stride - b (b - w) / 2` elements.
+        """
+        if band is None:
+            band = builder.binary("and", row, integer(-self.width))
+        missing = builder.mul(band, builder.sub(band, integer(self.width)))
+        before = builder.sub(builder.mul(band, integer(self.stride)), builder.binary("lshr", missing, integer(1)))
+        length = builder.sub(integer(self.stride), band)
+        start = builder.add(before, builder.mul(builder.sub(row, band), length))
+        return builder.gep("double", base, builder.add(start, builder.sub(column, band)))
 
     def factorise(self, builder: Builder, tile: str, source: Matrix, target: Matrix, rows: Value) -> Value:
         """Compute a matrix's factor, zeros above it; returns a NaN if one of its pivots is, otherwise 0."""
@@ -113,7 +141,7 @@ class Factor:
 
     def _load(self, builder: Builder, source: Matrix, rows: Value) -> None:
         """The lower triangle, transposed; zeros everywhere else."""
-        with builder.loop(integer(0), integer(self.rows * self.stride // _LANES), name="clear") as clear:
+        with builder.loop(integer(0), integer(self.elements // _LANES), name="clear") as clear:
             builder.store(zero(_VECTOR), builder.gep(_VECTOR, rows, clear.index), align=8)
         with builder.loop(integer(0), integer(self.size), name="row") as row:
             after = builder.add(row.index, integer(1))
