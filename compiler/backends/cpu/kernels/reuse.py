@@ -42,8 +42,9 @@ def _of_operand(number: int) -> Callable[[Kernel], Pairs]:
 
     def rule(kernel: Kernel) -> Pairs:
         (root,) = kernel.roots
-        operand, numbers = root.operands[number], dict(kernel.leaves)
-        return ((0, numbers[operand]),) if operand in numbers and root.operands.count(operand) == 1 else ()
+        places = [dict(kernel.leaves).get(operand) for operand in root.operands]
+        given = places[number]
+        return ((0, given),) if given is not None and places.count(given) == 1 else ()
 
     return rule
 
