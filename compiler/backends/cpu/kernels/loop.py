@@ -16,6 +16,7 @@ from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.signature import elemental_of, store_roots
+from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
 _LINE = 64
@@ -52,7 +53,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if _is_drawn(kernel):
         group = nest.without_tiny_loops(group)
     parallel = work > cost.PARALLEL_NS
-    tiling = tiles.find(module, kernel, group)
+    # Tiles at the edges overlap others.
+    tiling = None if group.once else tiles.find(module, kernel, group)
     if tiling is not None:
         tiles.emit(builder, tiling, parallel=parallel)
         builder.ret()
@@ -153,8 +155,14 @@ def _is_drawn(kernel: Kernel) -> bool:
 
 
 def may_go_back(kernel: Kernel) -> bool:
-    """Whether a kernel may compute elements again that it has written already."""
-    return _may_be_near(kernel, kernel.outputs[0].size)
+    """Whether a kernel may compute elements again that it has written already, or had better be free to do so."""
+    crosses = kernel.of_opcode("transpose") + [i for i in kernel.of_opcode("broadcast") if _permutes(i)]
+    return bool(crosses) or _may_be_near(kernel, kernel.outputs[0].size)
+
+
+def _permutes(broadcast: Instruction) -> bool:
+    dimensions = broadcast.attributes["dimensions"]
+    return list(dimensions) != sorted(dimensions)
 
 
 def _may_be_near(kernel: Kernel, length: int) -> bool:

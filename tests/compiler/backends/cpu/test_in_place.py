@@ -34,7 +34,7 @@ most { p = f32[] parameter(0)  q = f32[] parameter(1)  ROOT s = f32[] maximum(p,
 IN_PLACE = {
     "of two that die": ("ROOT r = {m} add(a, b)", 1),
     "as another type": ("ROOT r = s32[{n},{n}] convert(a)", 1),
-    "beside what is moved": ("t = {m} transpose(b), dimensions={{1,0}}\n ROOT r = {m} add(a, t)", 1),
+    "beside what is moved": ("t = {m} reverse(b), dimensions={{1,0}}\n ROOT r = {m} add(a, t)", 1),
     "beside what is padded": (
         (
             "c = f32[{n},{less}] slice(b), slice={{[0:{n}], [0:{less}]}}\n"
@@ -69,6 +69,7 @@ IN_PLACE = {
 APART = {
     "read at another place": "ROOT r = {m} reverse(a), dimensions={{0}}",
     "read at two places": "t = {m} transpose(a), dimensions={{1,0}}\n ROOT r = {m} add(a, t)",
+    "beside what is read across": "t = {m} transpose(b), dimensions={{1,0}}\n ROOT r = {m} add(a, t)",
     "of another size": "ROOT r = f64[{n},{n}] convert(a)",
     "read once more": (
         "s = {m} sqrt(a)\n c = {m} dot(s, a), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
