@@ -67,8 +67,8 @@ class Group:
 
     `breaks` holds for each loop the turns, in order, at which another piece of it begins; `moving` those of which only
     the run tells.  `period` is how many turns of the innermost loop belong together.  `jammed`, if not below 0, is a
-    loop of few turns, all of which are done in each turn of the innermost one.  With `once`, no point may be done twice,
-    as is done elsewhere to have whole vectors.
+    loop of few turns, all of which are done in each turn of the innermost one.  With `once`, no point may be done
+    twice, as is done elsewhere to have whole vectors.
     """
 
     size: int
