@@ -83,7 +83,8 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
     apart = np.abs(operand.value[..., None, :] - values[..., :, None])
     reach = operand.error[..., None, :] + errors[..., :, None]
     itself = np.arange(operand.value.shape[-1]) == places[..., :, None]
-    close = ((apart <= reach) & (reach > 0) & ~itself).any(axis=-1)
+    # What may be NaN of either sign is near to everything.
+    close = (~(apart > reach) & (reach > 0) & ~itself).any(axis=-1)
     farthest = np.max(operand.error, axis=-1, keepdims=True, initial=0.0)
     return (
         Wide(values, np.broadcast_to(farthest, values.shape)),

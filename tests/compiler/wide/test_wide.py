@@ -277,6 +277,13 @@ def test_the_bits_of_a_nan_are_undecided(dtype: str, bits: str) -> None:
     assert result.undecided.tolist() == [True, False]
 
 
+def test_the_place_of_a_nan_among_the_first_is_undecided() -> None:
+    lines = ("x = bf16[2,3] parameter(0)", "y = f16[2,3] bitcast-convert(x)")
+    end = "ROOT r = (f16[2,1], s32[2,1]) topk(y), k=1"
+    values, places = wide(*lines, end, inputs=(np.array([[1, -np.nan, 2], [1, 2, 3]], ml_dtypes.bfloat16),))
+    assert values.undecided.tolist() == places.undecided.tolist() == [[True], [False]]
+
+
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def test_an_infinity_times_what_may_be_taken_for_zero_is_undecided(dtype: str) -> None:
     lines = (f"x = {dtype}[2,1] parameter(0)", f"y = {dtype}[1] parameter(1)")
