@@ -253,6 +253,22 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
     return Range(cut(thread), cut(builder.add(thread, integer(1))))
 
 
+def joined(group: Group, *, enough: int = 32) -> int:
+    """How many of the outermost loops threads share as one, to have enough turns; 1 where the first one will do.
+
+    What a thread does then lies together.  Loops that run in pieces are not joined.
+    """
+    turns = 1
+    for number, size in enumerate(group.loops[:-1]):
+        moves = group.moving[number] is not None if group.moving else False
+        if moves or (group.breaks and group.breaks[number]) or number == group.jammed:
+            return 1
+        turns *= size
+        if turns >= enough:
+            return number + 1
+    return 1
+
+
 def split_level(loop_sizes: Sequence[int], *, enough: int = 32) -> int:
     """Which loop to share between threads: the outermost with enough turns, or else the longest."""
     for number, size in enumerate(loop_sizes):

@@ -7,6 +7,7 @@ indices move, and at every turn of a period.  The body is emitted once for each 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -31,16 +32,22 @@ def walk(  # noqa: PLR0913 - a nest's parts, all but its body by name
     body: Callable[[Index], None],
     *,
     split: int = -1,
+    joined: int = 1,
     part: Range | None = None,
     innermost: Run | None = None,
     known: Known | None = None,
 ) -> None:
     """Run a body, which gets the linear index, over a group's loops piece by piece, emitting it once for each piece.
 
-    Loop number `split` runs over `part` only.  `innermost`, if given, emits the innermost loops.  What is true in a
-    piece is told by `known`, which holds the start indices that the group's pieces depend on.
+    Loop number `split`, or the first `joined` loops taken as one, runs over `part` only.  `innermost`, if given, emits
+    the innermost loops.  What is true in a piece is told by `known`, which holds the start indices that the group's
+    pieces depend on.
     """
-    _Walk(builder, group, body, split, part, innermost or _plain(builder), known or Known()).open_from(0, [])
+    walk_ = _Walk(builder, group, body, split, part, innermost or _plain(builder), known or Known())
+    if joined > 1 and part is not None:
+        walk_.open_joined(joined)
+    else:
+        walk_.open_from(0, [])
 
 
 def _plain(builder: Builder) -> Run:
@@ -94,6 +101,21 @@ class _Walk:
                 self.open_from(level + 1, [*counters, constant(first)])
             else:
                 self._loop(level, counters, (first, stop), limits)
+
+    def open_joined(self, count: int) -> None:
+        """All loops, the first `count` of them as one, of which the turns of `part` are run."""
+        outer, part = self.group.loops[:count], self.part
+        assert part is not None
+
+        def turn(index: Value) -> None:
+            emission = Emission(self.builder)
+            rest, counters = whole(Variable(index, math.prod(outer))), []
+            for size in reversed(outer):
+                rest, counter = emission.divide(rest, size)
+                counters.append(emission.opaque(emission.value(counter), size))
+            self.open_from(count, counters[::-1])
+
+        _plain(self.builder)(part, turn)
 
     def _all_jammed(self, counters: list[Index]) -> None:
         """The body at a point, or at those of a jammed loop one after the other."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from compiler.backends.cpu.kernels import tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
@@ -64,8 +65,10 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     length = group.loops[-1]
     known = _known(builder, kernel, group)
     turns = _Turns(builder, known, interleave(kernel, length, work), _may_be_near(kernel, length), length % _BLOCK == 0)
-    part = None
-    if parallel:
+    part, joined = None, nest.joined(group) if parallel else 1
+    if joined > 1:
+        part, level = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS), -1
+    elif parallel:
         align = (_BLOCK if turns.near and turns.whole else _LINE) if level == len(group.loops) - 1 else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
     pieces.walk(
@@ -73,6 +76,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         group,
         lambda index: turns.body(lambda emission: body(emission, [index])),
         split=level,
+        joined=joined,
         part=part,
         innermost=turns.run,
         known=known,

@@ -146,3 +146,19 @@ def test_places_that_start_indices_move_are_exact(n, m, threads):
         inputs = x, u, np.int32(i), np.int32(j)
         for one, want in zip(run(*inputs), compiler.interpret(module, *inputs), strict=True):
             assert np.array_equal(one, want), (i, j)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dims", [(5, 40, 7, 24), (3, 2, 300, 16), (2, 3, 4, 900)])
+def test_outer_loops_shared_as_one_are_walked_once(dims, threads):
+    a, b, c, d = dims
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[{a},{b},{c},{d}] parameter(0)
+  t = f32[{a},{c},{b},{d}] transpose(x), dimensions={{0,2,1,3}}
+  ROOT r = f32[{a},{c},{b},{d}] add(t, t)
+}}
+"""
+    x = np.random.default_rng(0).random(dims).astype(np.float32)
+
+    assert np.array_equal(_run(text, x, threads=threads), 2 * x.transpose(0, 2, 1, 3))
