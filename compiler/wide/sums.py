@@ -22,6 +22,7 @@ from compiler.wide.numbers import Wide, around, exact, limits, rounded, settle, 
 from compiler.wide.pairs import paired
 from compiler.wide.rule import Context, Rule
 
+_LOST = 2.0**-40  # of a sum in f64: what may be missing of the smaller terms
 _GRAIN = 2.0**8
 """Sums of multiples of 1/256 are exact as long as the magnitudes are small: nothing is rounded in any order."""
 _COMPLEX = 4.0
@@ -228,7 +229,8 @@ def _may_leave(value: Array, reach: Array, own: ElementType) -> Array:
         return np.asarray(reach > largest)
     surely = np.isfinite(value) & (np.abs(value) > largest * (1 + limits(own).unit))
     # What the terms of the smaller sign come to; beside an infinity all of them may be of the other sign.
-    against = np.where(np.isfinite(value), (reach - np.abs(value)) / 2, reach)
+    rest = (reach - np.abs(value)) / 2 + reach * _LOST  # beside a far larger term the others are lost in f64
+    against = np.where(np.isfinite(value), rest, reach)
     return np.asarray(~np.isnan(value) & np.where(surely | np.isinf(value), against > largest / 2, reach > largest))
 
 

@@ -291,3 +291,13 @@ def test_an_infinity_times_what_may_be_taken_for_zero_is_undecided(dtype: str) -
     kind = ml_dtypes.bfloat16 if dtype == "bf16" else np.float32
     (result,) = wide(*lines, end, inputs=(np.array([[np.inf], [1]], kind), np.array([1e-39], kind)))
     assert result.undecided.tolist() == [True, False]
+
+
+def test_terms_that_leave_the_range_beside_one_that_hides_them_are_undecided() -> None:
+    lines = ("x = f32[1,2] parameter(0)", "y = f32[2] parameter(1)")
+    end = "ROOT r = f32[1] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    x, y = np.array([[3e38, -2]], np.float32), np.array([3e38, 3e38], np.float32)
+    (result,) = wide(*lines, end, inputs=(x, y))
+    assert result.undecided.all()
+    (result,) = wide(*lines, end, inputs=(np.array([[1e20, -2]], np.float32), np.array([1e20, 1], np.float32)))
+    assert not result.undecided.any()
