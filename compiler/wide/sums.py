@@ -121,7 +121,8 @@ def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, ev
     if _is_grained(data, _GRAIN):
         free = reach * _GRAIN < 2.0 ** limits(own).digits
         result = rounded(value, np.zeros(value.shape), own, roundings=1.0, reach=reach * terms)
-        return Wide(result.value, np.where(free, 0.0, result.error))
+        error = np.where(_may_leave(value, reach, own), np.inf, result.error)
+        return Wide(result.value, np.where(free, 0.0, error))
     passed = evaluate([np.where(np.isfinite(o.error), o.error, 0.0).astype(dtype) for o in data]).real
     lost = evaluate([np.isinf(operand.error).astype(dtype) for operand in data]).real
     roundings = np.maximum(terms - 1, 1) * limits(own).unit * reach
@@ -183,7 +184,8 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     if _is_grained(operands, _GRAIN**0.5) and value.dtype.kind != "c" and _coarsest(instruction) == 0:
         free = (reach * _GRAIN < 2.0 ** limits(own).digits) & (own.bits >= F32.bits)
         result = rounded(value, np.zeros(value.shape), own, reach=reach * terms)
-        return Wide(result.value, np.where(free, 0.0, result.error))
+        error = np.where(_may_leave(value, reach, own), np.inf, result.error)
+        return Wide(result.value, np.where(free, 0.0, error))
     passed = reach - evaluate([size(operand.value) for operand in operands])
     accumulated = limits(F32).unit if own.bits < F32.bits else limits(own).unit
     if own.kind is Kind.COMPLEX:
