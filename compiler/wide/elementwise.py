@@ -120,7 +120,10 @@ def _complex_function(instruction: Instruction, operands: Sequence[Wide], contex
         for direction in _SAMPLES:
             moved = [*values[:number], values[number] + step * direction, *values[number + 1 :]]
             error = np.maximum(error, 2 * distance(value, np.asarray(context.evaluate(instruction, moved))))
-        error = np.where(np.isinf(operand.error), np.inf, error)
+        # What may be taken for zero has another logarithm, or none.
+        modulus = size(operand.value)
+        is_tiny = (modulus > 0) & (modulus < limits(context.own(instruction)).least)
+        error = np.where(np.isinf(operand.error) | is_tiny, np.inf, error)
     return rounded(value, error, context.own(instruction), roundings=_COMPLEX)
 
 

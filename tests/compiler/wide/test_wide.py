@@ -301,3 +301,9 @@ def test_terms_that_leave_the_range_beside_one_that_hides_them_are_undecided() -
     assert result.undecided.all()
     (result,) = wide(*lines, end, inputs=(np.array([[1e20, -2]], np.float32), np.array([1e20, 1], np.float32)))
     assert not result.undecided.any()
+
+
+def test_the_logarithm_of_a_complex_number_that_may_be_taken_for_zero_is_undecided() -> None:
+    lines = ("x = c64[2] parameter(0)", "ROOT r = c64[2] log(x)")
+    (result,) = wide(*lines, inputs=(np.array([1e-40, 1e-30], np.complex64),))
+    assert result.undecided.tolist() == [True, False]
