@@ -60,9 +60,7 @@ def reduce_precision(
             signed = builder.intrinsic(f"copysign.{suffix}", [floating(replacement, value.type), result])
             beyond = builder.compare(predicate, size, floating(bound, value.type))
             result = builder.select(beyond, signed, result)
-    # A format without mantissa has no NaN; the infinity stands where NaN would.
-    undefined = value if mantissa_bits else floating(float("inf"), value.type)
-    return builder.select(builder.compare("uno", value, value), undefined, result)
+    return builder.select(builder.compare("uno", value, value), value, result)
 
 
 def _is_small(builder: Builder, value: Value) -> Value:

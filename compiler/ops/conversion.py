@@ -157,9 +157,7 @@ def _reduce_precision(instruction: Instruction, values: Sequence[Array], _: Eval
         zero = np.copysign(np.zeros_like(rounded), rounded)
         infinity = np.copysign(np.full_like(rounded, np.inf), rounded)
         rounded = np.where(size >= 2.0 ** (bias + 1), infinity, np.where(size < 2.0 ** (1 - bias), zero, rounded))
-    # A format without mantissa has no NaN; the infinity stands where NaN would.
-    undefined = wide if mantissa else wide.dtype.type(np.inf)
-    return narrow(np.where(np.isnan(wide), undefined, rounded).astype(wide.dtype), element_type)
+    return narrow(np.where(np.isnan(wide), wide, rounded).astype(wide.dtype), element_type)
 
 
 def _part_type(element_type: ElementType) -> ElementType:
