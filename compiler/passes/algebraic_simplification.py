@@ -244,12 +244,30 @@ def _adds_its_parameters(root: Instruction) -> bool:
 
 Rule = Callable[[Instruction], Instruction | None]
 
+_EXTREMES = {"GT": "maximum", "LE": "maximum", "LT": "minimum", "GE": "minimum"}
+
+
+def _compare_extreme(instruction: Instruction) -> Instruction | None:
+    """`x > c -> max(x, c) > c` where that maximum is there anyway: often nothing else needs an array `x` any more."""
+    left, right = instruction.operands
+    extreme = _EXTREMES.get(instruction.attributes["direction"])
+    is_total = instruction.attributes.get("type") == "TOTALORDER" and left.array.element_type.is_float
+    if extreme is None or is_total or not left.array.rank or scalar_of(right) is None:
+        return None
+    for user in left.users:
+        if user.opcode == extreme and set(user.operands) == {left, right} and left is not right:
+            attributes = dict(instruction.attributes)
+            return build(instruction.computation, "compare", [user, right], name=instruction.name, **attributes)
+    return None
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(_ODD, (_odd_of_negated,)),
     **dict.fromkeys(_EVEN, (_even_of_negated,)),
     "abs": (_abs_abs,),
     "add": (_add_zero,),
     "and": (_same_operands, _and_with_constant),
+    "compare": (_compare_extreme,),
     "convert": (_convert_to_same,),
     "divide": (_divide_one, _divide_by_power_of_two, _factor_negated),
     "maximum": (_same_operands,),
