@@ -17,7 +17,7 @@ from compiler.ir.shape import ArrayShape, BufferShape, Shape, TupleShape
 from compiler.ir.types import TYPES
 from compiler.ops import OPS
 
-_SIZES = ("dynamic_slice_sizes", "slice_sizes")
+_SIZES = ("dynamic_slice_sizes", "slice_sizes", "fft_length")
 
 
 def resize(module: Module, sizes: Mapping[int, int]) -> Edited | None:

@@ -122,3 +122,12 @@ def test_programs_that_differ_in_names_and_notes_have_one_text(module):
     assert edit.canonical_text(other) == edit.canonical_text(module)
     other = compiler.parse(TEXT.replace("index=1", "index=1").replace("constant(3)", "constant(4)"))
     assert edit.canonical_text(other) != edit.canonical_text(module)
+
+
+def test_the_length_of_a_transform_follows_its_operand() -> None:
+    text = """ENTRY e { x = c64[4,8] parameter(0)
+      ROOT r = c64[4,8] fft(x), fft_type=FFT, fft_length={8} }"""
+    edited = edit.resize(compiler.parse(text), {8: 5})
+    assert edited is not None
+    assert edited.module.entry.root.attributes["fft_length"] == (5,)
+    assert edited.module.entry.root.array.dims == (4, 5)
