@@ -160,6 +160,9 @@ def plan(gemm: Gemm, target: Target) -> Plan:
         rows, vectors = _sums(gemm, registers(target))
     else:
         gemm = narrowed(gemm, target, vector_bits(target)) if form == "tile" else gemm
+        if form == "tile" and not gemm.words and gemm.n * 2 <= lanes:
+            # Half a vector that is stored whole is faster than a vector of which half is.
+            lanes //= 2
         rows, vectors = _register_tile(gemm, lanes, registers(target))
     first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
     return _blocked(first) if form == "tile" else first
