@@ -17,6 +17,8 @@ from compiler.codegen.complex_numbers import (
     is_nan,
     magnitude,
     narrow_quotient,
+    near_narrow_quotient,
+    near_quotient,
     quotient,
     scale,
 )
@@ -318,13 +320,27 @@ NARROW: dict[str, Formula] = {"divide": narrow_quotient}
 """Those that are cheaper where the numbers in f64 were f32."""
 
 
-def emit(builder: Builder, opcode: str, operands: Sequence[Value]) -> Value | None:
-    """The value of an opcode that yields a complex number from complex numbers; None for one that is not known."""
+NEAR: dict[str, Formula] = {"divide": near_quotient}
+NEAR_NARROW: dict[str, Formula] = {"divide": near_narrow_quotient}
+"""Those that are cheaper where the result is not lost."""
+
+
+def is_lost(builder: Builder, value: Value) -> Value:
+    """Whether both parts of a number are NaN."""
+    return Complex.of(builder, value).is_lost().value
+
+
+def emit(builder: Builder, opcode: str, operands: Sequence[Value], *, near: bool = False) -> Value | None:
+    """The value of an opcode that yields a complex number from complex numbers; None for one that is not known.
+
+    With `near`, of an opcode in `NEAR`, it must not be lost.
+    """
     numbers = [Complex.of(builder, operand) for operand in operands]
     if opcode in EXACT:
         return EXACT[opcode](*numbers).value
     if opcode not in WIDE:
         return None
     own = numbers[0].re.type
-    formula = WIDE[opcode] if own == "double" else NARROW.get(opcode, WIDE[opcode])
+    wide, narrow = (NEAR, NEAR_NARROW) if near else (WIDE, NARROW)
+    formula = wide[opcode] if own == "double" else narrow.get(opcode, wide[opcode])
     return formula(*(number.converted("double") for number in numbers)).converted(own).value

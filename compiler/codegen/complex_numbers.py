@@ -88,6 +88,10 @@ class Complex:
         """The product with -i."""
         return Complex(self.im, -self.re)
 
+    def is_lost(self) -> Term:
+        """Whether both parts are NaN, as they come out of a quotient that is zero or infinite too."""
+        return is_nan(self.re) & is_nan(self.im)
+
     def is_zero(self) -> Term:
         """Whether both parts are zero."""
         return self.re.equals(0.0) & self.im.equals(0.0)
@@ -129,10 +133,15 @@ def magnitude(z: Complex) -> Term:
 
 
 def narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
-    """The quotient of numbers that were f32, computed in f64: no square leaves the range, and one division does."""
+    """The quotient of numbers that were f32, computed in f64; zeros and infinities as in C99's annex G."""
+    return _annex_g(near_narrow_quotient(dividend, divisor), dividend, divisor)
+
+
+def near_narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
+    """The quotient of numbers that were f32, unless it `is_lost`: no square leaves the range, and one division does."""
     a, b, c, d = dividend.re, dividend.im, divisor.re, divisor.im
     inverse = c.literal(1.0) / (c * c + d * d)
-    return _annex_g(Complex((a * c + b * d) * inverse, (b * c - a * d) * inverse), dividend, divisor)
+    return Complex((a * c + b * d) * inverse, (b * c - a * d) * inverse)
 
 
 _UP, _DOWN = 2.0**699, 2.0**-699
@@ -153,7 +162,12 @@ def inverse_scale(factor: Term) -> Term:
 
 
 def quotient(dividend: Complex, divisor: Complex) -> Complex:
-    """Both scaled by powers of two so that products stay in range; zeros and infinities as in C99's annex G."""
+    """The quotient of numbers of any size; zeros and infinities as in C99's annex G."""
+    return _annex_g(near_quotient(dividend, divisor), dividend, divisor)
+
+
+def near_quotient(dividend: Complex, divisor: Complex) -> Complex:
+    """The quotient unless it `is_lost`, both scaled by powers of two so that products stay in range."""
     above, below = scale(dividend), scale(divisor)
     a, b, c, d = dividend.re * above, dividend.im * above, divisor.re * below, divisor.im * below
     # Back by one factor after the other, where they do not cancel: their product may leave the range.
@@ -161,12 +175,12 @@ def quotient(dividend: Complex, divisor: Complex) -> Complex:
     first, second = same.where(a.literal(1.0), below), same.where(a.literal(1.0), inverse_scale(above))
     size = c * c + d * d
     real, imaginary = (a * c + b * d) / size * first * second, (b * c - a * d) / size * first * second
-    return _annex_g(Complex(real, imaginary), dividend, divisor)
+    return Complex(real, imaginary)
 
 
 def _annex_g(result: Complex, dividend: Complex, divisor: Complex) -> Complex:
     """The quotient, or what it is where both parts came out as NaN though it is zero or infinite."""
-    lost = is_nan(result.re) & is_nan(result.im)
+    lost = result.is_lost()
     for condition, value in _special_quotients(dividend, divisor):
         result = choose(lost & condition, value, result)
     return result

@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 
 from compiler.analysis.iteration import Iteration
-from compiler.codegen import math, movement, scalar, windows
+from compiler.codegen import complex_functions, math, movement, scalar, windows
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.movement import Indices, Leaf, Rule
@@ -76,13 +76,16 @@ class Elemental:
         if rule is not None:
             return rule(self, instruction, indices)
         operands = [self.value(operand, indices if operand.array.rank else ()) for operand in instruction.operands]
-        near = self._note_far(instruction.opcode, operands)
-        return scalar.emit(self.builder, instruction, operands, flags=self.flags, near=near)
+        near = self.emission.hears_far and scalar.has_near_form(instruction)
+        if near and not instruction.array.element_type.is_complex:
+            near = self._note_far(instruction.opcode, operands)
+        value = scalar.emit(self.builder, instruction, operands, flags=self.flags, near=near)
+        if near and instruction.array.element_type.is_complex:
+            self.emission.note_far(complex_functions.is_lost(self.builder, value))
+        return value
 
     def _note_far(self, opcode: str, operands: Sequence[Value]) -> bool:
         """Whether an opcode is computed in its cheaper form; then it is noted if its operands are not for that."""
-        if not self.emission.hears_far or not math.has_near_form(opcode):
-            return False
         far = math.is_far(self.builder, opcode, operands)
         if far is not None:
             self.emission.note_far(far)

@@ -24,7 +24,7 @@ class Scalar:
     """One application of an opcode to scalars: where to emit, on which type, with which attributes.
 
     `flags` are the fast-math flags of additions and products: reductions add `reassoc` for their accumulator.
-    `near` asks for the cheaper form of what has one: its operands are not `math.is_far`.
+    `near` asks for the cheaper form of what has one: its operands are not `math.is_far`, or a complex result not lost.
     """
 
     builder: Builder
@@ -60,7 +60,7 @@ def emit(
     source = instruction.operands[-1 if opcode == "select" else 0].array.element_type
     result = instruction.array.element_type
     if source.is_complex and opcode not in _ANY_TYPE:
-        return _COMPLEX_RULES.get(opcode, _complex)(Scalar(builder, instruction, source, flags), operands)
+        return _COMPLEX_RULES.get(opcode, _complex)(Scalar(builder, instruction, source, flags, near), operands)
     rule = RULES.get(opcode)
     if rule is None:
         raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
@@ -68,6 +68,12 @@ def emit(
     is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
     arithmetic = opcode in _ARITHMETIC and source is result
     return value if is_exact else element.round_to(builder, result, value, arithmetic=arithmetic)
+
+
+def has_near_form(instruction: Instruction) -> bool:
+    """Whether there is a cheaper form for some operands, of one type at least."""
+    type_, opcode = instruction.operands[0].array.element_type, instruction.opcode
+    return (type_.is_complex and opcode in complex_functions.NEAR) or (type_.is_float and math.has_near_form(opcode))
 
 
 _MANY = 16
@@ -92,7 +98,7 @@ def multiply_add(builder: Builder, element_type: ElementType, left: Value, right
 def _complex(scalar: Scalar, operands: Sequence[Value]) -> Value:
     """An opcode that takes and yields complex numbers."""
     opcode = scalar.instruction.opcode
-    value = complex_functions.emit(scalar.builder, opcode, operands)
+    value = complex_functions.emit(scalar.builder, opcode, operands, near=scalar.near)
     if value is None:
         raise UnsupportedError(f"{opcode} on {scalar.element_type}", "code generation", "no complex form of it yet")
     return value

@@ -12,13 +12,14 @@ from math import prod
 
 from compiler.backends.cpu.kernels import tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.codegen import cost, crossing, math, movement, nest, pieces, scalar
+from compiler.codegen import cost, crossing, movement, nest, pieces, scalar
 from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.signature import elemental_of, store_roots
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
+from compiler.ir.types import ElementType
 
 _LINE = 64
 """Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
@@ -64,7 +65,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     level = nest.split_level([1 if n == group.jammed else size for n, size in enumerate(group.loops)])
     length = group.loops[-1]
     known = _known(builder, kernel, group)
-    turns = _Turns(builder, known, interleave(kernel, length, work), _may_be_near(kernel, length), length % _BLOCK == 0)
+    near, whole, often = _may_be_near(kernel, length), length % _BLOCK == 0, _has_complex(kernel)
+    turns = _Turns(builder, known, interleave(kernel, length, work), near, whole, often)
     part, joined = None, nest.joined(group) if parallel else 1
     if joined > 1:
         part, level = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS), -1
@@ -111,7 +113,8 @@ class _Turns:
 
     Where functions have a cheaper form for arguments that are not large, the loop runs with it, in blocks, and tells
     whether some argument was; such a block is done again in full.  The results are the same either way.  Where blocks
-    are `whole`, LLVM need not write a long body again for what would remain.
+    are `whole`, LLVM need not write a long body again for what would remain.  What has to be done again `often` is done
+    in vectors too: a division by zero is nothing unusual, an angle of millions is.
     """
 
     builder: Builder
@@ -119,6 +122,7 @@ class _Turns:
     interleave: int
     near: bool
     whole: bool
+    often: bool
     _far: Value | None = None
 
     def body(self, emit_body: Callable[[Emission], None]) -> None:
@@ -144,7 +148,7 @@ class _Turns:
                 turn(loop.index)
                 loop.carry(self._far)
                 self._far = None
-            again = keep_rolled(builder.module, scalar=True)
+            again = keep_rolled(builder.module, scalar=not self.often)
             with (
                 builder.when(loop.results[0], "far"),
                 builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
@@ -171,11 +175,17 @@ def _permutes(broadcast: Instruction) -> bool:
 
 def _may_be_near(kernel: Kernel, length: int) -> bool:
     """Whether a kernel calls functions that have a cheaper form, in loops that are long enough."""
-    found = any(
-        math.has_near_form(instruction.opcode) and instruction.operands[0].array.element_type.is_float
-        for instruction in kernel.body()
-    )
+    body = [i for i in kernel.body() if i.operands and isinstance(i.operands[0].shape, ArrayShape)]
+    found = any(scalar.has_near_form(instruction) for instruction in body)
     return found and length >= _SHORT
+
+
+def _types(kernel: Kernel) -> set[ElementType]:
+    return {i.array.element_type for i in kernel.body() if isinstance(i.shape, ArrayShape)}
+
+
+def _has_complex(kernel: Kernel) -> bool:
+    return any(type_.is_complex for type_ in _types(kernel))
 
 
 def interleave(kernel: Kernel, length: int, work: float) -> int:
@@ -185,10 +195,10 @@ def interleave(kernel: Kernel, length: int, work: float) -> int:
     the time, while operands that no longer fit into registers cost next to nothing.  Long bodies take long to compile
     so many times over: they get fewer.
     """
-    types = {i.array.element_type for i in kernel.body() if isinstance(i.shape, ArrayShape)}
+    types = _types(kernel)
     weight = sum(cost.element_weight(instruction.opcode) for instruction in kernel.body())
     weight *= 2 if any(type_.bits == 64 for type_ in types) else 1
     # Parts of complex numbers are shuffled more than computed with.
-    if length < _SHORT or not _CHAIN <= weight < _ENDLESS or any(type_.is_complex for type_ in types):
+    if length < _SHORT or not _CHAIN <= weight < _ENDLESS or _has_complex(kernel):
         return 0
     return 4 if weight < _LONG or (work >= _WORTH and weight < _VERY_LONG) else 2

@@ -47,6 +47,32 @@ def test_large_arguments_change_nothing_for_their_neighbours(size, opcode, type_
     assert np.array_equal(np.isnan(found.astype(float)), np.isnan(mixed.astype(float)) | np.isinf(mixed.astype(float)))
 
 
+@pytest.mark.parametrize("type_", ["c64", "c128"])
+@pytest.mark.parametrize("size", [5000, 7168], ids=["part of a block", "whole blocks"])
+def test_quotients_by_zero_change_nothing_for_their_neighbours(size, type_):
+    t = f"{type_}[{size}]"
+    text = f"ENTRY e {{ x = {t} parameter(0)  y = {t} parameter(1)  ROOT z = {t} divide(x, y) }}"
+    module = compiler.parse(text)
+    dtype = module.entry.parameters[0].array.element_type.dtype
+    x, y = (np.random.default_rng(1).normal(size=(2, size, 2)) @ [1, 1j]).astype(dtype)
+    specials = [0, 1 + 1j, complex(np.inf, 1), complex(1, -np.inf), complex(np.nan, 0), complex(np.nan, np.inf)]
+    pairs = np.array([(a, b) for a in specials for b in specials], dtype)
+    places = np.linspace(2048, size - 1, len(pairs)).astype(int)
+    mixed = x.copy(), y.copy()
+    mixed[0][places], mixed[1][places] = pairs.T
+    executable = compiler.compile(module, options=compiler.CompileOptions(threads=2))
+
+    plain, found = executable(x, y)[0], executable(*mixed)[0]
+
+    others = np.ones(size, bool)
+    others[places] = False
+    assert plain[others].tobytes() == found[others].tobytes()
+    alone = compiler.compile(text.replace(f"[{size}]", f"[{len(pairs)}]"))(*pairs.T.copy())[0]
+    assert np.array_equal(
+        found[places].view(dtype.type().real.dtype), alone.view(dtype.type().real.dtype), equal_nan=True
+    )
+
+
 def test_functions_of_unlike_arguments_in_one_loop_and_in_branches():
     text = """ENTRY e {
       x = f64[3000] parameter(0)
