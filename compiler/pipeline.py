@@ -89,10 +89,10 @@ PASSES: dict[str, Pass] = {
 """Every pass by the name it has in options, dumps and records."""
 
 _EXPANDERS = (
+    "lapack-expander",
     "topk-expander",
     "batch-norm-expander",
     "grouped-dot-expander",
-    "lapack-expander",
     "complex-solver-expander",
 )
 # Before calls are inlined: instructions still have the names that decide what `rng` draws, and bodies are copied later.

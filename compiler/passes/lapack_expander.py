@@ -1,8 +1,8 @@
-"""LAPACK's routines, which JAX calls for the CPU, become HLO: triangular solves and loops over columns.
+"""LAPACK's routines, which JAX calls for the CPU, become HLO: triangular solves, loops over columns and of rotations.
 
-What can be is left to ops that back ends have kernels for; the loops are `analysis/elimination.py`'s and
-`analysis/reflections.py`'s.  Only calls whose operands and results have the shapes that the routine gives are replaced;
-any other stays, and is refused by the back ends.
+What can be is left to ops that back ends have kernels for; the loops are those of `analysis/elimination.py`,
+`analysis/reflections.py` and `analysis/rotations.py`.  Only calls whose operands and results have the shapes that the
+routine gives are replaced; any other stays, and is refused by the back ends.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from math import prod
 
 from compiler.analysis.elimination import conjugate, first_failure, lu, place
 from compiler.analysis.expansion import expand
-from compiler.analysis.expression import Expression
+from compiler.analysis.expression import Expression, number
 from compiler.analysis.reflections import householder, householder_product
+from compiler.analysis.rotations import eigen
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
 from compiler.ir.types import S32
+from compiler.ops.arithmetic import real_part_type
 from compiler.ops.build import build
 from compiler.ops.custom_call import TARGET, options_of
 
@@ -152,6 +154,25 @@ def _orgqr(operands: Sequence[Expression], _: Options) -> list[Expression]:
     return [householder_product(_batched(vectors), factors.reshape(prod(factors.dims[:-1]), factors.dims[-1]))]
 
 
+def _syevd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    (matrix,) = operands
+    _square(matrix)
+    if options["uplo"] not in "LU":
+        raise ValueError("uplo is L or U")
+    values = ArrayShape(real_part_type(matrix.element_type), matrix.dims[:-1])
+    return [_like(matrix), values, ArrayShape(S32, matrix.dims[:-2])]
+
+
+def _syevd(operands: Sequence[Expression], options: Options) -> list[Expression]:
+    matrix = _batched(operands[0])
+    return [*eigen(matrix, lower=options["uplo"] == "L"), _success(matrix)]
+
+
+def _success(matrix: Expression) -> Expression:
+    """What a routine says that did not fail, for each matrix."""
+    return number(matrix.instruction.computation, 0, S32).spread(matrix.dims[:1], ())
+
+
 ROUTINES: dict[str, tuple[Callable[[Sequence[ArrayShape], Options], list[ArrayShape]], Routine]] = {
     "potrf": (_potrf_shapes, _potrf),
     "trsm": (_trsm_shapes, _trsm),
@@ -159,5 +180,7 @@ ROUTINES: dict[str, tuple[Callable[[Sequence[ArrayShape], Options], list[ArraySh
     "geqrf": (_geqrf_shapes, _geqrf),
     "orgqr": (_orgqr_shapes, _orgqr),
     "ungqr": (_orgqr_shapes, _orgqr),
+    "syevd": (_syevd_shapes, _syevd),
+    "heevd": (_syevd_shapes, _syevd),
 }
 """By LAPACK's name without the letter of the type: what the routine gives, and how it is done."""

@@ -129,6 +129,34 @@ def test_a_triangular_system_is_solved_from_either_side(side, trans):
     agrees(text, draw("c128", (2, 4, 4)) + 4 * np.eye(4), draw("c128", right, seed=1))
 
 
+@pytest.mark.parametrize("uplo", "LU")
+@pytest.mark.parametrize("form", [((), 1), ((2,), 2), ((3,), 5)], ids=str)
+@pytest.mark.parametrize("element_type", TYPES)
+def test_eigenvectors_diagonalise_what_one_triangle_gives(element_type, form, uplo):
+    batch, size = form
+    matrix = shape(element_type, (*batch, size, size))
+    values = shape({"c64": "f32", "c128": "f64"}.get(element_type, element_type), (*batch, size))
+    name = "heevd" if element_type[0] == "c" else "syevd"
+    text = f"""ENTRY e {{ x = {matrix} parameter(0)
+      ROOT r = ({matrix}, {values}, {shape("s32", batch)}) custom-call(x),
+        custom_call_target="lapack_{TYPES[element_type]}{name}_ffi",
+        backend_config={{mode = 86 : ui8, uplo = {ord(uplo)} : ui8}} }}"""
+    module, given = compiler.parse(text), draw(element_type, (*batch, size, size))
+    results = vectors, found, info = compiler.compile(module, "cpu", OPTIONS)(given)
+    for wide, result in zip(compiler.interpret(module, given, wide=True), results, strict=True):
+        assert wide.allows(result).all()
+    triangle = np.tril(given) if uplo == "L" else np.triu(given)
+    diagonal = np.eye(size) * np.real(np.diagonal(given, axis1=-2, axis2=-1))[..., None, :]
+    off = triangle * (1 - np.eye(size))
+    whole = off + np.conj(np.swapaxes(off, -1, -2)) + diagonal
+    tolerance = 1e-4 if given.dtype in (np.float32, np.complex64) else 1e-11
+    np.testing.assert_allclose(whole @ vectors, vectors * found[..., None, :], atol=tolerance)
+    square = np.conj(np.swapaxes(vectors, -1, -2)) @ vectors
+    np.testing.assert_allclose(square, np.broadcast_to(np.eye(size), square.shape), atol=tolerance)
+    assert (np.diff(found, axis=-1) >= 0).all()
+    assert not info.any()
+
+
 @pytest.mark.parametrize("name", ROUTINES)
 def test_what_does_not_have_the_routines_shapes_is_refused(name):
     text = f"""ENTRY e {{ x = f32[3] parameter(0)
