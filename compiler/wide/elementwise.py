@@ -195,7 +195,12 @@ def _power(instruction: Instruction, operands: Sequence[Wide], context: Context)
 def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     y, x = operands
     if y.value.dtype.kind == "c":
-        return _complex_function(instruction, operands, context)
+        result = _complex_function(instruction, operands, context)
+        # On the way a root is taken, whose sign on the cut is a matter of rounding.
+        square, reach = x.value**2 + y.value**2, size(x.value) ** 2 + size(y.value) ** 2
+        slack = _COMPLEX * limits(context.own(instruction)).unit * reach
+        cut = (np.abs(square.imag) <= slack) & (square.real <= slack)
+        return Wide(result.value, np.where(cut, np.inf, result.error))
     value = np.asarray(context.evaluate(instruction, [y.value, x.value]))
     step = np.hypot(y.error, x.error)
     radius = np.hypot(y.value, x.value)

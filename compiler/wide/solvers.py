@@ -34,7 +34,8 @@ def _fft(instruction: Instruction, operands: Sequence[Wide], context: Context) -
     reach = scale * (size(operand.value) + operand.error).sum(axis=axes, keepdims=True)
     own = context.own(instruction)
     share = _PASSES * (2 + math.log2(max(count, 1))) * limits(own).unit
-    return rounded(value, np.broadcast_to(passed + share * reach, value.shape), own)
+    strays = reach / scale * max(count, 1) > limits(own).largest  # sums on the way, in whatever order
+    return rounded(value, np.broadcast_to(np.where(strays, np.inf, passed + share * reach), value.shape), own)
 
 
 @dataclass(frozen=True, slots=True)

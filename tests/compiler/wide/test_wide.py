@@ -307,3 +307,17 @@ def test_the_logarithm_of_a_complex_number_that_may_be_taken_for_zero_is_undecid
     lines = ("x = c64[2] parameter(0)", "ROOT r = c64[2] log(x)")
     (result,) = wide(*lines, inputs=(np.array([1e-40, 1e-30], np.complex64),))
     assert result.undecided.tolist() == [True, False]
+
+
+def test_a_complex_angle_on_the_cut_of_its_root_is_undecided() -> None:
+    lines = ("y = c128[2] parameter(0)", "x = c128[2] parameter(1)", "ROOT r = c128[2] atan2(y, x)")
+    (result,) = wide(*lines, inputs=(np.array([3j, 3]), np.array([1e-20, 1 + 1j])))
+    assert result.undecided.tolist() == [True, False]
+
+
+def test_a_transform_whose_sums_leave_the_range_is_undecided() -> None:
+    lines = ("x = f64[4] parameter(0)", "ROOT r = c128[3] fft(x), fft_type=RFFT, fft_length={4}")
+    (result,) = wide(*lines, inputs=(np.array([1e308, -1e308, 1e308, 0]),))
+    assert result.undecided.all()
+    (result,) = wide(*lines, inputs=(np.array([1e300, -1e300, 1e300, 0]),))
+    assert not result.undecided.any()
