@@ -22,7 +22,7 @@ from compiler.backends.cpu.turns import Copies
 from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel, kernel_of, scheduled
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.movement import constant_data
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction
@@ -215,7 +215,7 @@ class _Driver:
 
         def call() -> None:
             self._mark()
-            name = self.copies.name(function) if self.turns and not self.profile else function
+            name = self.copies.name(function) if self.turns and not shared and not self.profile else function
             builder.call(f"@{name}", "void", [*pointers, *share])
             self._mark()
 
@@ -331,7 +331,8 @@ class _Driver:
             now, then = roles[2 * number], roles[2 * number + 1]
             builder.fill(now, [(present, entry), (then, builder.block)])
             builder.fill(then, [(other, entry), (now, builder.block)])
-        builder.branch(header)
+        # Of its own notes: otherwise LLVM may take those of a loop that a turn ends with for this one's.
+        builder.branch(header, keep_rolled(self.ir, scalar=True))
         builder.begin(done)
         # Nobody may write over the predicate before everybody has seen the loop end.
         self._barrier()

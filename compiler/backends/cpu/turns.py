@@ -1,7 +1,7 @@
 """Small kernels of loops, written into the program where they are called.
 
-What a turn of a loop over scalars computes takes less than the calls of its kernels do.  So of a kernel without any
-branch there is a copy that LLVM puts in the call's place, where it also sees what goes from one to the next.
+What a turn of a loop over scalars computes takes less than the calls of its kernels do.  So of a small kernel
+there is a copy that LLVM puts in the call's place, where it knows that one thread does it all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from compiler.codegen.llvm_ir import Function, Module
 
 _MOST_LINES = 200
+_MOST_WITH_BRANCHES = 100
 
 
 @dataclass(slots=True)
@@ -40,6 +41,6 @@ class Copies:
 
 
 def _is_small(function: Function) -> bool:
-    """Whether a function is one block of few instructions."""
-    labels = sum(line.endswith(":") for line in function.lines)
-    return labels == 1 and len(function.lines) <= _MOST_LINES
+    """Whether a function has few instructions, fewer where it has several blocks."""
+    blocks = sum(line.endswith(":") for line in function.lines)
+    return len(function.lines) <= (_MOST_LINES if blocks == 1 else _MOST_WITH_BRANCHES)

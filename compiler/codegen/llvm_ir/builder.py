@@ -68,9 +68,9 @@ class Builder:
         """The label of the current block."""
         return self._block
 
-    def branch(self, label: str) -> None:
+    def branch(self, label: str, metadata: str = "") -> None:
         """Jump to a block."""
-        self._lines.append(f"  br label %{label}")
+        self._lines.append(f"  br label %{label}{metadata}")
         self._note_loop(label)
 
     def branch_if(self, condition: Value, then: str, otherwise: str, metadata: str = "") -> None:
