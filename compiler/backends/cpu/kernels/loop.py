@@ -30,7 +30,7 @@ _FEW = 64
 _SHORT = 256
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
-_CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.2, 1.5, 8.0, 20.0
+_CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.2, 2.5, 8.0, 20.0
 """Weights of bodies, in nanoseconds per element, between which a loop is interleaved."""
 _WORTH = 1.5e6
 """Nanoseconds of work for which compiling a long body four times over is worth while."""
