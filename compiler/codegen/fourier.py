@@ -7,8 +7,6 @@ one half is not stored, or is filled in by symmetry.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,9 +22,6 @@ from compiler.ir.numbers import Array
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import C128, F64, ElementType
 from compiler.ops.linear_algebra import check_lengths
-
-Each = Callable[[Builder, int], AbstractContextManager[Value]]
-"""A loop over the numbers below one that is not 0."""
 
 
 @dataclass(frozen=True, slots=True)
