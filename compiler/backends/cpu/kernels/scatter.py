@@ -23,7 +23,7 @@ from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
 from compiler.codegen import cost, element, elemental, nest, scattering
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.signature import arguments
 from compiler.ir import combiner
 
@@ -211,7 +211,11 @@ def _apply_all(module: Module, kernel: Kernel, builder: Builder, mine: _Part) ->
             inner = []
             for d in window_dims:
                 part = mine.range if d == mine.within else None
-                loops = nest.loops(builder, nest.Group(dims[d], (dims[d],)), split=0 if part else -1, part=part)
+                # Left alone, LLVM writes the turns of a short loop out before it could make vectors of them.
+                metadata = keep_rolled(module) if dims[d] >= _ENOUGH else ""
+                loops = nest.loops(
+                    builder, nest.Group(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
+                )
                 inner.append(stack.enter_context(loops))
             results = (mine.target,) if mine.target else ()
             scattering.apply_at(kernel, Emission(builder), start, batch, inner, results)
