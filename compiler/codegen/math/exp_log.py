@@ -106,12 +106,15 @@ def exponential(x: Term) -> Term:
     return exp_scaled(x)
 
 
-def exp_doubled(x: Term) -> Term:
-    """e^2x where 2^n is a normal number, to a few ULP only for large x: ln2 has no tail here."""
-    shifted = x.fma(2.0 * _LOG2_E, x.format.magic)
-    r = (shifted - x.format.magic).fma(-LN2 / 2.0, x)
-    coefficients = [factor * 2.0**k for k, factor in enumerate((1.0, 1.0, *_EXP[x.format.type]))]
-    return polynomial(r, coefficients) * _power_of_two(shifted.bits(), x.format)
+def exp_doubled_plus_one(x: Term) -> Term:
+    """e^2x + 1 where 2^n is a normal number, to a few ULP only for large x: ln2 has no tail here."""
+    format_ = x.format
+    # With the exponent's bias in it the sum's low bits are those of 2^n, once shifted.
+    magic = format_.magic + (format_.one >> format_.mantissa)
+    shifted = x.fma(2.0 * _LOG2_E, magic)
+    r = (shifted - magic).fma(-LN2 / 2.0, x)
+    coefficients = [factor * 2.0**k for k, factor in enumerate((1.0, 1.0, *_EXP[format_.type]))]
+    return polynomial(r, coefficients).fma((shifted.bits() << format_.mantissa).real(), 1.0)
 
 
 def power_of_two_and_rest(x: Term, *, minus: int) -> tuple[Term, Term]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.codegen.math.exp_log import LN2, exp_doubled, exp_scaled, log_plus_one, power_of_two_and_rest
+from compiler.codegen.math.exp_log import LN2, exp_doubled_plus_one, exp_scaled, log_plus_one, power_of_two_and_rest
 from compiler.codegen.math.term import Term, polynomial
 
 # Where tanh has rounded to 1 for good.
@@ -33,7 +33,7 @@ _HUGE = {"float": 2.0**60, "double": 2.0**500}
 def tanh(x: Term) -> Term:
     """Odd polynomial up to 0.55, beyond it 1 - 2 / (e^2|x| + 1), and the sign of x; never above 1."""
     magnitude = x.abs().at_most(_TANH_ONE[x.format.type])
-    large = 1.0 - 2.0 / (exp_doubled(magnitude) + 1.0)
+    large = 1.0 - 2.0 / exp_doubled_plus_one(magnitude)
     square = magnitude * magnitude
     small = (magnitude * square).fma(polynomial(square, _TANH[x.format.type]), magnitude)
     return (magnitude < 0.55).where(small, large).copysign(x)
