@@ -65,7 +65,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     level = nest.split_level([1 if n == group.jammed else size for n, size in enumerate(group.loops)])
     length = group.loops[-1]
     known = _known(builder, kernel, group)
-    near, whole, often = _may_be_near(kernel, length), length % _BLOCK == 0, _has_complex(kernel)
+    near, whole = not group.once and _may_be_near(kernel, length), length % _BLOCK == 0
+    often = _has_complex(kernel)
     turns = _Turns(builder, known, interleave(kernel, length, work), near, whole, often)
     part, joined = None, nest.joined(group) if parallel else 1
     if joined > 1:
