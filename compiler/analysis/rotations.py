@@ -15,6 +15,7 @@ import numpy as np
 from compiler.analysis.counted_loop import counted_loop
 from compiler.analysis.elimination import conjugate, each, place
 from compiler.analysis.expression import Expression, concatenate, element, iota
+from compiler.analysis.reflections import householder, householder_product
 from compiler.ir.types import S32
 from compiler.ops.build import build
 
@@ -192,3 +193,93 @@ def _chosen_rows(matrix: Expression, order: Expression) -> Expression:
         slice_sizes=(1, columns),
     )
     return Expression(gathered).reshape(batch, rows, columns)
+
+
+def singular(matrix: Expression, *, full: bool) -> tuple[Expression, Expression, Expression]:
+    """Left vectors as columns, singular values in descending order, right vectors as conjugated rows.
+
+    With `full` there are as many vectors as rows and columns, else as many as values.
+    """
+    batch, rows, columns = matrix.dims
+    if rows < columns:
+        left, values, right = singular(_adjoint(matrix), full=full)
+        return _adjoint(right), values, _adjoint(left)
+    largest = matrix.apply("abs").largest(1, 2)
+    scale = largest.compare("GT", 0).where(largest, largest.literal(1))
+    even = columns + columns % 2
+    # Rows of the adjoint are the columns that are rotated; the identity beside them gathers the rotations.
+    scaled = _adjoint(matrix / each(_as(scale, matrix), matrix))
+    start = _padded_rows(scaled, even)
+    square = start.literal(0).spread((batch, even, even), ())
+    identity = place(square, 1).compare("EQ", place(square, 2)).to(start.type)
+    turned, rotations = _swept([start, identity], even, _rotate_rows, _not_orthogonal)
+    turned = turned.slice((0, batch), (0, columns), (0, rows))
+    rotations = rotations.slice((0, batch), (0, columns), (0, columns))
+    values, order = _sorted(_squares(turned).sum(2).apply("sqrt"), descending=True)
+    right = _chosen_rows(rotations, order)
+    left = _orthonormal(_adjoint(_chosen_rows(turned, order)), values, full=full)
+    return left, values * each(scale, values), right
+
+
+def _adjoint(matrix: Expression) -> Expression:
+    return conjugate(matrix.transpose(0, 2, 1))
+
+
+def _padded_rows(matrix: Expression, rows: int) -> Expression:
+    missing = rows - matrix.dims[1]
+    if not missing:
+        return matrix
+    return concatenate([matrix, matrix.literal(0).spread((matrix.dims[0], missing, matrix.dims[2]), ())], 1)
+
+
+def _partners(matrix: Expression) -> tuple[Expression, Expression, Expression]:
+    """Of rows that are partners the squares of their lengths and their inner product: [batch, half] each."""
+    batch, size, length = matrix.dims
+    first, second = (matrix.slice((0, batch), (start, start + size // 2), (0, length)) for start in (0, size // 2))
+    product = first * conjugate(second)
+    if not product.type.is_complex:
+        return _squares(first).sum(2), _squares(second).sum(2), product.sum(2)
+    inner = product.apply("real").sum(2).apply("complex", product.apply("imag").sum(2))
+    return _squares(first).sum(2), _squares(second).sum(2), inner
+
+
+def _rotate_rows(state: list[Expression]) -> list[Expression]:
+    """One round of rotations that make partners orthogonal."""
+    cosine, sine = _angle(*_partners(state[0]))
+    return [_turned(part, 1, cosine, conjugate(sine)) for part in state]
+
+
+def _not_orthogonal(state: list[Expression]) -> Expression:
+    """For each matrix whether two rows are not orthogonal yet."""
+    rows = state[0]
+    gram = build(
+        rows.instruction.computation,
+        "dot",
+        [rows.instruction, conjugate(rows).instruction],
+        lhs_batch_dims=(0,),
+        rhs_batch_dims=(0,),
+        lhs_contracting_dims=(2,),
+        rhs_contracting_dims=(2,),
+    )
+    return _off_diagonal([Expression(gram)])
+
+
+def _orthonormal(vectors: Expression, lengths: Expression, *, full: bool) -> Expression:
+    """Orthogonal columns of descending lengths made as long as 1; those of no length, and missing ones, are made up."""
+    batch, rows, columns = vectors.dims
+    unit = float(np.finfo(vectors.type.dtype).eps)
+    largest = lengths.slice((0, batch), (0, 1)).reshape(batch)
+    counts = lengths.compare("GT", each(largest * (unit * rows), lengths))
+    safe = counts.where(lengths, lengths.literal(1))
+    given = counts.spread(vectors.dims, (0, 2))
+    scaled = given.where(vectors / _as(safe, vectors).spread(vectors.dims, (0, 2)), vectors.literal(0))
+    packed, factors = householder(scaled)
+    wide = _padded(packed, rows) if full and rows > columns else packed
+    product = householder_product(wide, factors)
+    # Reflections give columns up to a sign, the diagonal of R.
+    signs = _diagonal(packed.slice((0, batch), (0, columns), (0, columns)))
+    turns = counts.where(signs, signs.literal(1))
+    kept = product.slice((0, batch), (0, rows), (0, columns)) * turns.spread(vectors.dims, (0, 2))
+    if not full or rows == columns:
+        return kept
+    return concatenate([kept, product.slice((0, batch), (0, rows), (columns, rows))], 2)

@@ -14,7 +14,7 @@ from compiler.analysis.elimination import conjugate, first_failure, lu, place
 from compiler.analysis.expansion import expand
 from compiler.analysis.expression import Expression, number
 from compiler.analysis.reflections import householder, householder_product
-from compiler.analysis.rotations import eigen
+from compiler.analysis.rotations import eigen, singular
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
@@ -168,6 +168,26 @@ def _syevd(operands: Sequence[Expression], options: Options) -> list[Expression]
     return [*eigen(matrix, lower=options["uplo"] == "L"), _success(matrix)]
 
 
+def _gesdd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    (matrix,) = operands
+    result, batch = _like(matrix), matrix.dims[:-2]
+    rows, columns = matrix.dims[-2:]
+    count, full = min(rows, columns), options["mode"] != "S"
+    return [
+        result,
+        ArrayShape(real_part_type(matrix.element_type), (*batch, count)),
+        result.with_dims((*batch, rows, rows if full else count)),
+        result.with_dims((*batch, columns if full else count, columns)),
+        ArrayShape(S32, batch),
+    ]
+
+
+def _gesdd(operands: Sequence[Expression], options: Options) -> list[Expression]:
+    matrix = _batched(operands[0])
+    left, values, right = singular(matrix, full=options["mode"] != "S")
+    return [matrix, values, left, right, _success(matrix)]
+
+
 def _success(matrix: Expression) -> Expression:
     """What a routine says that did not fail, for each matrix."""
     return number(matrix.instruction.computation, 0, S32).spread(matrix.dims[:1], ())
@@ -182,5 +202,6 @@ ROUTINES: dict[str, tuple[Callable[[Sequence[ArrayShape], Options], list[ArraySh
     "ungqr": (_orgqr_shapes, _orgqr),
     "syevd": (_syevd_shapes, _syevd),
     "heevd": (_syevd_shapes, _syevd),
+    "gesdd": (_gesdd_shapes, _gesdd),
 }
 """By LAPACK's name without the letter of the type: what the routine gives, and how it is done."""

@@ -10,7 +10,7 @@ from compiler.passes.lapack_expander import ROUTINES
 
 OPTIONS = compiler.CompileOptions(verify_each=True)
 TYPES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
-FORMS = [((), 5, 5), ((3,), 6, 4), ((2, 2), 4, 7), ((), 1, 1)]
+FORMS = {"f32": ((2, 2), 4, 7), "f64": ((), 1, 1), "c64": ((), 5, 5), "c128": ((3,), 6, 4)}
 DTYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
 
 
@@ -51,16 +51,14 @@ def agrees(text, *inputs):
     return expected
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("element_type", TYPES)
 @pytest.mark.parametrize("name", ["getrf", "geqrf"])
-def test_factors_are_those_of_the_reference(name, element_type, form):
-    batch, rows, columns = form
+def test_factors_are_those_of_the_reference(name, element_type):
+    batch, rows, columns = FORMS[element_type]
     agrees(call(name, element_type, batch, rows, columns), draw(element_type, (*batch, rows, columns)))
 
 
-@pytest.mark.parametrize("uplo", "LU")
-@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize(("element_type", "uplo"), [("f32", "L"), ("f64", "U"), ("c64", "U"), ("c128", "L")])
 def test_choleskys_method_says_where_it_fails(element_type, uplo):
     matrix = draw(element_type, (4, 5, 5))
     definite = matrix @ np.conj(np.swapaxes(matrix, -1, -2)) + np.eye(5, dtype=matrix.dtype)
@@ -76,7 +74,7 @@ def test_choleskys_method_says_where_it_fails(element_type, uplo):
     agrees(text, np.where(np.isnan(definite), 1, definite)[:1].repeat(4, axis=0))
 
 
-@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("element_type", ["f32", "c128"])
 def test_a_zero_pivot_is_passed_over_and_named(element_type):
     matrix = draw(element_type, (2, 4, 4))
     matrix[1, :, 1] = 0
@@ -100,8 +98,7 @@ def test_lengths_of_columns_do_not_leave_the_range(size):
     np.testing.assert_allclose(found[upper] / size, expected[upper] / size, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("wide", [3, 5])
-@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize(("element_type", "wide"), [("f32", 5), ("f64", 3), ("c64", 3), ("c128", 5)])
 def test_reflections_make_orthogonal_columns(element_type, wide):
     name = "ungqr" if element_type[0] == "c" else "orgqr"
     vectors, factors = compiler.interpret(
@@ -130,8 +127,9 @@ def test_a_triangular_system_is_solved_from_either_side(side, trans):
 
 
 @pytest.mark.parametrize("uplo", "LU")
-@pytest.mark.parametrize("form", [((), 1), ((2,), 2), ((3,), 5)], ids=str)
-@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize(
+    ("element_type", "form"), [("f32", ((3,), 5)), ("f64", ((2,), 2)), ("c64", ((), 1)), ("c128", ((), 5))], ids=str
+)
 def test_eigenvectors_diagonalise_what_one_triangle_gives(element_type, form, uplo):
     batch, size = form
     matrix = shape(element_type, (*batch, size, size))
@@ -155,6 +153,35 @@ def test_eigenvectors_diagonalise_what_one_triangle_gives(element_type, form, up
     np.testing.assert_allclose(square, np.broadcast_to(np.eye(size), square.shape), atol=tolerance)
     assert (np.diff(found, axis=-1) >= 0).all()
     assert not info.any()
+
+
+@pytest.mark.parametrize(
+    ("element_type", "form", "mode"),
+    [("f32", (6, 6), "A"), ("f64", (5, 3), "A"), ("c64", (1, 1), "S"), ("c128", (3, 5), "S")],
+    ids=str,
+)
+def test_singular_vectors_are_orthonormal_and_make_the_matrix(element_type, form, mode):
+    rows, columns = form
+    count = min(form)
+    left, right = ((rows, rows), (columns, columns)) if mode == "A" else ((rows, count), (count, columns))
+    real = {"c64": "f32", "c128": "f64"}.get(element_type, element_type)
+    matrix, values = shape(element_type, form), shape(real, (count,))
+    text = f"""ENTRY e {{ x = {matrix} parameter(0)
+      ROOT r = ({matrix}, {values}, {shape(element_type, left)}, {shape(element_type, right)}, s32[]) custom-call(x),
+        custom_call_target="lapack_{TYPES[element_type]}gesdd_ffi", backend_config={{mode = {ord(mode)} : ui8}} }}"""
+    module, given = compiler.parse(text), draw(element_type, form)
+    if rows == columns > 1:
+        given[:, 1], given[:, 3] = given[:, 2], 0  # singular: some vectors are free
+    results = compiler.compile(module, "cpu", OPTIONS)(given)
+    for wide, result in zip(compiler.interpret(module, given, wide=True), results, strict=True):
+        assert wide.allows(result).all()
+    _, found, u, v, info = results
+    tolerance = 1e-5 if given.dtype in (np.float32, np.complex64) else 1e-12
+    np.testing.assert_allclose((u[:, :count] * found) @ v[:count], given, atol=tolerance)
+    np.testing.assert_allclose(np.conj(u.T) @ u, np.eye(left[1]), atol=tolerance)
+    np.testing.assert_allclose(v @ np.conj(v.T), np.eye(right[0]), atol=tolerance)
+    assert (np.diff(found) <= 0).all()
+    assert not info
 
 
 @pytest.mark.parametrize("name", ROUTINES)
