@@ -313,6 +313,8 @@ def test_a_complex_angle_on_the_cut_of_its_root_is_undecided() -> None:
     lines = ("y = c128[2] parameter(0)", "x = c128[2] parameter(1)", "ROOT r = c128[2] atan2(y, x)")
     (result,) = wide(*lines, inputs=(np.array([3j, 3]), np.array([1e-20, 1 + 1j])))
     assert result.undecided.tolist() == [True, False]
+    (result,) = wide(*lines, inputs=(np.array([0j, 0j]), np.array([-3 + 2j, 3 + 2j])))
+    assert result.undecided.tolist() == [True, False]
 
 
 def test_a_transform_whose_sums_leave_the_range_is_undecided() -> None:
