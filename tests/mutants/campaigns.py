@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "xlabench"))
 from mutants import ALL
 
 import compiler
-from xlabench import worker
+from xlabench import environment, worker
 from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
 from xlabench.diagnosis.moves import instruction_count
@@ -284,8 +284,12 @@ def table(folder):
     right = [row for row in triaged if row["right"]]
     single = [row for row in triaged if row["bundles"] == 1]
     sizes, probes = ([row[key] for row in triaged] for key in ("instructions", "probes"))
+    begun = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((folder / ".begun").glob("*.json"))}
+    begun = {name: round(row["spent_s"], 1) for name, row in begun.items() if name not in rows}
     summary = {
         "mutants": len(rows),
+        "of": len(ALL),
+        "begun": begun,
         "found": len(found),
         "triaged": len(triaged),
         "blamed_rightly": len(right),
@@ -295,7 +299,8 @@ def table(folder):
         "most_probes": max(probes, default=None),
         "median_cpu_s": statistics.median([row["cpu_s"] for row in found.values()]) if found else None,
     }
-    text = json.dumps({"summary": summary, "rows": rows}, indent=1) + "\n"
+    machine = environment.capture().to_json()
+    text = json.dumps({"environment": machine, "summary": summary, "rows": rows}, indent=1) + "\n"
     (folder / "mutants.json").write_text(text, encoding="utf-8")
     (folder / "README.md").write_text(_markdown(summary, rows), encoding="utf-8")
     return summary
@@ -304,11 +309,12 @@ def table(folder):
 def _markdown(summary, rows):
     text = f"""# Planted bugs, looked for by campaigns
 
-Profile `{PROFILE}`, seed {SEED}, one worker per mutant.  Seconds are the worker's CPU time until the finding is known,
-its start included, {CPU_LIMIT_S:g} at most (60 s on two cores); made by `tests/mutants/campaigns.py`.
+Profile `{PROFILE}`, seed {SEED}.  Seconds are the CPU time of the campaign's processes until the finding is known,
+without loading Python, {CPU_LIMIT_S:g} at most (60 s on two cores); made by `tests/mutants/campaigns.py`.
+Instructions are those of all computations, parameters aside.
 
-{summary["found"]} of {summary["mutants"]} found; of {summary["triaged"]} of those that were reduced
-{summary["blamed_rightly"]} are blamed on the right step and
+{summary["mutants"]} of the {summary["of"]} in the catalogue are measured here, and {summary["found"]} of them found.
+Of {summary["triaged"]} that were reduced {summary["blamed_rightly"]} are blamed on the right step and
 {summary["one_bundle"]} in one bundle; reduced to {summary["median_instructions"]} instructions (median),
 {summary["most_instructions"]} at most, in at most {summary["most_probes"]} probes.
 
@@ -326,6 +332,8 @@ its start included, {CPU_LIMIT_S:g} at most (60 s on two cores); made by `tests/
         cells = (row[key] for key in ("cpu_s", "programs", "verdict"))
         after = f"`{row['blamed']}` | {mark} | {row['instructions']} | {row['probes']} | {row['bundles']}"
         lines.append(f"| `{name}` | {' | '.join(map(str, cells))} | {after} |")
+    lines += [""] * bool(summary["begun"])
+    lines += [f"- `{name}` not found in {spent_s} s so far" for name, spent_s in summary["begun"].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -336,10 +344,11 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("mutants"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=float, default=CPU_LIMIT_S, help="CPU seconds; below the default, go on later")
+    parser.add_argument("--table", action="store_true", help="measure nothing, only write what all rows come to")
     parser.add_argument("--find-only", action="store_true", help="reduce and blame nothing")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    left = [name for name in given.names or ALL if not (given.out / f"{name}.json").exists()]
+    left = [name for name in given.names or ALL if not given.table and not (given.out / f"{name}.json").exists()]
     for engines in {ALL[name].engines for name in left}:
         support_of(engines, given.out)
     os.environ["PYTHONPATH"] = os.pathsep.join([*sys.path[:2], os.environ.get("PYTHONPATH", "")])

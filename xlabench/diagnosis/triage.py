@@ -17,6 +17,7 @@ from xlabench.judging.tolerance import Array
 class Triaged:
     """A reduced case with what its engine made of it; `cause` is the blame's signature, of the reduced case itself."""
 
+    verdict: str
     module_text: str
     inputs: Sequence[Array]
     expected: Sequence[Array]
@@ -26,12 +27,15 @@ class Triaged:
     probes: int
 
 
-def triage(setup: Setup, verdict: str, module_text: str, inputs: Sequence[Array], *, max_probes: int) -> Triaged | None:
-    """Reduce a case for as long as it fails alike for the same reason; None where it does not fail here."""
+def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probes: int) -> Triaged | None:
+    """Reduce a case for as long as it fails alike for the same reason; None where it does not fail here.
+
+    It may fail otherwise here than where it was found: what reads or writes where it must not depends on what is there.
+    """
     case = Case(compiler.parse(module_text), tuple(inputs))
     with Prober(setup) as prober:
         judgement = prober.judge(case)
-        if judgement.verdict != verdict:
+        if not judgement.is_failure:
             return None
         found = blame.find(prober, case, judgement)
         done = reduce(
@@ -45,6 +49,7 @@ def triage(setup: Setup, verdict: str, module_text: str, inputs: Sequence[Array]
         if final.is_failure and found.stage == "kernel":  # of a kernel less is left than was blamed at first
             found = blame.find(prober, done.case, final)
         return Triaged(
+            judgement.verdict,
             done.case.text(),
             done.case.inputs,
             final.expected,

@@ -146,7 +146,7 @@ class Findings:
     def _triaged(self, raw: Raw) -> tuple[Raw, str, int]:
         """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""
         setup = Setup(raw.engine, timeout_s=self._timeout_s, factory=self._factory)
-        small = triage(setup, raw.verdict, raw.module_text, raw.inputs, max_probes=self._max_probes)
+        small = triage(setup, raw.module_text, raw.inputs, max_probes=self._max_probes)
         if small is None:
             return raw, "", 0
         reduced = replace(
@@ -156,7 +156,8 @@ class Findings:
             expected=small.expected,
             actual=small.actual,
             message=small.message,
-            key="" if raw.verdict in _NUMERIC else raw.key,
+            verdict=small.verdict,
+            key="" if small.verdict in _NUMERIC else raw.key if small.verdict == raw.verdict else "run",
         )
         return reduced, small.cause, small.probes
 
