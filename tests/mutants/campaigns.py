@@ -314,7 +314,7 @@ without loading Python, {CPU_LIMIT_S:g} at most (60 s on two cores); made by `te
 Instructions are those of all computations, parameters aside.
 
 {summary["mutants"]} of the {summary["of"]} in the catalogue are measured here, and {summary["found"]} of them found.
-Of {summary["triaged"]} that were reduced {summary["blamed_rightly"]} are blamed on the right step and
+Of {summary["triaged"]} that were looked into {summary["blamed_rightly"]} are blamed on the right step and
 {summary["one_bundle"]} in one bundle; reduced to {summary["median_instructions"]} instructions (median),
 {summary["most_instructions"]} at most, in at most {summary["most_probes"]} probes.
 
