@@ -5,14 +5,19 @@ x / 0 is -1 (all ones), x % 0 is x; the least signed integer divided by -1 is it
 CPUs divide vectors of floats, but not of integers, which a loop would take out and divide one by one.  A quotient of
 integers of n bits that is no integer itself is further from the next one than 2^-n of its size, so rounding it to more
 than n digits leaves it on its side: its integer part is exact, in f32 for 16 bits, in f64 for 32.
+
+Of 64 bits it takes two quotients in f64, either made a little less than it is, so that neither is too large: what the
+first leaves is divided again, and what that leaves is less than the divisor or less than twice as much.
 """
 
 from __future__ import annotations
 
-from compiler.codegen.llvm_ir import Builder, Value, element_of, integer, lanes_of, vector_type
+from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, lanes_of, mangled, vector_type
 
 _VECTOR_MACHINES = frozenset({"avx2", "neon"})
-_HALF_WORD, _WORD = 16, 32
+_HALF_WORD, _WORD, _LONG_WORD = 16, 32, 64
+_A_LITTLE_LESS = 1.0 - 2.0**-51
+"""More than three roundings add to a number, those of a quotient and of what it is of."""
 
 
 def divide(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
@@ -38,6 +43,8 @@ def _quotient(builder: Builder, left: Value, right: Value, *, signed: bool, many
     if not _is_float_cheaper(builder, right, many=many):
         return builder.binary("sdiv" if signed else "udiv", left, right)
     type_, bits = left.type, _bits(left)
+    if bits > _WORD:
+        return _long_quotient(builder, left, right, signed=signed)
     extend, signed_word = "sext" if signed else "zext", signed or bits < _WORD
     word = _alike(f"i{_WORD}", type_)
     if bits < _WORD:
@@ -49,10 +56,31 @@ def _quotient(builder: Builder, left: Value, right: Value, *, signed: bool, many
     return builder.cast("trunc", quotient, type_) if bits < _WORD else quotient
 
 
+def _long_quotient(builder: Builder, left: Value, right: Value, *, signed: bool) -> Value:
+    """The truncated quotient of 64-bit integers."""
+    type_, sign = left.type, "s" if signed else "u"
+    floats = _alike("double", type_)
+    divisor = builder.cast(f"{sign}itofp", right, floats)
+    total, rest = integer(0, type_), left
+    for _ in range(2):
+        ratio = builder.binary("fdiv", builder.cast(f"{sign}itofp", rest, floats), divisor)
+        part = builder.cast(f"fpto{sign}i", builder.binary("fmul", ratio, floating(_A_LITTLE_LESS, floats)), type_)
+        total = builder.binary("add", total, part)
+        rest = builder.binary("sub", rest, builder.binary("mul", part, right))
+    one, size = integer(1, type_), right
+    if signed:
+        rest, size = (builder.intrinsic(f"abs.{mangled(type_)}", [v, Value(I1, "false")]) for v in (rest, right))
+        differ = builder.compare("slt", builder.binary("xor", left, right), integer(0, type_))
+        one = builder.select(differ, integer(-1, type_), one)
+    more = builder.select(builder.compare("uge", rest, size), one, integer(0, type_))
+    return builder.binary("add", total, more)
+
+
 def _is_float_cheaper(builder: Builder, right: Value, *, many: bool) -> bool:
     """Whether to divide floats: LLVM makes a product of a division by a constant, which is cheaper still."""
     vectors = (many or lanes_of(right.type) > 0) and not _VECTOR_MACHINES.isdisjoint(builder.module.features)
-    return vectors and _bits(right) <= _WORD and right.name.startswith("%")
+    fits = _bits(right) <= _WORD or (_bits(right) == _LONG_WORD and "avx512dq" in builder.module.features)
+    return vectors and fits and right.name.startswith("%")
 
 
 def _safe(builder: Builder, left: Value, right: Value, by_zero: Value, *, signed: bool) -> Value:

@@ -18,7 +18,7 @@ PROGRAM = """ENTRY main {{
 
 
 def _numbers(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Every pair of edges, and multiples of random numbers with their neighbours."""
+    """Every pair of edges, multiples of random numbers with their neighbours, and numbers of every length."""
     info, rng = np.iinfo(dtype), np.random.default_rng(5)
     near = [info.max - n for n in range(3)] + [info.min + n for n in range(3)] + [info.max // n for n in (2, 3, 5)]
     edges = np.array([*near, *range(4), *([-1, -2, -3] if info.min else [])], dtype)
@@ -27,7 +27,8 @@ def _numbers(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     divisor = rng.integers(1, half, 5000).astype(dtype)
     multiple = divisor * rng.integers(half // 2, half, 5000).astype(dtype)
     beside = [multiple - dtype.type(1), multiple, multiple + dtype.type(1)]
-    return np.concatenate([pairs[0], *beside]), np.concatenate([pairs[1], *[divisor] * 3])
+    drawn = rng.integers(info.min, info.max, (2, 20000), dtype) >> rng.integers(0, info.bits, (2, 20000), dtype)
+    return np.concatenate([pairs[0], *beside, drawn[0]]), np.concatenate([pairs[1], *[divisor] * 3, drawn[1]])
 
 
 @pytest.mark.parametrize("name", ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"])
