@@ -174,6 +174,7 @@ class Known:
 class Emission:
     """Turns indices into LLVM values in the current block; `cuts` tells which strides of which variable hurt.
 
+    `inner_cuts` are strides that hurt under some condition only.
     `breaks` tells at which values of which digit the code changes over from one case to another, `moving` of which sums
     of several digits it does where they pass zero; `starts` says what variables among these are read from.  `periods`
     tells which digits are divided by what, and a value at which the quotient changes.
@@ -184,6 +185,7 @@ class Emission:
 
     builder: Builder
     cuts: dict[Variable, set[int]] = field(default_factory=dict)
+    inner_cuts: dict[Variable, set[int]] = field(default_factory=dict)
     breaks: dict[Digit, set[int]] = field(default_factory=dict)
     moving: list[Index] = field(default_factory=list)
     starts: dict[Variable, object] = field(default_factory=dict)
@@ -233,7 +235,8 @@ class Emission:
         variable = digit.variable
         if digit.is_whole:
             return variable.value
-        self.cuts.setdefault(variable, set()).update((digit.stride, digit.stride * digit.size))
+        cuts = self.cuts if len(self._scopes) == 1 else self.inner_cuts
+        cuts.setdefault(variable, set()).update((digit.stride, digit.stride * digit.size))
         builder = self.builder
         value = builder.binary("udiv", variable.value, integer(digit.stride))
         if digit.stride * digit.size < variable.size:

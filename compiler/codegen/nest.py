@@ -98,12 +98,26 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
     body(emission, [whole(variable) for variable in variables])
     groups = []
     for variable in variables:
-        cut = _loops(variable.size, emission.cuts.get(variable, set()))
+        cut = _loops(variable.size, _cuts(emission, variable))
         breaks, moving = _breaks(emission, variable, cut)
         periods = emission.periods.get(Digit(variable, 1, cut[-1]), set())
         period = Period(*min(periods)) if len(periods) == 1 else None
         groups.append(Group(variable.size, cut, breaks, moving, period))
     return groups
+
+
+def _cuts(emission: Emission, variable: Variable) -> set[int]:
+    """The strides to cut a variable at.
+
+    A loop in pieces is not cut for what is done in some piece only, whose counter has fewer digits than the loop's.
+    """
+    in_pieces = [digit for digit in emission.breaks if digit.variable is variable]
+    inner = {
+        cut
+        for cut in emission.inner_cuts.get(variable, set())
+        if not any(digit.stride < cut < digit.stride * digit.size for digit in in_pieces)
+    }
+    return emission.cuts.get(variable, set()) | inner
 
 
 def _breaks(
