@@ -10,6 +10,7 @@ import numpy as np
 from compiler.ir.combiner import comparison
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
+from compiler.ir.types import ONE_NAN
 from compiler.wide.numbers import Wide, exact, unknown
 from compiler.wide.rule import Context, Rule
 
@@ -32,7 +33,20 @@ def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) 
         results = [exact(value) for value in values]
     else:
         results = [unknown(value) for value in values]
+    if found is not None and found[2] == "TOTALORDER":
+        key = _of_open_sign(context.originals[instruction].operands[found[0]], operands[found[0]])
+        is_open = np.any(key, axis=along, keepdims=True)
+        results = [Wide(result.value, np.where(is_open, np.inf, result.error)) for result in results]
     return tuple(results) if len(results) > 1 else results[0]
+
+
+def _of_open_sign(source: Instruction, key: Wide) -> Array:
+    """Which keys are NaN that something computed: they may have either sign, and so either end of the total order."""
+    home = source.parent
+    is_given = home is not None and home.module is not None and home is home.module.entry
+    if source.array.element_type in ONE_NAN or (is_given and source.opcode in ("parameter", "constant")):
+        return np.zeros(key.value.shape, np.bool_)
+    return np.isnan(key.value)
 
 
 def _by_key(operands: Sequence[Wide], number: int, order: Array, along: int, *, stable: bool) -> list[Wide]:

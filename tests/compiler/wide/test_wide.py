@@ -222,6 +222,28 @@ def test_sorting_close_keys_leaves_open_what_goes_along() -> None:
     assert places.undecided.tolist() == [False, True, True]
 
 
+def test_a_computed_nan_has_either_end_of_the_total_order() -> None:
+    comparator = (
+        "less { a = f32[] parameter(0) b = f32[] parameter(1) "
+        "ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER }"
+    )
+    lines = (
+        "x = f32[2,3] parameter(0)",
+        "z = f32[] constant(0)",
+        "b = f32[2,3] broadcast(z), dimensions={}",
+        "y = f32[2,3] add(x, b)",
+    )
+    given = np.array([[1, np.nan, 0], [3, 2, 1]], np.float32)
+    (computed,) = wide(
+        *lines, "ROOT r = f32[2,3] sort(y), dimensions={1}, to_apply=less", inputs=(given,), computations=comparator
+    )
+    assert computed.undecided.tolist() == [[True] * 3, [False] * 3]
+    (kept,) = wide(
+        lines[0], "ROOT r = f32[2,3] sort(x), dimensions={1}, to_apply=less", inputs=(given,), computations=comparator
+    )
+    assert not kept.undecided.any()
+
+
 def test_wide_mode_goes_with_neither_trace_nor_around() -> None:
     module = compiler.parse("HloModule m\nENTRY e { ROOT c = f32[] constant(1) }")
     with pytest.raises(InputError, match="neither trace nor around"):
