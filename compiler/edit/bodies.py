@@ -71,7 +71,10 @@ def _applied(instruction: Instruction) -> Computation | None:
 
 
 def drop_state(module: Module, place: Place, index: int) -> Edited | None:
-    """A loop without one element of its state, where nothing but that element itself depends on it."""
+    """A loop without one element of its state, where nothing but that element itself depends on it.
+
+    Of a loop that is the program's root a result goes with it.
+    """
     draft = Draft.of(module)
     loop = next(draft.find([place]), None)
     if loop is None or loop.opcode != "while" or not isinstance(loop.shape, TupleShape):
@@ -79,7 +82,8 @@ def drop_state(module: Module, place: Place, index: int) -> Edited | None:
     condition, body = loop.attributes["condition"], loop.attributes["body"]
     (initial,) = loop.operands
     users = [*loop.users, *condition.parameters[0].users, *body.parameters[0].users]
-    if initial.opcode != "tuple" or body.root.opcode != "tuple" or loop.is_root:
+    yields = loop.is_root and loop.computation is not draft.module.entry
+    if initial.opcode != "tuple" or body.root.opcode != "tuple" or yields:
         return None
     if any(user.opcode != "get-tuple-element" for user in users):
         return None

@@ -5,6 +5,7 @@ import pytest
 
 import compiler
 from compiler import edit
+from compiler.inputs import draw
 
 TEXT = """
 HloModule m, entry_computation_layout={(f32[6,4]{1,0}, f32[6,4]{1,0})->(f32[6,4]{1,0}, f32[6]{0}, f32[3,2]{1,0})}
@@ -115,6 +116,16 @@ def test_a_call_without_unused_arguments_has_what_its_body_uses(module):
 
 def test_a_loop_keeps_state_that_its_condition_needs(module):
     assert edit.drop_state(module, MAIN["l"], 0) is None
+
+
+def test_a_loop_that_is_the_root_loses_a_result_with_its_state(module):
+    alone = edit.keep_results(module, [MAIN["l"]]).module
+    edited = edit.drop_state(alone, MAIN["l"], 2)
+    compiler.verify(edited.module)
+    inputs = draw(alone, 0)
+    expected = compiler.interpret(alone, *inputs)[:2]
+    actual = compiler.interpret(edited.module, *(inputs[source] for source in edited.sources))
+    assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
 
 
 def test_programs_that_differ_in_names_and_notes_have_one_text(module):
