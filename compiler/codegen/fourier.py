@@ -105,7 +105,7 @@ class Transform:
         """The address of an element of a line of an array."""
         line, number = at
         inner = integer(self.part.inner)
-        outer, rest = builder.binary("udiv", line, inner), builder.binary("urem", line, inner)
+        outer, rest = builder.udivrem(line, inner)
         row = builder.add(builder.mul(outer, integer(shape.dims[self.part.dimension])), number)
         offset = builder.add(builder.mul(row, inner), rest)
         return builder.gep(element.storage_type(shape.element_type), pointer or self.between, offset)

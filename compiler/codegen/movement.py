@@ -93,8 +93,7 @@ def undilated(values: Values, index: Index, step: int, size: int) -> tuple[Index
     if exact is not None:
         return exact[0], in_range(values, exact[1], 0, 1)
     position = emission.value(index)
-    rest = builder.binary("urem", position, integer(step))
-    quotient = builder.binary("udiv", position, integer(step))
+    quotient, rest = builder.udivrem(position, integer(step))
     return emission.opaque(quotient, max(size, 1)), builder.compare("eq", rest, integer(0))
 
 
@@ -135,9 +134,7 @@ def clamped(values: Values, instruction: Instruction, indices: Indices, limit: i
         raw = values.value(instruction, indices)
         if not element.is_signed(instruction.array.element_type):
             return builder.intrinsic("umin.i64", [builder.cast("zext", raw, "i64"), integer(limit)])
-        wide = builder.cast("sext", raw, "i64")
-        wide = builder.intrinsic("smax.i64", [wide, integer(0)])
-        return builder.intrinsic("smin.i64", [wide, integer(limit)])
+        return builder.clamp(builder.cast("sext", raw, "i64"), integer(0), integer(limit))
 
     if any(index.terms for index in indices):
         return values.emission.opaque(read(), limit + 1)

@@ -171,17 +171,12 @@ class _Walk:
         for key, factor in moving.starts:
             base = base + known.starts[key].times(factor)
         moved = Emission(builder).value(base)
-        places = [integer(0)]
-        for bound in moving.bounds:
-            place = builder.intrinsic("smax.i64", [builder.sub(integer(bound), moved), integer(0)])
-            places.append(builder.intrinsic("smin.i64", [place, integer(count)]))
-        places.append(integer(count))
+        ends = integer(0), integer(count)
+        ahead = (builder.sub(integer(bound), moved) for bound in moving.bounds)
+        places = [ends[0], *(builder.clamp(place, *ends) for place in ahead), ends[1]]
         part = self.part if level == self.split else None
         if part:
-            places = [
-                builder.intrinsic("smin.i64", [builder.intrinsic("smax.i64", [place, part.start]), part.stop])
-                for place in places
-            ]
+            places = [builder.clamp(place, part.start, part.stop) for place in places]
         far = count + sum(abs(bound) for bound in moving.bounds) + sum(map(abs, base.bounds()))
         for limits, bounds in zip(
             itertools.pairwise(places), itertools.pairwise((-far, *moving.bounds, far)), strict=True

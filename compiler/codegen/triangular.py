@@ -121,8 +121,7 @@ class Substitution:
 
     def solve(self, builder: Builder, side: Value) -> None:
         """Solve for the right-hand side of that number."""
-        number = builder.binary("udiv", side, integer(max(1, self.columns)))
-        column = builder.binary("urem", side, integer(max(1, self.columns)))
+        number, column = builder.udivrem(side, integer(max(1, self.columns)))
         factor, right, solution = self.matrices(builder, number)
         with builder.loop(integer(0), integer(self.size), name="unknown") as step:
             row = step.index if self.is_lower else builder.sub(integer(self.size - 1), step.index)

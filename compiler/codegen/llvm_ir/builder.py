@@ -123,6 +123,14 @@ class Builder:
         """Integer product that does not overflow."""
         return self.binary("mul", left, right, "nsw")
 
+    def udivrem(self, left: Value, right: Value) -> tuple[Value, Value]:
+        """Quotient and remainder of integers that are not negative: the row and the column of a place, for one."""
+        return self.binary("udiv", left, right), self.binary("urem", left, right)
+
+    def clamp(self, value: Value, low: Value, high: Value) -> Value:
+        """A signed i64 between two bounds; the upper one wins where they cross."""
+        return self.intrinsic("smin.i64", [self.intrinsic("smax.i64", [value, low]), high])
+
     def compare(self, predicate: str, left: Value, right: Value) -> Value:
         """`icmp` or `fcmp`, whichever the type asks for."""
         opcode = "fcmp" if element_of(left.type) in FLOAT_TYPES else "icmp"

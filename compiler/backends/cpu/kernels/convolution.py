@@ -135,7 +135,7 @@ class _Nest:
     def _split(self, value: Value, count: int) -> tuple[Value, Value]:
         if count == 1:
             return value, integer(0)
-        return self.b.binary("udiv", value, integer(count)), self.b.binary("urem", value, integer(count))
+        return self.b.udivrem(value, integer(count))
 
     def _patch(self, item: _Item, block: Value) -> Value:
         """The address of the copy of an item's band, after making it; or of the input itself."""

@@ -151,8 +151,8 @@ def pack_weights(b: Builder, kernel: Kernel, plan: Plan, target: Value, part: tu
     """Pack the panels `part` of all groups to `target`: step by step, the features of a panel side by side."""
     shape = plan.shape
     with b.loop(*part, name="panel") as panel:
-        group = b.binary("udiv", panel.index, integer(plan.panels))
-        first = b.mul(b.binary("urem", panel.index, integer(plan.panels)), integer(plan.panel))
+        group, number = b.udivrem(panel.index, integer(plan.panels))
+        first = b.mul(number, integer(plan.panel))
         width = minimum(b, b.sub(integer(shape.outputs), first), plan.panel)
         output = b.add(b.mul(group, integer(shape.outputs)), first)
         with b.loop(

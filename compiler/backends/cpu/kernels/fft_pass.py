@@ -81,7 +81,7 @@ class ColumnPass(LinePass):
     def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
         """Transform a group of lines."""
         blocks, together = integer(self._blocks), integer(self.lines.together)
-        outer, block = builder.binary("udiv", number, blocks), builder.binary("urem", number, blocks)
+        outer, block = builder.udivrem(number, blocks)
         first = builder.mul(block, together)
         line = builder.add(builder.mul(outer, integer(self.part.inner)), first)
         mask = self._mask(builder, builder.sub(integer(self.part.inner), first))

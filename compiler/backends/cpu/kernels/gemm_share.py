@@ -98,7 +98,7 @@ def _grid(module: Module) -> str:
         better = b.binary("and", divides, b.compare("slt", cost, loop.carried[1]))
         loop.carry(b.select(better, loop.index, loop.carried[0]), b.select(better, cost, loop.carried[1]))
     grid = loop.results[0]
-    row, column = b.binary("udiv", thread, grid), b.binary("urem", thread, grid)
+    row, column = b.udivrem(thread, grid)
     parts = [*_between(b, rows, row, b.binary("udiv", threads, grid)), *_between(b, columns, column, grid)]
     b.ret(_packed(b, parts))
     return f"@{_GRID}"

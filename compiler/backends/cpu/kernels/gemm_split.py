@@ -87,8 +87,8 @@ class _Part:
         """The batch of a part, and its first step along k."""
         if self.batch == 1:
             return integer(0), b.mul(number, integer(self.size))
-        parts = integer(self.count)
-        return b.binary("udiv", number, parts), b.mul(b.binary("urem", number, parts), integer(self.size))
+        batch, part = b.udivrem(number, integer(self.count))
+        return batch, b.mul(part, integer(self.size))
 
     def operand(self, operand: Operand, type_: str, *, down: bool) -> Operand:
         """A factor; `down` says that k is its first index."""

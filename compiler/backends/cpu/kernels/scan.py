@@ -143,8 +143,8 @@ class Scan:
         held = b.gep(I8, arguments(self.kernel).workspace, b.mul(THREAD, integer(self.scratch_bytes)))
         part = nest.share(b, self.outer * columns, THREAD, THREADS)
         with b.loop(part.start, part.stop, name="block", metadata=keep_rolled(b.module)) as block:
-            outer = b.binary("udiv", block.index, integer(columns))
-            first = b.mul(b.binary("urem", block.index, integer(columns)), integer(self.columns))
+            outer, number = b.udivrem(block.index, integer(columns))
+            first = b.mul(number, integer(self.columns))
             left = b.sub(integer(self.inner), first)
             width = b.intrinsic("smin.i64", [left, integer(self.columns)])
             with b.loop(integer(0), width, name="start", nonempty=True) as loop:

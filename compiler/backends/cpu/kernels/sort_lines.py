@@ -44,7 +44,7 @@ class Lines:
 
     def _split(self, builder: Builder, line: Value) -> tuple[Value, Value]:
         inner = integer(self.inner)
-        return builder.binary("udiv", line, inner), builder.binary("urem", line, inner)
+        return builder.udivrem(line, inner)
 
     def _linear(self, builder: Builder, line: Value, number: Value) -> Value:
         outer, inner = self._split(builder, line)

@@ -157,8 +157,8 @@ class Shared:
         count = -(-self.network.vectors // self.piece)
         part = nest.share(builder, count * self.lines.count, THREAD, THREADS)
         with builder.loop(part.start, part.stop, name="piece", scalar=True) as loop:
-            line = builder.binary("udiv", loop.index, integer(count))
-            first = builder.mul(builder.binary("urem", loop.index, integer(count)), integer(self.piece))
+            line, piece = builder.udivrem(loop.index, integer(count))
+            first = builder.mul(piece, integer(self.piece))
             self.network.sort(builder, self._records(builder, line), first, self.piece, THREAD)
 
     def _flip(self, builder: Builder, run: int) -> None:
@@ -181,8 +181,8 @@ class Shared:
         count = -(-self.network.vectors // size)
         part = nest.share(builder, count * self.lines.count, THREAD, THREADS)
         with builder.loop(part.start, part.stop, name="piece", scalar=True) as loop:
-            line = builder.binary("udiv", loop.index, integer(count))
-            first = builder.mul(builder.binary("urem", loop.index, integer(count)), integer(size))
+            line, piece = builder.udivrem(loop.index, integer(count))
+            first = builder.mul(piece, integer(size))
             self.network.clean(builder, self._records(builder, line), first, size, stride, THREAD)
 
     def _store(self, builder: Builder) -> None:

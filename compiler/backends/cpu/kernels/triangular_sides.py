@@ -44,8 +44,8 @@ class Sides:
 
     def solve(self, builder: Builder, block: Value, unknowns: Value) -> None:
         """Solve for the block of that number."""
-        number = builder.binary("udiv", block, integer(self.per_matrix))
-        first = builder.mul(builder.binary("urem", block, integer(self.per_matrix)), integer(self.width))
+        number, part = builder.udivrem(block, integer(self.per_matrix))
+        first = builder.mul(part, integer(self.width))
         last = builder.intrinsic("smin.i64", [builder.add(first, integer(self.width)), integer(self.form.columns)])
         factor, right, solution = self.form.matrices(builder, number)
         self._load(builder, right, unknowns, (first, last))

@@ -57,8 +57,8 @@ class _Blocked:
 
     def _elements(self, builder: Builder, number: Value, size: Value) -> tuple[Value, Value, Value]:
         """Matrix, row and column of an element of square matrices of a size."""
-        row, column = (builder.binary(op, number, size) for op in ("udiv", "urem"))
-        return builder.binary("udiv", row, size), builder.binary("urem", row, size), column
+        row, column = builder.udivrem(number, size)
+        return *builder.udivrem(row, size), column
 
     def _load(self) -> Launch:
         def load(builder: Builder, number: Value) -> None:
@@ -73,7 +73,7 @@ class _Blocked:
     def _panel(self) -> str:
         builder = grid.begin(self.module, self.kernel, _THREADS, "_panel", numbers=["first", "parts"], talks=True)
         first, parts = Value(I64, "%first"), Value(I64, "%parts")
-        matrix, part = (builder.binary(op, grid.block(builder), parts) for op in ("udiv", "urem"))
+        matrix, part = builder.udivrem(grid.block(builder), parts)
         mine, left = grid.thread(builder), self._left(builder, matrix)
         factor = self.form.matrices(builder, matrix)[1]
         width = builder.intrinsic("smin.i64", [builder.sub(integer(self.size), first), integer(_PANEL)])

@@ -46,7 +46,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     for number, part in enumerate(parts):
         line = _Lines(module, kernel, part, f"_{number}", half_bytes)
         launches += line.in_workspace() if part in long else [line.in_shared()]
-    return EmittedKernel(kernel, tuple(launches), 2 * half_bytes + fourier.between_bytes(kernel))
+    return EmittedKernel(kernel, tuple(launches), fourier.between_bytes(kernel) + 2 * half_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _Stage:
     def element(self, builder: Builder, number: Value, read: Read, root: Read) -> Complex:
         """An element behind the stage from those before it and the powers of the root of unity."""
         after = self.rest // self.factor
-        line, column = (builder.binary(op, number, integer(after)) for op in ("udiv", "urem"))
+        line, column = builder.udivrem(number, integer(after))
         within = builder.binary("urem", line, integer(self.done))
         first = builder.add(builder.mul(within, integer(self.rest)), column)
         zero, limit = floating(0.0, "double"), integer(self.done * self.factor)
@@ -100,8 +100,7 @@ class _Lines(Transform):
     """The lines of one pass."""
 
     def __init__(self, module: Module, kernel: Kernel, part: Pass, suffix: str, half_bytes: int) -> None:
-        workspace = arguments(kernel).workspace
-        super().__init__(kernel, part, workspace)
+        super().__init__(kernel, part, arguments(kernel).workspace)
         self.module, self.suffix = module, suffix
         self.half_bytes = half_bytes
         self.stored = part.target_shape.dims[part.dimension]
@@ -111,7 +110,7 @@ class _Lines(Transform):
         length, lines = self.part.length, self.part.lines
         together = max(1, min(grid.BLOCK // length, lines))
         threads = min(grid.BLOCK, -(-together * length // grid.WARP) * grid.WARP)
-        builder = self._begin(threads)
+        builder = grid.begin(self.module, self.kernel, threads, self.suffix, talks=True)
         size = together * length
         name = f"line.{self.kernel.name}{self.suffix}"
         halves = [grid.shared_array(self.module, f"{name}.{n}", "double", 2 * size) for n in range(2)]
@@ -119,7 +118,7 @@ class _Lines(Transform):
         end = builder.intrinsic("smin.i64", [builder.sub(integer(lines), first), integer(together)])
         count = builder.mul(end, integer(length))
         with grid.strided(builder, integer(0), count, threads) as place:
-            line, number = (builder.binary(op, place, integer(length)) for op in ("udiv", "urem"))
+            line, number = builder.udivrem(place, integer(length))
             self._put(builder, halves[0], place, self._given(builder, builder.add(first, line), number))
         for stage in _stages(length):
             grid.barrier(builder)
@@ -128,7 +127,7 @@ class _Lines(Transform):
             halves.reverse()
         grid.barrier(builder)
         with grid.strided(builder, integer(0), builder.mul(end, integer(self.stored)), threads) as place:
-            line, number = (builder.binary(op, place, integer(self.stored)) for op in ("udiv", "urem"))
+            line, number = builder.udivrem(place, integer(self.stored))
             source = builder.add(builder.mul(line, integer(length)), number)
             self._deliver(builder, builder.add(first, line), number, self._get(builder, halves[0], source))
         builder.ret()
@@ -139,7 +138,7 @@ class _Lines(Transform):
         length, lines = self.part.length, self.part.lines
 
         def load(builder: Builder, place: Value) -> None:
-            line, number = (builder.binary(op, place, integer(length)) for op in ("udiv", "urem"))
+            line, number = builder.udivrem(place, integer(length))
             self._put(builder, self._half(builder, 0), place, self._given(builder, line, number))
 
         yield self._for_each(lines * length, load, "load")
@@ -154,32 +153,22 @@ class _Lines(Transform):
             yield self._for_each(lines * length, step, f"stage{turn}")
 
         def finish(builder: Builder, place: Value) -> None:
-            line, number = (builder.binary(op, place, integer(self.stored)) for op in ("udiv", "urem"))
+            line, number = builder.udivrem(place, integer(self.stored))
             at = builder.add(builder.mul(line, integer(length)), number)
             self._deliver(builder, line, number, self._after(builder, last, self._half(builder, turn), at))
 
         yield self._for_each(lines * self.stored, finish, "last")
 
-    def _begin(self, threads: int, name: str = "") -> Builder:
-        builder = grid.begin(self.module, self.kernel, threads, f"{self.suffix}{name}", talks=True)
-        self.between = builder.gep("i8", arguments(self.kernel).workspace, integer(2 * self.half_bytes))
-        return builder
-
     def _for_each(self, count: int, body: Callable[[Builder, Value], None], name: str) -> Launch:
-        threads = min(grid.BLOCK, count)
-        builder = self._begin(threads, f"_{name}")
-        number = grid.linear_thread(builder, threads)
-        with builder.when(builder.compare("slt", number, integer(count)), "inside"):
-            body(builder, number)
-        builder.ret()
-        return Launch(builder.function.name, grid.blocks_for(count, threads), threads)
+        return grid.for_each(self.module, self.kernel, count, body, f"{self.suffix}_{name}", talks=True)
 
     def _half(self, builder: Builder, turn: int) -> Value:
-        return builder.gep("i8", arguments(self.kernel).workspace, integer(turn % 2 * self.half_bytes))
+        offset = fourier.between_bytes(self.kernel) + turn % 2 * self.half_bytes
+        return builder.gep("i8", arguments(self.kernel).workspace, integer(offset))
 
     def _after(self, builder: Builder, stage: _Stage, source: Value, place: Value) -> Complex:
         """The element of a place behind a stage that reads the lines at `source`."""
-        line, number = (builder.binary(op, place, integer(self.part.length)) for op in ("udiv", "urem"))
+        line, number = builder.udivrem(place, integer(self.part.length))
         start = builder.mul(line, integer(self.part.length))
 
         def read(builder: Builder, at: Value) -> Complex:
@@ -197,7 +186,7 @@ class _Lines(Transform):
         low = 1 << length.bit_length() // 2
         fine = _table(builder, f"roots.{length}.{way}.fine", roots[:low])
         coarse = _table(builder, f"roots.{length}.{way}.coarse", roots[::low])
-        upper, lower = (builder.binary(op, power, integer(low)) for op in ("udiv", "urem"))
+        upper, lower = builder.udivrem(power, integer(low))
         return self._get(builder, coarse, upper) * self._get(builder, fine, lower)
 
     def _get(self, builder: Builder, line: Value, number: Value) -> Complex:

@@ -77,7 +77,7 @@ def begin(
     return Builder(function)
 
 
-def for_each(
+def for_each(  # noqa: PLR0913 - as `begin`, with the work and its size
     module: Module,
     kernel: Kernel,
     count: int,
@@ -85,10 +85,14 @@ def for_each(
     suffix: str = "",
     *,
     numbers: Sequence[tuple[str, int]] = (),
+    talks: bool = False,
 ) -> Launch:
-    """Emit a function that does `body` for every number below `count`, which is not 0, a thread for each."""
+    """Emit a function that does `body` for every number below `count`, which is not 0, a thread for each.
+
+    `suffix`, `numbers` (here with their values) and `talks` are as in `begin`.
+    """
     threads = min(BLOCK, count)
-    builder = begin(module, kernel, threads, suffix, numbers=[name for name, _ in numbers])
+    builder = begin(module, kernel, threads, suffix, numbers=[name for name, _ in numbers], talks=talks)
     number = linear_thread(builder, threads)
     with builder.when(builder.compare("slt", number, integer(count)), "inside"):
         body(builder, number)

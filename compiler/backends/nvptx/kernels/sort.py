@@ -117,7 +117,7 @@ class _Sorter:
         """Each block sorts a part of a line, and stores so many of it."""
         threads = min(grid.BLOCK, max(grid.WARP, 1 << (parts.size - 1).bit_length()))
         builder = grid.begin(self.module, self.kernel, threads, suffix, talks=True)
-        line, part = (builder.binary(op, grid.block(builder), integer(parts.count)) for op in ("udiv", "urem"))
+        line, part = builder.udivrem(grid.block(builder), integer(parts.count))
         line = builder.mul(line, integer(self.length))
         first = builder.mul(part, integer(parts.size))
         length = builder.intrinsic("smin.i64", [builder.sub(integer(parts.length), first), integer(parts.size)])
@@ -140,7 +140,7 @@ class _Sorter:
         """An element of a line: of the operands, or of what is first in the parts that were sorted before."""
         if before is None:
             return self._operands(builder, builder.add(line, number))
-        part, rest = (builder.binary(op, number, integer(before.first)) for op in ("udiv", "urem"))
+        part, rest = builder.udivrem(number, integer(before.first))
         place = builder.add(builder.add(line, builder.mul(part, integer(before.size))), rest)
         return self._elements(builder, self._arrays(builder, integer(before.half)), place)
 
@@ -179,8 +179,8 @@ class _Sorter:
         """Where an element lies in the operands, by its number in the workspace, where lines are whole."""
         if self.inner == 1:
             return number
-        line, position = (builder.binary(op, number, integer(self.length)) for op in ("udiv", "urem"))
-        outer, rest = (builder.binary(op, line, integer(self.inner)) for op in ("udiv", "urem"))
+        line, position = builder.udivrem(number, integer(self.length))
+        outer, rest = builder.udivrem(line, integer(self.inner))
         row = builder.add(builder.mul(outer, integer(self.length)), position)
         return builder.add(builder.mul(row, integer(self.inner)), rest)
 

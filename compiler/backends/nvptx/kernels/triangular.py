@@ -89,7 +89,7 @@ def _solve_by_blocks(module: Module, kernel: Kernel, form: Substitution) -> Laun
     threads = min(grid.BLOCK, 2 * power_of_two(form.size - 1))
     builder = grid.begin(module, kernel, threads, talks=True)
     side, mine, size = grid.block(builder), grid.thread(builder), integer(form.size)
-    number, column = (builder.binary(op, side, integer(form.columns)) for op in ("udiv", "urem"))
+    number, column = builder.udivrem(side, integer(form.columns))
     factor, right, solution = form.matrices(builder, number)
     left = builder.gep("double", arguments(kernel).workspace, builder.mul(side, size))
     found = grid.shared_array(module, f"found.{kernel.name}", "double", 2)
