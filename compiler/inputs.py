@@ -57,7 +57,7 @@ def _draw(shape: ArrayShape, generator: np.random.Generator) -> Array:
     if element_type is PRED:
         return generator.random(shape.dims) < 0.5
     if element_type.is_integer:
-        low, high = (-4, 4) if element_type.kind is Kind.SIGNED else (0, 8)
+        low, high = (-4, 4) if element_type.is_signed else (0, 8)
         # The narrowest types hold only some of these.
         limit = 1 << (element_type.bits - 1)
         return generator.integers(max(low, -limit), min(high, limit), shape.dims).astype(element_type.dtype)

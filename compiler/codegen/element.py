@@ -47,11 +47,6 @@ def _float(element_type: ElementType, table: dict[str, str]) -> str:
     return table[element_type.name]
 
 
-def is_signed(element_type: ElementType) -> bool:
-    """Whether order and extension are those of signed integers."""
-    return element_type.kind is Kind.SIGNED
-
-
 def load(builder: Builder, element_type: ElementType, pointer: Value, metadata: str = "") -> Value:
     """Load an element and bring it into the form in which it is computed with."""
     align = element_type.size_bytes
@@ -104,7 +99,7 @@ def from_bits(builder: Builder, element_type: ElementType, bits: Value) -> Value
     """The value whose bits those are."""
     if element_type.kind is Kind.PRED:
         return bits
-    opcode = "sext" if is_signed(element_type) else "zext"
+    opcode = "sext" if element_type.is_signed else "zext"
     wide = builder.cast(opcode, bits, f"i{8 * element_type.size_bytes}")
     return loaded(builder, element_type, builder.cast("bitcast", wide, storage_type(element_type)))
 
@@ -169,12 +164,12 @@ def _round_to_bf16(builder: Builder, value: Value, *, arithmetic: bool) -> Value
 
 def _wrap(builder: Builder, element_type: ElementType, value: Value) -> Value:
     unused = integer(8 - element_type.bits, I8)
-    return builder.binary("ashr" if is_signed(element_type) else "lshr", builder.binary("shl", value, unused), unused)
+    return builder.binary("ashr" if element_type.is_signed else "lshr", builder.binary("shl", value, unused), unused)
 
 
 def unsigned(builder: Builder, element_type: ElementType, value: Value) -> Value:
     """The bits of an integer with zeros above them."""
-    if element_type.bits >= 8 or not is_signed(element_type):
+    if element_type.bits >= 8 or not element_type.is_signed:
         return value
     return builder.binary("and", value, integer((1 << element_type.bits) - 1, I8))
 
@@ -214,7 +209,7 @@ def _to_integer(builder: Builder, value: Value, source: ElementType, target: Ele
         return _saturated(builder, value, target)
     from_bits = 1 if source.kind is Kind.PRED else max(8, source.bits)
     to_bits = max(8, target.bits)
-    opcode = "trunc" if from_bits > to_bits else "sext" if is_signed(source) else "zext"
+    opcode = "trunc" if from_bits > to_bits else "sext" if source.is_signed else "zext"
     return round_to(builder, target, builder.cast(opcode, value, type_))
 
 
@@ -223,7 +218,7 @@ def _saturated(builder: Builder, value: Value, target: ElementType) -> Value:
 
     Where the type's bounds are no floats, only what lies below is bounded; what the cast makes of the rest is unused.
     """
-    bits, signed, real = target.bits, is_signed(target), value.type
+    bits, signed, real = target.bits, target.is_signed, value.type
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
     def bound(predicate: str, limit: float) -> None:
@@ -250,7 +245,7 @@ def _to_float(builder: Builder, value: Value, source: ElementType, target: Eleme
         # A choice of two constants, which is one masked move, and not an integer that is converted.
         return builder.select(value, floating(1.0, type_), floating(0.0, type_))
     if not source.is_float:
-        opcode = "sitofp" if is_signed(source) else "uitofp"
+        opcode = "sitofp" if source.is_signed else "uitofp"
         if target.bits < 32 and source.bits > 24:
             # Rounding to f32 first could round twice; f64 holds any 32-bit integer, and sticks to odd above that.
             wide = _odd_double(builder, value, source)
@@ -279,7 +274,7 @@ def _to_complex(builder: Builder, value: Value, source: ElementType, target: Ele
 
 def _odd_double(builder: Builder, value: Value, source: ElementType) -> Value:
     """An integer as a double, rounded to odd where 53 bits do not hold it, so that a second rounding is right."""
-    signed = is_signed(source)
+    signed = source.is_signed
     exact = builder.cast("sitofp" if signed else "uitofp", value, "double")
     if source.bits <= 32:
         return exact

@@ -34,13 +34,13 @@ REASSOCIATE = f"reassoc {scalar.CONTRACT}"
 def _least(element_type: ElementType) -> float:
     if element_type.is_float:
         return -math.inf
-    return -(1 << (element_type.bits - 1)) if element.is_signed(element_type) else 0
+    return -(1 << (element_type.bits - 1)) if element_type.is_signed else 0
 
 
 def _greatest(element_type: ElementType) -> float:
     if element_type.is_float:
         return math.inf
-    return (1 << (element_type.bits - element.is_signed(element_type))) - 1
+    return (1 << (element_type.bits - element_type.is_signed)) - 1
 
 
 IDENTITIES: dict[str, Callable[[ElementType], complex]] = {

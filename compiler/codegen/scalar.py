@@ -41,7 +41,7 @@ class Scalar:
     @property
     def is_signed(self) -> bool:
         """Whether the operands are signed integers."""
-        return element.is_signed(self.element_type)
+        return self.element_type.is_signed
 
 
 Rule = Callable[[Scalar, Sequence[Value]], Value]

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 
 from compiler.codegen import element, elemental, nest
-from compiler.codegen.element import is_signed
 from compiler.codegen.index import Emission, Index, constant, linear, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Value, integer
@@ -223,4 +222,4 @@ def _target(
 
 def _wide(builder: Builder, indices: Instruction, value: Value) -> Value:
     """An index as an i64; an unsigned one too large for that is far outside in any case."""
-    return builder.cast("sext" if is_signed(indices.array.element_type) else "zext", value, "i64")
+    return builder.cast("sext" if indices.array.element_type.is_signed else "zext", value, "i64")

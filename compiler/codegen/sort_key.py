@@ -65,7 +65,7 @@ def ordered(builder: Builder, element_type: ElementType, bits: Value) -> Value:
     if element_type.is_float:
         negative = builder.binary("ashr", bits, literal(width - 1))
         return builder.binary("xor", bits, builder.binary("or", negative, sign))
-    return builder.binary("xor", bits, sign) if element.is_signed(element_type) else bits
+    return builder.binary("xor", bits, sign) if element_type.is_signed else bits
 
 
 def restored(builder: Builder, element_type: ElementType, bits: Value) -> Value:
@@ -76,7 +76,7 @@ def restored(builder: Builder, element_type: ElementType, bits: Value) -> Value:
         positive = builder.binary("ashr", bits, integer(width - 1, bits.type))
         negative = builder.binary("xor", positive, integer(-1, bits.type))
         return builder.binary("xor", bits, builder.binary("or", negative, sign))
-    return builder.binary("xor", bits, sign) if element.is_signed(element_type) else bits
+    return builder.binary("xor", bits, sign) if element_type.is_signed else bits
 
 
 def has_order(element_type: ElementType) -> bool:

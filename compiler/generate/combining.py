@@ -46,9 +46,7 @@ def identity(opcode: str, element_type: ElementType) -> Any:
     if opcode in ("add", "or", "xor"):
         return 0
     if opcode == "multiply":
-        return (
-            -1 if element_type.kind is Kind.SIGNED and element_type.bits == 1 else 1
-        )  # of 0 and -1, which has 1's bits
+        return -1 if element_type.is_signed and element_type.bits == 1 else 1  # of 0 and -1, which has 1's bits
     if opcode == "and":
         return True if is_pred else -1
     low, high = (-math.inf, math.inf) if is_float else integer_bounds(element_type)

@@ -131,7 +131,7 @@ def _reduce_precision(scope: Scope, opcode: str, element_type: ElementType) -> I
 
 def _stochastic_convert(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type)
-    targets = [t for t in narrowed(NUMBERS, scope) if t.kind is Kind.SIGNED and t.bits >= 8]
+    targets = [t for t in narrowed(NUMBERS, scope) if t.is_signed and t.bits >= 8]
     random = TYPES.get(f"u{element_type.bits}")
     if not targets or random is None:
         return None

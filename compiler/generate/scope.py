@@ -215,7 +215,7 @@ def pick_order(choices: Choices, dims: list[int]) -> list[int]:
 
 def _small(choices: Choices, element_type: ElementType) -> complex | float | bool:
     """A number that most types hold exactly, often one that rewrites look for."""
-    has_them = element_type.kind is not Kind.PRED and (element_type.kind is not Kind.SIGNED or element_type.bits > 2)
+    has_them = element_type.kind is not Kind.PRED and (not element_type.is_signed or element_type.bits > 2)
     if has_them and chance(choices, _TELLING_PERCENT):
         return pick(choices, _TELLING[:2] if element_type.kind is Kind.UNSIGNED else _TELLING)
     number = choices.integer(0, 16)
@@ -224,7 +224,7 @@ def _small(choices: Choices, element_type: ElementType) -> complex | float | boo
     if element_type.kind is Kind.UNSIGNED:
         return number % (1 << min(element_type.bits, 4))
     signed = (number + 1) // 2 * (1 if number % 2 else -1)
-    if element_type.kind is Kind.SIGNED:
+    if element_type.is_signed:
         half = 1 << (min(element_type.bits, 5) - 1)
         return (signed + half) % (2 * half) - half
     return complex(signed / 4, 0.5) if element_type.is_complex else signed / 4

@@ -66,7 +66,7 @@ def wrap(value: Array, element_type: ElementType) -> Array:
     if value.dtype.itemsize == 1 and value.dtype.kind not in "iu":
         value = value.astype(np.int8)
     unused = 8 - element_type.bits
-    signed = element_type.kind is Kind.SIGNED
+    signed = element_type.is_signed
     byte = value.astype(np.int8 if signed else np.uint8)
     wrapped = np.right_shift(np.left_shift(byte, unused), unused)
     return np.asarray(wrapped).astype(element_type.dtype)
@@ -74,7 +74,7 @@ def wrap(value: Array, element_type: ElementType) -> Array:
 
 def integer_bounds(element_type: ElementType) -> tuple[int, int]:
     """The least and the greatest value of an integer type."""
-    if element_type.kind is Kind.SIGNED:
+    if element_type.is_signed:
         return -(1 << (element_type.bits - 1)), (1 << (element_type.bits - 1)) - 1
     return 0, (1 << element_type.bits) - 1
 

@@ -49,6 +49,11 @@ class ElementType:
         return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
 
     @property
+    def is_signed(self) -> bool:
+        """Whether the values are integers with a sign."""
+        return self.kind is Kind.SIGNED
+
+    @property
     def is_float(self) -> bool:
         """Whether the values are real floating-point numbers."""
         return self.kind is Kind.FLOAT

@@ -99,7 +99,7 @@ def _zero(element_type: ElementType) -> Any:
 
 
 def _ones(element_type: ElementType) -> Any:
-    return True if element_type is PRED else -1 if element_type.kind is Kind.SIGNED else integer_bounds(element_type)[1]
+    return True if element_type is PRED else -1 if element_type.is_signed else integer_bounds(element_type)[1]
 
 
 def _select_true(site: Site) -> Instruction:

@@ -43,7 +43,7 @@ def _as_integer(value: Array, target: ElementType) -> Array:
 
 def _host_type(target: ElementType) -> np.dtype[np.generic]:
     if target.bits < 8:
-        return np.dtype(np.int8 if target.kind is Kind.SIGNED else np.uint8)
+        return np.dtype(np.int8 if target.is_signed else np.uint8)
     return target.dtype
 
 
@@ -114,13 +114,9 @@ def _regroup_bits(value: Array, source: ElementType, target: ElementType) -> Arr
         unused = np.uint8(8 - target.bits)
         shifted = packed << unused
         packed = (
-            (shifted.view(np.int8) >> unused.view(np.int8)).view(np.uint8) if _signed(target) else shifted >> unused
+            (shifted.view(np.int8) >> unused.view(np.int8)).view(np.uint8) if target.is_signed else shifted >> unused
         )
     return np.ascontiguousarray(packed).view(target.dtype).reshape(packed.shape[:-1])
-
-
-def _signed(element_type: ElementType) -> bool:
-    return element_type.kind is Kind.SIGNED
 
 
 def _infer_reduce_precision(instruction: Instruction) -> Shape:

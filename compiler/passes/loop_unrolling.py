@@ -116,7 +116,7 @@ class _Counter:
         if start is None or step is None or stop is None:
             return None
         element_type = piece.array.element_type
-        signed = element_type.kind is Kind.SIGNED
+        signed = element_type.is_signed
         limits = (-(1 << element_type.bits - 1) if signed else 0, (1 << element_type.bits - signed) - 1)
         return _Counter(start, step, stop, direction, limits)
 

@@ -178,7 +178,7 @@ def _cast(floats: Array, element_type: ElementType) -> Array:
 
 def _integer_range(element_type: ElementType) -> tuple[int, int]:
     bits = element_type.bits
-    if element_type.kind is Kind.SIGNED:
+    if element_type.is_signed:
         return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     return 0, (1 << bits) - 1
 
@@ -260,7 +260,7 @@ def _integer(scanner: Scanner, element_type: ElementType, word: str, start: int)
     if element_type.bits == 64:
         # XLA keeps the 64 bits whatever their sign.
         value &= (1 << 64) - 1
-        return value - (1 << 64) if element_type.kind is Kind.SIGNED and value >> 63 else value
+        return value - (1 << 64) if element_type.is_signed and value >> 63 else value
     return value
 
 

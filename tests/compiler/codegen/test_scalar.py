@@ -59,9 +59,7 @@ def specials(element_type: ElementType) -> Array:
         with np.errstate(all="ignore"):
             return np.array(FLOATS).astype(element_type.dtype)
     bits = element_type.bits
-    low, high = (
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if element_type.kind is Kind.SIGNED else (0, (1 << bits) - 1)
-    )
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if element_type.is_signed else (0, (1 << bits) - 1)
     numbers = {low, low + 1, high, high - 1, 0, 1, 2, 3, 5, bits - 1, bits, bits + 1, -1, -2, -3, high // 3, low // 3}
     kept = sorted(n for n in numbers if low <= n <= high)
     return np.array(kept, np.uint64 if high > np.iinfo(np.int64).max else np.int64).astype(element_type.dtype)

@@ -19,9 +19,7 @@ def every_value(element_type: ElementType) -> np.ndarray:
     if element_type.kind is Kind.PRED:
         return np.array([False, True])
     if element_type.is_integer:
-        low, high = (
-            (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if element_type.kind is Kind.SIGNED else (0, (1 << bits) - 1)
-        )
+        low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if element_type.is_signed else (0, (1 << bits) - 1)
         values = range(low, high + 1) if bits <= 8 else [low, low + 1, 0, 1, high - 1, high]
         return np.array(list(values), np.uint64 if low == 0 else np.int64).astype(element_type.dtype)
     if bits <= 16:

@@ -59,8 +59,8 @@ def _narrow_type(source: ElementType, total: ElementType) -> ElementType | None:
     if total is F32 and source.is_float and source.bits <= BF16.bits and source not in (F16, _POWERS):
         return BF16
     if total in (S32, U32) and source.is_integer and source.bits <= _S16.bits:
-        narrow = (S8 if element.is_signed(source) else U8) if source.bits <= S8.bits else _S16
-        return narrow if narrow is not _S16 or element.is_signed(source) else None
+        narrow = (S8 if source.is_signed else U8) if source.bits <= S8.bits else _S16
+        return narrow if narrow is not _S16 or source.is_signed else None
     return None
 
 
@@ -69,12 +69,7 @@ def _keeps_values(source: ElementType, target: ElementType) -> bool:
     if source.is_float:
         return target.is_float and (target.bits >= F32.bits or (target is BF16 and source not in (F16, _POWERS)))
     wider = target.bits > source.bits or source.kind is target.kind
-    return (
-        target.is_integer
-        and target.bits >= source.bits
-        and wider
-        and (element.is_signed(target) or not element.is_signed(source))
-    )
+    return target.is_integer and target.bits >= source.bits and wider and (target.is_signed or not source.is_signed)
 
 
 _POWERS, _S16 = TYPES["f8e8m0fnu"], TYPES["s16"]
@@ -148,7 +143,7 @@ class Product:
             return builder.cast("bitcast", element.stored(builder, type_, value), _NARROW[type_])
 
         array = self._plain(factor, rows, columns, source, type_)
-        return Narrow(_NARROW[type_], load, element.is_signed(type_), array)
+        return Narrow(_NARROW[type_], load, type_.is_signed, array)
 
     @staticmethod
     def _indices(

@@ -88,7 +88,7 @@ def _atomic(kernel: Kernel) -> scattering.Write | None:
     """How an element is updated at once; None where it cannot be."""
     (scatter,) = kernel.roots
     type_ = scatter.operands[0].array.element_type
-    kind = "float" if type_.is_float else "signed" if element.is_signed(type_) else "unsigned"
+    kind = "float" if type_.is_float else "signed" if type_.is_signed else "unsigned"
     operation = _ATOMIC.get(binary_opcode(scatter.attributes["to_apply"]) or "", {}).get(kind)
     if operation is None or len(kernel.outputs) != 1 or type_.bits not in _ATOMIC_BITS:
         return None
