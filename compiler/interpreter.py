@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Evaluate, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
@@ -107,7 +106,7 @@ def evaluate_instruction(instruction: Instruction, values: Sequence[Value]) -> V
     """The value of one instruction on given operands, as constant folding and bisection need it."""
     evaluate = OPS[instruction.opcode].evaluate if instruction.opcode in OPS else None
     if evaluate is None:
-        raise UnsupportedError(f"opcode {instruction.opcode}", "the interpreter")
+        raise instruction.unsupported(by="the interpreter")
     with np.errstate(all="ignore"):
         return evaluate(instruction, values, Interpreter())
 

@@ -100,7 +100,7 @@ def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[
     for i, instruction in enumerate(computation.instructions):
         op = OPS.get(instruction.opcode)
         if op is None or (op.evaluate is None and instruction.opcode not in ("parameter", *handled)):
-            raise UnsupportedError(f"opcode {instruction.opcode} ({instruction.name})", "the interpreter")
+            raise instruction.unsupported(by="the interpreter")
         dead = {index[o] for o in (*instruction.operands, instruction) if last.get(o, i) == i}
         dead.discard(index[computation.root])
         operands = tuple(index[operand] for operand in instruction.operands)
@@ -143,7 +143,7 @@ def check_one_device(module: Module) -> None:
 
 def _elsewhere(instruction: Instruction, _: Sequence[Value], __: Evaluator) -> Value:
     """Stands for the meaning of a handled opcode, which only the one who handles it knows."""
-    raise UnsupportedError(f"opcode {instruction.opcode} ({instruction.name})", "the interpreter")
+    raise instruction.unsupported(by="the interpreter")
 
 
 def _check_depth(module: Module) -> None:

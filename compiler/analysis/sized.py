@@ -12,7 +12,6 @@ from operator import and_
 from typing import Any
 
 from compiler.analysis.expression import Expression, element, iota, number
-from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import S32
@@ -61,11 +60,6 @@ def static(shape: Shape) -> Shape:
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(static, shape.elements)))
     return ArrayShape(shape.element_type, shape.dims, layout=shape.layout) if isinstance(shape, ArrayShape) else shape
-
-
-def refused(instruction: Instruction, reason: str) -> UnsupportedError:
-    """The error for what cannot be done with sizes known at run time only."""
-    return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "this compiler", reason)
 
 
 def same_opcode(instruction: Instruction, operands: Sequence[Expression | Sized], **attributes: Any) -> Instruction:

@@ -13,7 +13,7 @@ from operator import mul
 from typing import Any
 
 from compiler.analysis.expression import Expression, element, iota, number
-from compiler.analysis.sized import Sized, Sizes, parts, refused, same_opcode, static
+from compiler.analysis.sized import Sized, Sizes, parts, same_opcode, static
 from compiler.ir.attributes import PaddingDimension, SliceDimension, Window
 from compiler.ir.combiner import identity, ufunc
 from compiler.ir.module import Computation, Instruction, inline
@@ -131,7 +131,7 @@ def _convolution(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     lhs, rhs = operands
     numbers, window = instruction.attributes["dim_labels"], instruction.attributes["window"]
     if rhs.sizes or numbers.input_feature in lhs.sizes:
-        raise refused(instruction, "only the batch and the places of its input may have sizes known at run time")
+        raise instruction.unsupported("only the batch and the places of its input may have sizes known at run time")
     sizes = {numbers.output_batch: lhs.sizes[numbers.input_batch]} if numbers.input_batch in lhs.sizes else {}
     for place, (source, target) in enumerate(zip(numbers.input_spatial, numbers.output_spatial, strict=True)):
         if source in lhs.sizes:
@@ -199,7 +199,7 @@ def _reshape(instruction: Instruction, operands: Sequence[Sized]) -> Result:
         return Sized(same_opcode(instruction, operands), sizes)
     dynamic = [d for d, flag in enumerate(shape.dynamic) if flag]
     if len(dynamic) != 1:
-        raise refused(instruction, f"the number of elements does not tell the sizes of {shape}")
+        raise instruction.unsupported(f"the number of elements does not tell the sizes of {shape}")
     count = reduce(mul, (operand.size(d) for d in range(operand.rank)))
     rest = reduce(mul, (n for d, n in enumerate(shape.dims) if d not in dynamic), 1)
     return _rearranged(operand, shape.dims, {dynamic[0]: count / max(rest, 1)})
@@ -293,7 +293,7 @@ def _dynamic_slice(instruction: Instruction, operands: Sequence[Sized]) -> Resul
 def _dynamic_update_slice(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     operand, update, *starts = operands
     if update.sizes:
-        raise refused(instruction, "the update's size is known at run time only")
+        raise instruction.unsupported("the update's size is known at run time only")
     return Sized(
         same_opcode(instruction, [operand, update, *_starts(operand, starts, update.whole.dims)]), operand.sizes
     )
@@ -303,7 +303,7 @@ def _gather(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     operand, indices = operands
     attributes = instruction.attributes
     if operand.sizes:
-        raise refused(instruction, "the size of what it takes slices from is known at run time only")
+        raise instruction.unsupported("the size of what it takes slices from is known at run time only")
     batch = [d for d in range(instruction.array.rank) if d not in attributes["offset_dims"]]
     places = [d for d in range(indices.rank) if d != attributes["index_vector_dim"]]
     sizes = {batch[k]: indices.sizes[d] for k, d in enumerate(places) if d in indices.sizes}
@@ -316,7 +316,7 @@ def _scatter(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     targets, indices, updates = operands[:count], operands[count], operands[count + 1 :]
     window = set(instruction.attributes["update_window_dims"])
     if any(target.sizes for target in targets) or any(window & set(update.sizes) for update in updates):
-        raise refused(instruction, "only the number of its updates may be known at run time")
+        raise instruction.unsupported("only the number of its updates may be known at run time")
     kept = indices.filled(-1, range(indices.rank))
     return parts(same_opcode(instruction, [*targets, kept, *updates]), {})
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from compiler.analysis.expression import Expression, concatenate, element, iota, number
-from compiler.devices.groups import Grid, groups, pairs, transfer_pairs
-from compiler.diagnostics import UnsupportedError
+from compiler.devices.groups import Grid, check_operands, groups, pairs, part_size, transfer_pairs
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
@@ -105,7 +104,7 @@ def _combined(instruction: Instruction, operands: Sequence[Row]) -> list[Instruc
 
 def _all_reduce(instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
     if not instruction.operands:
-        raise _refused(instruction, "it has no operand")
+        raise instruction.unsupported("it has no operand")
     parts = _combined(instruction, operands)
     return [bundle(parts, parts[0].computation)] * len(operands)
 
@@ -113,10 +112,7 @@ def _all_reduce(instruction: Instruction, operands: Sequence[Row]) -> list[Instr
 def _split(instruction: Instruction, array: Instruction, count: int) -> list[Instruction]:
     """An array cut into equal parts, one for each device, along the collective's dimension."""
     along, dims = instruction.attributes["dimensions"][0], array.array.dims
-    if dims[along] % count:
-        reason = f"dimension {along} of {list(dims)} does not split into {count} parts, one for each device"
-        raise _refused(instruction, reason)
-    size = dims[along] // count
+    size = part_size(instruction, dims, count)
     kept = [[(0, extent) for extent in dims] for _ in range(count)]
     for part, ranges in enumerate(kept):
         ranges[along] = (part * size, (part + 1) * size)
@@ -144,9 +140,7 @@ def _all_to_all(instruction: Instruction, operands: Sequence[Row]) -> list[Instr
     if instruction.attributes.get("dimensions"):
         parts = [_split(instruction, row[0], count) for row in operands]
         return [_joined(instruction, column) for column in zip(*parts, strict=True)]
-    if len(operands[0]) != count:
-        reason = f"it has {len(operands[0])} operands for a group of {count} devices; give one for each"
-        raise _refused(instruction, reason)
+    check_operands(instruction, count)
     return [bundle(column, column[0].computation) for column in zip(*operands, strict=True)]
 
 
@@ -162,10 +156,7 @@ def _ragged(_: Instruction, operands: Sequence[Row]) -> list[Instruction]:
     return results
 
 
-def _broadcast(instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
-    if instruction.attributes.get("has_dynamic_root", False):
-        reason = "its root is known at run time only"
-        raise _refused(instruction, reason)
+def _broadcast(_: Instruction, operands: Sequence[Row]) -> list[Instruction]:
     return [bundle(operands[0], operands[0][0].computation)] * len(operands)
 
 
@@ -255,7 +246,7 @@ class Links:
             results.update(zip(group, answers, strict=True))
         missing = [device for device in rows if device not in results]
         if missing and everyone and instruction.opcode != "collective-broadcast":
-            raise _refused(instruction, f"devices {missing} run it but are in none of its groups")
+            raise instruction.unsupported(f"devices {missing} run it but are in none of its groups")
         return results | {device: zeros(instruction.shape, target) for device in missing}
 
     def _send(self, instruction: Instruction, target: Computation, rows: Rows) -> Many:
@@ -278,7 +269,7 @@ class Links:
         for device in rows:
             waiting = self.sent[begun.attributes.get("channel_id", 0), device]
             if device in targets and not waiting:
-                raise _refused(begun, f"device {device} waits for what nobody sends before it")
+                raise begun.unsupported(f"device {device} waits for what nobody sends before it")
             value = waiting.popleft() if device in targets else zeros(shape.elements[0], target)
             results[device] = build(target, "tuple", [value, build(target, "after-all")])
         return results
@@ -301,7 +292,3 @@ def _started(instruction: Instruction, target: Computation, rows: Rows, results:
     contexts = [zeros(context, target) for context in shape.elements[2:]]
     carried = {device: bundle(row, target) for device, row in rows.items()}
     return {d: build(target, "tuple", [carried[d], result, *contexts]) for d, result in results.items()}
-
-
-def _refused(instruction: Instruction, reason: str) -> UnsupportedError:
-    return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "this compiler", reason)

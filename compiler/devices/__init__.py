@@ -16,7 +16,7 @@ import numpy as np
 from compiler.devices.exchange import EXCHANGES, permuted
 from compiler.devices.groups import Grid, groups, pairs
 from compiler.devices.host import Channels, Host, zeros
-from compiler.diagnostics import InputError, UnsupportedError
+from compiler.diagnostics import InputError
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import Array
@@ -153,12 +153,12 @@ class _Devices:
             if len(absent) == len(group):
                 continue
             if absent:
-                raise _refused(instruction, f"devices {absent} of its group {list(group)} do not reach it")
+                raise instruction.unsupported(f"devices {absent} of its group {list(group)} do not reach it")
             answers = EXCHANGES[instruction.opcode](instruction, [own[device] for device in group], self.plain)
             results.update(zip(group, answers, strict=True))
         missing = [device for device in self.running if device not in results]
         if missing and instruction.opcode != "collective-broadcast":
-            raise _refused(instruction, f"devices {missing} run it but are in none of its groups")
+            raise instruction.unsupported(f"devices {missing} run it but are in none of its groups")
         for device in missing:
             results[device] = zeros(instruction.shape)
         return results
@@ -167,7 +167,7 @@ class _Devices:
         source_of = {target: source for source, target in pairs(instruction, self.grid)}
         absent = [source_of[device] for device in own if source_of.get(device, device) not in own]
         if absent:
-            raise _refused(instruction, f"devices {absent} should send but do not reach it")
+            raise instruction.unsupported(f"devices {absent} should send but do not reach it")
         return {device: permuted(instruction, own.get(source_of.get(device, -1)), own[device]) for device in own}
 
     def _host(self, instruction: Instruction, own: dict[int, list[Any]]) -> Many:
@@ -257,11 +257,7 @@ def _check_mapped(module: Module) -> None:
             continue
         for computation in instruction.called_computations():
             if any(i.opcode in EXCHANGING for i in computation.instructions):
-                raise _refused(instruction, f"{computation.name}, which it applies to elements, exchanges data")
-
-
-def _refused(instruction: Instruction, reason: str) -> UnsupportedError:
-    return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
+                raise instruction.unsupported(f"{computation.name}, which it applies to elements, exchanges data")
 
 
 __all__ = ["Host", "interpret_devices", "interpret_flat"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.diagnostics import UnsupportedError
+from compiler.devices.groups import check_operands, part_size
 from compiler.ir.combiner import accumulator, apply, ufunc
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
@@ -60,9 +60,7 @@ def _reduce_scatter(instruction: Instruction, operands: Sequence[Sequence[Array]
 
 
 def _split(instruction: Instruction, array: Array, count: int, along: int) -> list[Array]:
-    if array.shape[along] % count:
-        reason = f"dimension {along} of {list(array.shape)} does not split into {count} parts, one for each device"
-        raise UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
+    part_size(instruction, array.shape, count)
     return np.split(array, count, axis=along)
 
 
@@ -77,9 +75,7 @@ def _all_to_all(instruction: Instruction, operands: Sequence[Sequence[Array]], _
     dimensions = instruction.attributes.get("dimensions", ())
     count = len(operands)
     if not dimensions:
-        if len(operands[0]) != count:
-            reason = f"it has {len(operands[0])} operands for a group of {count} devices; give one for each"
-            raise UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
+        check_operands(instruction, count)
         return [_result([operands[source][target] for source in range(count)]) for target in range(count)]
     along = dimensions[0]
     parts = [_split(instruction, arrays[0], count, along) for arrays in operands]
@@ -98,10 +94,7 @@ def _ragged(_: Instruction, operands: Sequence[Sequence[Array]], __: Evaluator) 
     return list(results)
 
 
-def _broadcast(instruction: Instruction, operands: Sequence[Sequence[Array]], _: Evaluator) -> list[Any]:
-    if instruction.attributes.get("has_dynamic_root", False):
-        reason = "its root is known at run time only"
-        raise UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)
+def _broadcast(_: Instruction, operands: Sequence[Sequence[Array]], __: Evaluator) -> list[Any]:
     return [_result(operands[0])] * len(operands)
 
 

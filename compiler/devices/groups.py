@@ -17,7 +17,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.diagnostics import UnsupportedError
 from compiler.ir.devices import ReplicaGroups
 from compiler.ir.module import Instruction, Module
 
@@ -66,6 +65,8 @@ def groups(instruction: Instruction, grid: Grid) -> list[Group]:
     replicas, partitions = range(grid.replicas), range(grid.partitions)
     numbered = {"flattened_id": grid.size, "cross_partition": grid.partitions}.get(mode, grid.replicas)
     chosen = _checked(instruction, [tuple(group) for group in listed] or [tuple(range(numbered))], numbered)
+    if instruction.attributes.get("has_dynamic_root", False):
+        raise instruction.unsupported("its root is known at run time only")
     if mode == "flattened_id":
         return chosen
     if mode == "cross_replica":
@@ -75,18 +76,35 @@ def groups(instruction: Instruction, grid: Grid) -> list[Group]:
     return [tuple(grid.device(r, p) for r in group for p in partitions) for group in chosen]
 
 
+def part_size(instruction: Instruction, dims: Sequence[int], count: int) -> int:
+    """The length, along its dimension, of each of the parts that a collective cuts an array of `dims` into."""
+    along: int = instruction.attributes["dimensions"][0]
+    size, rest = divmod(dims[along], count)
+    if rest:
+        reason = f"dimension {along} of {list(dims)} does not split into {count} parts, one for each device"
+        raise instruction.unsupported(reason)
+    return size
+
+
+def check_operands(instruction: Instruction, count: int) -> None:
+    """Refuse an all-to-all that sends whole operands but has not one for each of `count` devices."""
+    given = len(instruction.operands)
+    if given != count:
+        raise instruction.unsupported(f"it has {given} operands for a group of {count} devices; give one for each")
+
+
 def _mode(instruction: Instruction) -> str:
     """What the numbers of a collective's groups are, by the name that XLA gives it."""
     attributes = instruction.attributes
     stated = str(attributes.get("mode", "")).strip('"').lower().removeprefix("k")
     if stated:
         if stated not in _MODES:
-            raise _refused(instruction, f"mode {stated!r} is none of {', '.join(_MODES)}")
+            raise instruction.unsupported(f"mode {stated!r} is none of {', '.join(_MODES)}")
         return stated
     has_channel = "channel_id" in attributes
     if attributes.get("use_global_device_ids", False):
         if not has_channel:
-            raise _refused(instruction, "use_global_device_ids needs a channel_id")
+            raise instruction.unsupported("use_global_device_ids needs a channel_id")
         return "flattened_id"
     if not has_channel:
         return "cross_replica"
@@ -110,7 +128,7 @@ def transfer_pairs(instruction: Instruction, grid: Grid) -> list[tuple[int, int]
     listed = dict(instruction.attributes.get("frontend_attributes", {})).get(_PAIRS)
     if listed is None:
         reason = f"between devices it needs frontend_attributes={{{_PAIRS}=...}}, which say who sends to whom"
-        raise _refused(instruction, reason)
+        raise instruction.unsupported(reason)
     found = [(int(source), int(target)) for source, target in _PAIR.findall(str(listed))]
     if grid.partitions == 1:
         return found
@@ -121,12 +139,8 @@ def _checked(instruction: Instruction, numbered: list[Group], count: int) -> lis
     """The groups, none of whose numbers is out of range or stands twice."""
     for number in (number for group in numbered for number in group):
         if not 0 <= number < count:
-            raise _refused(instruction, f"device number {number} is not below {count}")
+            raise instruction.unsupported(f"device number {number} is not below {count}")
     for group in numbered:
         if len(set(group)) != len(group):
-            raise _refused(instruction, f"a device stands twice in {list(group)}")
+            raise instruction.unsupported(f"a device stands twice in {list(group)}")
     return numbered
-
-
-def _refused(instruction: Instruction, reason: str) -> UnsupportedError:
-    return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "the interpreter", reason)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from compiler.devices.groups import Grid, transfer_pairs
-from compiler.diagnostics import InputError, UnsupportedError
+from compiler.diagnostics import InputError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Value
@@ -101,7 +101,7 @@ class Channels:
         waiting = self.pending.get((channel, device))
         if not waiting:
             reason = f"device {device} waits for channel {channel}, on which nothing was sent before"
-            raise UnsupportedError(f"recv ({instruction.name})", "the interpreter", reason)
+            raise instruction.unsupported(reason)
         return waiting.popleft()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
+from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import ATTRIBUTES, NOTES, AttributeKind
 from compiler.ir.literal import Literal
 from compiler.ir.shape import ArrayShape, Shape
@@ -87,6 +88,10 @@ class Instruction:
     def is_root(self) -> bool:
         """Whether this is its computation's result."""
         return self.parent is not None and self.parent.root is self
+
+    def unsupported(self, reason: str = "", *, by: str = "this compiler") -> UnsupportedError:
+        """The error to raise where `by`, a part of the compiler, cannot handle this instruction."""
+        return UnsupportedError(f"{self.opcode} ({self.name})", by, reason)
 
     def called_computations(self) -> Iterator[Computation]:
         """The computations that attributes name, in a fixed order."""

@@ -136,7 +136,7 @@ def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Val
     except (AttributeError, LookupError, TypeError, ValueError, np.linalg.LinAlgError) as error:
         # No rule says what operands and options a target takes: it is the routine that finds out.
         reason = f"its operands, options or result are not what the routine has ({error})"
-        raise UnsupportedError(f"custom-call {instruction.name}", "the interpreter", reason) from error
+        raise instruction.unsupported(reason, by="the interpreter") from error
     return rounded if isinstance(instruction.shape, TupleShape) else rounded[0]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.diagnostics import ShapeError, UnsupportedError
+from compiler.diagnostics import ShapeError
 from compiler.ir.attributes import PaddingDimension, SliceDimension
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
@@ -244,7 +244,7 @@ def check_bits(instruction: Instruction) -> None:
     packed = len(types) > 1 and any(t.stored_bits < 8 for t in types)
     if have != want or packed:
         reason = f"{source} has {have} bits, {target} {want}" + (", packed into bytes" if packed else "")
-        raise UnsupportedError(f"bitcast {instruction.name}", "this compiler", reason)
+        raise instruction.unsupported(reason)
 
 
 def _bitcast(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from compiler.diagnostics import UnsupportedError
 from compiler.ir.factorizations import cholesky, solve_triangular
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, widen
@@ -111,7 +110,7 @@ def check_lengths(instruction: Instruction) -> None:
     of_complex = instruction.attributes["fft_type"] in ("FFT", "IFFT")
     if of_complex and 0 not in (*length, *shape.dims) and shape.dims[-len(length) :] != length:
         reason = f"fft_length={list(length)} is not the size of {shape}"
-        raise UnsupportedError(f"fft {instruction.name}", "this compiler", reason)
+        raise instruction.unsupported(reason)
 
 
 def _fft(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
 from compiler.ir.opdef import Evaluator, Op, Value
@@ -128,7 +127,7 @@ def check_state(instruction: Instruction) -> None:
     sizes = _GENERATORS[algorithm][1]
     if state.element_type is not U64 or state.rank != 1 or state.dims[0] not in sizes:
         reason = f"the state of {algorithm} is u64[{sizes[0]}], not {state}"
-        raise UnsupportedError(f"rng-bit-generator {instruction.name}", "this compiler", reason)
+        raise instruction.unsupported(reason)
 
 
 def _bit_generator(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:

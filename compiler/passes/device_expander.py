@@ -20,7 +20,6 @@ from compiler.analysis.expression import Expression, element
 from compiler.analysis.uniform import is_uniform
 from compiler.analysis.wiring import Links, Many, Row, Rows
 from compiler.devices.groups import Grid
-from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import OF_ENTRY
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
@@ -129,7 +128,7 @@ class _Devices:
             if active is None and is_uniform(instruction):
                 return self._uniform_while(instruction, target, state)
             return self._while(instruction, target, state, active)
-        raise _refused(instruction, "what it applies to elements exchanges data")
+        raise instruction.unsupported("what it applies to elements exchanges data")
 
     def _conditional(self, instruction: Instruction, target: Computation, rows: Rows, active: Many | None) -> Many:
         results: Many = {}
@@ -229,7 +228,3 @@ def _halves(state: Instruction, devices: Sequence[int]) -> tuple[Many, Many]:
     """The states of the devices, and whether each goes on."""
     states = {device: element(state, place) for place, device in enumerate(devices)}
     return states, {device: element(state, len(devices) + place) for place, device in enumerate(devices)}
-
-
-def _refused(instruction: Instruction, reason: str) -> UnsupportedError:
-    return UnsupportedError(f"{instruction.opcode} ({instruction.name})", "this compiler", reason)

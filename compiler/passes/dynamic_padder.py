@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from compiler.analysis.expression import Expression, element
-from compiler.analysis.sized import Sized, refused, same_opcode, static
+from compiler.analysis.sized import Sized, same_opcode, static
 from compiler.analysis.sized_rules import MAKERS, RULES, elementwise
 from compiler.ir.attributes import OF_ENTRY
 from compiler.ir.module import Computation, Instruction, Module
@@ -82,7 +82,7 @@ class _Padder:
         if opcode in RULES and (has_sizes or opcode in MAKERS):
             return RULES[opcode](instruction, arrays)
         if has_sizes and not OPS[opcode].elementwise:
-            raise refused(instruction, "the size of an operand is known at run time only")
+            raise instruction.unsupported("the size of an operand is known at run time only")
         return elementwise(instruction, arrays) if has_sizes else _anew(instruction, arrays, target)
 
     def _called(self, instruction: Instruction, operands: Sequence[Value], target: Computation) -> Value:
@@ -155,11 +155,11 @@ def _settled(value: Value, shape: Shape, instruction: Instruction) -> Value:
     if not isinstance(shape, ArrayShape):
         return value
     if UNBOUNDED in shape.dims:
-        raise refused(instruction, f"{shape} has a dimension without a bound")
+        raise instruction.unsupported(f"{shape} has a dimension without a bound")
     flags = shape.dynamic or (False,) * shape.rank
     lost = [d for d in value.sizes if not flags[d]]
     if lost:
-        raise refused(instruction, f"the size of dimension {lost[0]} of {shape} is known at run time only")
+        raise instruction.unsupported(f"the size of dimension {lost[0]} of {shape} is known at run time only")
     return Sized(value.instruction, {d: value.size(d) for d, flag in enumerate(flags) if flag})
 
 
