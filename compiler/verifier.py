@@ -71,7 +71,7 @@ def _recursive(module: Module) -> Computation | None:
     """A computation that reaches itself by calls, if there is one; iterative, since call chains may be long."""
     done: set[Computation] = set()
     for start in module.computations:
-        path: dict[Computation, Iterator[Computation]] = {} if start in done else {start: _callees(start)}
+        path: dict[Computation, Iterator[Computation]] = {} if start in done else {start: start.called_computations()}
         while path:
             computation = next(reversed(path))
             callee = next(path[computation], None)
@@ -81,13 +81,8 @@ def _recursive(module: Module) -> Computation | None:
             elif callee in path:
                 return callee
             elif callee not in done:
-                path[callee] = _callees(callee)
+                path[callee] = callee.called_computations()
     return None
-
-
-def _callees(computation: Computation) -> Iterator[Computation]:
-    for instruction in computation.instructions:
-        yield from instruction.called_computations()
 
 
 def _check_computation(computation: Computation, members: set[Computation]) -> Iterator[Finding]:

@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 
 from compiler.analysis import prologues, views
 from compiler.analysis.aliasing import origin
-from compiler.analysis.opcodes import EXACT, EXPENSIVE, MOVES, SELECTS
+from compiler.analysis.opcodes import EXACT, EXPENSIVE, MOVES, PRODUCTS, SELECTS
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
 
-_PRODUCTS = frozenset({"dot", "convolution"})
 _EDGES = frozenset({"pad", "concatenate"})
 """Opcodes that decide by comparisons which a loop kernel knows beforehand nearly everywhere."""
 _WIDEST_CONCATENATE = 8
@@ -87,7 +86,7 @@ def kind_of(instruction: Instruction) -> GroupKind | None:
     """The kind of a new group with this root; None for what is not fused."""
     if instruction.opcode == "reduce":
         return GroupKind.REDUCE
-    if instruction.opcode in _PRODUCTS:
+    if instruction.opcode in PRODUCTS:
         return None if instruction.array.element_type.is_complex else GroupKind.DOT
     takes_in = instruction.opcode == "scatter" or (instruction.opcode == "sort" and len(instruction.operands) > 1)
     fusible = is_fusible(instruction) or is_update_in_place(instruction) or takes_in
@@ -108,7 +107,7 @@ def adopt(group: Group, instruction: Instruction) -> None:
     kind = kind_of(instruction)
     if kind is None or kind is GroupKind.LOOP or group.kind is GroupKind.ROW:
         return
-    plain = instruction.opcode in _PRODUCTS or _is_epilogue_of(instruction, group)
+    plain = instruction.opcode in PRODUCTS or _is_epilogue_of(instruction, group)
     group.kind = kind if plain else GroupKind.ROW
 
 
@@ -142,7 +141,7 @@ def may_join(instruction: Instruction, group: Group) -> bool:
         return _beside_scatter(instruction, group)
     if instruction.opcode == "reduce":
         return _may_end_in(instruction, group) or _may_be_row(instruction, group)
-    if instruction.opcode in _PRODUCTS:
+    if instruction.opcode in PRODUCTS:
         return kind_of(instruction) is not None and _may_end_in(instruction, group)
     fits = is_fusible(instruction) and (group.kind is not GroupKind.DOT or _beside_dot(instruction, group))
     return fits and not _repeats_work(instruction, group)
@@ -258,7 +257,7 @@ def _beside_dot(instruction: Instruction, group: Group) -> bool:
     cheap = instruction.opcode not in EXPENSIVE
     if views.seen_by_dots(instruction, group.members) or prologues.joins(instruction, group.members, cheap=cheap):
         return True
-    feeds_dot = any(user.opcode in _PRODUCTS for user in instruction.users)
+    feeds_dot = any(user.opcode in PRODUCTS for user in instruction.users)
     if feeds_dot:
         return instruction.opcode == "convert" or instruction.opcode == "constant"
     alone = _is_splat(instruction) or all(user in group.members for user in instruction.users)
@@ -266,7 +265,7 @@ def _beside_dot(instruction: Instruction, group: Group) -> bool:
 
 
 def _feeds_operand(instruction: Instruction, group: Group) -> bool:
-    return any(member.opcode in _PRODUCTS for member in _between(instruction, group))
+    return any(member.opcode in PRODUCTS for member in _between(instruction, group))
 
 
 def _repeats_work(instruction: Instruction, group: Group) -> bool:

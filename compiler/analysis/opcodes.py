@@ -19,6 +19,8 @@ MOVES = frozenset(
 """Opcodes that take each element from one place, or from none."""
 SELECTS = frozenset({"pad", "concatenate", "gather", "dynamic-update-slice"})
 """Opcodes that find out where they take an element from."""
+PRODUCTS = frozenset({"dot", "convolution"})
+"""Opcodes that multiply and add so much that their kernels are built around it."""
 EXACT = MOVES | {
     "abs",
     "and",

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+from compiler.analysis.opcodes import PRODUCTS
+from compiler.analysis.updates import is_elementwise
 from compiler.analysis.views import MOVES
 from compiler.ir.module import Instruction
-from compiler.ops import OPS
 
 _ONCE, _FEW = 4, 64
 """Rows, or columns, up to which nothing is packed, and up to which packing is most of the work."""
 _WORD_BITS = 32
 _SPREADS = frozenset({"broadcast", "constant", "iota"})
-_PRODUCTS = frozenset({"dot", "convolution"})
 
 
 def joins(instruction: Instruction, members: Collection[Instruction], *, cheap: bool) -> bool:
@@ -26,7 +26,7 @@ def joins(instruction: Instruction, members: Collection[Instruction], *, cheap: 
 
     What is packed may be computed a few times more, so it must be `cheap`.
     """
-    if instruction.opcode not in _SPREADS and not _is_elementwise(instruction):
+    if instruction.opcode not in _SPREADS and not is_elementwise(instruction):
         return False
     pending, seen = [instruction], {instruction}
     operands: set[Instruction] = set()
@@ -39,7 +39,7 @@ def joins(instruction: Instruction, members: Collection[Instruction], *, cheap: 
                 if not _taken_once(value, user, cheap=cheap):
                     return False
                 operands.add(value)
-            elif user.opcode in MOVES or user.opcode == "broadcast" or _is_elementwise(user):
+            elif user.opcode in MOVES or user.opcode == "broadcast" or is_elementwise(user):
                 seen.add(user)
                 pending.append(user)
             else:
@@ -50,19 +50,14 @@ def joins(instruction: Instruction, members: Collection[Instruction], *, cheap: 
     return bool(operands) and all(o.array.size == size for o in operands) and not _ends_product(instruction)
 
 
-def _is_elementwise(instruction: Instruction) -> bool:
-    op = OPS.get(instruction.opcode)
-    return op is not None and op.elementwise and instruction.opcode != "constant"
-
-
 def _ends_product(instruction: Instruction) -> bool:
     """Whether an elementwise op comes from a product, whose kernel had better compute it."""
     pending, seen = [instruction], {instruction}
     while pending:
         for operand in pending.pop().operands:
-            if operand.opcode in _PRODUCTS:
+            if operand.opcode in PRODUCTS:
                 return True
-            if operand not in seen and _is_elementwise(operand):
+            if operand not in seen and is_elementwise(operand):
                 seen.add(operand)
                 pending.append(operand)
     return False

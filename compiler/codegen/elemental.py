@@ -16,7 +16,7 @@ from compiler.analysis.iteration import Iteration
 from compiler.codegen import complex_functions, math, movement, scalar, windows
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import Builder, Value
-from compiler.codegen.movement import Indices, Leaf, Rule
+from compiler.codegen.movement import Indices, Leaf, Rule, always
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import TupleShape
 
@@ -144,12 +144,12 @@ class Elemental:
         for piece in computation.parameters[0].users:
             number = piece.attributes["index"]
             fixed = partial(self.value, form.initial[number])
-            leaves[piece] = _fixed(state[number]) if number in state else fixed
+            leaves[piece] = always(state[number]) if number in state else fixed
         inside = Elemental(self.emission, leaves, flags=self.flags)
         if form.alive is not None and form.alive not in known and computation is form.condition:
             left = form.alive.operands[0]
             leaves[form.alive] = lambda _: inside.value(left, indices)
-        leaves |= {value: _fixed(found) for value, found in known.items()}
+        leaves |= {value: always(found) for value, found in known.items()}
         return inside
 
     def apply(self, computation: Computation, arguments: Sequence[Value], *, flags: str = "") -> list[Value]:
@@ -171,7 +171,7 @@ def apply(
     emission: Emission, computation: Computation, arguments: Sequence[Value], *, flags: str = scalar.CONTRACT
 ) -> list[Value]:
     """The results of a computation of scalars (a reducer, a comparator) on values."""
-    leaves = {p: _fixed(arguments[p.parameter_number]) for p in computation.parameters}
+    leaves = {p: always(arguments[p.parameter_number]) for p in computation.parameters}
     emission.enter()
     elemental = Elemental(emission, leaves, flags=flags)
     root = computation.root
@@ -179,10 +179,6 @@ def apply(
     values = [elemental.value(result, ()) for result in results]
     emission.leave()
     return values
-
-
-def _fixed(value: Value) -> Leaf:
-    return lambda _: value
 
 
 def _first(values: movement.Values, instruction: Instruction, indices: Indices) -> Value:

@@ -26,6 +26,11 @@ Leaf = Callable[[Indices], Value]
 """The value of an element of something that is not computed here."""
 
 
+def always(value: Value) -> Leaf:
+    """A leaf that is the same wherever it is asked for."""
+    return lambda _: value
+
+
 class Values(Protocol):
     """What a rule may ask for: elements of other instructions, and where to emit."""
 

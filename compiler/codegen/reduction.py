@@ -17,7 +17,7 @@ from compiler.codegen import access, element, elemental, scalar
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Value, integer
-from compiler.codegen.movement import Leaf
+from compiler.codegen.movement import always
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
 from compiler.diagnostics import UnsupportedError
@@ -202,7 +202,7 @@ class Reduction:
         if kernel.roots == self.reduces and len(kernel.outputs) == len(accumulators):
             stored = list(accumulators)
         else:
-            known = {i: _always(v) for i, v in self.results(accumulators).items()}
+            known = {i: always(v) for i, v in self.results(accumulators).items()}
             values = elemental.Elemental(emission, {**elemental_of(kernel, emission).leaves, **known})
             indices = tuple(reshape(emission, (kept,), (self.kept,), self.kept_dims))
             stored = [values.value(root, indices) for root in kernel.roots]
@@ -234,10 +234,6 @@ class Reduction:
         """Store the partial results number `at`."""
         for (type_, place), value in zip(self.partials(emission, chunks), values, strict=True):
             access.write(emission, place, type_, at, value)
-
-
-def _always(value: Value) -> Leaf:
-    return lambda _: value
 
 
 def _groups(dims: Sequence[int], reduced: set[int]) -> list[Group]:

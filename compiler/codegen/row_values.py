@@ -12,7 +12,7 @@ from compiler.codegen import elemental
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.llvm_ir import Value
-from compiler.codegen.movement import Leaf
+from compiler.codegen.movement import Leaf, always
 from compiler.codegen.reduction import REASSOCIATE
 from compiler.codegen.rows import Phase, Rows
 from compiler.codegen.signature import arguments, elemental_of, store
@@ -100,8 +100,3 @@ class RowValues:
             return self.load(value, self.positions.get(inner) or linear(inner, self.rows.inner_dims))
 
         return load
-
-
-def always(value: Value) -> Leaf:
-    """A leaf that is the same wherever it is asked for."""
-    return lambda _: value

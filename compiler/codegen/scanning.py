@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.codegen.windows import window_of
 from compiler.ir.attributes import WindowDimension
 from compiler.ir.module import Instruction
+from compiler.ir.windows import window_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from compiler.codegen import element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import Builder, Value, floating, integer
-from compiler.codegen.movement import Indices, Leaf
+from compiler.codegen.movement import always
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.ordering import Ordering, ordering
 from compiler.ir.types import BF16, F16, F32, F64, ElementType, Kind
@@ -29,7 +29,7 @@ class SortKey(Ordering):
     def value(self, emission: Emission, elements: Sequence[Value]) -> Value:
         """The value for one element of each operand."""
         leaves = {
-            parameter: _always(elements[parameter.parameter_number // 2])
+            parameter: always(elements[parameter.parameter_number // 2])
             for parameter in self.expression.computation.parameters
         }
         emission.enter()
@@ -113,10 +113,3 @@ def _constant(value: Instruction) -> float | None:
     if value.opcode != "constant" or value.literal.array is None or value.array.element_type not in _FLOATS:
         return None
     return float(value.literal.array)
-
-
-def _always(value: Value) -> Leaf:
-    def leaf(_: Indices) -> Value:
-        return value
-
-    return leaf

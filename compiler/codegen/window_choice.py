@@ -11,8 +11,9 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, I64, Value, integer
 from compiler.codegen.movement import Indices
 from compiler.codegen.signature import elemental_of
-from compiler.codegen.windows import covered, window_of
+from compiler.codegen.windows import covered
 from compiler.ir.module import Instruction
+from compiler.ir.windows import window_of
 
 
 def pick(kernel: Kernel, instruction: Instruction, emission: Emission, place: Indices) -> tuple[Value, Value]:

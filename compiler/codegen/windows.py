@@ -16,10 +16,11 @@ from compiler.codegen.index import ZERO, Index, constant, reshape
 from compiler.codegen.llvm_ir import Value, integer, zero
 from compiler.codegen.movement import Indices, Values, in_range, undilated
 from compiler.codegen.product import accumulation_type, factor
-from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
+from compiler.ir.attributes import ConvolutionDimensions, Window
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.types import F32, ElementType, Kind
+from compiler.ir.windows import window_of
 
 _WIDENED = {"add": "fadd", "multiply": "fmul"}
 
@@ -120,12 +121,6 @@ def _reduce(values: Values, instruction: Instruction, indices: Indices) -> list[
 
     start = [values.value(value, ()) for value in initial]
     return combiner.finish(values, _loop(values, [dims[d] for d in reduced], start, step))
-
-
-def window_of(instruction: Instruction, rank: int) -> Window:
-    """The window of an instruction; where none is written, one of single elements."""
-    window: Window = instruction.attributes.get("window", ())
-    return window or (WindowDimension(),) * rank
 
 
 def is_plain(instruction: Instruction) -> bool:

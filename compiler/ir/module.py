@@ -162,6 +162,11 @@ class Computation:
         instruction.parent = self
         self.instructions.append(instruction)
 
+    def called_computations(self) -> Iterator[Computation]:
+        """The computations that its instructions call, again for each call."""
+        for instruction in self.instructions:
+            yield from instruction.called_computations()
+
     def unique_name(self, base: str) -> str:
         """`base`, or `base.N` if that is taken; the name is taken from then on."""
         if self._names is None:
@@ -267,14 +272,14 @@ class Module:
         """Drop computations that the entry does not reach, and put callees before callers."""
         order: list[Computation] = []
         seen: set[Computation] = set()
-        stack: list[tuple[Computation, Iterator[Computation]]] = [(self.entry, _callees(self.entry))]
+        stack: list[tuple[Computation, Iterator[Computation]]] = [(self.entry, self.entry.called_computations())]
         seen.add(self.entry)
         while stack:
             computation, pending = stack[-1]
             following = next((c for c in pending if c not in seen), None)
             if following is not None:
                 seen.add(following)
-                stack.append((following, _callees(following)))
+                stack.append((following, following.called_computations()))
             else:
                 stack.pop()
                 order.append(computation)
@@ -303,11 +308,6 @@ class Module:
         return all(_same_computation(left, right) for left, right in pairs)
 
     __hash__ = None  # type: ignore[assignment]  # modules change
-
-
-def _callees(computation: Computation) -> Iterator[Computation]:
-    for instruction in computation.instructions:
-        yield from instruction.called_computations()
 
 
 def _copy_into(source: Computation, target: Computation, computations: Mapping[int, Computation]) -> None:

@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from compiler.ir.attributes import PaddingDimension, Window, WindowDimension
+from compiler.ir.module import Instruction
 from compiler.ir.shape import UNBOUNDED, ArrayShape
 from compiler.ir.shape_rules import require
 
@@ -47,6 +48,12 @@ def output_size(size: int, window: WindowDimension) -> int:
     padded = padded_size(size, window_padding(window))
     covered = (window.size - 1) * window.rhs_dilate + 1
     return 0 if padded < covered or (size == 0 and padded == 0) else (padded - covered) // window.stride + 1
+
+
+def window_of(instruction: Instruction, rank: int) -> Window:
+    """The window of an instruction; where none is written, one of single elements."""
+    window: Window = instruction.attributes.get("window", ())
+    return window or (WindowDimension(),) * rank
 
 
 def window_padding(window: WindowDimension) -> PaddingDimension:

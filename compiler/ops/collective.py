@@ -97,7 +97,7 @@ def _started(infer: Callable[[Instruction], Shape]) -> Callable[[Instruction], S
         shape = stated(instruction)
         if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
             raise ShapeError(f"{instruction.opcode} yields (operands, results, ...), not {shape}")
-        given = tuple_or_single([o.shape for o in instruction.operands[: 1 if _moves_slice(instruction) else None]])
+        given = tuple_or_single([o.shape for o in instruction.operands[: 1 if moves_slice(instruction) else None]])
         require(agree(shape.elements[0], given), f"{instruction.opcode} carries {shape.elements[0]}, given {given}")
         result = Instruction(instruction.opcode, shape.elements[1], instruction.operands, instruction.attributes)
         inferred = infer(result)
@@ -112,8 +112,8 @@ def _started(infer: Callable[[Instruction], Shape]) -> Callable[[Instruction], S
 def _start(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     shape = instruction.shape
     assert isinstance(shape, TupleShape)
-    moved = values[0] if len(values) == 1 or _moves_slice(instruction) else tuple(values)
-    result = values[1] if _moves_slice(instruction) else _moved(instruction, moved)
+    moved = values[0] if len(values) == 1 or moves_slice(instruction) else tuple(values)
+    result = values[1] if moves_slice(instruction) else _moved(instruction, moved)
     return (moved, result, *(np.zeros((), np.uint32) for _ in shape.elements[2:]))
 
 
@@ -133,13 +133,13 @@ def _infer_first(instruction: Instruction) -> Shape:
     return instruction.operands[0].shape
 
 
-def _moves_slice(instruction: Instruction) -> bool:
+def moves_slice(instruction: Instruction) -> bool:
     """Whether slices of operand 0 go into operand 1, from where operand 2 says to where operand 3 says."""
     return len(instruction.operands) == 4 and "slice_sizes" in instruction.attributes
 
 
 def _infer_permute(instruction: Instruction) -> Shape:
-    return instruction.operands[1].shape if _moves_slice(instruction) else _infer_same(instruction)
+    return instruction.operands[1].shape if moves_slice(instruction) else _infer_same(instruction)
 
 
 def _moved(instruction: Instruction, value: Value) -> Value:
@@ -151,7 +151,7 @@ def _moved(instruction: Instruction, value: Value) -> Value:
 
 
 def _permute(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
-    if _moves_slice(instruction):
+    if moves_slice(instruction):
         return values[1]
     return _moved(instruction, values[0] if len(values) == 1 else tuple(values))
 

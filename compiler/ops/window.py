@@ -18,12 +18,7 @@ from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import dims_agree, like_root, operand, operands, require, signature
 from compiler.ir.types import PRED, ElementType
-from compiler.ir.windows import check_window, pad, window_padding, window_view
-
-
-def _window(instruction: Instruction, rank: int) -> Window:
-    window: Window = instruction.attributes.get("window", ())
-    return window or (WindowDimension(),) * rank
+from compiler.ir.windows import check_window, pad, window_of, window_padding, window_view
 
 
 def _infer_reduce_window(instruction: Instruction) -> Shape:
@@ -40,7 +35,7 @@ def _infer_reduce_window(instruction: Instruction) -> Shape:
     root = signature(instruction, instruction.attributes["to_apply"], scalars)
     results = root.elements if isinstance(root, TupleShape) else (root,)
     require(len(results) == count, f"to_apply yields {root} but {count} values are reduced")
-    dims = check_window(arrays[0], _window(instruction, arrays[0].rank))
+    dims = check_window(arrays[0], window_of(instruction, arrays[0].rank))
     return like_root(root, [ArrayShape(init.element_type, dims) for init in inits])
 
 
@@ -50,7 +45,7 @@ def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator:
     computation: Computation = instruction.attributes["to_apply"]
     types = [o.array.element_type for o in instruction.operands[count:]]
     rank = arrays[0].ndim
-    window = _window(instruction, rank)
+    window = window_of(instruction, rank)
     function = ufunc(computation, types[0]) if count == 1 else None
     if function is not None:
         result = _by_ufunc(function, arrays[0], inits[0], window, types[0])
@@ -113,7 +108,7 @@ def _infer_select_and_scatter(instruction: Instruction) -> Shape:
     signature(instruction, instruction.attributes["select"], [element, element], ArrayShape(PRED, ()))
     moved = ArrayShape(source.element_type, ())
     signature(instruction, instruction.attributes["scatter"], [moved, moved])
-    dims = check_window(array, _window(instruction, array.rank))
+    dims = check_window(array, window_of(instruction, array.rank))
     fits = dims_agree(source, ArrayShape(source.element_type, dims))
     require(fits, f"the window has {list(dims)} places in {array}, but the source is {source}")
     return ArrayShape(operand(instruction, 0).element_type, array.dims)
@@ -121,7 +116,7 @@ def _infer_select_and_scatter(instruction: Instruction) -> Shape:
 
 def _select_and_scatter(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
     array, source, init = values
-    window = _window(instruction, array.ndim)
+    window = window_of(instruction, array.ndim)
     padding = [window_padding(part) for part in window]
     numbers = np.arange(array.size, dtype=np.int64).reshape(array.shape)
     # Places in the padding have no number; they are never selected.

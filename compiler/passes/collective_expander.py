@@ -15,6 +15,7 @@ from compiler.ir.shape import TupleShape
 from compiler.ir.shape_rules import agree
 from compiler.ir.types import S64, U32
 from compiler.ops.build import build
+from compiler.ops.collective import moves_slice
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -42,23 +43,19 @@ def _moved(instruction: Instruction) -> Instruction:
     return bundle(given, instruction.computation)
 
 
-def _moves_slice(instruction: Instruction) -> bool:
-    return len(instruction.operands) == 4 and "slice_sizes" in instruction.attributes
-
-
 def _permute(instruction: Instruction) -> Instruction:
-    return instruction.operands[1] if _moves_slice(instruction) else _moved(instruction)
+    return instruction.operands[1] if moves_slice(instruction) else _moved(instruction)
 
 
 def _start(start: Instruction) -> Instruction | None:
     """The first half of an op whose value holds operands and results."""
     shape = start.shape
     assert isinstance(shape, TupleShape)
-    moves_slice = _moves_slice(start)
-    moved = start.operands[1] if moves_slice else _moved(start)
+    sliced = moves_slice(start)
+    moved = start.operands[1] if sliced else _moved(start)
     if not agree(moved.shape, shape.elements[1]):
         return None
-    carried = start.operands[:1] if moves_slice else start.operands
+    carried = start.operands[:1] if sliced else start.operands
     contexts = [number(start.computation, 0, U32).instruction for _ in shape.elements[2:]]
     return build(start.computation, "tuple", [bundle(carried, start.computation), moved, *contexts])
 

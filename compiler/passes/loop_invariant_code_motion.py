@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
-from compiler.analysis.opcodes import EXPENSIVE
+from compiler.analysis.opcodes import EXPENSIVE, PRODUCTS
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
 from compiler.ops.build import build
 
 _SOURCES = frozenset({"get-tuple-element", "constant"})
-_PRODUCTS = frozenset({"dot", "convolution"})
-_WORTH = EXPENSIVE | _PRODUCTS | {"transpose", "reduce", "sort", "fft", "cholesky", "triangular-solve", "gather"}
+_WORTH = EXPENSIVE | PRODUCTS | {"transpose", "reduce", "sort", "fft", "cholesky", "triangular-solve", "gather"}
 _CALLING = frozenset({"while", "conditional", "call", "fusion"})
 
 
@@ -96,7 +95,7 @@ def _is_worth_moving(instruction: Instruction, still: set[Instruction]) -> bool:
     if not sources or instruction.array.size > sum(source.array.size for source in sources):
         return False
     is_computed = any(i.opcode in _WORTH for i in before)
-    feeds_product = any(user.opcode in _PRODUCTS for user in users)
+    feeds_product = any(user.opcode in PRODUCTS for user in users)
     return is_computed or (feeds_product and any(i.opcode not in _SOURCES for i in before))
 
 

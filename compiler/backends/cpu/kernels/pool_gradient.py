@@ -16,9 +16,9 @@ from compiler.codegen.index import Emission, Index, Variable, digits, linear
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.signature import arguments, elemental_of, store
-from compiler.codegen.windows import window_of
 from compiler.ir.attributes import WindowDimension
 from compiler.ir.module import Instruction
+from compiler.ir.windows import window_of
 
 _MOST_POINTS = 32
 _STEP_NS = 0.2

@@ -26,8 +26,9 @@ from compiler.codegen.index import Emission, Index, Lane
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, integer, mangled, vector_type, zero
+from compiler.codegen.movement import always
 from compiler.codegen.reduction import identities_of
-from compiler.codegen.row_values import Load, RowValues, Save, always
+from compiler.codegen.row_values import Load, RowValues, Save
 from compiler.codegen.rows import Phase, Rows
 from compiler.codegen.signature import arguments
 from compiler.ir.module import Instruction

@@ -15,8 +15,8 @@ from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.movement import Indices
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.window_choice import pick
-from compiler.codegen.windows import window_of
 from compiler.ir.module import Instruction
+from compiler.ir.windows import window_of
 
 _STEP_NS = 2.0
 

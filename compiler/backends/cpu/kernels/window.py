@@ -20,8 +20,9 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.scanning import direction
 from compiler.codegen.signature import arguments, elemental_of, store
-from compiler.codegen.windows import combiner_of, window_of
+from compiler.codegen.windows import combiner_of
 from compiler.ir.attributes import WindowDimension
+from compiler.ir.windows import window_of
 
 _CHUNK = 1024
 """Accumulators held at a time."""

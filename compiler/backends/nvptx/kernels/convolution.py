@@ -20,10 +20,11 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Module, Value
 from compiler.codegen.movement import Indices, Values
 from compiler.codegen.product import Factor, pointwise
-from compiler.codegen.windows import covered, window_of
+from compiler.codegen.windows import covered
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import ConvolutionDimensions, Window
 from compiler.ir.module import Instruction
+from compiler.ir.windows import window_of
 
 _LEAST = 16
 """Places, output features and terms of each group from which on tiles are not mostly empty."""

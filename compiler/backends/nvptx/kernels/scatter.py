@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
-from compiler.codegen import element, nest, scattering
+from compiler.codegen import nest, scattering
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer

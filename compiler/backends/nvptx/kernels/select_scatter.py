@@ -18,10 +18,10 @@ from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
 from compiler.codegen.movement import Indices
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.window_choice import pick
-from compiler.codegen.windows import window_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import WindowDimension
 from compiler.ir.module import Instruction
+from compiler.ir.windows import window_of
 
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
