@@ -1,15 +1,27 @@
 """Householder's reflections of batches of matrices written as loops over columns: QR as LAPACK's geqrf and orgqr.
 
-Matrices are [batch, rows, columns].  A reflection is 1 - tau v v*, where v is 0 above its column's diagonal, 1 on it
-and stands below it in the matrix; beta, the diagonal of R, is real and has the sign that avoids cancellation.
+A reflection is 1 - tau v v*, where v is 0 above its column's diagonal, 1 on it and stands below it in the matrix; beta,
+the diagonal of R, is real and has the sign that avoids cancellation.
 """
 
 from __future__ import annotations
 
 from compiler.analysis.counted_loop import counted_loop
-from compiler.analysis.elimination import along, conjugate, each, line, only, place, transposed_times
-from compiler.analysis.expression import Expression, iota
-from compiler.ir.types import S32
+from compiler.analysis.expression import Expression
+from compiler.analysis.matrices import (
+    alike,
+    along,
+    conjugate,
+    each,
+    kept,
+    line,
+    nonzero,
+    on_diagonal,
+    only,
+    place,
+    real,
+    transposed_times,
+)
 
 
 def householder(matrix: Expression) -> tuple[Expression, Expression]:
@@ -21,79 +33,77 @@ def householder(matrix: Expression) -> tuple[Expression, Expression]:
     def step(k: Expression, state: list[Expression]) -> list[Expression]:
         work, factors = state
         column = line(work, 2, k)
-        row = iota(k.instruction.computation, S32, column.dims, 1)
-        tau, beta, vector = _reflection(column, row, k)
+        row = place(column, 1)
+        tau, beta, vector = _reflection(column, k)
         # Columns to the right of k are reflected; column k holds beta and the vector.
-        projected = transposed_times(work, conjugate(vector))
-        scaled = each(conjugate(tau), projected) * projected
-        at = place(work, 2)
-        reflected = work - along(vector, work, 1) * along(scaled, work, 2)
+        reflected = _reflected(work, vector, conjugate(tau))
         stored = row.compare("EQ", k).where(each(beta, column), row.compare("GT", k).where(vector, column))
+        at = place(work, 2)
         result = at.compare("GT", k).where(reflected, at.compare("EQ", k).where(along(stored, work, 1), work))
-        here = iota(k.instruction.computation, S32, factors.dims, 1).compare("EQ", k)
+        here = place(factors, 1).compare("EQ", k)
         return [result, here.where(each(tau, factors), factors)]
 
     work, factors = counted_loop("householder", steps, [matrix, factors], step)
     return work, factors
 
 
-def _reflection(column: Expression, row: Expression, k: Expression) -> tuple[Expression, Expression, Expression]:
+def _reflection(column: Expression, k: Expression) -> tuple[Expression, Expression, Expression]:
     """tau, beta and the vector that make a column's elements below number k vanish."""
     head = only(column, k)
-    below = row.compare("GT", k)
-    tail = below.where(column, column.literal(0))
+    tail = _below(column, k)
     length = _norm(tail)
-    real = head.apply("real") if head.type.is_complex else head
-    whole = _hypot(_absolute(head), length)
-    signed = real.compare("LT", 0).where(whole, -whole)
+    whole = _hypot(head.apply("abs"), length)
+    beta = alike(real(head).compare("LT", 0).where(whole, -whole), head)
     idle = length.compare("EQ", 0)
     if head.type.is_complex:
         idle = idle & head.apply("imag").compare("EQ", 0)
-        signed = signed.apply("complex", signed.literal(0))
-    beta = idle.where(head, signed)
-    one = head.literal(1).spread(head.dims, ())
-    tau = idle.where(head.literal(0).spread(head.dims, ()), (beta - head) / idle.where(one, beta))
-    divisor = idle.where(one, head - beta)
-    vector = row.compare("EQ", k).where(column.literal(1).spread(column.dims, ()), tail / each(divisor, tail))
-    return tau, beta, vector
+    beta = idle.where(head, beta)
+    tau = idle.where(head.literal(0), (beta - head) / idle.where(head.literal(1), beta))
+    divisor = idle.where(head.literal(1), head - beta)
+    return tau, beta, _unit_at(k, tail / each(divisor, tail))
 
 
-def _absolute(value: Expression) -> Expression:
-    return value.apply("abs")
+def _below(column: Expression, k: Expression) -> Expression:
+    """A column with zeros down to element number k."""
+    return kept(place(column, 1).compare("GT", k), column, 0)
+
+
+def _unit_at(k: Expression, tail: Expression) -> Expression:
+    """A reflection's vector: 1 at number k, and the tail."""
+    return place(tail, 1).compare("EQ", k).where(tail.literal(1), tail)
+
+
+def _reflected(matrix: Expression, vector: Expression, factor: Expression) -> Expression:
+    """(1 - factor v v*) times the matrix."""
+    projected = transposed_times(matrix, conjugate(vector))
+    scaled = each(factor, projected) * projected
+    return matrix - along(vector, matrix, 1) * along(scaled, matrix, 2)
 
 
 def _norm(vector: Expression) -> Expression:
     """The length of each vector, scaled so that no square leaves the range of the type."""
-    size = _absolute(vector)
-    computation = size.instruction.computation
-    assert computation.module is not None
+    size = vector.apply("abs")
     largest = size.largest(1)
-    safe = largest.compare("EQ", 0).where(largest.literal(1).spread(largest.dims, ()), largest)
+    safe = nonzero(largest)
     share = size / each(safe, size)
     return safe * (share * share).sum(1).apply("sqrt") * largest.compare("EQ", 0).apply("not").to(size.type)
 
 
 def _hypot(left: Expression, right: Expression) -> Expression:
     larger, smaller = left.apply("maximum", right), left.apply("minimum", right)
-    safe = larger.compare("EQ", 0).where(larger.literal(1).spread(larger.dims, ()), larger)
-    share = smaller / safe
+    share = smaller / nonzero(larger)
     return larger * (share * share + 1).apply("sqrt")
 
 
 def householder_product(vectors: Expression, factors: Expression) -> Expression:
     """The first columns of the product of the reflections, as many as there are columns of vectors."""
     steps = factors.dims[1]
-    ones = place(vectors, 1).compare("EQ", place(vectors, 2)).to(vectors.type)
+    ones = on_diagonal(vectors).to(vectors.type)
 
     def step(number: Expression, state: list[Expression]) -> list[Expression]:
         result, vectors, factors = state
         k = -number + (steps - 1)
-        column = line(vectors, 2, k)
-        row = iota(k.instruction.computation, S32, column.dims, 1)
-        tail = row.compare("GT", k).where(column, column.literal(0))
-        vector = row.compare("EQ", k).where(column.literal(1).spread(column.dims, ()), tail)
-        projected = transposed_times(result, conjugate(vector))
-        scaled = each(only(factors, k), projected) * projected
-        return [result - along(vector, result, 1) * along(scaled, result, 2), vectors, factors]
+        vector = _unit_at(k, _below(line(vectors, 2, k), k))
+        return [_reflected(result, vector, only(factors, k)), vectors, factors]
 
     return counted_loop("householder_product", steps, [ones, vectors, factors], step)[0]

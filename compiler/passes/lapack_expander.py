@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from compiler.analysis.elimination import conjugate, first_failure, lu, place
+from compiler.analysis.elimination import first_failure, lu
 from compiler.analysis.expansion import expand
 from compiler.analysis.expression import Expression, number
+from compiler.analysis.matrices import adjoint, corner, place, real
 from compiler.analysis.reflections import householder, householder_product
 from compiler.analysis.rotations import eigen, singular
 from compiler.ir.module import Instruction, Module
@@ -87,11 +88,9 @@ def _potrf(operands: Sequence[Expression], options: Options) -> list[Expression]
     row, column = place(matrix, 1), place(matrix, 2)
     given = row.compare("GE" if lower else "LE", column)
     # Where there is no factor all of it is NaN.
-    corner = factor.slice((0, matrix.dims[0]), (0, 1), (0, 1)).reshape(matrix.dims[0])
-    real = corner.apply("real") if corner.type.is_complex else corner
-    failed = real.compare("NE", real)
-    triangle = matrix if lower else conjugate(matrix.transpose(0, 2, 1))
-    return [given.where(factor, matrix), first_failure(triangle, failed)]
+    first = real(corner(factor, 1, 1).reshape(matrix.dims[0]))
+    failed = first.compare("NE", first)
+    return [given.where(factor, matrix), first_failure(matrix if lower else adjoint(matrix), failed)]
 
 
 def _trsm_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
