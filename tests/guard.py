@@ -18,9 +18,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from compiler.backends.cpu import entry
-from compiler.backends.cpu.arguments import Array, Leaf, convert
-from compiler.backends.cpu.threads import pool
+from compiler.backends.cpu.runtime import entry
+from compiler.backends.cpu.runtime.arguments import Array, Leaf, convert
+from compiler.backends.cpu.runtime.threads import pool
 
 PAGE = mmap.PAGESIZE
 POISON = 0xA5

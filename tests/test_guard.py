@@ -11,7 +11,7 @@ import pytest
 TOLD = """
 import numpy as np
 import compiler
-from compiler.backends.cpu.arguments import Leaf
+from compiler.backends.cpu.runtime.arguments import Leaf
 from dataclasses import replace
 from tests import guard
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from compiler.analysis.placing import ALIGNMENT as ARENA_ALIGNMENT
 from compiler.backends.cpu import program
-from compiler.backends.cpu.arguments import Leaf
 from compiler.backends.cpu.image import arrays, leaf
+from compiler.backends.cpu.runtime.arguments import Leaf
 from compiler.codegen import llvm, parts
 from compiler.ir.module import Module
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.backends.cpu import memory, program, threads
-from compiler.backends.cpu.arguments import Array, convert
-from compiler.backends.cpu.entry import Entry
+from compiler.backends.cpu import program
 from compiler.backends.cpu.image import Image, create, leaf, sources
+from compiler.backends.cpu.runtime import memory, threads
+from compiler.backends.cpu.runtime.arguments import Array, convert
+from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.executable import Artifacts, Keeper, KernelTime, Phases
 from compiler.codegen import llvm, parts
 from compiler.ir.module import Module

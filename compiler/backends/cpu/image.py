@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from compiler.backends.cpu.arguments import Leaf
 from compiler.backends.cpu.program import Program
+from compiler.backends.cpu.runtime.arguments import Leaf
 from compiler.codegen import llvm, parts
 from compiler.ir.shape import Shape, leaves, without_layout
 from compiler.ir.types import TOKEN, TYPES

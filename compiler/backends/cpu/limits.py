@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compiler.backends.cpu.threads import available, pool
+from compiler.backends.cpu.runtime.threads import available, pool
 from compiler.codegen import llvm
 
 _RUNS, _RUN_S = 5, 0.02

@@ -14,10 +14,10 @@ from functools import partial
 
 from compiler.analysis.buffers import Assignment, branches, check_unique_callers, complete, lay_out
 from compiler.analysis.placing import ALIGNMENT, Buffer, Place
-from compiler.backends.cpu import threads as runtime
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
 from compiler.backends.cpu.kernels.reuse import reusable
 from compiler.backends.cpu.kernels.table import EMITTERS
+from compiler.backends.cpu.runtime.threads import emit_barrier
 from compiler.backends.cpu.turns import Copies
 from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel, kernel_of, scheduled
@@ -168,7 +168,7 @@ class _Driver:
         self.turns = 0
         self.copies = Copies(ir)
         self.functions = sum(len(kernel.functions) for kernel in emitted.values())
-        self.barrier = runtime.emit_barrier(ir) if threads > 1 else ""
+        self.barrier = emit_barrier(ir) if threads > 1 else ""
 
     def function(self, module: HloModule, name: str) -> None:
         """Emit the function for a module's entry computation."""

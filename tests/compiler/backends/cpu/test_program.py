@@ -11,7 +11,7 @@ import pytest
 
 import compiler
 from compiler import CompileOptions
-from compiler.backends.cpu import memory
+from compiler.backends.cpu.runtime import memory
 from compiler.codegen import elemental, scalar
 from compiler.generate import RandomChoices, Space, program
 from compiler.inputs import draw

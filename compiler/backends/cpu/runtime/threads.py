@@ -2,7 +2,7 @@
 
 A program is run SPMD: every thread calls the same function with the same pointers, its own number and how many there
 are.  Fork and join cost a fraction of a microsecond because nothing of Python takes part: workers are Python threads
-that entered `@worker` (`workers.py`) once, with the interpreter lock released, and stay there.
+that entered `@worker` (`threads.ll`) once, with the interpreter lock released, and stay there.
 
 The pool never makes a caller wait for another: who finds it busy runs its program alone, which by contract gives the
 same bits.  After `os.fork` the child has no workers and starts its own when first asked.
@@ -12,25 +12,26 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import functools
 import os
 import threading
 import time
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from compiler.backends.cpu import workers
+from compiler.backends.cpu.runtime import native
 from compiler.codegen import llvm, llvm_ir
-from compiler.diagnostics import InputError
+from compiler.diagnostics import InputError, UnsupportedError
 
 # An array of data pointers, or its address.
 Pointers: TypeAlias = int | ctypes.Array[ctypes.c_void_p]
-_SPIN_NS = 30_000
-# The code mostly waits, so a quick compile (2.5 ms for 11 at level 1) is worth more than a few nanoseconds.
-_OPT = 0
+MOST_THREADS = 1024
+_SPIN_NS, _OVERSUBSCRIBED_SPINS = 30_000, 64
 
-# Whoever comes first makes the one of this process; the others wait for it.
-_MAKING = threading.Lock()
+# By architecture: how to tell the core that it spins, and the number of the futex system call.
+_ARCHITECTURES = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()", 202),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)", 98),
+}
 
 
 def available() -> int:
@@ -74,8 +75,8 @@ class Pool:
 
     def ensure(self, threads: int) -> None:
         """Start what is missing for programs on that many threads."""
-        if not 1 <= threads <= workers.MOST_THREADS:
-            raise InputError(f"threads={threads}: a program runs on 1 to {workers.MOST_THREADS} threads")
+        if not 1 <= threads <= MOST_THREADS:
+            raise InputError(f"threads={threads}: a program runs on 1 to {MOST_THREADS} threads")
         started = ctypes.c_int64.from_address(self.workers_address)
         with self._lock:
             if started.value >= threads - 1:
@@ -110,7 +111,7 @@ class Pool:
         # The code of a spinning worker must not go away beneath it.
         with self._lock:
             stopped = self._library.function("stop", ctypes.c_int32, ctypes.c_int64)(self.workers)
-            ctypes.c_int64.from_address(self.workers_address).value = workers.MOST_THREADS
+            ctypes.c_int64.from_address(self.workers_address).value = MOST_THREADS
             for thread in self._threads if stopped else ():
                 thread.join(timeout=1.0)
 
@@ -118,21 +119,32 @@ class Pool:
 _RUN_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
 
 
+@native.once
 def pool() -> Pool:
     """The pool of this process; its workers start when a program first needs them."""
-    with _MAKING:
-        return _make()
-
-
-@functools.cache
-def _make() -> Pool:
-    target = llvm.Target.host()
     exports = ("run", "worker", "workers", "cores", "patience", "stop", "reset", "relax")
-    library = llvm.Library(llvm.parse(workers.runtime_ir(target), target, _OPT), exports, target, _OPT)
+    library = native.link(code(llvm.Target.host()), exports)
     made = Pool(library.address("run"), library.address("workers"), library)
     os.register_at_fork(after_in_child=made._forget)  # noqa: SLF001
     atexit.register(made._stop)  # noqa: SLF001
     return made
+
+
+def code(target: llvm.Target) -> str:
+    """The pool's code for a machine."""
+    architecture = target.triple.partition("-")[0]
+    if architecture not in _ARCHITECTURES:
+        raise UnsupportedError(f"architecture {architecture}", "the CPU back end's thread pool")
+    declaration, pause, futex = _ARCHITECTURES[architecture]
+    return native.text(
+        "threads",
+        declare_pause=declaration,
+        pause=pause,
+        futex=futex,
+        most=MOST_THREADS,
+        oversubscribed=_OVERSUBSCRIBED_SPINS,
+        slot_bytes=128 * MOST_THREADS,
+    )
 
 
 def _spins_within(library: llvm.Library, duration_ns: int) -> int:

@@ -1,38 +1,22 @@
-"""The native code of the thread pool: the workers' loop, fork and join, and the barrier between a program's steps.
+; The workers' loop, fork and join, and the barrier between a program's steps.
+;
+; A wait spins for about 30 us, in which most steps end (a hand-over by spinning takes 0.2 us, a futex wake-up 40 to
+; 110), then sleeps on a futex, so that an idle pool costs nothing and an oversubscribed machine makes progress.  It does
+; not yield in between: beside a busy process every yield costs a time slice, while a sleeper is run soon after it is
+; woken.
+;
+; One wait serves all three meetings (job posted, barrier passed, job done): a word to watch, and beside it the number
+; of sleepers, so that whoever changes the word makes a system call only where somebody sleeps.  Both are sequentially
+; consistent: either the waker sees the sleeper, or the sleeper's futex call sees the changed word.
+;
+; Words that different threads write lie at least a cache line apart.
 
-A wait spins for about 30 us, in which most steps end (a hand-over by spinning takes 0.2 us, a futex wake-up 40 to 110),
-then sleeps on a futex, so that an idle pool costs nothing and an oversubscribed machine makes progress.  It does not
-yield in between: beside a busy process every yield costs a time slice, while a sleeper is run soon after it is woken.
-
-One wait serves all three meetings (job posted, barrier passed, job done): a word to watch, and beside it the number of
-sleepers, so that whoever changes the word makes a system call only where somebody sleeps.  Both are sequentially
-consistent: either the waker sees the sleeper, or the sleeper's futex call sees the changed word.
-
-The code never changes, so it is written as text; what differs by architecture is filled in.
-"""
-
-from __future__ import annotations
-
-from compiler.codegen import llvm
-from compiler.diagnostics import UnsupportedError
-
-MOST_THREADS = 1024
-_OVERSUBSCRIBED_SPINS = 64
-
-# By architecture: how to tell the core that it spins, and the number of the futex system call.
-_ARCHITECTURES = {
-    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()", 202),
-    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)", 98),
-}
-
-# Words that different threads write lie at least a cache line apart.
-_IR = """
 %line = type { i32, [60 x i8] }
 %slot = type { %line, %line }                 ; a worker's mailbox: jobs posted, sleepers
 %sync = type { ptr, [56 x i8], %line, %line, %line }  ; barrier: its code, arrived, generation, sleepers
 %job = type { ptr, ptr, ptr, ptr, i64 }       ; program, parameters, results, arena, threads
 
-@slots = internal global [MOST x %slot] zeroinitializer, align 64
+@slots = internal global [$most x %slot] zeroinitializer, align 64
 @sync = internal global %sync { ptr @barrier, [56 x i8] zeroinitializer, %line zeroinitializer,
                                 %line zeroinitializer, %line zeroinitializer }, align 64
 @home = internal global i32 -1                ; the core that the caller of the job runs on
@@ -42,13 +26,13 @@ _IR = """
 @busy = internal global %line zeroinitializer, align 64
 @workers = global i64 0, align 64
 @cores = global i64 1
-@patience = global i32 OVERSUBSCRIBED         ; turns of a spinning wait while every thread has a core
-@spins = internal global i32 OVERSUBSCRIBED   ; the same for the job at hand
+@patience = global i32 $oversubscribed         ; turns of a spinning wait while every thread has a core
+@spins = internal global i32 $oversubscribed   ; the same for the job at hand
 
 declare i64 @syscall(i64, ...)
 declare i32 @sched_getcpu()
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-DECLARE_PAUSE
+$declare_pause
 
 ; Returns when the word is no longer the old one; `first` is the turn to begin with: 0, or -1 for straight to sleep.
 define internal void @await(ptr %word, i32 %old, ptr %sleepers, i32 %first) nounwind {
@@ -65,11 +49,11 @@ idle:
   %spin = icmp ult i32 %turn, %limit
   br i1 %spin, label %relax, label %sleep
 relax:
-  PAUSE
+  $pause
   br label %look
 sleep:
   %in = atomicrmw add ptr %sleepers, i32 1 seq_cst
-  %woken = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %word, i32 128, i32 %old, ptr null)
+  %woken = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 128, i32 %old, ptr null)
   %out = atomicrmw sub ptr %sleepers, i32 1 seq_cst
   br label %look
 done:
@@ -81,7 +65,7 @@ define internal void @notify(ptr %word, ptr %sleepers) nounwind {
   %none = icmp eq i32 %count, 0
   br i1 %none, label %done, label %wake
 wake:
-  %woken = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %word, i32 129, i32 2147483647)
+  %woken = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 129, i32 2147483647)
   br label %done
 done:
   ret void
@@ -108,7 +92,7 @@ wait:
 }
 
 define internal void @post(i64 %worker) nounwind {
-  %slot = getelementptr [MOST x %slot], ptr @slots, i64 0, i64 %worker
+  %slot = getelementptr [$most x %slot], ptr @slots, i64 0, i64 %worker
   %sleepers = getelementptr %slot, ptr %slot, i64 0, i32 1
   %old = atomicrmw add ptr %slot, i32 1 seq_cst
   call void @notify(ptr %slot, ptr %sleepers)
@@ -117,7 +101,7 @@ define internal void @post(i64 %worker) nounwind {
 
 define void @worker(i64 %thread) nounwind {
 entry:
-  %slot = getelementptr [MOST x %slot], ptr @slots, i64 0, i64 %thread
+  %slot = getelementptr [$most x %slot], ptr @slots, i64 0, i64 %thread
   %sleepers = getelementptr %slot, ptr %slot, i64 0, i32 1
   br label %wait
 wait:
@@ -170,7 +154,7 @@ fork:
   %cores = load i64, ptr @cores
   %patience = load i32, ptr @patience
   %roomy = icmp ule i64 %threads, %cores
-  %spins = select i1 %roomy, i32 %patience, i32 OVERSUBSCRIBED
+  %spins = select i1 %roomy, i32 %patience, i32 $oversubscribed
   store atomic i32 %spins, ptr @spins monotonic, align 4
   %home = call i32 @sched_getcpu()
   store atomic i32 %home, ptr @home monotonic, align 4
@@ -224,7 +208,7 @@ leave:
 
 ; For the child of a fork, which has one thread and a copy of whatever state the parent was in.
 define void @reset() nounwind {
-  call void @llvm.memset.p0.i64(ptr @slots, i8 0, i64 SLOT_BYTES, i1 false)
+  call void @llvm.memset.p0.i64(ptr @slots, i8 0, i64 $slot_bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr getelementptr (%sync, ptr @sync, i64 0, i32 2), i8 0, i64 192, i1 false)
   store i32 0, ptr @pending
   store i32 0, ptr @joiners
@@ -238,30 +222,10 @@ entry:
   br label %turn
 turn:
   %left = phi i64 [ %turns, %entry ], [ %fewer, %turn ]
-  PAUSE
+  $pause
   %fewer = sub i64 %left, 1
   %done = icmp eq i64 %fewer, 0
   br i1 %done, label %end, label %turn
 end:
   ret void
 }
-"""
-
-
-def runtime_ir(target: llvm.Target) -> str:
-    """The pool's code for a machine."""
-    architecture = target.triple.partition("-")[0]
-    if architecture not in _ARCHITECTURES:
-        raise UnsupportedError(f"architecture {architecture}", "the CPU back end's thread pool")
-    declaration, pause, futex = _ARCHITECTURES[architecture]
-    text = _IR
-    for word, meaning in (
-        ("DECLARE_PAUSE", declaration),
-        ("PAUSE", pause),
-        ("FUTEX", str(futex)),
-        ("MOST", str(MOST_THREADS)),
-        ("OVERSUBSCRIBED", str(_OVERSUBSCRIBED_SPINS)),
-        ("SLOT_BYTES", str(128 * MOST_THREADS)),
-    ):
-        text = text.replace(word, meaning)
-    return text

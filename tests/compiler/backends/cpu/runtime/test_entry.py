@@ -14,9 +14,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.backends.cpu import entry, layout, memory, threads
-from compiler.backends.cpu.arguments import Leaf
-from compiler.backends.cpu.entry import Entry
+from compiler.backends.cpu.runtime import entry, layout, memory, threads
+from compiler.backends.cpu.runtime.arguments import Leaf
+from compiler.backends.cpu.runtime.entry import Entry
 from compiler.codegen import llvm, llvm_ir
 from compiler.diagnostics import InputError
 

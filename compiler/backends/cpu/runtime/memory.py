@@ -1,7 +1,7 @@
 """Recycled memory for results and arenas: a page is touched for the first time once, not once per call.
 
 First touch costs more than most kernels: 2.4 GB/s with 4 KiB pages against 15 GB/s of the memory itself.  So blocks
-(`blocks.py`) go back to a free list, last in first out, when their array and every view of it are dead, or, for
+(`blocks.ll`) go back to a free list, last in first out, when their array and every view of it are dead, or, for
 arenas, when the call is over.  Results below 64 KiB are plain NumPy arrays: malloc recycles those well by itself.
 
 Generated code calls the allocator directly; this is the same for Python, and its dials.
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.backends.cpu.blocks import blocks
+from compiler.backends.cpu.runtime.blocks import blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from compiler.backends.cpu import threads, workers
+from compiler.backends.cpu.runtime import threads
 from compiler.codegen import llvm, llvm_ir
 from compiler.diagnostics import InputError, UnsupportedError
 
@@ -141,7 +141,7 @@ def test_a_forked_child_starts_its_own_pool(library: llvm.Library) -> None:
 
 EXIT = """
 import threading
-from compiler.backends.cpu import threads
+from compiler.backends.cpu.runtime import threads
 from compiler.codegen import llvm, llvm_ir
 module = llvm_ir.Module()
 pointers = [("ptr", name) for name in "abcd"]
@@ -167,7 +167,7 @@ def test_the_interpreter_exits_while_workers_spin(busy: str) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("count", [0, -1, workers.MOST_THREADS + 1])
+@pytest.mark.parametrize("count", [0, -1, threads.MOST_THREADS + 1])
 def test_an_impossible_number_of_threads_is_refused(count: int) -> None:
     with pytest.raises(InputError, match=f"threads={count}"):
         threads.pool().ensure(count)
@@ -187,10 +187,10 @@ def test_the_barrier_is_defined_once() -> None:
 def test_the_pool_compiles_for_each_architecture(architecture: str) -> None:
     target = llvm.Target(f"{architecture}-unknown-linux-gnu", "generic", "")
     pause = {"x86_64": "pause", "aarch64": "yield"}[architecture]
-    module = llvm.parse(workers.runtime_ir(target), target, 1)
+    module = llvm.parse(threads.code(target), target, 1)
     assert pause in llvm.assembly(module, target, 1).split()
 
 
 def test_an_unknown_architecture_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="riscv64"):
-        workers.runtime_ir(llvm.Target("riscv64-unknown-linux-gnu", "", ""))
+        threads.code(llvm.Target("riscv64-unknown-linux-gnu", "", ""))

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.backends.cpu import memory
+from compiler.backends.cpu.runtime import memory
 
 F32 = np.dtype(np.float32)
 U8 = np.dtype(np.uint8)

@@ -1,41 +1,10 @@
-"""The allocator behind recycled memory, in native code: free lists of blocks, and NumPy arrays in them.
+; Free lists of blocks, and NumPy arrays in them; blocks.py says what blocks and tokens are.
 
-Sizes are rounded up to four classes per power of two.  A block of 2 MiB or more is a mapping of its own, aligned for
-huge pages and unmapped when the free blocks exceed the limit, those of other sizes first.  Smaller ones are cut from
-larger mappings and stay; over the limit they grow cold, that is, their pages are given back.  A block is named by a
-token: its address, with the class in the low 12 bits, which are zero in an address.
-
-An array in a block has a capsule as its base, whose destructor returns the block: nothing of Python runs there, so it
-may happen anywhere, in the garbage collector too.  The lock is held for a few instructions, never while Python runs.
-"""
-
-from __future__ import annotations
-
-import ctypes
-import functools
-import importlib
-import os
-import threading
-from dataclasses import dataclass
-
-from compiler.codegen import llvm
-
-RECYCLED_FROM_BYTES = 1 << 16
-_DEFAULT_LIMIT_BYTES = 1 << 30
-_OPT = 0
-
-# Whoever comes first makes the one of this process; the others wait for it.
-_MAKING = threading.Lock()
-
-# Places in the table of NumPy's C API, part of its stable binary interface.
-_ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282
-
-_IR = """
 @warm = internal global [256 x ptr] zeroinitializer  ; free blocks by class, with memory behind them
 @cold = internal global [256 x ptr] zeroinitializer  ; and without (only classes below 2 MiB)
 @lock = internal global i32 0, align 64
 ; Bytes of warm blocks, of all mappings, how much may be free, blocks in use.
-@statistics = global [4 x i64] [ i64 0, i64 0, i64 LIMIT, i64 0 ], align 64
+@statistics = global [4 x i64] [ i64 0, i64 0, i64 $limit, i64 0 ], align 64
 @poison = global i32 -1                       ; the byte that new memory is filled with, if any
 
 declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
@@ -309,16 +278,16 @@ define internal void @release_capsule(ptr %capsule) {
 
 ; A new array, contents undefined; null with a Python exception set where memory is out.
 define ptr @new_array(ptr %descr, i32 %rank, ptr %dims, i64 %bytes) {
-  %plain = icmp ult i64 %bytes, RECYCLED_FROM
+  %plain = icmp ult i64 %bytes, $recycled_from
   br i1 %plain, label %small, label %large
 small:
   call void @Py_IncRef(ptr %descr)
-  %array = call ptr NEW_FROM_DESCR(ptr ARRAY_TYPE, ptr %descr, i32 %rank, ptr %dims, ptr null, ptr null,
+  %array = call ptr $new_from_descr(ptr $array_type, ptr %descr, i32 %rank, ptr %dims, ptr null, ptr null,
                                    i32 0, ptr null)
   %missing = icmp eq ptr %array, null
   br i1 %missing, label %failed, label %filling
 filling:
-  %place = getelementptr i8, ptr %array, i64 16
+  %place = getelementptr i8, ptr %array, i64 $data
   %contents = load ptr, ptr %place
   call void @fill(ptr %contents, i64 %bytes)
   ret ptr %array
@@ -341,60 +310,16 @@ wrap:
   call void @Py_IncRef(ptr %descr)
   %address = and i64 %token, -4096
   %data = inttoptr i64 %address to ptr
-  %recycled = call ptr NEW_FROM_DESCR(ptr ARRAY_TYPE, ptr %descr, i32 %rank, ptr %dims, ptr null, ptr %data,
-                                      i32 1281, ptr null)
+  %recycled = call ptr $new_from_descr(ptr $array_type, ptr %descr, i32 %rank, ptr %dims, ptr null, ptr %data,
+                                      i32 $behaved, ptr null)
   %unwrapped = icmp eq ptr %recycled, null
   br i1 %unwrapped, label %drop_capsule, label %bind
 drop_capsule:
   call void @Py_DecRef(ptr %capsule)
   br label %failed
 bind:
-  %set = call i32 SET_BASE_OBJECT(ptr %recycled, ptr %capsule)
+  %set = call i32 $set_base_object(ptr %recycled, ptr %capsule)
   ret ptr %recycled
 failed:
   ret ptr null
 }
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """The native allocator: addresses of its functions, for generated code."""
-
-    _library: llvm.Library
-    new_array: int
-    acquire: int
-    release: int
-    statistics: int
-    poison: int
-
-
-def blocks() -> Blocks:
-    """The allocator of this process, compiled when first asked for."""
-    with _MAKING:
-        return _make()
-
-
-@functools.cache
-def _make() -> Blocks:
-    target = llvm.Target.host()
-    capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    table = ctypes.cast(
-        capsule_pointer(vars(importlib.import_module("numpy._core._multiarray_umath"))["_ARRAY_API"], None),
-        ctypes.POINTER(ctypes.c_int64),
-    )
-    text, memory_bytes = _IR, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for word, meaning in (
-        ("NEW_FROM_DESCR", f"inttoptr (i64 {table[_NEW_FROM_DESCR]} to ptr)"),
-        ("SET_BASE_OBJECT", f"inttoptr (i64 {table[_SET_BASE_OBJECT]} to ptr)"),
-        ("ARRAY_TYPE", f"inttoptr (i64 {table[_ARRAY_TYPE]} to ptr)"),
-        ("RECYCLED_FROM", str(RECYCLED_FROM_BYTES)),
-        ("LIMIT", str(min(_DEFAULT_LIMIT_BYTES, memory_bytes // 4))),
-    ):
-        text = text.replace(word, meaning)
-    exports = ("new_array", "acquire", "release", "statistics", "poison", "drop_lock")
-    library = llvm.Library(llvm.parse(text, target, _OPT), exports, target, _OPT)
-    os.register_at_fork(after_in_child=library.function("drop_lock", None))
-    return Blocks(library, **{name: library.address(name) for name in exports[:-1]})
