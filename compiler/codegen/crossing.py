@@ -120,8 +120,17 @@ Found = Mapping[tuple[Instruction, Index], tuple[Value, Index]]
 """Where elements have been brought, by leaf and offset in it: a buffer and the place in it."""
 
 
-def store_point(crossing: Crossing, emission: Emission, counters: Sequence[Index], found: Found) -> None:
-    """Compute and store the roots at a point; what is `found` in a buffer is read from there."""
+def store_point(
+    crossing: Crossing,
+    emission: Emission,
+    counters: Sequence[Index],
+    found: Found,
+    staged: Sequence[tuple[Value, Index]] = (),
+) -> None:
+    """Compute and store the roots at a point; what is `found` in a buffer is read from there.
+
+    Where `staged` gives a buffer and a place in it for each result, they are stored there.
+    """
     kernel = crossing.kernel
     at = crossing.group.combine(counters)
     indices = nest.coordinates(emission, at, kernel.outputs[0].dims)
@@ -141,5 +150,6 @@ def store_point(crossing: Crossing, emission: Emission, counters: Sequence[Index
 
     values = Elemental(emission, {leaf: redirect(leaf, read) for leaf, read in inner.items()})
     computed = [one for root in kernel.roots for one in values.elements(root, indices)]
-    for shape, value, output in zip(kernel.outputs, computed, arguments(kernel).outputs, strict=True):
-        store(emission, shape, value, output, at)
+    targets = staged or [(output, at) for output in arguments(kernel).outputs]
+    for shape, value, (output, place) in zip(kernel.outputs, computed, targets, strict=True):
+        store(emission, shape, value, output, place)

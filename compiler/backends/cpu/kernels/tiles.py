@@ -5,21 +5,26 @@ two loops are cut into tiles.  A tile of the leaf is read in order, transposed b
 a buffer in L1; the kernel's body then runs over the tile and finds its elements there.  So every cache line is read
 once and whole, and the result is written in runs of several.  A block at an edge begins where it ends with the edge:
 what it shares with the one before is computed twice, to the same bits.
+
+Large results, whose lines come from far apart and go nowhere near, are streamed past the caches (`streaming`): the body
+leaves them in a second buffer, from which whole lines go.  What is only moved goes from the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
+from compiler.backends.cpu.kernels import streaming
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, parameters
 from compiler.backends.cpu.kernels.gemm_pack import transpose
 from compiler.codegen import crossing, nest
 from compiler.codegen.crossing import Access, Crossing
 from compiler.codegen.index import Emission, Index, Variable, constant, whole
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import PTR, Builder, Loop, Module, Value, integer, keep_rolled, vector_type
+from compiler.codegen.llvm_ir import I1, PTR, Builder, Loop, Module, Value, integer, keep_rolled, vector_type
 from compiler.codegen.signature import arguments
 
 _SIDE = 16
@@ -31,6 +36,7 @@ _WORD_BYTES = 8
 _TILE_BYTES = 256
 """A row of a tile: what is read, and written, of consecutive memory at a time."""
 _MOST_BLOCKS = 4
+_MOVEMENT = frozenset({"transpose", "reshape", "bitcast", "copy"})
 
 
 def find(module: Module, kernel: Kernel, group: nest.Group) -> Crossing | None:
@@ -78,6 +84,10 @@ class _Blocks:
         return builder.intrinsic("smin.i64", [first, integer(self.count - self.side)])
 
 
+Point = tuple[Value, Value]
+"""A place along one loop of a tile: a block, and a place in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Tile:
     """A tile in the making: its numbers along either loop, and the counters of the loops outside."""
@@ -101,9 +111,23 @@ class _Tiled:
         # Rows of a buffer are a vector more than a power of two apart, so that they do not fall on the same few lines.
         self.pitch = (most + 1) * _SIDE
         # Bits are moved, not numbers, so that parts of complex ones stay together.
-        types = [f"i{8 * size}" for size in sizes]
-        height = most * _SIDE
-        self.buffers = [builder.emit(PTR, f"alloca [{height * self.pitch} x {type_}], align 64") for type_ in types]
+        self.buffers = self._buffers(sizes)
+        outputs = tiling.kernel.outputs
+        self.streams = self.rows.side == self.columns.side == _SIDE and streaming.pays(
+            builder.module, outputs, self.counts[self.inner]
+        )
+        moves = len(tiling.kernel.roots) == 1 and all(i.opcode in _MOVEMENT for i in tiling.kernel.body())
+        self.staged: list[Value] = []
+        if self.streams:
+            targets = arguments(tiling.kernel).outputs
+            self.aligned = streaming.is_aligned(builder, targets)
+            self.staged = self.buffers if moves else self._buffers([o.element_type.size_bytes for o in outputs])
+
+    def _buffers(self, sizes: Sequence[int]) -> list[Value]:
+        """Room for a tile of elements of each size."""
+        height = self.rows.most * _SIDE
+        allocations = [f"alloca [{height * self.pitch} x i{8 * size}], align 64" for size in sizes]
+        return [self.builder.emit(PTR, allocation) for allocation in allocations]
 
     def emit(self, *, parallel: bool) -> None:
         """Loops outside, then rows of tiles, then the tiles of a row."""
@@ -123,6 +147,8 @@ class _Tiled:
                 metadata=keep_rolled(builder.module),
             ) as tile:
                 self._tile(_Tile(counters, strip, tile.index))
+        if self.streams:
+            streaming.finish(builder)
 
     def _unit(self, emission: Emission, index: Value, outer: Sequence[int], units: int) -> tuple[list[Index], Value]:
         """The loop counters of a strip of tiles, and its number among those side by side."""
@@ -140,22 +166,45 @@ class _Tiled:
         with self._blocks(width) as column, self._blocks(height) as row:
             for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True):
                 self._fill(tile, access, buffer, (row.index, column.index))
+        if self.staged != self.buffers:
+            self._each_run((height, width), partial(self._compute, tile))
+        if self.streams:
+            for streamed in (True, False):
+                with builder.when(builder.compare("eq", self.aligned, Value(I1, str(streamed).lower())), "flush"):
+                    self._each_run((height, width), partial(self._flush, tile, streamed=streamed))
+
+    def _each_run(self, size: tuple[Value, Value], run: Callable[[Point, Value], None]) -> None:
+        """Do something for each row and each block of columns in a tile of so many blocks."""
+        builder = self.builder
+        metadata = keep_rolled(builder.module)
         with (
-            self._blocks(height) as row,
-            builder.loop(
-                integer(0), integer(self.rows.side), name="row", nonempty=True, metadata=keep_rolled(builder.module)
-            ) as turn,
-            self._blocks(width) as column,
-            builder.loop(integer(0), integer(self.columns.side), name="column", nonempty=True) as point,
+            self._blocks(size[0]) as row,
+            builder.loop(integer(0), integer(self.rows.side), name="row", nonempty=True, metadata=metadata) as turn,
+            self._blocks(size[1]) as column,
         ):
-            self._element(tile, (row.index, turn.index), (column.index, point.index))
+            run((row.index, turn.index), column.index)
+
+    def _compute(self, tile: _Tile, row: Point, column: Value) -> None:
+        """The body at the points of a run."""
+        with self.builder.loop(integer(0), integer(self.columns.side), name="column", nonempty=True) as point:
+            self._element(tile, row, (column, point.index))
+
+    def _flush(self, tile: _Tile, row: Point, column: Value, *, streamed: bool) -> None:
+        """Bring a run from where it is staged to the results."""
+        builder, kernel = self.builder, self.tiling.kernel
+        counters, place = self._at(tile, row, (column, integer(0)))
+        at = Emission(builder).value(self.tiling.group.combine(counters))
+        for staged, output, target in zip(self.staged, kernel.outputs, arguments(kernel).outputs, strict=True):
+            size = output.element_type.size_bytes
+            source, goal = (builder.gep(f"i{8 * size}", p, i) for p, i in ((staged, place), (target, at)))
+            streaming.copy(builder, source, goal, self.columns.side * size, streamed=streamed)
 
     def _blocks(self, count: Value) -> AbstractContextManager[Loop]:
         metadata = keep_rolled(self.builder.module)
         return self.builder.loop(integer(0), count, name="block", nonempty=True, metadata=metadata)
 
-    def _element(self, tile: _Tile, row: tuple[Value, Value], column: tuple[Value, Value]) -> None:
-        """The body at a point, given in either direction as a block and a place in it."""
+    def _at(self, tile: _Tile, row: Point, column: Point) -> tuple[list[Index], Value]:
+        """The loop counters of a point in a tile, and its place in the buffers."""
         builder = self.builder
         across = builder.add(self.rows.start(builder, tile.row, row[0]), row[1])
         inner = builder.add(self.columns.start(builder, tile.column, column[0]), column[1])
@@ -164,13 +213,18 @@ class _Tiled:
             tile, emission.opaque(across, self.rows.count), emission.opaque(inner, self.columns.count)
         )
         place = self._place(row[0], column[0])
-        place = builder.add(place, builder.add(builder.mul(row[1], integer(self.pitch)), column[1]))
+        return counters, builder.add(place, builder.add(builder.mul(row[1], integer(self.pitch)), column[1]))
+
+    def _element(self, tile: _Tile, row: Point, column: Point) -> None:
+        """The body at a point."""
+        counters, place = self._at(tile, row, column)
+        emission = Emission(self.builder)
         index = emission.opaque(place, self.pitch * self.rows.most * _SIDE)
         found = {
             (access.leaf, access.at(counters)): (buffer, index)
             for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True)
         }
-        crossing.store_point(self.tiling, emission, counters, found)
+        crossing.store_point(self.tiling, emission, counters, found, [(buffer, index) for buffer in self.staged])
 
     def _place(self, row: Value, column: Value) -> Value:
         """Where a block begins in the buffers."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.backends.cpu.kernels import streaming
 
 TRANSPOSE = """HloModule m
 ENTRY e {{
@@ -58,6 +59,31 @@ def test_a_transpose_of_any_size_is_exact(shape, dtype, threads):
     x = (np.arange(rows * columns) % 113).reshape(shape).astype(element_type)
 
     assert np.array_equal(_run(text, x, threads=threads), x.T)
+
+
+@pytest.mark.parametrize("rows", [50, 64])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "s8", "bf16", "pred", "c64", "c128"])
+def test_results_past_the_caches_are_exact(dtype, rows, monkeypatch):
+    """One that is only moved, and three of different types that are computed together."""
+    monkeypatch.setattr(streaming, "_LEAST_BYTES", 0)
+    before, after = f"3,192,{rows}", f"3,{rows},192"
+    moved = TRANSPOSE.format(type=dtype, dims=before, out=after, permutation="0,2,1")
+    computed = f"""HloModule m
+ENTRY e {{
+  x = {dtype}[{before}] parameter(0)
+  t = {dtype}[{after}] transpose(x), dimensions={{0,2,1}}
+  c = c128[{after}] convert(t)
+  k = pred[{after}] convert(t)
+  ROOT r = ({dtype}[{after}], c128[{after}], pred[{after}]) tuple(t, c, k)
+}}
+"""
+    element_type = compiler.parse(moved).entry.parameters[0].array.element_type.dtype
+    x = (np.arange(3 * 192 * rows) % 113).reshape(3, 192, rows).astype(element_type)
+    want = x.transpose(0, 2, 1)
+
+    assert np.array_equal(_run(moved, x, threads=2), want)
+    for result, wanted in zip(compiler.compile(computed)(x), (want, want, want != 0), strict=True):
+        assert np.array_equal(result, wanted)
 
 
 @pytest.mark.parametrize("permutation", [(0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0), (0, 2, 3, 1), (3, 1, 0, 2)])
