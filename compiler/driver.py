@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from compiler.backends import BACKENDS, KEEPERS
+from compiler.backends import BACKENDS, KEEPERS, PREPARES
 from compiler.backends.cpu import ahead
 from compiler.backends.cpu.machines import target_for
 from compiler.backends.executable import Executable, Phases
@@ -142,7 +142,7 @@ def compile_ahead(
     behind the others.  Raises what `compile` does.
     """
     target, phases = target_for(machine, cpu), Phases()
-    module = _lower(_read(module_or_text, options, phases), options, phases)
+    module = _lower(_read(module_or_text, options, phases), "cpu", options, phases)
     return ahead.compile_ahead(module, target, options.opt, name=name or module.name)
 
 
@@ -154,7 +154,7 @@ def _compile(module_or_text: Module | str, backend: str, options: CompileOptions
     dump = Dump.start(options.dump_to, module, options.dump_pass_re) if options.dump_to else None
     if dump:
         dump.write("before_optimizations.txt", to_text(module))
-    _lower(module, options, phases, dump.observe if dump else ignore)
+    _lower(module, backend, options, phases, dump.observe if dump else ignore)
     phases.optimised_text = lambda: to_text(module)
     executable: Executable = BACKENDS[backend](module, options, phases)
     if any(shape.is_dynamic for shape in (*takes, *gives)):
@@ -178,10 +178,10 @@ def _read(module_or_text: Module | str, options: CompileOptions, phases: Phases)
     return module
 
 
-def _lower(module: Module, options: CompileOptions, phases: Phases, observe: Observer = ignore) -> Module:
-    """Bring a module, in place, into the form that back ends take."""
+def _lower(module: Module, backend: str, options: CompileOptions, phases: Phases, observe: Observer = ignore) -> Module:
+    """Bring a module, in place, into the form that a back end takes."""
     with phases.phase("optimise"):
-        run(module, PIPELINES["compile"], options, observe=observe)
+        run(module, PIPELINES[PREPARES[backend]], options, observe=observe)
     return module
 
 
@@ -190,6 +190,6 @@ def _restore(backend: str, text: str, kept: bytes, options: CompileOptions, phas
 
     def prepare() -> Module:
         unseen = Phases()
-        return _lower(_read(text, options, unseen), options, unseen)
+        return _lower(_read(text, options, unseen), backend, options, unseen)
 
     return KEEPERS[backend].restore(kept, prepare, options, phases)

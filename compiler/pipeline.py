@@ -32,6 +32,7 @@ from compiler.passes import (
     grouped_dot_expander,
     in_place_updates,
     lapack_expander,
+    lapack_loop_expander,
     layout_normalization,
     loop_interchange,
     loop_invariant_code_motion,
@@ -69,6 +70,7 @@ PASSES: dict[str, Pass] = {
     "batch-norm-expander": batch_norm_expander.run,
     "grouped-dot-expander": grouped_dot_expander.run,
     "lapack-expander": lapack_expander.run,
+    "lapack-loop-expander": lapack_loop_expander.run,
     "complex-solver-expander": complex_solver_expander.run,
     "tuple-simplification": tuple_simplification.run,
     "algebraic-simplification": algebraic_simplification.run,
@@ -111,10 +113,12 @@ _EARLY = (
     "reduction-normalization",
 )
 
-REQUIRED = frozenset({*_EARLY, *_EXPANDERS, "copy-insertion", "schedule"})
+_LOOPS = "lapack-loop-expander"
+
+REQUIRED = frozenset({*_EARLY, *_EXPANDERS, _LOOPS, "copy-insertion", "schedule"})
 """Passes that back ends rely on: they cannot be disabled."""
 
-_ENTER = (*_EARLY, *_EXPANDERS, "tuple-simplification", "dce")
+_LEAVE = ("tuple-simplification", "dce")
 _SIMPLIFY = (
     "algebraic-simplification",
     "data-movement-simplification",
@@ -137,19 +141,22 @@ class Stage:
     until_stable: bool = False
 
 
-_OPTIMISE = (
-    Stage("enter", _ENTER),
+_ENTER = Stage("enter", (*_EARLY, *_EXPANDERS, *_LEAVE))
+_REST = (
     Stage("simplification", _SIMPLIFY, until_stable=True),
     Stage("dots", ("transpose-folding", "dce")),
     Stage("fusion", ("loop-interchange", "loop-invariant-code-motion", "fusion", "dce")),
 )
 
+_LOWER = Stage("lower", ("in-place-updates", "copy-insertion", "dce", "schedule"))
+
 PIPELINES: dict[str, tuple[Stage, ...]] = {
-    "simplify": _OPTIMISE[:2],
-    "optimize": _OPTIMISE,
-    "compile": (*_OPTIMISE, Stage("lower", ("in-place-updates", "copy-insertion", "dce", "schedule"))),
+    "simplify": (_ENTER, _REST[0]),
+    "optimize": (_ENTER, *_REST),
+    "compile": (_ENTER, *_REST, _LOWER),
+    "compile-nvptx": (Stage("enter", (*_EARLY, _LOOPS, *_EXPANDERS, *_LEAVE)), *_REST, _LOWER),
 }
-"""Named pipelines; `compile` is what back ends run, `optimize` stops short of what only they need."""
+"""Named pipelines; `compile` is what the CPU's back end runs, `optimize` stops short of what only back ends need."""
 
 
 @dataclass(frozen=True, slots=True)

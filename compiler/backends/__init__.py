@@ -14,13 +14,16 @@ from compiler.ir.module import Module
 from compiler.options import CompileOptions
 
 Backend = Callable[[Module, CompileOptions, Phases], Executable]
-"""Compiles a module that the pipeline `compile` has prepared."""
+"""Compiles a module that the back end's pipeline has prepared."""
 
 BACKENDS: dict[str, Backend] = {
     "cpu": cpu.compile_module,
     "nvptx": NvptxExecutable,
 }
 """Every back end by name."""
+
+PREPARES = {"cpu": "compile", "nvptx": "compile-nvptx"}
+"""The pipeline that prepares modules for each."""
 
 KEEPERS: dict[str, Keeper] = {"cpu": cpu.KEEPER}
 """Of back ends whose executables can be kept and restored, how."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from compiler.analysis.aliasing import overwritten
+from compiler.analysis.lapack import call_of
 from compiler.codegen import elemental, windows
 from compiler.codegen.product import is_sum_of_products
 from compiler.diagnostics import UnsupportedError
@@ -35,6 +36,7 @@ class KernelKind(enum.Enum):
     CHOLESKY = "cholesky"
     TRIANGULAR_SOLVE = "triangular-solve"
     FFT = "fft"
+    LAPACK = "lapack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ def kernel_of(instruction: Instruction) -> Kernel:
     if instruction.opcode == "fusion":
         return _of_fusion(instruction)
     kind = _OPCODE_KINDS.get(instruction.opcode)
+    if instruction.opcode == "custom-call" and call_of(instruction) is not None:
+        kind = KernelKind.LAPACK
     if kind is None:
         if not elemental.supports(instruction):
             raise UnsupportedError(f"opcode {instruction.opcode}", "code generation", f"at {instruction.name}")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.passes.lapack_expander import ROUTINES
+from compiler.analysis.lapack import ROUTINES
 
 OPTIONS = compiler.CompileOptions(verify_each=True)
 TYPES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
@@ -56,6 +56,36 @@ def agrees(text, *inputs):
 def test_factors_are_those_of_the_reference(name, element_type):
     batch, rows, columns = FORMS[element_type]
     agrees(call(name, element_type, batch, rows, columns), draw(element_type, (*batch, rows, columns)))
+
+
+# In a kernel: alone, with tiles and strips that are not whole, tall, wide, in a batch.
+LARGE = [("f32", (), 64, 64), ("f64", (3,), 45, 17), ("f32", (), 33, 100), ("f64", (), 71, 71)]
+
+
+@pytest.mark.parametrize(("element_type", "batch", "rows", "columns"), LARGE, ids=str)
+def test_a_kernel_factors_large_matrices(element_type, batch, rows, columns):
+    """Equations rather than the reference's own factors, which roundings lead elsewhere; NaN and zeros spread alike."""
+    given, steps = draw(element_type, (*batch, rows, columns)), min(rows, columns)
+    text = call("getrf", element_type, batch, rows, columns)
+    kernel = compiler.compile(text, "cpu", OPTIONS)
+    packed, pivots, info = kernel(given)
+    assert not info.any()
+    for index in np.ndindex(*batch):
+        permuted = given[index].astype(np.float64)
+        for row, pivot in enumerate(pivots[index]):
+            permuted[[row, pivot - 1]] = permuted[[pivot - 1, row]]
+        lower = np.tril(packed[index], -1)[:, :steps].astype(np.float64) + np.eye(rows, steps)
+        assert np.abs(lower).max() <= 1
+        error = np.abs(lower @ np.triu(packed[index])[:steps].astype(np.float64) - permuted).max()
+        assert error <= 20 * np.finfo(given.dtype).eps * np.abs(given).max()
+    given[..., :, 11] = 0
+    singular = kernel(given)
+    given[..., 2, 15] = np.nan
+    spoilt = kernel(given)
+    assert (singular[2] == 12).all()
+    assert (spoilt[2] == 12).all()
+    np.testing.assert_array_equal(spoilt[0][..., :15, :15], singular[0][..., :15, :15])
+    assert np.isnan(spoilt[0][..., 15]).any(axis=-1).all()
 
 
 @pytest.mark.parametrize(("element_type", "uplo"), [("f32", "L"), ("f64", "U"), ("c64", "U"), ("c128", "L")])

@@ -10,6 +10,7 @@ from compiler.backends.cpu.kernels import (
     dot_complex,
     fft,
     iteration,
+    lapack,
     loop,
     pool_gradient,
     reduce,
@@ -50,5 +51,6 @@ EMITTERS: dict[KernelKind, Emitter] = {
         module, kernel, threads
     ),
     KernelKind.FFT: lambda module, kernel, _target, threads: fft.emit(module, kernel, threads),
+    KernelKind.LAPACK: lapack.emit,
 }
 """How each kind of kernel is emitted."""

@@ -1,0 +1,18 @@
+"""LAPACK's routines that `lapack-expander` left to kernels become HLO too, for back ends that have none."""
+
+from __future__ import annotations
+
+from compiler.analysis.expansion import expand
+from compiler.analysis.lapack import call_of
+from compiler.ir.module import Instruction, Module
+from compiler.ir.rewrite import Fuel
+
+
+def run(module: Module, fuel: Fuel) -> bool:
+    """Run the pass; returns whether anything changed."""
+    return expand(module, fuel, {"custom-call": _expand})
+
+
+def _expand(instruction: Instruction) -> Instruction | None:
+    call = call_of(instruction)
+    return None if call is None else call.expand()
