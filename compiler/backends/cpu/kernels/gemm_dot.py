@@ -174,7 +174,8 @@ def fold(b: Builder, vectors: list[Value]) -> Value:
     values, size = [*vectors, *[zero(vectors[0].type)] * (count - len(vectors))], lanes
     while len(values) > 1:
         half, size = len(values) // 2, size // 2
-        low = [lane for base in range(0, lanes, 2 * size) for side in (0, lanes) for lane in _run(base + side, size)]
+        starts = [base + side for base in range(0, lanes, 2 * size) for side in (0, lanes)]
+        low = [start + lane for start in starts for lane in range(size)]
         high = [lane + size for lane in low]
         values = [
             b.binary("fadd", b.shuffle(one, other, low), b.shuffle(one, other, high))
@@ -186,10 +187,6 @@ def fold(b: Builder, vectors: list[Value]) -> Value:
         even = [2 * lane for lane in range(lanes)]
         total = b.binary("fadd", b.shuffle(total, None, even), b.shuffle(total, None, [lane + 1 for lane in even]))
     return total
-
-
-def _run(start: int, count: int) -> range:
-    return range(start, start + count)
 
 
 def _reads_in_place(gemm: Gemm) -> bool:

@@ -8,12 +8,12 @@ same to the bit on any number of threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from compiler.backends.cpu.kernels import gemm_amx
 from compiler.backends.cpu.kernels.gemm_micro import multiply_add
 from compiler.backends.cpu.kernels.gemm_plan import plan
-from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Array, Gemm, Load, Narrow, Operand
+from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Array, Gemm, Load, Narrow, Operand, VectorLoad
 from compiler.backends.cpu.kernels.gemm_share import Extent, batches, share
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import FLOAT_TYPES, I64, PTR, Builder, Module, Value, integer, keep_rolled
@@ -77,28 +77,30 @@ def partial(gemm: Gemm, count: int) -> Gemm:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _Part:
-    """Factors seen from a part: `batch` counts parts within batches."""
+    """Factors seen from a part: the number of a batch counts parts within batches, and places begin at the part's."""
 
-    def __init__(self, batch: int, count: int, size: int) -> None:
-        self.batch, self.count, self.size = batch, count, size
+    batch: int
+    count: int
+    size: int
 
-    def _at(self, b: Builder, number: Value) -> tuple[Value, Value]:
+    def _start(self, b: Builder, number: Value) -> tuple[Value, Value]:
         """The batch of a part, and its first step along k."""
         if self.batch == 1:
             return integer(0), b.mul(number, integer(self.size))
         batch, part = b.udivrem(number, integer(self.count))
         return batch, b.mul(part, integer(self.size))
 
+    def _place(self, b: Builder, at: tuple[Value, Value, Value], *, down: bool) -> tuple[Value, Value, Value]:
+        """The batch, row and column of the whole factor that are those of a part."""
+        number, row, column = at
+        batch, start = self._start(b, number)
+        return (batch, b.add(row, start), column) if down else (batch, row, b.add(column, start))
+
     def operand(self, operand: Operand, type_: str, *, down: bool) -> Operand:
         """A factor; `down` says that k is its first index."""
-        vector, narrow = operand.vector, operand.narrow
-
-        def vectors(b: Builder, number: Value, row: Value, column: Value, lanes: int) -> Value:
-            batch, start = self._at(b, number)
-            place = (b.add(row, start), column) if down else (row, b.add(column, start))
-            return operand.vector(b, batch, *place, lanes) if operand.vector else Value("", "")
-
+        narrow, vector = operand.narrow, operand.vector
         return Operand(
             self._load(operand.load, down=down),
             operand.row_major,
@@ -110,15 +112,14 @@ class _Part:
                 narrow.signed,
                 self._array(narrow.array, narrow.type, down=down),
             ),
-            vectors if vector else None,
+            vector and self._vector(vector, down=down),
         )
 
     def _load(self, load: Load, *, down: bool) -> Load:
-        def shifted(b: Builder, number: Value, row: Value, column: Value) -> Value:
-            batch, start = self._at(b, number)
-            return load(b, batch, *((b.add(row, start), column) if down else (row, b.add(column, start))))
+        return lambda b, *at: load(b, *self._place(b, at, down=down))
 
-        return shifted
+    def _vector(self, vector: VectorLoad, *, down: bool) -> VectorLoad:
+        return lambda b, number, row, column, lanes: vector(b, *self._place(b, (number, row, column), down=down), lanes)
 
     def _array(self, array: Array | None, type_: str, *, down: bool) -> Array | None:
         if array is None:
@@ -126,7 +127,7 @@ class _Part:
         stride = array.row if down else array.column
 
         def base(b: Builder, number: Value) -> Value:
-            batch, start = self._at(b, number)
+            batch, start = self._start(b, number)
             return b.gep(type_, array.base(b, batch), b.mul(start, integer(stride)))
 
         return replace(array, base=base)
