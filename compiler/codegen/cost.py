@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from compiler.codegen.kernel import Kernel
+from compiler.ir.attributes import Window
 from compiler.ir.module import Instruction
 from compiler.ir.shape import TupleShape
 
@@ -104,7 +105,9 @@ def dot_flops(dot: Instruction) -> int:
 
 
 def convolution_flops(convolution: Instruction) -> int:
-    """Floating-point operations of a convolution, with those on padding."""
+    """Floating-point operations of a convolution, with those on padding, without those on holes in the input."""
     kernel = convolution.operands[1].array
     outputs: int = kernel.dims[convolution.attributes["dim_labels"].kernel_output_feature]
-    return 2 * convolution.array.size * (kernel.size // max(outputs, 1))
+    window: Window = convolution.attributes.get("window", ())
+    holes = math.prod(part.lhs_dilate for part in window if part.stride == 1)
+    return 2 * convolution.array.size * (kernel.size // max(outputs, 1)) // holes

@@ -7,10 +7,11 @@ finished sums that applies the epilogue and stores.  A window of single elements
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.backends.cpu.kernels import convolution_choice, convolution_tile, dot, loop
-from compiler.backends.cpu.kernels.convolution_pack import PatchCopy, pack_weights
+from compiler.backends.cpu.kernels.convolution_memory import Layout, emit_packing, emit_starts
+from compiler.backends.cpu.kernels.convolution_pack import PatchCopy
 from compiler.backends.cpu.kernels.convolution_plan import Plan, strides
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.codegen import cost, element, nest
@@ -24,8 +25,6 @@ from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 
-_LINE = 64
-
 
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
     """Emit a convolution kernel for calls with up to that many threads."""
@@ -35,42 +34,32 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
     factors = pointwise(found[0])
     if factors is not None:
         return dot.emit_product(module, kernel, dot.Product(kernel, found[0], *factors), target, threads)
-    plan = convolution_choice.plan(kernel, found[0], target, threads)
+    plans = convolution_choice.plans(kernel, found[0], target, threads)
     work = cost.nanoseconds(kernel)
-    names = []
-    if not plan.weights_direct:
-        names.append(_emit_packing(module, kernel, plan))
-    nest_ = _Nest(module, kernel, plan)
-    nest_.emit()
+    layout = Layout.of(plans)
+    names = [] if plans[0].weights_direct else [emit_packing(module, kernel, plans, layout)]
+    names.append(_emit_nest(module, kernel, plans, layout))
     parallel = work > cost.PARALLEL_NS
-    workspace_bytes = nest_.layout.workspace_bytes(threads if parallel else 1)
-    return EmittedKernel(kernel, (*names, nest_.name), workspace_bytes, parallel, work)
+    workspace_bytes = layout.workspace_bytes(threads if parallel else 1)
+    return EmittedKernel(kernel, tuple(names), workspace_bytes, parallel, work)
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Where things lie in the workspace, in bytes: the weights once, then for each thread a copy and sums."""
-
-    weights: int
-    patch: int
-    sums: int
-
-    @staticmethod
-    def of(plan: Plan) -> _Layout:
-        size = plan.shape.size
-        patch = 0 if plan.patch_direct else plan.patch_elements
-        sums = 0 if plan.out_direct else plan.partial_strides()[2] + plan.columns
-        return _Layout(*(-(-count * size // _LINE) * _LINE for count in (plan.weight_elements, patch, sums)))
-
-    def workspace_bytes(self, threads: int) -> int:
-        """All of it for that many threads."""
-        return self.weights + threads * (self.patch + self.sums)
-
-
-def _emit_packing(module: Module, kernel: Kernel, plan: Plan) -> str:
-    b = Builder(begin(module, kernel, ".weights"))
-    part = nest.share(b, plan.shape.groups * plan.panels, THREAD, THREADS)
-    pack_weights(b, kernel, plan, arguments(kernel).workspace, (part.start, part.stop))
+def _emit_nest(module: Module, kernel: Kernel, plans: Sequence[Plan], layout: Layout) -> str:
+    """Define the function that computes everything else: item by item, all phases from one copy where there is one."""
+    b = Builder(begin(module, kernel))
+    own = b.mul(THREAD, integer(layout.own))
+    scratch = b.gep(I8, arguments(kernel).workspace, b.add(own, integer(layout.shared)))
+    tiles: dict[convolution_tile.Tile, Value] = {}
+    nests = [_Nest(b, kernel, plan, layout, scratch, tiles) for plan in plans]
+    first = plans[0]
+    if first.shape.starts:
+        emit_starts(b, first, len(plans), (arguments(kernel).workspace, scratch), layout)
+    part = nest.share(b, first.items, THREAD, THREADS)
+    with b.loop(part.start, part.stop, name="item", metadata=keep_rolled(b.module)) as loop:
+        item = nests[0].item(loop.index)
+        patch = nests[0].patch(item, integer(0)) if first.blocks == 1 else None
+        for phase in nests:
+            phase.emit(item, patch)
     b.ret()
     return b.function.name
 
@@ -86,42 +75,49 @@ class _Item:
 
 
 class _Nest:
-    """Emits the loops of one thread."""
+    """Emits the loops of one phase, in the function of all."""
 
-    def __init__(self, module: Module, kernel: Kernel, plan: Plan) -> None:
+    def __init__(
+        self,
+        b: Builder,
+        kernel: Kernel,
+        plan: Plan,
+        layout: Layout,
+        scratch: Value,
+        tiles: dict[convolution_tile.Tile, Value],
+    ) -> None:
+        self.b = b
         self.kernel = kernel
         self.plan = plan
         self.shape = plan.shape
         self.type = plan.shape.type
-        self.layout = _Layout.of(plan)
-        self.b = Builder(begin(module, kernel))
-        self.name = self.b.function.name
+        self.tiles = tiles
         self.given = arguments(kernel)
-        own = self.b.mul(THREAD, integer(self.layout.patch + self.layout.sums))
-        scratch = self.b.gep(I8, self.given.workspace, self.b.add(own, integer(self.layout.weights)))
-        self.patch = scratch
-        self.sums = self.b.gep(I8, scratch, integer(self.layout.patch))
+        self.copy = scratch
+        self.sums = b.gep(I8, scratch, integer(layout.patch))
+        number = plan.shape.phases.index(plan.phase)
+        self.starts = b.gep(I8, self.sums, integer(layout.sums + number * layout.row))
         self.out_strides = strides(self.shape.instruction.array.dims)
         if plan.out_direct:
             self.walk_strides, self.feature_stride = [walk.out for walk in plan.walks], 1
         else:
             self.walk_strides, self.feature_stride, _ = plan.partial_strides()
 
-    def emit(self) -> None:
-        """Everything."""
+    def emit(self, item: _Item, patch: Value | None) -> None:
+        """An item; `patch` is what its band is read from where that is the same for all blocks."""
         b, plan = self.b, self.plan
-        part = nest.share(b, plan.items, THREAD, THREADS)
-        with b.loop(part.start, part.stop, name="item", metadata=keep_rolled(b.module)) as loop:
-            item = self._item(loop.index)
-            with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True) as block:
-                patch = self._patch(item, block.index)
-                resumes = b.compare("sgt", block.index, integer(0))
-                self._tiles(item, (patch, block.index, resumes))
-            if not plan.out_direct:
-                self._store(item)
-        b.ret()
+        walk, most = plan.walks[plan.banded], self.shape.places.get(plan.walks[plan.banded].dim, 0)
+        if walk.count < most:
+            item = replace(item, stop=b.intrinsic("smin.i64", [item.stop, integer(walk.count)]))
+        with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True) as block:
+            found = self.patch(item, block.index) if patch is None else patch
+            resumes = b.compare("sgt", block.index, integer(0))
+            self._tiles(item, (b.gep(self.type, found, integer(plan.patch_start)), block.index, resumes))
+        if not plan.out_direct:
+            self._store(item)
 
-    def _item(self, number: Value) -> _Item:
+    def item(self, number: Value) -> _Item:
+        """A piece of work by its number."""
         b, plan = self.b, self.plan
         rest, band = self._split(number, plan.bands)
         group, batch = self._split(rest, plan.outer_batch)
@@ -137,7 +133,7 @@ class _Nest:
             return value, integer(0)
         return self.b.udivrem(value, integer(count))
 
-    def _patch(self, item: _Item, block: Value) -> Value:
+    def patch(self, item: _Item, block: Value) -> Value:
         """The address of the copy of an item's band, after making it; or of the input itself."""
         b, plan, shape = self.b, self.plan, self.shape
         by_batch = shape.batch_groups > 1 and shape.form != "lanes"
@@ -148,12 +144,12 @@ class _Nest:
             feature = b.add(feature, b.mul(item.group, integer(shape.inputs)))
         if not plan.patch_direct:
             first = {"batch": batch, "feature": feature, "band": item.start}
-            PatchCopy(b, self.kernel, plan, self.patch, first).emit()
-            return self.patch
+            PatchCopy(b, self.kernel, plan, self.copy, first).emit()
+            return self.copy
         labels, distances = shape.labels, strides(shape.lhs.array.dims)
         offset = b.mul(batch, integer(distances[labels.input_batch]))
         offset = b.add(offset, b.mul(feature, integer(distances[labels.input_feature])))
-        for dim, part in zip(labels.input_spatial, shape.window, strict=True):
+        for dim, part in zip(labels.input_spatial, shape.copied, strict=True):
             offset = b.add(offset, integer(-part.pad_low * distances[dim]))
         walk = plan.walks[plan.banded]
         offset = b.add(offset, b.mul(item.start, integer(walk.patch)))
@@ -164,7 +160,8 @@ class _Nest:
         if not plan.weights_direct:
             panels = b.add(b.mul(item.group, integer(plan.panels)), panel)
             place = b.add(b.mul(panels, integer(plan.blocks)), block)
-            return b.gep(self.type, self.given.workspace, b.mul(place, integer(plan.panel_elements)))
+            offset = b.add(b.mul(place, integer(plan.panel_elements)), integer(plan.weight_start))
+            return b.gep(self.type, self.given.workspace, offset)
         labels, rhs = shape.labels, shape.rhs
         distances = strides(rhs.array.dims)
         offset = b.add(b.mul(item.group, integer(shape.outputs)), b.mul(panel, integer(plan.panel)))
@@ -176,17 +173,19 @@ class _Nest:
 
     def _tiles(self, item: _Item, at: tuple[Value, Value, Value]) -> None:
         """All tiles of an item: panels of features outside, places inside."""
-        b, plan = self.b, self.plan
+        b, plan, shape = self.b, self.plan, self.shape
         patch, block, resumes = at
         with b.loop(
             integer(0), integer(plan.panels), name="panel", nonempty=True, metadata=keep_rolled(b.module)
         ) as panel:
             weights = self._weights(item, panel.index, block)
+            feature = b.add(b.mul(item.group, integer(shape.outputs)), b.mul(panel.index, integer(plan.panel)))
+            starts = b.gep(self.type, self.starts, feature) if shape.starts else self.starts
             out = self._target(item, panel.index)
-            if self.shape.form == "lanes":
+            if shape.form == "lanes":
                 patch = b.gep(self.type, at[0], b.mul(panel.index, integer(plan.panel)))
             last = b.compare("eq", panel.index, integer(plan.panels - 1)) if plan.panels > 1 else None
-            self._places(item, 0, (patch, weights, out, resumes), (last, None))
+            self._places(item, 0, (patch, weights, starts, out, resumes), (last, None))
 
     def _target(self, item: _Item, panel: Value) -> Value:
         b, plan, shape = self.b, self.plan, self.shape
@@ -196,6 +195,7 @@ class _Nest:
         if shape.groups > 1:
             feature = b.add(feature, b.mul(item.group, integer(shape.outputs)))
         offset = b.add(feature, b.mul(item.start, integer(plan.walks[plan.banded].out)))
+        offset = b.add(offset, integer(plan.out_start))
         if plan.outer_batch > 1:
             offset = b.add(offset, b.mul(item.batch, integer(self.out_strides[shape.labels.output_batch])))
         return b.gep(self.type, self.given.outputs[0], offset)
@@ -204,7 +204,7 @@ class _Nest:
         self,
         item: _Item,
         level: int,
-        at: tuple[Value, Value, Value, Value],
+        at: tuple[Value, Value, Value, Value, Value],
         lasts: tuple[Value | None, Value | None],
     ) -> None:
         """The loops over places; `lasts` say whether the panel and the box are the last, lower ones."""
@@ -217,20 +217,20 @@ class _Nest:
             return
         walk = plan.walks[level]
         stop = b.sub(item.stop, item.start) if level == plan.banded else integer(walk.count)
-        patch, weights, out, resumes = at
+        patch, weights, starts, out, resumes = at
         with b.loop(
-            integer(0), stop, step=walk.box, name="place", nonempty=True, metadata=keep_rolled(b.module)
+            integer(0), stop, step=walk.box, name="place", nonempty=self._is_met(level), metadata=keep_rolled(b.module)
         ) as loop:
             here = b.gep(self.type, patch, b.mul(loop.index, integer(walk.patch)))
             there = b.gep(self.type, out, b.mul(loop.index, integer(self.walk_strides[level])))
             last = lasts[1]
             if walk.count % walk.box:
                 last = b.compare("sgt", b.add(loop.index, integer(walk.box)), stop)
-            self._places(item, level + 1, (here, weights, there, resumes), (lasts[0], last))
+            self._places(item, level + 1, (here, weights, starts, there, resumes), (lasts[0], last))
 
-    def _run(self, at: tuple[Value, Value, Value, Value], last: Value | None) -> None:
+    def _run(self, at: tuple[Value, Value, Value, Value, Value], last: Value | None) -> None:
         b, plan = self.b, self.plan
-        patch, weights, out, resumes = at
+        patch, weights, starts, out, resumes = at
         with b.loop(
             integer(0),
             integer(plan.flat),
@@ -240,9 +240,9 @@ class _Nest:
             metadata=keep_rolled(b.module),
         ) as loop:
             here, there = b.gep(self.type, patch, loop.index), b.gep(self.type, out, loop.index)
-            self._tile((here, weights, there, resumes), (last, None))
+            self._tile((here, weights, starts, there, resumes), (last, None))
 
-    def _tile(self, at: tuple[Value, Value, Value, Value], lasts: tuple[Value | None, Value | None]) -> None:
+    def _tile(self, at: tuple[Value, Value, Value, Value, Value], lasts: tuple[Value | None, Value | None]) -> None:
         """Call the register tile: one of up to four, by whether this is the last panel and the last box."""
         b = self.b
         last_panel, last_box = lasts
@@ -261,9 +261,6 @@ class _Nest:
     def _kernel(self, width: int, *, edge: bool) -> Value:
         """A register tile for so many features; at the `edge`, for the places that are left."""
         plan, shape = self.plan, self.shape
-        name = f"{self.name}.tile.{width}{'.edge' if edge else ''}"
-        if self.b.module.has_function(name):
-            return Value("ptr", f"@{name}")
         if shape.form == "places":
             rows = tuple((0, row * self.feature_stride) for row in range(width))
         else:
@@ -279,8 +276,17 @@ class _Nest:
             masks_weights=plan.weights_direct,
             masks_out=plan.out_direct,
             accumulates=plan.blocks > 1,
+            starts=shape.starts,
         )
-        return convolution_tile.emit(self.b.module, name, tile)
+        if tile not in self.tiles:
+            name = f"{self.b.function.name}.tile.{width}{'.edge' if edge else ''}"
+            self.tiles[tile] = convolution_tile.emit(self.b.module, self.b.module.free_name(name), tile)
+        return self.tiles[tile]
+
+    def _is_met(self, level: int) -> bool:
+        """Whether every band has places of this walk: the last one may have none of phases with one place less."""
+        walk = self.plan.walks[level]
+        return level != self.plan.banded or self.shape.places.get(walk.dim, walk.count) == walk.count
 
     def _rows(self, *, edge: bool) -> tuple[tuple[int, int], ...]:
         rows = [(0, 0)]
@@ -317,7 +323,7 @@ class _Nest:
             stop = b.sub(item.stop, item.start) if banded else integer(plan.walks[number].count)
             base = item.start if banded else integer(0)
         metadata = keep_rolled(b.module, interleave=at_once)
-        with b.loop(integer(0), stop, name="store", nonempty=True, metadata=metadata) as turn:
+        with b.loop(integer(0), stop, name="store", nonempty=self._is_met(number), metadata=metadata) as turn:
             there = {**at, dim: b.add(base, turn.index)}
             self._store_loops(item, rest, there, b.add(offset, b.mul(turn.index, integer(stride))))
 
@@ -327,6 +333,9 @@ class _Nest:
         dims = convolution.array.dims
         emission = Emission(self.b)
         indices: list[Index] = [emission.opaque(at.get(dim, integer(0)), size) for dim, size in enumerate(dims)]
+        for dim, part in zip(self.shape.labels.output_spatial, self.plan.phase, strict=True):
+            place = emission.opaque(at.get(dim, integer(0)), part.count)
+            indices[dim] = place.times(part.every).plus(part.first)
         result = element.convert(self.b, value, accumulation_type(convolution), convolution.array.element_type)
         inner = elemental_of(self.kernel, emission)
         values = Elemental(emission, {**inner.leaves, convolution: lambda _: result})

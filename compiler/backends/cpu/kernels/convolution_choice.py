@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from compiler.backends.cpu.kernels.convolution_phases import Part, Phase
 from compiler.backends.cpu.kernels.convolution_plan import Form, Plan, Shape, Source, Step, Walk, shape_of, strides
 from compiler.backends.cpu.kernels.gemm_plan import registers, vector_bits
 from compiler.codegen import element
@@ -34,8 +35,8 @@ class _Place:
     stride: int
 
 
-def plan(kernel: Kernel, convolution: Instruction, target: Target, threads: int) -> Plan:
-    """Decide how to compute a convolution for calls with up to that many threads."""
+def plans(kernel: Kernel, convolution: Instruction, target: Target, threads: int) -> list[Plan]:
+    """Decide how to compute a convolution for calls with up to that many threads: a plan for each phase."""
     shape = shape_of(convolution)
     places = _places(shape)
     lanes = vector_bits(target) // 8 // shape.size
@@ -50,7 +51,7 @@ def plan(kernel: Kernel, convolution: Instruction, target: Target, threads: int)
     draft = _Draft(kernel, shape, places, boxes, banded, flattened)
     block = draft.block(lanes)
     band = draft.band(block, threads)
-    return draft.plan((lanes, vectors, rows), block, band)
+    return draft.plans((lanes, vectors, rows), block, band)
 
 
 def _outer_items(shape: Shape) -> int:
@@ -61,7 +62,7 @@ def _outer_items(shape: Shape) -> int:
 def _places(shape: Shape) -> list[_Place]:
     labels = shape.labels
     found = [
-        _Place(out, lhs, shape.instruction.array.dims[out], part.stride)
+        _Place(out, lhs, shape.places[out], part.stride)
         for out, lhs, part in zip(labels.output_spatial, labels.input_spatial, shape.window, strict=True)
     ]
     if not shape.batch_is_outer and shape.lane_dim != labels.input_batch:
@@ -105,7 +106,7 @@ def _tile(
         if shape.form == "places":
             boxes = (1,) * len(counts)
             rows = _even(shape.outputs, most)
-            across = -(-math.prod(counts[-flattened:]) // (vectors * lanes))
+            across = -(-_run(shape, counts, flattened) // (vectors * lanes))
             cost = across * _rounded(shape.outputs, rows) * _cycles(shape.form, rows, vectors)
         else:
             boxes = _boxes(counts, most)
@@ -117,6 +118,14 @@ def _tile(
             best = cost, boxes, rows, vectors
     assert best is not None
     return best[1:]
+
+
+def _run(shape: Shape, counts: list[int], flattened: int) -> int:
+    """The length of one run of form `places`, with what lies between its rows."""
+    if flattened == 1:
+        return counts[-1]
+    part = shape.copied[shape.labels.input_spatial.index(shape.lhs.array.rank - 1)]
+    return (counts[-2] - 1) * (counts[-1] + (part.size - 1) * part.rhs_dilate) + counts[-1]
 
 
 def _rounded(count: int, part: int) -> float:
@@ -166,7 +175,7 @@ class _Draft:
             elif dim == labels.input_batch:
                 result.append(Source(count, size, "batch", banded=banded))
             else:
-                part = shape.window[labels.input_spatial.index(dim)]
+                part = shape.copied[labels.input_spatial.index(dim)]
                 extent = (count - 1) * part.stride + (part.size - 1) * part.rhs_dilate + 1
                 result.append(Source(extent, size, "space", part.pad_low, part.lhs_dilate, part.stride, banded))
         return result
@@ -208,8 +217,8 @@ class _Draft:
         if shape.lane_dim is not None and shape.outputs != shape.lhs.array.dims[shape.lane_dim]:
             return False
         for dim, place in zip(shape.labels.input_spatial, shape.labels.output_spatial, strict=True):
-            part = shape.window[shape.labels.input_spatial.index(dim)]
-            reach = (shape.instruction.array.dims[place] - 1) * part.stride + (part.size - 1) * part.rhs_dilate
+            part = shape.copied[shape.labels.input_spatial.index(dim)]
+            reach = (shape.places[place] - 1) * part.stride + (part.size - 1) * part.rhs_dilate
             if part.pad_low > 0 or part.lhs_dilate > 1 or reach - part.pad_low >= shape.lhs.array.dims[dim]:
                 return False
         return True
@@ -233,22 +242,34 @@ class _Draft:
         """Whether the weights can, and had better, be read where they lie."""
         shape = self.shape
         rhs = shape.rhs.array
-        if shape.form == "places" or not self._is_plain(shape.rhs):
+        if shape.form == "places" or not self._is_plain(shape.rhs) or len(shape.phases) > 1:
             return False
         if shape.labels.kernel_output_feature != rhs.rank - 1:
             return False
         pitch = rhs.dims[-1] * shape.size
         return panels == 1 or (rhs.size * shape.size <= _NEAR_BYTES and pitch % _COLLISION != 0)
 
-    def plan(self, tile: tuple[int, int, int], block: int, band: int) -> Plan:
-        """Everything."""
-        shape = self.shape
-        lanes, vectors, rows = tile
+    def plans(self, tile: tuple[int, int, int], block: int, band: int) -> list[Plan]:
+        """Everything, phase by phase."""
+        found: list[Plan] = []
+        for phase in self.shape.phases:
+            start = found[-1].weight_start + found[-1].weight_elements if found else 0
+            found.append(self._plan(phase, tile, (block, band), start))
+        return found
+
+    def _plan(self, phase: Phase, tile: tuple[int, int, int], sizes: tuple[int, int], weight_start: int) -> Plan:
+        shape, labels = self.shape, self.shape.labels
+        (lanes, vectors, rows), (block, band) = tile, sizes
         sources = self.sources(block, band)
         patch = strides(shape.lhs.array.dims if self.patch_direct else [source.extent for source in sources])
         out = strides(shape.instruction.array.dims)
+        parts = dict(zip(labels.output_spatial, phase, strict=True))
+        parts[labels.output_batch] = Part(count=shape.batch)
         walks = tuple(
-            Walk(place.out, place.count, place.stride * patch[place.lhs], out[place.out], box)
+            Walk(
+                *(place.out, parts[place.out].count, place.stride * patch[place.lhs]),
+                *(out[place.out] * parts[place.out].every, min(box, parts[place.out].count)),
+            )
             for place, box in zip(self.places, self.boxes, strict=True)
         )
         panel = rows if shape.form == "places" else vectors * lanes
@@ -257,21 +278,24 @@ class _Draft:
         if shape.form == "places":
             counts = [band if n == self.banded else walk.count for n, walk in enumerate(walks)]
             flat = 1 + sum((c - 1) * w.patch for c, w in list(zip(counts, walks, strict=True))[-self.flattened :])
-        result = Plan(
-            *(shape, lanes, vectors, rows, walks, self.banded, band, block, tuple(sources), ()),
-            *(self.patch_direct, direct, self.out_direct, self.flattened, flat),
-        )
-        return replace(
-            result, steps=_steps(shape, patch, block, None if not direct else strides(shape.rhs.array.dims), panel)
+        return Plan(
+            *(shape, lanes, vectors, rows, walks, self.banded, band, block, tuple(sources)),
+            _steps(shape, phase, patch, block, None if not direct else strides(shape.rhs.array.dims), panel),
+            *(self.patch_direct, direct, self.out_direct, self.flattened, flat, phase),
+            sum(part.skipped * patch[dim] for part, dim in zip(phase, labels.input_spatial, strict=True)),
+            sum(part.first * out[dim] for part, dim in zip(phase, labels.output_spatial, strict=True)),
+            weight_start,
         )
 
 
-def _steps(shape: Shape, patch: list[int], block: int, weights: list[int] | None, panel: int) -> tuple[Step, ...]:
+def _steps(
+    shape: Shape, phase: Phase, patch: list[int], block: int, weights: list[int] | None, panel: int
+) -> tuple[Step, ...]:
     """The dimensions of the sum, those far apart in the copy outermost; packed weights follow the same order."""
     labels = shape.labels
     found = [
-        (part.size, part.rhs_dilate * patch[lhs], rhs, part.reversal)
-        for lhs, rhs, part in zip(labels.input_spatial, labels.kernel_spatial, shape.window, strict=True)
+        (one.taps, part.rhs_dilate * patch[lhs], rhs, part.reversal)
+        for one, lhs, rhs, part in zip(phase, labels.input_spatial, labels.kernel_spatial, shape.window, strict=True)
     ]
     if shape.lane_dim != labels.input_feature:
         found.append((block, patch[labels.input_feature], labels.kernel_input_feature, False))
@@ -287,7 +311,9 @@ def _steps(shape: Shape, patch: list[int], block: int, weights: list[int] | None
 
 
 def merged(steps: tuple[Step, ...]) -> list[Step]:
-    """The same sum in as few dimensions as can be."""
+    """The same sum in as few dimensions as can be; none where nothing is summed."""
+    if any(step.count == 0 for step in steps):
+        return []
     result: list[Step] = []
     for step in steps:
         if step.count == 1:

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.convolution_plan import Plan, Source
+from compiler.backends.cpu.kernels.gemm_micro import multiply_add
 from compiler.backends.cpu.kernels.gemm_share import minimum
 from compiler.codegen import element
 from compiler.codegen.index import ZERO, Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I8, Builder, Value, integer, keep_rolled
+from compiler.codegen.llvm_ir import I8, Builder, Value, integer, keep_rolled, zero
 from compiler.codegen.product import accumulation_type
 from compiler.codegen.signature import elemental_of
 from compiler.ir.module import Instruction
@@ -147,31 +148,47 @@ def _greatest(b: Builder, left: Value, right: Value) -> Value:
     return b.intrinsic("smax.i64", [left, right])
 
 
-def pack_weights(b: Builder, kernel: Kernel, plan: Plan, target: Value, part: tuple[Value, Value]) -> None:
-    """Pack the panels `part` of all groups to `target`: step by step, the features of a panel side by side."""
-    shape = plan.shape
+def pack_weights(
+    b: Builder, kernel: Kernel, plan: Plan, to: tuple[Value, Value | None], part: tuple[Value, Value]
+) -> None:
+    """Pack the panels `part` of all groups, step by step, the features of a panel side by side.
+
+    `to` is where, and where the sums of zero times the weights go, one for each output feature.
+    """
+    shape, (target, nothings) = plan.shape, to
     with b.loop(*part, name="panel") as panel:
         group, number = b.udivrem(panel.index, integer(plan.panels))
         first = b.mul(number, integer(plan.panel))
         width = minimum(b, b.sub(integer(shape.outputs), first), plan.panel)
         output = b.add(b.mul(group, integer(shape.outputs)), first)
+        if nothings is not None:
+            nothing = b.gep(shape.type, nothings, output)
+            size = b.mul(width, integer(shape.size))
+            b.intrinsic("memset.p0.i64", [nothing, integer(0, I8), size, Value("i1", "false")], result="void")
+        if plan.panel_elements == 0:
+            return
         with b.loop(
             integer(0), integer(plan.blocks), name="block", nonempty=True, metadata=keep_rolled(b.module)
         ) as block:
             place = b.add(b.mul(panel.index, integer(plan.blocks)), block.index)
             base = b.mul(place, integer(plan.panel_elements))
             start = b.mul(block.index, integer(plan.block))
-            _pack_steps(b, kernel, plan, (target, base), (output, width, start))
+            _pack_steps(b, kernel, plan, (target, base, nothings), (output, width, start))
 
 
 def _pack_steps(
-    b: Builder, kernel: Kernel, plan: Plan, to: tuple[Value, Value], panel: tuple[Value, Value, Value]
+    b: Builder,
+    kernel: Kernel,
+    plan: Plan,
+    to: tuple[Value, Value, Value | None],
+    panel: tuple[Value, Value, Value],
 ) -> None:
     """One panel of one block: `panel` is its first output feature, how many it has, and the first input feature."""
-    shape, (target, base), (output, width, start) = plan.shape, to, panel
+    shape, (target, base, nothings), (output, width, start) = plan.shape, to, panel
     labels, rhs = shape.labels, shape.rhs
     at: dict[int, Index] = {labels.kernel_input_feature: ZERO}
     backwards = {d for d, part in zip(labels.kernel_spatial, shape.window, strict=True) if part.reversal}
+    taps = dict(zip(labels.kernel_spatial, plan.phase, strict=True))
 
     def nest(depth: int, offset: Value) -> None:
         if depth < len(plan.steps):
@@ -180,9 +197,11 @@ def _pack_steps(
             with b.loop(
                 integer(0), integer(step.count), name="pack", nonempty=True, metadata=keep_rolled(b.module)
             ) as loop:
-                index = Emission(b).opaque(loop.index, step.count)
                 if step.dim == labels.kernel_input_feature:
                     index = Emission(b).opaque(b.add(start, loop.index), size)
+                else:
+                    tap = taps[step.dim]
+                    index = Emission(b).opaque(loop.index, step.count).times(tap.every).plus(tap.first_tap)
                 at[step.dim] = index.times(-1).plus(size - 1) if step.dim in backwards else index
                 nest(depth + 1, b.add(offset, b.mul(loop.index, integer(step.weight))))
             return
@@ -192,5 +211,8 @@ def _pack_steps(
             indices = [{**at, labels.kernel_output_feature: feature}[d] for d in range(rhs.array.rank)]
             value = number(kernel, b, rhs, indices, shape.instruction)
             b.store(value, b.gep(shape.type, target, b.add(offset, loop.index)))
+            if nothings is not None:
+                place = b.gep(shape.type, nothings, b.add(output, loop.index))
+                b.store(multiply_add(b, value, zero(shape.type), b.load(shape.type, place)), place)
 
     nest(0, base)

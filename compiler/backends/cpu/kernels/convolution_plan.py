@@ -13,11 +13,13 @@ The order in which one result is summed depends on shapes and target only, so an
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from compiler.backends.cpu.kernels.convolution_phases import Phase, copied, phases
 from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES
 from compiler.codegen import element
+from compiler.codegen.llvm_ir import FLOAT_TYPES
 from compiler.codegen.product import accumulation_type
 from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
 from compiler.ir.module import Instruction
@@ -32,7 +34,7 @@ _LANES = 16
 class Walk:
     """A dimension of places inside a kernel: its dimension of the result, size, and strides in the copy and the result.
 
-    `box` is how many of it a register tile covers.
+    `box` is how many of it a register tile covers.  Of a phase it is what that phase has of it.
     """
 
     dim: int
@@ -86,12 +88,15 @@ class Shape:
     """What a convolution computes, in numbers.
 
     `groups` are walked one by one; in form `lanes` there are none.  Per group there are `inputs` features to sum over
-    and `outputs` to compute, for `batch` elements of the batch.
+    and `outputs` to compute, for `batch` elements of the batch.  Places and taps fall into `phases`, more than one
+    where the input is dilated; `copied` is the window over the copy that all of them read.
     """
 
     instruction: Instruction
     labels: ConvolutionDimensions
     window: Window
+    phases: tuple[Phase, ...]
+    copied: Window
     type: str
     form: Form
     groups: int
@@ -117,8 +122,18 @@ class Shape:
 
     @property
     def taps(self) -> int:
-        """Points of the window."""
-        return math.prod(part.size for part in self.window)
+        """Points of the window, of the phase that has most of them."""
+        return max(math.prod(part.taps for part in phase) for phase in self.phases)
+
+    @property
+    def places(self) -> dict[int, int]:
+        """How many places there are along the result's spatial dimensions, at most in a phase."""
+        return {dim: part.count for dim, part in zip(self.labels.output_spatial, self.phases[0], strict=True)}
+
+    @property
+    def starts(self) -> bool:
+        """Whether sums start from zero times the taps of other phases, which may be NaN."""
+        return len(self.phases) > 1 and self.type in FLOAT_TYPES
 
     @property
     def batch_is_outer(self) -> bool:
@@ -147,12 +162,14 @@ def shape_of(convolution: Instruction) -> Shape:
     outputs = convolution.array.dims[labels.output_feature] // groups
     batch = convolution.array.dims[labels.output_batch]
     type_ = element.value_type(accumulation_type(convolution))
+    apart = phases(window, [convolution.array.dims[dim] for dim in labels.output_spatial])
+    walked = window, apart, copied(window, apart)
     lane = _lane_dim(convolution, labels, (groups, inputs, outputs, batch), batch_groups)
     if lane is not None:
         lanes = convolution.array.dims[labels.output_feature]
-        return Shape(convolution, labels, window, type_, "lanes", 1, inputs, lanes, batch, lane)
-    form: Form = "places" if _suits_places(convolution, labels, window, outputs) else "features"
-    return Shape(convolution, labels, window, type_, form, groups, inputs, outputs, batch, None)
+        return Shape(convolution, labels, *walked, type_, "lanes", 1, inputs, lanes, batch, lane)
+    shape = Shape(convolution, labels, *walked, type_, "features", groups, inputs, outputs, batch, None)
+    return replace(shape, form="places") if _suits_places(shape) else shape
 
 
 def _lane_dim(
@@ -169,9 +186,10 @@ def _lane_dim(
     return last if single and labels.input_batch == last else None
 
 
-def _suits_places(convolution: Instruction, labels: ConvolutionDimensions, window: Window, outputs: int) -> bool:
+def _suits_places(shape: Shape) -> bool:
     """Whether places adjacent in the result are so in the input, and fill vectors about as well as features do."""
-    out, last = convolution.array.dims, convolution.array.rank - 1
+    labels, window, outputs = shape.labels, shape.copied, shape.outputs
+    out, last = shape.places, shape.instruction.array.rank - 1
     if last not in labels.input_spatial:
         return False
     number = labels.input_spatial.index(last)
@@ -192,11 +210,12 @@ def _rounded_up(count: int, part: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Every decision about one convolution.
+    """Every decision about one phase of a convolution; phases differ in `walks`, `steps` and where they begin.
 
-    Vectors have `lanes`; a tile is `vectors` wide.  `walks` are the places within one item of work in the order of the
-    copy's strides, the one numbered `banded` being cut into bands of `band`; `sources` are the copy's dimensions.
-    `block` input features are summed at a time.  `flat` is the number of places in one run of form `places`.
+    In the copy that is at `patch_start`, in the result at `out_start`, among packed weights at `weight_start`.  Vectors
+    have `lanes`; a tile is `vectors` wide.  `walks` are the places within one item of work in the order of the copy's
+    strides, the one numbered `banded` being cut into bands of `band`; `sources` are the copy's dimensions.  `block`
+    input features are summed at a time.  `flat` is the number of places in one run of form `places`.
     """
 
     shape: Shape
@@ -212,8 +231,12 @@ class Plan:
     patch_direct: bool
     weights_direct: bool
     out_direct: bool
-    flattened: int = 1
-    flat: int = 0
+    flattened: int
+    flat: int
+    phase: Phase
+    patch_start: int
+    out_start: int
+    weight_start: int
 
     @property
     def columns(self) -> int:
@@ -267,9 +290,8 @@ class Plan:
 
     @property
     def weight_elements(self) -> int:
-        """The size of all packed weights."""
-        total = self.shape.groups * self.panels * self.blocks * self.panel_elements
-        return 0 if self.weights_direct else total + self.columns
+        """The size of all packed weights of the phase."""
+        return 0 if self.weights_direct else self.shape.groups * self.panels * self.blocks * self.panel_elements
 
     def partial_strides(self) -> tuple[list[int], int, int]:
         """Of the buffer of sums: the strides of the walks, that of features, and its size."""

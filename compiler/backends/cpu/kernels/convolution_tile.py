@@ -18,7 +18,8 @@ from compiler.codegen.llvm_ir import I1, PTR, Builder, Module, Value, integer, k
 class Tile:
     """A register tile: `rows` are offsets of its rows in (the patch, the result), `columns` fill vectors of `lanes`.
 
-    In form `places` rows are output features, whose weights lie side by side.  `masks_patch` and its like say where
+    In form `places` rows are output features, whose weights lie side by side.  With `starts`, sums start from one value
+    for each output feature.  Without `steps` nothing is added to them.  `masks_patch` and its like say where
     vectors may not touch what lies behind the columns.
     """
 
@@ -32,6 +33,7 @@ class Tile:
     masks_weights: bool
     masks_out: bool
     accumulates: bool
+    starts: bool
 
     @property
     def vectors(self) -> int:
@@ -40,15 +42,20 @@ class Tile:
 
 
 def emit(module: Module, name: str, tile: Tile) -> Value:
-    """`void NAME(ptr patch, ptr weights, ptr out, i1 accumulate)`, where `accumulate` starts from what `out` holds."""
+    """`void NAME(ptr patch, ptr weights, ptr starts, ptr out, i1 accumulate)`.
+
+    Where it is to `accumulate` sums start from what `out` holds; `starts` is not looked at by tiles without.
+    """
     parameters = [
         *((f"{PTR} noalias readonly", "patch"), (f"{PTR} noalias readonly", "weights")),
-        *((f"{PTR} noalias", "out"), (I1, "accumulate")),
+        *((f"{PTR} readonly", "starts"), (f"{PTR} noalias", "out"), (I1, "accumulate")),
     ]
     function = module.function(name, "void", parameters, linkage="internal", attributes="noinline nounwind")
-    patch, weights, out, accumulate = function.arguments
+    patch, weights, starts, out, accumulate = function.arguments
     b = Builder(function)
-    totals = _walk(b, tile, tile.steps, (patch, weights), _initial(b, tile, out, accumulate))
+    totals = _initial(b, tile, starts, (out, accumulate))
+    if tile.steps:
+        totals = _walk(b, tile, tile.steps, (patch, weights), totals)
     for position, total in enumerate(totals):
         row, vector = divmod(position, tile.vectors)
         address, inside = _place(b, tile, out, tile.rows[row][1], vector)
@@ -98,18 +105,27 @@ def _multiply(b: Builder, tile: Tile, at: tuple[Value, Value], totals: list[Valu
     return sums
 
 
-def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Value]:
+def _initial(b: Builder, tile: Tile, starts: Value, resumed: tuple[Value, Value]) -> list[Value]:
     vector = vector_type(tile.type, tile.lanes)
-    count = len(tile.rows) * tile.vectors
+    totals = _starts(b, tile, starts) if tile.starts else [zero(vector)] * (len(tile.rows) * tile.vectors)
     if not tile.accumulates:
-        return [zero(vector)] * count
+        return totals
+    out, accumulate = resumed
     entry, resume, start = b.block, b.new_label("resume"), b.new_label("start")
     b.branch_if(accumulate, resume, start)
     b.begin(resume)
     loaded = [_load(b, tile, out, row, v, masked=tile.masks_out) for _, row in tile.rows for v in range(tile.vectors)]
     b.branch(start)
     b.begin(start)
-    return [b.phi(vector, [(value, resume), (zero(vector), entry)]) for value in loaded]
+    return [b.phi(vector, [(one, resume), (other, entry)]) for one, other in zip(loaded, totals, strict=True)]
+
+
+def _starts(b: Builder, tile: Tile, starts: Value) -> list[Value]:
+    """What the sums of every row start from: of features along the vectors, or one for each row."""
+    if tile.form != "places":
+        return [_load(b, tile, starts, 0, v, masked=False) for v in range(tile.vectors)] * len(tile.rows)
+    numbers = [b.load(tile.type, b.gep(tile.type, starts, integer(row))) for row in range(len(tile.rows))]
+    return [b.broadcast(value, tile.lanes) for value in numbers for _ in range(tile.vectors)]
 
 
 def _load(b: Builder, tile: Tile, base: Value, offset: int, vector: int, *, masked: bool) -> Value:

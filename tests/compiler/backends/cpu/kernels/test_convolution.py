@@ -30,6 +30,39 @@ CASES = {
         *("f32[2,5,5,3]", "f32[3,3,3,4]", "f32[2,11,11,4]"),
         *("size=3x3 pad=2_2x2_2 lhs_dilate=2x2", "b01f_01io->b01f"),
     ),
+    "holes in the input, features first": (
+        *("f32[2,5,4,5]", "f32[7,5,3,4]", "f32[2,7,8,11]"),
+        *("size=3x4 pad=1_2x2_3 lhs_dilate=2x2 rhs_reversal=1x0", "bf01_oi01->bf01"),
+    ),
+    "holes wider than the window": (
+        *("f32[2,4,5,3]", "f32[2,1,3,4]", "f32[2,9,9,4]"),
+        *("size=2x1 pad=0_0x0_0 lhs_dilate=3x2", "b01f_01io->b01f"),
+    ),
+    "holes in the input and the window": (
+        *("f32[2,9,3]", "f32[5,3,4]", "f32[2,20,4]"),
+        *("size=5 pad=-1_4 lhs_dilate=3 rhs_dilate=2", "b0f_0io->b0f"),
+    ),
+    "holes and strides": (
+        *("f32[2,5,5,3]", "f32[3,3,3,4]", "f32[2,5,10,4]"),
+        *("size=3x3 stride=2x1 pad=1_1x1_2 lhs_dilate=2x2", "b01f_01io->b01f"),
+    ),
+    "holes, depthwise": (
+        *("f32[2,5,4,20]", "f32[4,3,1,20]", "f32[2,10,7,20]"),
+        *("size=4x3 pad=2_2x1_1 lhs_dilate=2x2", "b01f_01io->b01f, feature_group_count=20"),
+    ),
+    "holes, groups of bf16": (
+        *("bf16[2,7,3,6]", "bf16[4,2,2,9]", "bf16[2,15,3,9]"),
+        *("size=4x2 pad=2_3x1_0 lhs_dilate=2x1", "b01f_01io->b01f, feature_group_count=3"),
+    ),
+    "holes in three dimensions of integers": (
+        *("s8[1,2,3,3,3]", "s8[3,3,3,3,5]", "s32[1,3,5,5,5]"),
+        *("size=3x3x3 pad=1_1x1_1x1_1 lhs_dilate=2x2x2", "b012f_012io->b012f"),
+    ),
+    "many holes": ("f32[1,3,3]", "f32[9,3,20]", "f32[1,35,20]", "size=9 pad=9_5 lhs_dilate=14", "b0f_0io->b0f"),
+    "holes, long sums": (
+        *("f32[1,4,5,512]", "f32[3,3,512,8]", "f32[1,7,9,8]"),
+        *("size=3x3 pad=1_1x1_1 lhs_dilate=2x2", "b01f_01io->b01f"),
+    ),
     "holes in the window": (
         *("f32[2,9,9,3]", "f32[3,3,3,4]", "f32[2,7,7,4]"),
         *("size=3x3 pad=1_1x1_1 rhs_dilate=2x2", "b01f_01io->b01f"),
@@ -126,7 +159,9 @@ def test_a_convolution_is_exact_on_small_integers(name):
         np.testing.assert_array_equal(run(source, arguments, threads), expected)
 
 
-@pytest.mark.parametrize("name", ["same padding", "features before places", "strided", "one element", "depthwise"])
+@pytest.mark.parametrize(
+    "name", ["same padding", "features before places", "strided", "one element", "depthwise", "holes in the input"]
+)
 def test_an_elementwise_epilogue_joins_the_convolution(name):
     source = text(CASES[name], epilogue=True)
     module = compiler.parse(source)
@@ -135,11 +170,26 @@ def test_an_elementwise_epilogue_joins_the_convolution(name):
     np.testing.assert_array_equal(run(source, arguments, 2), expected)
 
 
-@pytest.mark.parametrize("name", ["same padding", "gradient of weights", "gradient of depthwise", "long sums"])
+@pytest.mark.parametrize("name", ["same padding", "gradient of weights", "gradient of depthwise", "holes, long sums"])
 def test_bits_do_not_depend_on_the_number_of_threads(name):
     source = text(CASES[name])
     arguments = [array / np.float32(3) for array in inputs(compiler.parse(source))]
     np.testing.assert_array_equal(run(source, arguments, 1), run(source, arguments, 3))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, case in CASES.items() if "lhs_dilate" in case[3] and "s8" not in case[0]]
+)
+def test_weights_that_are_not_finite_make_nan_of_zeros_between_elements(name):
+    source = text(CASES[name])
+    module = compiler.parse(source)
+    x, w = inputs(module)
+    w = w.copy()
+    w.ravel()[[1, w.size // 2, w.size - 1]] = np.nan, np.inf, -np.inf
+    expected = np.asarray(compiler.interpret(module, x, w)[0]).astype(np.float64)
+    assert np.isnan(expected).any()
+    assert np.isfinite(expected).any()
+    np.testing.assert_array_equal(run(source, [x, w], 2).astype(np.float64), expected)
 
 
 def test_infinities_beside_the_edge_do_not_leak_into_padding():
