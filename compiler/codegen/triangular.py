@@ -96,6 +96,7 @@ class Substitution:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         (root,) = kernel.roots
+        self.element_type = _real(kernel)
         attributes, dims = root.attributes, root.array.dims
         self.left_side = bool(attributes.get("left_side", False))
         is_transposed = attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE"

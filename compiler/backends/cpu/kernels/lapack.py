@@ -11,6 +11,7 @@ from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
 from compiler.backends.cpu.kernels.lapack_lu import Lu
 from compiler.backends.cpu.kernels.lapack_tiles import Tiles
 from compiler.codegen import element, nest
+from compiler.codegen.cost import PARALLEL_NS
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
@@ -58,9 +59,10 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
         ]
         method.run(builder, pointers, workspace)
     builder.ret()
-    is_shared = batch > 1
+    work = method.work * batch
+    is_shared = batch > 1 and work > PARALLEL_NS
     workspace_bytes = thread_bytes * (threads if is_shared else 1)
-    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, method.work * batch)
+    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, work)
 
 
 def copy(builder: Builder, source: Value, target: Value, size: int) -> None:

@@ -136,7 +136,7 @@ class Lu:
         t = self.tiles
         beside = t.product(Factors(1, self.pitch, t.width), t.width)
         under = t.product(Factors(1, self.pitch, self.columns), columns)
-        triangle = t.triangle((1, self.pitch), lower=True, unit=True)
+        triangle = t.triangle(t.rows, (1, self.pitch), lower=True, unit=True)
         parameters = [(PTR, "strip"), (PTR, "panel"), (PTR, "sides"), (I64, "below"), (I64, "width")]
         name = f"{t.name}.strip.{columns}"
         function = t.module.function(name, "void", parameters, linkage="internal", attributes=ATTRIBUTES)

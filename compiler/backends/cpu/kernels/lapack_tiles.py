@@ -190,12 +190,12 @@ class Tiles:
                 place = b.gep(self.type, wanted, integer(first))
                 store_lanes(b, value, place, self.lanes, min(self.lanes, columns - first))
 
-    def triangle(self, strides: tuple[int, int], *, lower: bool, unit: bool) -> str:
-        """`void NAME(ptr matrix, ptr sides)`: a tile's rows of a strip solved and negated, by the triangle beside them.
+    def triangle(self, rows: int, strides: tuple[int, int], *, lower: bool, unit: bool) -> str:
+        """`void NAME(ptr matrix, ptr sides)`: a few rows of a strip solved and negated, by the triangle beside them.
 
         `strides` are the triangle's, from row to row and from column to column.
         """
-        name = f"{self.name}.triangle.{'lower' if lower else 'upper'}"
+        name = f"{self.name}.triangle.{rows}"
         if self.module.has_function(name):
             return f"@{name}"
         parameters = [(f"{PTR} noalias readonly", "matrix"), (f"{PTR} noalias", "sides")]
@@ -204,7 +204,7 @@ class Tiles:
         b = Builder(function)
         places = [
             [b.gep(self.type, sides, integer(row * self.width + first)) for first in range(0, self.width, self.lanes)]
-            for row in range(self.rows)
+            for row in range(rows)
         ]
         values = [[self.load(b, place) for place in line] for line in places]
 
@@ -212,7 +212,7 @@ class Tiles:
             place = b.gep(self.type, matrix, integer(row * strides[0] + column * strides[1]))
             return b.broadcast(b.load(self.type, place), self.lanes)
 
-        order = list(range(self.rows) if lower else reversed(range(self.rows)))
+        order = list(range(rows) if lower else reversed(range(rows)))
         for number, row in enumerate(order):
             if not unit:
                 pivot = factor(row, row)

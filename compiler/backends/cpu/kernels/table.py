@@ -47,9 +47,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
     ),
     KernelKind.SORT: lambda module, kernel, _target, threads: sort.emit(module, kernel, threads),
     KernelKind.CHOLESKY: lambda module, kernel, _target, threads: triangular.emit_cholesky(module, kernel, threads),
-    KernelKind.TRIANGULAR_SOLVE: lambda module, kernel, _target, threads: triangular.emit_solve(
-        module, kernel, threads
-    ),
+    KernelKind.TRIANGULAR_SOLVE: triangular.emit_solve,
     KernelKind.FFT: lambda module, kernel, _target, threads: fft.emit(module, kernel, threads),
     KernelKind.LAPACK: lapack.emit,
 }

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.lapack_tiles import Tiles
 from compiler.backends.cpu.kernels.triangular_factor import Factor
 from compiler.backends.cpu.kernels.triangular_sides import Sides
-from compiler.codegen import nest
+from compiler.codegen import element, nest
+from compiler.codegen.cost import PARALLEL_NS
 from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, floating, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.triangular import Factorisation, Matrix, Substitution
@@ -35,9 +38,10 @@ def emit_cholesky(module: Module, kernel: Kernel, threads: int) -> EmittedKernel
         with builder.when(builder.compare("uno", pivots, pivots), "failed"):
             _fill_with_nan(builder, target, form.size)
     builder.ret()
-    is_shared = form.batch > 1
+    work = factor.work * form.batch
+    is_shared = form.batch > 1 and work > PARALLEL_NS
     workspace_bytes = factor.workspace_bytes * (threads if is_shared else 1)
-    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, factor.work * form.batch)
+    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, work)
 
 
 def _fill_with_nan(builder: Builder, target: Matrix, size: int) -> None:
@@ -49,23 +53,25 @@ def _fill_with_nan(builder: Builder, target: Matrix, size: int) -> None:
         target.store(row.index, column.index, floating(math.nan, "double"))
 
 
-def emit_solve(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
+def emit_solve(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
     """Emit a triangular-solve kernel for calls with up to that many threads."""
     form = Substitution(kernel)
     builder = Builder(begin(module, kernel))
     if not Sides.suits(form):
         _solve_each(builder, form)
         work = _STEP_NS * form.sides * form.size * form.size / 2
-        return EmittedKernel(kernel, (builder.function.name,), 0, form.sides > 1, work)
-    sides = Sides(form)
+        return EmittedKernel(kernel, (builder.function.name,), 0, form.sides > 1 and work > PARALLEL_NS, work)
+    sides = Sides(form, Tiles(module, kernel.name, element.storage_type(form.element_type), target))
     part = nest.share(builder, sides.count, THREAD, THREADS)
     offset = builder.mul(THREAD, integer(sides.workspace_bytes))
     unknowns = builder.gep("i8", arguments(kernel).workspace, offset)
-    with builder.loop(part.start, part.stop, name="block") as loop:
-        sides.solve(builder, loop.index, unknowns)
+    solve = sides.emit()
+    with builder.loop(part.start, part.stop, name="strip", scalar=True) as loop:
+        sides.call(builder, solve, loop.index, unknowns)
     builder.ret()
-    workspace_bytes = sides.workspace_bytes * (threads if sides.count > 1 else 1)
-    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, sides.count > 1, sides.work)
+    is_shared = sides.count > 1 and sides.work > PARALLEL_NS
+    workspace_bytes = sides.workspace_bytes * (threads if is_shared else 1)
+    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, sides.work)
 
 
 def _solve_each(builder: Builder, form: Substitution) -> None:

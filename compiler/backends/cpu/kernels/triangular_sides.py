@@ -1,115 +1,135 @@
-"""Triangular systems for several right-hand sides at a time: a vector holds one unknown of each.
+"""Triangular systems for several right-hand sides: strips of them, in groups of rows.
 
-Sides are copied into the thread's workspace in f64, unknown by unknown, so that all arithmetic is on whole vectors and
-the matrix is read along its rows: where it is not transposed, an unknown is what is given less all products with those
-known; where it is, every unknown found is taken from all the others at once.
+A strip of right-hand sides is copied into the thread's workspace.  A group of its rows loses what all rows solved
+before contribute, by the register tiles of matrix products, and is then solved by the small triangle beside it.  The
+workspace holds solutions negated, so that tiles, which add, take away.
 """
 
 from __future__ import annotations
 
-from compiler.codegen.llvm_ir import Builder, Value, integer, zero
-from compiler.codegen.triangular import Matrix, Substitution, transposed
+from dataclasses import dataclass
 
-_LANES = 8
-_VECTOR = f"<{_LANES} x double>"
-_FLAGS = "contract"
-_STEP_NS = 1.5
-_MOST_VECTORS = 4
+from compiler.backends.cpu.kernels.lapack_tiles import ATTRIBUTES, Factors, Tiles
+from compiler.codegen.llvm_ir import I1, PTR, Builder, Value, integer, keep_rolled
+from compiler.codegen.signature import arguments
+from compiler.codegen.triangular import Substitution
+from compiler.ir.types import F32, F64
+
+_FEWEST = 4
+_FMA_NS = 0.01
+_ELEMENT_NS = 0.2
 
 
+@dataclass(frozen=True, slots=True)
 class Sides:
-    """The substitution for blocks of right-hand sides of a kernel."""
+    """The substitution for strips of right-hand sides of a kernel."""
 
-    def __init__(self, form: Substitution) -> None:
-        self.form = form
-        self.vectors = min(_MOST_VECTORS, max(1, form.columns // (2 * _LANES)))
-        self.width = self.vectors * _LANES
-        self.per_matrix = -(-form.columns // self.width)
-        self.count = self.per_matrix * (form.sides // max(1, form.columns))
+    form: Substitution
+    tiles: Tiles
 
     @staticmethod
     def suits(form: Substitution) -> bool:
-        """Whether there are enough right-hand sides."""
-        return form.columns >= _LANES // 2 and form.size > 1
+        """Whether there are enough right-hand sides, of a type that is calculated in."""
+        return form.columns >= _FEWEST and form.size > 1 and form.element_type in (F32, F64)
+
+    @property
+    def per_matrix(self) -> int:
+        """Strips of a matrix of right-hand sides."""
+        return -(-self.form.columns // self.tiles.width)
+
+    @property
+    def count(self) -> int:
+        """All strips."""
+        return self.per_matrix * (self.form.sides // self.form.columns)
 
     @property
     def workspace_bytes(self) -> int:
-        """A block's unknowns, for one thread."""
-        return 8 * self.form.size * self.width
+        """A strip, for one thread."""
+        return -(-self.tiles.bytes * self.form.size * self.tiles.width // 64) * 64
 
     @property
     def work(self) -> float:
         """The expected time for all of them."""
-        return self.count * (_STEP_NS * self.form.size**2 / 2 + 2.0 * self.form.size * self.width)
+        elements = self.form.size * self.tiles.width
+        return self.count * (_FMA_NS * self.form.size * elements / 2 + _ELEMENT_NS * elements)
 
-    def solve(self, builder: Builder, block: Value, unknowns: Value) -> None:
-        """Solve for the block of that number."""
-        number, part = builder.udivrem(block, integer(self.per_matrix))
-        first = builder.mul(part, integer(self.width))
-        last = builder.intrinsic("smin.i64", [builder.add(first, integer(self.width)), integer(self.form.columns)])
-        factor, right, solution = self.form.matrices(builder, number)
-        self._load(builder, right, unknowns, (first, last))
-        with builder.loop(integer(0), integer(self.form.size), name="unknown", nonempty=True) as step:
-            row = step.index if self.form.is_lower else builder.sub(integer(self.form.size - 1), step.index)
-            if self.form.is_transposed:
-                self._take_from_others(builder, factor, unknowns, row)
-            else:
-                self._less_known(builder, factor, unknowns, row)
-        width = integer(self.width)
-        with builder.loop(integer(0), integer(self.form.size), name="row", nonempty=True) as row_loop:
-            base = builder.sub(builder.mul(row_loop.index, width), first)
-            with builder.loop(first, last, name="column") as column:
-                value = builder.load(
-                    "double", builder.gep("double", unknowns, builder.add(base, column.index)), align=8
-                )
-                solution.store(row_loop.index, column.index, value)
+    def emit(self) -> list[str]:
+        """The functions for whole strips and for the last: `void NAME(ptr matrix, ptr given, ptr sought, ptr work)`."""
+        return [self._strip(columns) for columns in self.tiles.strips(self.form.columns)]
 
-    def _load(self, builder: Builder, right: Matrix, unknowns: Value, part: tuple[Value, Value]) -> None:
-        """The given sides; zeros where there are fewer than a block holds."""
-        width = integer(self.width)
-        with builder.loop(integer(0), integer(self.form.size), name="row", nonempty=True) as row:
-            self._put(builder, unknowns, row.index, [zero(_VECTOR)] * self.vectors)
-            base = builder.sub(builder.mul(row.index, width), part[0])
-            with builder.loop(*part, name="column") as column:
-                value = right.load(row.index, column.index)
-                builder.store(value, builder.gep("double", unknowns, builder.add(base, column.index)), align=8)
+    def call(self, b: Builder, functions: list[str], strip: Value, work: Value) -> None:
+        """Solve for the strip of that number."""
+        form, t = self.form, self.tiles
+        number = b.binary("udiv", strip, integer(self.per_matrix))
+        inside = b.binary("urem", strip, integer(self.per_matrix))
+        first = b.mul(inside, integer(t.width * (1 if form.left_side else form.size)))
+        output = arguments(form.kernel).outputs[0]
+        matrix = t.at(b, form.pointers[0], (number, form.size * form.size))
+        sides = [
+            b.gep(t.type, t.at(b, base, (number, form.size * form.columns)), first)
+            for base in (form.pointers[1], output)
+        ]
+        if len(functions) == 1:
+            b.call(functions[0], "void", [matrix, *sides, work])
+            return
+        is_whole = b.compare("ne", inside, integer(self.per_matrix - 1))
+        for function, condition in zip(
+            functions, (is_whole, b.binary("xor", is_whole, Value(I1, "true"))), strict=True
+        ):
+            with b.when(condition, "strip"):
+                b.call(function, "void", [matrix, *sides, work])
 
-    def _get(self, builder: Builder, unknowns: Value, row: Value) -> list[Value]:
-        return [builder.load(_VECTOR, place, align=8) for place in self._places(builder, unknowns, row)]
+    def _strip(self, columns: int) -> str:
+        form, t = self.form, self.tiles
+        parameters = [(PTR, name) for name in ("matrix", "given", "sought", "work")]
+        name = f"{t.name}.strip.{columns}"
+        function = t.module.function(name, "void", parameters, linkage="internal", attributes=ATTRIBUTES)
+        matrix, given, sought, work = function.arguments
+        b = Builder(function)
+        size, width, across = integer(form.size), integer(t.width), integer(columns)
+        if form.left_side:
+            t.copy_rows(b, (size, columns), (given, form.columns), (work, t.width))
+        else:
+            b.call(t.turn(), "void", [given, size, work, width, across, size])
+        last = form.size % t.rows
+        self._groups(b, (matrix, work), columns)
+        if last:
+            first = integer(form.size - last if form.is_lower else 0)
+            self._group(b, (matrix, work), (first, last), columns)
+        if form.left_side:
+            t.put_negated(b, (size, columns), work, (sought, form.columns))
+        else:
+            self._negate(b, work)
+            b.call(t.turn(), "void", [work, width, sought, size, size, across])
+        b.ret()
+        return f"@{function.name}"
 
-    def _put(self, builder: Builder, unknowns: Value, row: Value, values: list[Value]) -> None:
-        for value, place in zip(values, self._places(builder, unknowns, row), strict=True):
-            builder.store(value, place, align=8)
+    def _groups(self, b: Builder, given: tuple[Value, Value], columns: int) -> None:
+        """All whole groups: downwards from the first row, or upwards from the last."""
+        form, t = self.form, self.tiles
+        whole = form.size // t.rows * t.rows
+        with b.loop(integer(0), integer(whole), step=t.rows, name="group", scalar=True) as group:
+            upwards = b.sub(integer(form.size - t.rows), group.index)
+            self._group(b, given, (group.index if form.is_lower else upwards, t.rows), columns)
 
-    def _places(self, builder: Builder, unknowns: Value, row: Value) -> list[Value]:
-        base = builder.mul(row, integer(self.vectors))
-        return [builder.gep(_VECTOR, unknowns, builder.add(base, integer(v))) for v in range(self.vectors)]
+    def _group(self, b: Builder, given: tuple[Value, Value], group: tuple[Value, int], columns: int) -> None:
+        """Solve for a group of rows, given by its first and how many there are."""
+        form, t, (matrix, work), (first, rows) = self.form, self.tiles, given, group
+        strides = (1, form.size) if form.is_transposed else (form.size, 1)
+        product = t.product(Factors(*strides, t.width), columns)
+        triangle = t.triangle(rows, strides, lower=form.is_lower, unit=form.unit_diagonal)
+        behind = b.add(first, integer(rows))
+        start, depth = (integer(0), first) if form.is_lower else (behind, b.sub(integer(form.size), behind))
+        lines = t.at(b, work, (first, t.width))
+        row = t.at(b, matrix, (first, strides[0]))
+        with b.when(b.compare("ne", depth, integer(0)), "known"):
+            factors = [t.at(b, row, (start, strides[1])), t.at(b, work, (start, t.width)), lines]
+            b.call(product, "void", [*factors, integer(rows), depth])
+        b.call(triangle, "void", [t.at(b, row, (first, strides[1])), lines])
 
-    def _less(self, builder: Builder, values: list[Value], factor: Value, others: list[Value]) -> list[Value]:
-        scale = builder.broadcast(factor, _LANES)
-        products = [builder.binary("fmul", scale, other, _FLAGS) for other in others]
-        return [builder.binary("fsub", v, p, _FLAGS) for v, p in zip(values, products, strict=True)]
-
-    def _over_pivot(self, builder: Builder, factor: Matrix, row: Value, values: list[Value]) -> list[Value]:
-        if self.form.unit_diagonal:
-            return values
-        pivot = builder.broadcast(factor.load(row, row), _LANES)
-        return [builder.binary("fdiv", value, pivot) for value in values]
-
-    def _less_known(self, builder: Builder, factor: Matrix, unknowns: Value, row: Value) -> None:
-        start = self._get(builder, unknowns, row)
-        known = (integer(0), row) if self.form.is_lower else (builder.add(row, integer(1)), integer(self.form.size))
-        with builder.loop(*known, carried=start, name="known") as loop:
-            others = self._get(builder, unknowns, loop.index)
-            loop.carry(*self._less(builder, loop.carried, factor.load(row, loop.index), others))
-        self._put(builder, unknowns, row, self._over_pivot(builder, factor, row, loop.results))
-
-    def _take_from_others(self, builder: Builder, factor: Matrix, unknowns: Value, row: Value) -> None:
-        found = self._over_pivot(builder, factor, row, self._get(builder, unknowns, row))
-        self._put(builder, unknowns, row, found)
-        given = transposed(factor)
-        others = (builder.add(row, integer(1)), integer(self.form.size)) if self.form.is_lower else (integer(0), row)
-        with builder.loop(*others, name="other") as loop:
-            values = self._get(builder, unknowns, loop.index)
-            left = self._less(builder, values, given.load(row, loop.index), found)
-            self._put(builder, unknowns, loop.index, left)
+    def _negate(self, b: Builder, work: Value) -> None:
+        t = self.tiles
+        stop = integer(self.form.size * t.width)
+        with b.loop(integer(0), stop, step=t.lanes, name="negate", metadata=keep_rolled(t.module)) as at:
+            place = b.gep(t.type, work, at.index)
+            t.store(b, b.unary("fneg", t.load(b, place)), place)
