@@ -12,7 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from reports import speedup, summary
+from reports import changes, speedup, summary
+from reports.changes import Changes, SpeedChange, VerdictChange
 from reports.summary import Program, Summary
 from reports.template import fill
 from xlabench import atomic, results
@@ -26,15 +27,17 @@ _DASH = "&ndash;"
 _NONE = '<span class="v mute">none</span>'
 
 
-def render(exported: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files of the report by name; the same records give the same bytes."""
+def render(exported: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, bytes]:
+    """The files of the report by name, with what changed since an earlier run; the same records give the same bytes."""
     found = summary.summarise(exported)
+    changed = changes.compare(summary.summarise(earlier), found) if earlier else None
+    numbers = summary.to_json(found) | ({"changes": changes.to_json(changed)} if changed else {})
     drawn = speedup.charts(found)
     return {
-        "results.json": results.to_json({**exported, "summary": summary.to_json(found)}).encode(),
+        "results.json": results.to_json({**exported, "summary": numbers}).encode(),
         "speedup.svg": drawn["svg"],
         "speedup.png": drawn["png"],
-        "index.html": _page(found, drawn["svg"].decode()).encode(),
+        "index.html": _page(found, changed, drawn["svg"].decode()).encode(),
     }
 
 
@@ -61,7 +64,7 @@ def _is_same(path: Path, data: bytes) -> bool:
         return False
 
 
-def _page(found: Summary, chart: str) -> str:
+def _page(found: Summary, changed: Changes | None, chart: str) -> str:
     run = found.run
     mean = found.geometric_mean
     return fill(
@@ -73,6 +76,7 @@ def _page(found: Summary, chart: str) -> str:
         verdict_head=_row("th", ["Program", *map(_engine, found.engines)]),
         verdict_rows="".join(_verdict_row(program, found.engines) for program in found.programs),
         failures=_failures(found),
+        changes=_changes(changed) if changed else "",
         speedup_intro=_speedup_intro(found),
         chart_label=f"Bar chart of the speed-up per program, geometric mean {_ratio_text(mean)}",
         chart=re.sub(r"^.*?(?=<svg)", "", chart, count=1, flags=re.DOTALL),
@@ -182,6 +186,36 @@ def _bundle(bundle: Mapping[str, Any] | None) -> str:
     path = escape(bundle["path"])
     state = "it shows the failure again" if bundle["verified"] else f"not confirmed: {escape(bundle['message'])}"
     return f'<p>Bundle <a href="{path}/manifest.json">{path}</a>, {state}: <code>xlabench replay {path}</code></p>'
+
+
+def _changes(found: Changes) -> str:
+    """What is better or worse than in the run before; all that stayed the same is a number."""
+    earlier = f"run {found.earlier.run['id']}, started {_minute(found.earlier.run['started_at'])}"
+    mean, unclear = found.geometric_mean, found.count("unclear")
+    speed = f" Speed-ups changed by {_ratio_text(mean)} in the geometric mean, {unclear} unclear." if mean else ""
+    doubts = "".join(f"<li>{escape(doubt)}</li>" for doubt in found.doubts)
+    rows = [_verdict_change(change) for change in found.verdicts]
+    rows += [_speed_change(change) for change in found.speeds if change.kind in _RATIO_TONES]
+    head = _row("th", ["Program", "On", "Change", "Before", "Now"])
+    table = f'<div class="sheet"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+    intro = f"Against {escape(earlier)}: {len(rows) or 'no'} changes.{speed}"
+    listed = f"<ul>{doubts}</ul>" if doubts else ""
+    return f'<section id="changes"><h2>Changes</h2><p>{intro}</p>{listed}{table if rows else ""}</section>'
+
+
+def _verdict_change(change: VerdictChange) -> str:
+    tone = {"failing": "bad", "mended": "good"}.get(change.kind, "mute")
+    kind = f'<span class="v {tone}">{change.kind}</span>'
+    cells = (_engine(change.engine), kind, escape(change.before), escape(change.after))
+    return f"<tr><th>{escape(change.program)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _speed_change(change: SpeedChange) -> str:
+    found = change.change
+    kind = f'<span class="v {_RATIO_TONES[change.kind]}">{change.kind}</span>'
+    amount = f" <small>{_ratio_text(found)} ({found.low:.2f} to {found.high:.2f})</small>"
+    cells = ("speed-up", kind + amount, _ratio_text(change.before), _ratio_text(change.after))
+    return f"<tr><th>{escape(change.program)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
 def _speedup_intro(found: Summary) -> str:

@@ -32,6 +32,7 @@ class Program:
     """One program of the suite with everything known about it."""
 
     name: str
+    digest: str
     verdicts: Mapping[str, Mapping[str, Any]]
     bundles: Mapping[str, Mapping[str, Any]]
     timed: Mapping[str, Timed]
@@ -98,12 +99,13 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "verdicts": dict(summary.counts),
         "baseline": summary.baseline,
         "candidate": summary.candidate,
-        "geometric_mean_speedup": _ratio_json(summary.geometric_mean),
-        "speedups": {program.name: _ratio_json(program.speedup) for program in summary.programs},
+        "geometric_mean_speedup": ratio_json(summary.geometric_mean),
+        "speedups": {program.name: ratio_json(program.speedup) for program in summary.programs},
     }
 
 
-def _ratio_json(ratio: Ratio | None) -> dict[str, Any] | None:
+def ratio_json(ratio: Ratio | None, relevance: float = stats.RELEVANCE) -> dict[str, Any] | None:
+    """A ratio with its interval and what may be claimed of it, where a difference below `relevance` is none."""
     if ratio is None:
         return None
     return {
@@ -111,7 +113,7 @@ def _ratio_json(ratio: Ratio | None) -> dict[str, Any] | None:
         "low": ratio.low,
         "high": ratio.high,
         "confidence": stats.CONFIDENCE,
-        "verdict": ratio.verdict,
+        "verdict": ratio.claim(relevance),
     }
 
 
@@ -121,6 +123,7 @@ def _program(case: Mapping[str, Any], baseline: str, candidate: str, seed: int) 
         by_engine.setdefault(timing["engine"], []).append(timing)
     return Program(
         name=case["name"],
+        digest=case["digest"],
         verdicts=_worst(case["verdicts"]),
         bundles={bundle["engine"]: bundle for bundle in case["bundles"]},
         timed={engine: _timed(engine, timings) for engine, timings in by_engine.items()},
@@ -142,12 +145,8 @@ def _timed(engine: str, timings: Sequence[Mapping[str, Any]]) -> Timed:
 
 
 def _speedup(baseline: Sequence[Mapping[str, Any]], candidate: Sequence[Mapping[str, Any]], seed: int) -> Ratio | None:
-    """Only processes that timed both sides count."""
     sides = [{timing["process"]: timing["samples"] for timing in timings} for timings in (baseline, candidate)]
-    both = sorted(sides[0].keys() & sides[1].keys())
-    if not both:
-        return None
-    return stats.speedup(*([side[process] for process in both] for side in sides), seed=seed)
+    return stats.paired_speedup(*sides, seed=seed)
 
 
 def _doubts(timings: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

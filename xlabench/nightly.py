@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,9 @@ from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import bounds, differ
 from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.results import RIGHT, Bundle, Case, Kernel, Records, Run, Timing, Verdict
+from xlabench.timing import stats
 from xlabench.timing.measure import Plan
+from xlabench.timing.stats import Ratio
 from xlabench.worker import ENGINES, Outcome, Worker
 
 Array = jobs.Array
@@ -105,6 +107,7 @@ def _differences(earlier: Run, run: Run) -> Iterator[tuple[str, object, object]]
 
 def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Path, progress: Progress) -> None:
     """Do what is left of a run; `progress` hears the program and each step of it, `DONE` at its end."""
+    earlier = _earlier_speedups(records, run_id, config.timed)
     finished = records.finished_cases(run_id)
     memory_bytes = config.memory_bytes or environment.capture().memory_bytes
     workers = Worker(memory_bytes=memory_bytes, preload=ENGINES)
@@ -114,7 +117,8 @@ def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Pa
             if program.name in finished:
                 _check_unchanged(case, finished[program.name])
             else:
-                _Night(records, run_id, config, folder, Path(scratch), worker, progress).case(program, case)
+                night = _Night(records, run_id, config, folder, Path(scratch), worker, progress, earlier)
+                night.case(program, case)
             progress(program.name, DONE)
     records.finish_run(run_id)
 
@@ -130,6 +134,7 @@ class _Night:
     scratch: Path
     worker: Worker
     progress: Progress
+    earlier: Mapping[tuple[str, str], Ratio]
     bases: dict[Path, bounds.Basis] = field(default_factory=dict)
 
     def case(self, program: SuiteProgram, case: Case) -> None:
@@ -141,8 +146,7 @@ class _Night:
                 self.records.add(case_id, verdict)
                 right |= {verdict.engine} if verdict.verdict in RIGHT else set()
         if self.config.times and right >= set(self.config.timed):
-            self.progress(program.name, "timing")
-            self._time(program, case_id)
+            self._time_and_confirm(program, case_id, self.earlier.get((case.name, case.digest)))
         self.records.finish_case(case_id)
 
     def _judge_all(
@@ -259,11 +263,21 @@ class _Night:
         saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
         self.records.add(case_id, Bundle(verdict.engine, path, saved.verified, saved.message))
 
-    def _time(self, program: SuiteProgram, case_id: int) -> None:
-        """Time both sides in fresh processes; a failure there is a verdict on the candidate."""
+    def _time_and_confirm(self, program: SuiteProgram, case_id: int, before: Ratio | None) -> None:
+        """Time a program, and once more where it looks slower than it was before."""
+        self.progress(program.name, "timing")
+        timings = self._time(program, case_id, first=0)
+        now = _speedup(timings, self.config.timed)
+        if before and now and stats.change(before, now).verdict == "slower":
+            self.progress(program.name, "timing once more: slower than before")
+            self._time(program, case_id, first=self.config.processes)
+
+    def _time(self, program: SuiteProgram, case_id: int, *, first: int) -> list[Timing]:
+        """Time both sides in fresh processes, numbered from `first`; a failure is a verdict on the candidate."""
         variant = Variant(program.path)
         jobs.write_arrays(self._inputs_path, _Subject.load(variant, self.config.seed).inputs)
-        for process in range(self.config.processes):
+        timings: list[Timing] = []
+        for process in range(first, first + self.config.processes):
             self.worker.stop()
             arguments = {
                 "factory": self.config.factory,
@@ -276,9 +290,11 @@ class _Night:
             outcome = self.worker.run("xlabench.jobs:time_engines", arguments, timeout_s=self.config.timeout_s)
             if outcome.ending != "answered":
                 self.records.add(case_id, verdicts.of_failure(self.config.timed[1], variant, outcome))
-                return
+                break
             for timing in _timings(outcome, process):
                 self.records.add(case_id, timing)
+                timings.append(timing)
+        return timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +346,22 @@ def _check_unchanged(case: Case, digest: str) -> None:
 def _verdict_of(error: Exception) -> str:
     """The verdict on a program that could not even be read."""
     return verdict_of(error) or "compile-error"
+
+
+def _earlier_speedups(records: Records, run_id: int, timed: tuple[str, str]) -> dict[tuple[str, str], Ratio]:
+    """The speed-ups that the run before found, by name and digest of the program."""
+    earlier = records.export_before(run_id) or {"cases": ()}
+    found = {
+        (case["name"], case["digest"]): _speedup([Timing(**timing) for timing in case["timings"]], timed)
+        for case in earlier["cases"]
+    }
+    return {program: speedup for program, speedup in found.items() if speedup}
+
+
+def _speedup(timings: Sequence[Timing], timed: tuple[str, str]) -> Ratio | None:
+    """The speed-up by these timings."""
+    sides = [{timing.process: timing.samples for timing in timings if timing.engine == engine} for engine in timed]
+    return stats.paired_speedup(*sides)
 
 
 def _timings(outcome: Outcome, process: int) -> list[Timing]:

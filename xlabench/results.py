@@ -207,6 +207,21 @@ class Records:
         """Record that the case is complete; only then does `resume` skip it."""
         self._execute(sa.update(_CASES).where(_CASES.c.id == case_id).values(finished_at=_now()))
 
+    @classmethod
+    def of_folder(cls, folder: Path) -> Self:
+        """Open what a nightly recorded in a folder."""
+        path = folder / DATABASE
+        if not path.is_file():
+            raise BenchError(f"{folder}: has no {DATABASE}; give the folder of an `xlabench nightly`")
+        return cls(path)
+
+    def latest_run_id(self) -> int:
+        """The number of the latest run, of which there must be one."""
+        latest = self.latest_run()
+        if latest is None:
+            raise BenchError(f"{self._path.parent}: no run has been recorded there; start one with `xlabench nightly`")
+        return latest[0]
+
     def latest_run(self) -> tuple[int, Run, bool] | None:
         """The number of the latest run, the run, and whether it was finished."""
         with self._engine.connect() as connection:
@@ -214,6 +229,14 @@ class Records:
         if row is None:
             return None
         return row["id"], Run(**{field.name: row[field.name] for field in fields(Run)}), row["finished_at"] is not None
+
+    def export_before(self, run_id: int) -> dict[str, Any] | None:
+        """Everything about the latest finished run of the same suite before this one; None if there is none."""
+        suite = sa.select(_RUNS.c.suite).where(_RUNS.c.id == run_id).scalar_subquery()
+        earlier = sa.and_(_RUNS.c.id < run_id, _RUNS.c.suite == suite, _RUNS.c.finished_at.is_not(None))
+        with self._engine.connect() as connection:
+            found = connection.execute(sa.select(sa.func.max(_RUNS.c.id)).where(earlier)).scalar_one()
+        return None if found is None else self.export(found)
 
     def finished_cases(self, run_id: int) -> dict[str, str]:
         """The digests of the finished cases by name."""

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -71,6 +72,19 @@ def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(suite_
         ("cpu:fusion=off", 0, 5),
         ("cpu", 0, 5),
     ]
+
+
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_what_looks_slower_than_before_is_timed_once_more(suite_folder, tmp_path, rewritten):
+    add(suite_folder, "p")
+    run(suite_folder, tmp_path / "out")
+    with sqlite3.connect(tmp_path / "out" / "records.sqlite") as connection:
+        connection.execute("UPDATE timings SET samples = '[1e-12, 1e-12, 1e-12, 1e-12, 1e-12]' WHERE engine = 'cpu'")
+    if rewritten:
+        add(suite_folder, "p", "sum again")
+    exported, _ = run(suite_folder, tmp_path / "out")
+    processes = [t["process"] for t in exported["cases"][0]["timings"] if t["engine"] == "cpu"]
+    assert processes == ([0] if rewritten else [0, 1])
 
 
 @pytest.mark.parametrize("failing", ["", "crash-in-nvptx:sim"])

@@ -14,7 +14,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from reports import site, summary
+from reports import changes, site, summary
+from reports.changes import Changes
 from reports.summary import Summary
 from xlabench import nightly
 from xlabench.cases.suite import Suite, load_suite
@@ -85,11 +86,15 @@ def command(**options: Any) -> None:
         run_id = nightly.begin(records, suite, config, resume=options["resume"])
         with _progress_bar(suite, is_quiet=options["as_json"]) as progress:
             nightly.work(records, run_id, suite, config, folder, progress)
-        exported = records.export(run_id)
-        site.write(folder, site.render(exported))
+        exported, earlier = records.export(run_id), records.export_before(run_id)
+        site.write(folder, site.render(exported, earlier))
     found = summary.summarise(exported)
+    changed = changes.compare(summary.summarise(earlier), found) if earlier else None
     code = _exit_code(found)
-    click.echo(json.dumps(_to_json(found, folder, code)) if options["as_json"] else _to_text(found, folder))
+    if options["as_json"]:
+        click.echo(json.dumps(_to_json(found, changed, folder, code)))
+    else:
+        click.echo("\n".join(_to_text(found, changed, folder)))
     click.get_current_context().exit(code)
 
 
@@ -160,7 +165,7 @@ def _exit_code(found: Summary) -> ExitCode:
     return next((code for code in _GRAVEST_FIRST if code in codes), ExitCode.FINE)
 
 
-def _to_json(found: Summary, folder: Path, code: ExitCode) -> dict[str, Any]:
+def _to_json(found: Summary, changed: Changes | None, folder: Path, code: ExitCode) -> dict[str, Any]:
     failures = [
         {"program": program.name, **{key: verdict[key] for key in ("engine", "verdict", "message")}}
         for program in found.programs
@@ -172,21 +177,25 @@ def _to_json(found: Summary, folder: Path, code: ExitCode) -> dict[str, Any]:
         "exit_code": int(code),
         **summary.to_json(found),
         "failures": failures,
+        "changes": changes.to_json(changed) if changed else None,
         "report": str(folder / "index.html"),
         "results": str(folder / "results.json"),
     }
 
 
-def _to_text(found: Summary, folder: Path) -> str:
+def _to_text(found: Summary, changed: Changes | None, folder: Path) -> Iterator[str]:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
-    lines = [f"{found.run['suite']}: {found.right} of {found.total} verdicts right ({counts})"]
+    yield f"{found.run['suite']}: {found.right} of {found.total} verdicts right ({counts})"
     for program in found.programs:
         for verdict in program.failures:
             first = verdict["message"].partition("\n")[0]
-            lines.append(f"  {program.name} on {verdict['engine']}: {verdict['verdict']}: {first}")
+            yield f"  {program.name} on {verdict['engine']}: {verdict['verdict']}: {first}"
     mean = found.geometric_mean
     if mean:
         count = sum(1 for program in found.programs if program.speedup)
         interval = f"95% interval {mean.low:.2f} to {mean.high:.2f}, {count} programs"
-        lines.append(f"{found.candidate} over {found.baseline}: geometric mean {mean.estimate:.2f}x ({interval})")
-    return "\n".join([*lines, f"report: {folder / 'index.html'}"])
+        yield f"{found.candidate} over {found.baseline}: geometric mean {mean.estimate:.2f}x ({interval})"
+    if changed:
+        yield f"since run {changed.earlier.run['id']}:"
+        yield from (f"  {line}" for line in changes.to_text(changed))
+    yield f"report: {folder / 'index.html'}"

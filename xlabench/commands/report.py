@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from reports import site
-from xlabench.errors import BenchError, ExitCode
-from xlabench.results import DATABASE, Records
+from xlabench.errors import ExitCode
+from xlabench.results import Records
 
 
 @click.command(short_help="Write the report of a recorded run again.")
@@ -20,7 +20,7 @@ from xlabench.results import DATABASE, Records
 def command(**options: Any) -> None:
     """Write the report of FOLDER again from the records of its latest run."""
     folder: Path = options["folder"]
-    files = site.render(_latest(folder))
+    files = site.render(*_latest(folder))
     stale = site.stale(folder, files)
     if not options["check"]:
         site.write(folder, {name: files[name] for name in files if name in stale})
@@ -31,16 +31,11 @@ def command(**options: Any) -> None:
     click.get_current_context().exit(ExitCode.WRONG if options["check"] and stale else ExitCode.FINE)
 
 
-def _latest(folder: Path) -> dict[str, Any]:
-    """The records of the latest run."""
-    path = folder / DATABASE
-    if not path.is_file():
-        raise BenchError(f"{folder}: has no {DATABASE}; give the folder of an `xlabench nightly`")
-    with Records(path) as records:
-        latest = records.latest_run()
-        if latest is None:
-            raise BenchError(f"{folder}: no run has been recorded there; start one with `xlabench nightly`")
-        return records.export(latest[0])
+def _latest(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The records of the latest run, and of the one before it."""
+    with Records.of_folder(folder) as records:
+        latest = records.latest_run_id()
+        return records.export(latest), records.export_before(latest)
 
 
 def _to_text(folder: Path, stale: list[str], *, is_check: bool) -> str:

@@ -11,7 +11,7 @@ All functions are pure: the same samples and seed give the same numbers, so a re
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,6 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 _NORMAL_QUANTILE = 1.959963984540054  # of a two-sided interval of 95 %
 _NORMAL_MAD = 1.4826022185056018  # of a normal distribution, standard deviation over median absolute deviation
-_NORMAL_TAIL = 1.959963984540054  # standard deviations to either end of a 95% interval
 RELEVANCE = 0.01  # a difference below one per cent is called none
 
 
@@ -38,7 +37,11 @@ class Ratio:
     @property
     def verdict(self) -> str:
         """`faster`, `slower`, `same` or `unclear`; the first two only when the interval lies wholly on one side."""
-        slack = 1 + RELEVANCE
+        return self.claim(RELEVANCE)
+
+    def claim(self, relevance: float) -> str:
+        """The verdict where a difference below `relevance` is called none."""
+        slack = 1 + relevance
         if self.low > slack:
             return "faster"
         if self.high < 1 / slack:
@@ -80,6 +83,28 @@ def speedup(baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[fl
     return Ratio(float(estimate), float(min(low, estimate)), float(max(high, estimate)))
 
 
+def paired_speedup(
+    baseline: Mapping[int, Sequence[float]], candidate: Mapping[int, Sequence[float]], *, seed: int = 0
+) -> Ratio | None:
+    """The speed-up by the processes, given by number, that timed both sides; None if there are none."""
+    both = sorted(baseline.keys() & candidate.keys())
+    if not both:
+        return None
+    return speedup(*([side[process] for process in both] for side in (baseline, candidate)), seed=seed)
+
+
+def change(before: Ratio, after: Ratio) -> Ratio:
+    """How many times the earlier ratio the later one is, where neither run knew of the other.
+
+    The distances from each estimate to its ends add up like independent errors, on logarithms and for each side by
+    itself (the method of variance estimates recovery).
+    """
+    down = math.hypot(math.log(after.estimate / after.low), math.log(before.high / before.estimate))
+    up = math.hypot(math.log(after.high / after.estimate), math.log(before.estimate / before.low))
+    estimate = after.estimate / before.estimate
+    return Ratio(estimate, estimate * math.exp(-down), estimate * math.exp(up))
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """The mean of ratios; every value counts as it is, slowdowns included."""
     return float(np.exp(np.mean(np.log(_array(values)))))
@@ -92,7 +117,7 @@ def geometric_mean_ratio(ratios: Sequence[Ratio], *, seed: int = 0) -> Ratio:
     one, do not look more certain than their samples.
     """
     logs = np.log(_array([ratio.estimate for ratio in ratios]))
-    spread = np.log([[ratio.low, ratio.high] for ratio in ratios]) @ [-1, 1] / (2 * _NORMAL_TAIL)
+    spread = np.log([[ratio.low, ratio.high] for ratio in ratios]) @ [-1, 1] / (2 * _NORMAL_QUANTILE)
     rng = np.random.default_rng(seed)
     drawn = rng.integers(logs.size, size=(RESAMPLES, logs.size))
     means = np.mean(rng.normal(logs[drawn], spread[drawn]), axis=1)

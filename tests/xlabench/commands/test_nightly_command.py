@@ -120,3 +120,35 @@ def test_a_folder_without_records_has_no_report(tmp_path, content):
     result = report(tmp_path)
     assert result.exit_code == 2
     assert "records.sqlite" in result.output
+
+
+def compare(*arguments):
+    return CliRunner().invoke(cli, ["compare", *map(str, arguments)])
+
+
+def test_runs_are_compared_on_the_page_and_by_the_command_which_ends_with_1_where_the_later_is_worse(suite, tmp_path):
+    out = tmp_path / "out"
+    plain = ("--suite", suite, "--out", out, "--engines", "cpu", "--processes", 0)
+    assert nightly(*plain, "--json").exit_code == 0
+    alone = compare(out)
+    assert alone.exit_code == 2
+    assert "one finished run" in alone.stderr
+    assert "since run 1:" in nightly(*plain).stdout
+    assert report(out, "--check").exit_code == 0
+    both = compare(out, "--json")
+    assert (both.exit_code, json.loads(both.stdout)["is_regression"]) == (0, False)
+    assert "nothing is worse" in compare(out, out / "results.json").stdout
+    worse = json.loads((out / "results.json").read_text())
+    worse["cases"][0]["verdicts"][0] |= {"verdict": "wrong", "message": "off by one"}
+    (tmp_path / "worse.json").write_text(json.dumps(worse))
+    result = compare(out, tmp_path / "worse.json")
+    assert result.exit_code == 1
+    assert "failing: sum on cpu, within before, wrong now: off by one" in result.stdout
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 0}', '{"schema_version": 1, "run": {}}'])
+def test_what_is_no_record_of_a_run_is_refused(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    result = compare(tmp_path / "a.json", tmp_path / "a.json")
+    assert result.exit_code == 2
+    assert "a.json: " in result.stderr
