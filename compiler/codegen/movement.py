@@ -345,6 +345,8 @@ def _gather(values: Values, instruction: Instruction, indices: Indices) -> Value
     offsets = iter(indices[d] for d in offset_dims)
     source = [ZERO if d in skipped else next(offsets) for d in range(operand.array.rank)]
     for position, dimension in enumerate(attributes.get("start_index_map", ())):
+        if dimension in batching:
+            continue
         at = list(batch)
         if vector_dim < starts.array.rank:
             at.insert(vector_dim, constant(position))

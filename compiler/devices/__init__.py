@@ -15,14 +15,15 @@ import numpy as np
 
 from compiler.devices.exchange import EXCHANGES, permuted
 from compiler.devices.groups import Grid, groups, pairs
-from compiler.devices.host import Channels, Host, zeros
+from compiler.devices.host import Channels, Host
 from compiler.diagnostics import InputError
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import Array
-from compiler.ir.opdef import Evaluator, Value
+from compiler.ir.opdef import Evaluator, Value, zeros
 from compiler.ir.shape import TupleShape
 from compiler.ops import OPS
+from compiler.ops.asynchronous import runs_late
 from compiler.ops.host import OPS as HOST
 from compiler.plan import EXCHANGING, check_inputs, check_module
 from compiler.precision import unified
@@ -135,7 +136,7 @@ class _Devices:
             return _started(instruction, own, self._permute(instruction, own))
         if opcode in HOST:
             return self._host(instruction, own)
-        if opcode in _CONTROL:
+        if _runs_others(instruction):
             return self._while(instruction, operands[0]) if opcode == "while" else self._control(instruction, own)
         return {device: self._alone(instruction, device, own[device]) for device in self.running}
 
@@ -244,6 +245,12 @@ _NUMBERS: dict[str, Callable[[Grid, int], Array]] = {
 }
 
 
+def _runs_others(instruction: Instruction) -> bool:
+    """Whether an instruction runs its computations once, so that devices can do it in lock-step."""
+    late = instruction.opcode == "async-start" and runs_late(instruction)
+    return instruction.opcode in _CONTROL and not late
+
+
 def _meaning(instruction: Instruction) -> Meaning:
     meaning = OPS[instruction.opcode].evaluate
     assert meaning is not None, f"the plan of a computation holds no {instruction.opcode} without a meaning"
@@ -253,7 +260,7 @@ def _meaning(instruction: Instruction) -> Meaning:
 def _check_mapped(module: Module) -> None:
     """Refuse collectives in computations that are applied to elements: those run on each device alone."""
     for instruction in module.instructions():
-        if instruction.opcode in _CONTROL:
+        if _runs_others(instruction):
             continue
         for computation in instruction.called_computations():
             if any(i.opcode in EXCHANGING for i in computation.instructions):

@@ -15,13 +15,13 @@ from compiler.devices.groups import check_operands, part_size
 from compiler.ir.combiner import accumulator, apply, ufunc
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
-from compiler.ir.opdef import Evaluator
+from compiler.ir.opdef import Evaluator, zeros
 from compiler.ir.types import ElementType
 
 Exchange = Callable[[Instruction, Sequence[Sequence[Any]], Evaluator], list[Any]]
 
 
-def _result(values: Sequence[Array]) -> Any:
+def _result(values: Sequence[Any]) -> Any:
     """One array by itself, several as a tuple."""
     return values[0] if len(values) == 1 else tuple(values)
 
@@ -118,7 +118,7 @@ def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Seq
     """
     if "slice_sizes" not in instruction.attributes:
         if source is None:
-            return _result([np.zeros_like(array) for array in target])
+            return _result([zeros(operand.shape) for operand in instruction.operands])
         return _result(source)
     result = np.array(target[1])
     if source is not None:

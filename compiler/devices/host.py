@@ -13,7 +13,7 @@ from compiler.devices.groups import Grid, transfer_pairs
 from compiler.diagnostics import InputError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
-from compiler.ir.opdef import Value
+from compiler.ir.opdef import Value, zeros
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 
 
@@ -103,11 +103,3 @@ class Channels:
             reason = f"device {device} waits for channel {channel}, on which nothing was sent before"
             raise instruction.unsupported(reason)
         return waiting.popleft()
-
-
-def zeros(shape: Shape) -> Value:
-    """Zeros of a shape."""
-    if isinstance(shape, TupleShape):
-        return tuple(zeros(element) for element in shape.elements)
-    array = shape if isinstance(shape, ArrayShape) else shape.array
-    return np.zeros(array.dims, array.element_type.dtype) if array.element_type.bits else ()

@@ -14,11 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.shape import Shape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape
 
 Array = NDArray[Any]
 Value = Array | tuple[Any, ...]
 """What an instruction yields at run time: an array, or a tuple of values (nested)."""
+
+
+def zeros(shape: Shape) -> Value:
+    """A value of a shape: zeros, and nothing for what carries nothing."""
+    if isinstance(shape, TupleShape):
+        return tuple(zeros(element) for element in shape.elements)
+    array = shape if isinstance(shape, ArrayShape) else shape.array
+    return np.zeros(array.dims, array.element_type.dtype) if array.element_type.bits else ()
 
 
 class Evaluator(Protocol):

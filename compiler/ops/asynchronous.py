@@ -1,6 +1,8 @@
 """Ops in two halves: async-start, -update and -done around any computation, and copy-start and -done.
 
-On one host the first half does the work; what it yields carries operands and result along as the language says.
+On one host the first half does the work; what it yields carries operands and result along as the language says.  A
+start may be given the first of its computation's arguments only, updates give the rest; and it may carry less than the
+result, of a tuple the first elements, of anything else nothing.  Such a computation runs when its result is waited for.
 """
 
 from __future__ import annotations
@@ -10,61 +12,112 @@ from collections.abc import Sequence
 import numpy as np
 
 from compiler.diagnostics import ShapeError
-from compiler.ir.module import Instruction
-from compiler.ir.opdef import Evaluator, Op, Value
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.opdef import Evaluator, Op, Value, zeros
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
-from compiler.ir.shape_rules import agree, operand, require, signature, stated
+from compiler.ir.shape_rules import agree, is_stated, operand, require, signature, stated
 from compiler.ir.types import U32
 
 
-def _infer_start(instruction: Instruction) -> Shape:
-    shapes = tuple(o.shape for o in instruction.operands)
-    result = signature(instruction, instruction.attributes["calls"], shapes)
-    shape = stated(instruction)
+def start_of(instruction: Instruction) -> Instruction | None:
+    """The async-start that an async-update or -done continues; None where something else hands its value on."""
+    while instruction.opcode in ("async-update", "async-done"):
+        instruction = instruction.operands[0]
+    return instruction if instruction.opcode == "async-start" else None
+
+
+def runs_late(start: Instruction) -> bool:
+    """Whether an async-start carries less than all arguments and the whole result: then only the -done can run it."""
+    computation: Computation = start.attributes["calls"]
+    carried = _carried(start.shape, start.opcode)
+    given = len(start.operands) == len(computation.parameters)
+    return not (given and agree(carried.elements[1], computation.root.shape))
+
+
+def _carried(shape: Shape, opcode: str) -> TupleShape:
     if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
-        raise ShapeError(f"async-start yields (operands, result, ...), not {shape}")
-    for what, given, expected in zip(
-        ("operands", "result"), shape.elements, (TupleShape(shapes), result), strict=False
-    ):
-        require(agree(given, expected), f"async-start carries {given} as its {what}, which are {expected}")
+        raise ShapeError(f"{opcode} carries (operands, result, ...), not {shape}")
     return shape
+
+
+def _begins(part: Shape, whole: Shape) -> bool:
+    """Whether a shape is another, or of a tuple the beginning; an empty tuple begins anything."""
+    if agree(part, whole):
+        return True
+    if not isinstance(part, TupleShape):
+        return False
+    if not isinstance(whole, TupleShape):
+        return not part.elements
+    return len(part.elements) <= len(whole.elements) and all(map(_begins, part.elements, whole.elements))
+
+
+def _check(instruction: Instruction, shape: TupleShape, arguments: tuple[Shape, ...], computation: Computation) -> None:
+    """Whether what is carried is the arguments given so far, and the beginning of the computation's result."""
+    taken, result = computation.parameters, computation.root.shape
+    if len(arguments) == len(taken):
+        signature(instruction, computation, arguments)
+    expected = TupleShape(tuple(parameter.shape for parameter in taken))
+    given = TupleShape(arguments)
+    where = f"{instruction.opcode} carries"
+    require(agree(shape.elements[0], given), f"{where} {shape.elements[0]} as its operands, which are {given}")
+    fits = _begins(given, expected)
+    require(fits, f"{computation.name}, called by {instruction.opcode}, takes {expected} but is given {given}")
+    require(_begins(shape.elements[1], result), f"{where} {shape.elements[1]} as its result, which is {result}")
+
+
+def _infer_start(instruction: Instruction) -> Shape:
+    shape = _carried(stated(instruction), instruction.opcode)
+    _check(instruction, shape, tuple(o.shape for o in instruction.operands), instruction.attributes["calls"])
+    return shape
+
+
+def _infer_update(instruction: Instruction) -> Shape:
+    before, *added = (o.shape for o in instruction.operands)
+    carried, start = _carried(before, instruction.opcode), start_of(instruction)
+    if start is None or not isinstance(carried.elements[0], TupleShape):
+        return carried
+    arguments = TupleShape((*carried.elements[0].elements, *added))
+    if not is_stated(instruction):
+        return TupleShape((arguments, *carried.elements[1:]))
+    shape = _carried(instruction.shape, instruction.opcode)
+    result = shape.elements[1]
+    require(_begins(carried.elements[1], result), f"{instruction.opcode} cannot carry {result} after {carried}")
+    _check(instruction, shape, arguments.elements, start.attributes["calls"])
+    return shape
+
+
+def _infer_done(instruction: Instruction) -> Shape:
+    carried, start = _carried(instruction.operands[0].shape, instruction.opcode), start_of(instruction)
+    if start is None:
+        return carried.elements[1]
+    given, computation = carried.elements[0], start.attributes["calls"]
+    if isinstance(given, TupleShape):
+        signature(instruction, computation, given.elements)
+    root: Shape = computation.root.shape
+    return root
 
 
 def _start(instruction: Instruction, values: Sequence[Value], evaluator: Evaluator) -> Value:
     shape = instruction.shape
     assert isinstance(shape, TupleShape)
-    result = evaluator.call(instruction.attributes["calls"], values)
-    return (tuple(values), result, *(_empty(element) for element in shape.elements[2:]))
+    late = runs_late(instruction)
+    result = zeros(shape.elements[1]) if late else evaluator.call(instruction.attributes["calls"], values)
+    return (tuple(values), result, *map(zeros, shape.elements[2:]))
 
 
-def _empty(shape: Shape) -> Value:
-    """A value for the context that a back end would keep; nothing reads it."""
-    if isinstance(shape, TupleShape):
-        return tuple(_empty(element) for element in shape.elements)
-    array = shape if isinstance(shape, ArrayShape) else shape.array
-    return np.zeros(array.dims, array.element_type.dtype) if array.element_type.bits else ()
+def _update(instruction: Instruction, values: Sequence[Value], __: Evaluator) -> Value:
+    (given, _result, *context), *added = values
+    start, shape = start_of(instruction), instruction.shape
+    if start is None or not runs_late(start):
+        return values[0]
+    assert isinstance(shape, TupleShape)
+    return ((*given, *added), zeros(shape.elements[1]), *context)
 
 
-def _carried(instruction: Instruction) -> TupleShape:
-    shape = instruction.operands[0].shape
-    if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
-        raise ShapeError(f"{instruction.opcode} continues (operands, result, ...), not {shape}")
-    return shape
-
-
-def _infer_update(instruction: Instruction) -> Shape:
-    return _carried(instruction)
-
-
-def _update(_: Instruction, values: Sequence[Value], __: Evaluator) -> Value:
-    return values[0]
-
-
-def _infer_done(instruction: Instruction) -> Shape:
-    return _carried(instruction).elements[1]
-
-
-def _done(_: Instruction, values: Sequence[Value], __: Evaluator) -> Value:
+def _done(instruction: Instruction, values: Sequence[Value], evaluator: Evaluator) -> Value:
+    start = start_of(instruction)
+    if start is not None and runs_late(start):
+        return evaluator.call(start.attributes["calls"], values[0][0])
     result: Value = values[0][1]
     return result
 
@@ -79,7 +132,7 @@ def _copy_start(_: Instruction, values: Sequence[Value], __: Evaluator) -> Value
 
 
 def _infer_copy_done(instruction: Instruction) -> Shape:
-    return _carried(instruction).elements[0]
+    return _carried(instruction.operands[0].shape, instruction.opcode).elements[0]
 
 
 def _copy_done(_: Instruction, values: Sequence[Value], __: Evaluator) -> Value:
@@ -101,7 +154,7 @@ OPS: dict[str, Op] = {
             required=("calls",),
             optional=_ASYNC,
         ),
-        Op("async-update", (1, 1), _infer_update, _update, "Go on with one.", optional=("calls", *_ASYNC)),
+        Op("async-update", (1, None), _infer_update, _update, "Go on with one.", optional=("calls", *_ASYNC)),
         Op("async-done", (1, 1), _infer_done, _done, "Wait for its result.", optional=("calls", *_ASYNC)),
         Op(
             "copy-start",

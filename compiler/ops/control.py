@@ -26,7 +26,10 @@ FUSION_KINDS = ("kLoop", "kInput", "kOutput", "kCustom")
 def _infer_fusion(instruction: Instruction) -> Shape:
     kind = instruction.attributes["kind"]
     require(kind in FUSION_KINDS, f"kind={kind} is none of {', '.join(FUSION_KINDS)}")
-    return signature(instruction, instruction.attributes["calls"], [o.shape for o in instruction.operands])
+    computation = instruction.attributes["calls"]
+    # Operands beyond the parameters are not read; passes of XLA's leave such behind.
+    taken = instruction.operands[: len(computation.parameters)]
+    return signature(instruction, computation, [o.shape for o in taken])
 
 
 def _fusion(instruction: Instruction, values: Sequence[Value], evaluator: Evaluator) -> Value:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
-from compiler.ir.opdef import Evaluator, Op
+from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.products import matrix_product, rounded, summable, wider_type
 from compiler.ir.shape import ArrayShape, Shape
-from compiler.ir.shape_rules import distinct_dimensions, operand, require, result_type
+from compiler.ir.shape_rules import distinct_dimensions, require, result_type
+from compiler.ir.sparsity import filled, full_shape, sparsity
 from compiler.ir.windows import check_window, pad, window_padding
 
 _POINT = WindowDimension()
@@ -29,7 +31,7 @@ def _groups(instruction: Instruction) -> tuple[int, int]:
 
 
 def _infer_convolution(instruction: Instruction) -> Shape:
-    lhs, rhs = operand(instruction, 0), operand(instruction, 1)
+    lhs, rhs = full_shape(instruction, 0), full_shape(instruction, 1)
     labels: ConvolutionDimensions = instruction.attributes["dim_labels"]
     window: Window = instruction.attributes.get("window", ())
     spatial = len(labels.input_spatial)
@@ -69,12 +71,17 @@ def _check_groups(
     require(batch % batch_groups == 0, f"a batch of {batch} does not split into {batch_groups} groups")
 
 
-def _convolution(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+def _full(instruction: Instruction, index: int, value: Any) -> Array:
+    """An operand with all its elements, in the type that products are summed in."""
+    found = sparsity(instruction, index)
+    return summable(value if found is None else filled(found, *value), full_shape(instruction, index).element_type)
+
+
+def _convolution(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Array:
     labels: ConvolutionDimensions = instruction.attributes["dim_labels"]
     window: Window = instruction.attributes.get("window", ())
     feature_groups, batch_groups = _groups(instruction)
-    types = [o.array.element_type for o in instruction.operands]
-    lhs, rhs = (summable(value, kind) for value, kind in zip(values, types, strict=True))
+    lhs, rhs = (_full(instruction, index, value) for index, value in enumerate(values))
     # To spatial..., batch, feature and spatial..., input feature, output feature.
     lhs = lhs.transpose(*labels.input_spatial, labels.input_batch, labels.input_feature)
     rhs = rhs.transpose(*labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature)

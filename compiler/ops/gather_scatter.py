@@ -99,7 +99,8 @@ class Indexing:
         collapsed: dimensions of the indexed array that a window does not keep.
         index_map: the dimension of the indexed array that each component of an index vector is for.
         vector: the dimension of the indices that holds index vectors.
-        batching: dimensions of the indexed array that go along with those of the indices in `index_batching`.
+        batching: dimensions of the indexed array that go along with those of the indices in `index_batching`; a
+            gather does not hear an index for one of them, as XLA has it.
     """
 
     window: tuple[int, ...]
@@ -134,7 +135,7 @@ class Indexing:
         require(indices.element_type.is_integer, f"indices must be integers, not {indices}")
         require(0 <= self.vector <= indices.rank, f"index_vector_dim={self.vector} is no dimension of {indices}")
         distinct_dimensions(self.collapsed + self.batching, source.rank, f"{collapsed} and {batching}")
-        distinct_dimensions(self.index_map + self.batching, source.rank, f"{index_map} and {batching}")
+        distinct_dimensions(self.index_map, source.rank, index_map)
         distinct_dimensions(self.index_batching, indices.rank, index_batching)
         require(
             len(self.batching) == len(self.index_batching),
@@ -250,6 +251,7 @@ def _check_updates(indexing: Indexing, source: ArrayShape, indices: ArrayShape, 
         "scatter_indices_batching_dims",
     )
     batch = indexing.check(indices, source, names)
+    distinct_dimensions(indexing.index_map + indexing.batching, source.rank, f"{names[2]} and {names[3]}")
     distinct_dimensions(indexing.window, update.rank, "update_window_dims")
     outer = [n for d, n in enumerate(update.dims) if d not in indexing.window]
     same = len(outer) == len(batch) and all(a == b or UNBOUNDED in (a, b) for a, b in zip(outer, batch, strict=True))

@@ -9,22 +9,25 @@ from compiler.ir.shape import TOKEN_SHAPE, ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import agree, require, stated
 from compiler.ir.types import U32
 
+_CONTEXT = ArrayShape(U32, ())
+
 
 def _token(instruction: Instruction, index: int) -> None:
     shape = instruction.operands[index].shape
     require(agree(shape, TOKEN_SHAPE), f"operand {index} of {instruction.opcode} must be a token, not {shape}")
 
 
-def _ends_in_token(instruction: Instruction) -> TupleShape:
+def _received(instruction: Instruction) -> Shape:
+    """What is to arrive: only the stated shape knows."""
     shape = stated(instruction)
-    if not isinstance(shape, TupleShape) or not shape.elements or not agree(shape.elements[-1], TOKEN_SHAPE):
-        raise ShapeError(f"{instruction.opcode} yields a tuple that ends in a token, not {shape}")
-    return shape
+    if not isinstance(shape, TupleShape) or not shape.elements:
+        raise ShapeError(f"{instruction.opcode} yields a tuple that begins with what is received, not {shape}")
+    return shape.elements[0]
 
 
 def _infer_infeed(instruction: Instruction) -> Shape:
     _token(instruction, 0)
-    return _ends_in_token(instruction)
+    return TupleShape((_received(instruction), TOKEN_SHAPE))
 
 
 def _infer_outfeed(instruction: Instruction) -> Shape:
@@ -33,13 +36,12 @@ def _infer_outfeed(instruction: Instruction) -> Shape:
 
 
 def _infer_send(instruction: Instruction) -> Shape:
-    _token(instruction, 1)
-    return TupleShape((instruction.operands[0].shape, ArrayShape(U32, ()), TOKEN_SHAPE))
+    # What a send waits for may be any value: XLA asks for a token nowhere.
+    return TupleShape((instruction.operands[0].shape, _CONTEXT, TOKEN_SHAPE))
 
 
 def _infer_recv(instruction: Instruction) -> Shape:
-    _token(instruction, 0)
-    return _ends_in_token(instruction)
+    return TupleShape((_received(instruction), _CONTEXT, TOKEN_SHAPE))
 
 
 def _carried(instruction: Instruction) -> TupleShape:

@@ -16,7 +16,7 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
 from compiler.ir.opdef import Evaluator, Op, Value
-from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import operand, require, stated, stated_array
 from compiler.ir.types import U64, ElementType, Kind
 
@@ -112,36 +112,36 @@ _GENERATORS = {
 
 
 def _infer_bit_generator(instruction: Instruction) -> Shape:
-    state = operand(instruction, 0)
+    state = instruction.operands[0].shape
     algorithm = instruction.attributes["algorithm"]
     require(algorithm in _GENERATORS, f"algorithm={algorithm} is none of {', '.join(_GENERATORS)}")
     shape = stated(instruction)
+    if isinstance(shape, ArrayShape):
+        return shape
     bits = shape.elements[1] if isinstance(shape, TupleShape) and len(shape.elements) == 2 else None
-    require(isinstance(bits, ArrayShape), f"rng-bit-generator yields (state, bits), not {shape}")
-    return TupleShape((ArrayShape(state.element_type, state.dims), bits)) if bits is not None else shape
+    require(isinstance(bits, ArrayShape), f"rng-bit-generator yields bits or (state, bits), not {shape}")
+    return TupleShape((state, bits)) if bits is not None else shape
 
 
 def check_state(instruction: Instruction) -> None:
     """Refuse a state that the algorithm does not have: some targets' generators take others, which are not known."""
-    state, algorithm = operand(instruction, 0), instruction.attributes["algorithm"]
+    state, algorithm = instruction.operands[0].shape, instruction.attributes["algorithm"]
     sizes = _GENERATORS[algorithm][1]
-    if state.element_type is not U64 or state.rank != 1 or state.dims[0] not in sizes:
+    if not isinstance(state, ArrayShape) or state.element_type is not U64 or state.dims not in [(n,) for n in sizes]:
         reason = f"the state of {algorithm} is u64[{sizes[0]}], not {state}"
         raise instruction.unsupported(reason)
 
 
 def _bit_generator(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     check_state(instruction)
-    shape = instruction.shape
-    assert isinstance(shape, TupleShape)
-    wanted = shape.elements[1]
-    assert isinstance(wanted, ArrayShape)
+    wanted = list(leaves(instruction.shape))[-1]
     state, bits = values[0], wanted.element_type.bits
     # A Philox state of two words has its key for the upper half of the counter, too.
     padded = np.concatenate([state, state[:1]]) if state.size < 3 else state
     generate, sizes = _GENERATORS[instruction.attributes["algorithm"]]
     drawn, after = generate(padded if 3 in sizes else state, wanted.dims, bits)
-    return (after[: state.size], _as_type(drawn, wanted.element_type))
+    random = _as_type(drawn, wanted.element_type)
+    return (after[: state.size], random) if isinstance(instruction.shape, TupleShape) else random
 
 
 def _as_type(drawn: Array, element_type: ElementType) -> Array:

@@ -1,8 +1,8 @@
-"""Replace products of more than two factors by dots.
+"""Replace products of more than two factors by dots, and sparse factors by full ones.
 
 In `ragged-dot` rows belong to groups: a copy of the left factor for each group, zero where the rows are not the
 group's, turns the groups into one more dimension, summed over or kept.  In `scaled-dot` each factor is multiplied by
-its scales first, in f32 at least.
+its scales first, in f32 at least.  A sparse operand of a `convolution` gets its zeros back.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.analysis.expansion import expand
-from compiler.analysis.expression import Expression, iota
+from compiler.analysis.expression import Expression, element, iota
 from compiler.ir.module import Attributes, Instruction, Module
 from compiler.ir.products import ProductDimensions, product_dimensions
 from compiler.ir.rewrite import Fuel
+from compiler.ir.sparsity import full_shape, sparsity
 from compiler.ir.types import C64, C128, F32, F64, S64, ElementType
 from compiler.ops.build import build
 
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    return expand(module, fuel, {"ragged-dot": _ragged, "scaled-dot": _scaled})
+    return expand(module, fuel, {"ragged-dot": _ragged, "scaled-dot": _scaled, "convolution": _sparse})
 
 
 def _dot(owner: Instruction, lhs: Expression, rhs: Expression, numbers: ProductDimensions) -> Expression:
@@ -108,3 +109,27 @@ def _times(factor: Expression, scale: Expression) -> Expression:
     blocks = [n for size, whole in zip(scale.dims, dims, strict=True) for n in (size, whole // size)]
     spread = scale.spread(blocks, range(0, 2 * len(dims), 2)).reshape(*dims)
     return factor * spread
+
+
+def _sparse(instruction: Instruction) -> Instruction | None:
+    operands = [_filled(instruction, index) for index in range(len(instruction.operands))]
+    if tuple(operands) == instruction.operands:
+        return None
+    attributes = {name: value for name, value in instruction.attributes.items() if name != "sparsity_config"}
+    full = Instruction("convolution", instruction.shape, operands, attributes, name=instruction.name)
+    return instruction.computation.add(full)
+
+
+def _filled(instruction: Instruction, index: int) -> Instruction:
+    """An operand with the zeros that it leaves out."""
+    operand, found = instruction.operands[index], sparsity(instruction, index)
+    if found is None:
+        return operand
+    elements, positions = (Expression(element(operand, part)) for part in (0, 1))
+    after = found.dimension + 1
+    dims = (*elements.dims[:after], found.block, *elements.dims[after:])
+    along = [d if d < after else d + 1 for d in range(len(elements.dims))]
+    places = iota(instruction.computation, S64, dims, after)
+    kept = positions.to(S64).spread(dims, along).compare("EQ", places)
+    blocks = kept.where(elements.spread(dims, along), elements.literal(0))
+    return blocks.reshape(*full_shape(instruction, index).dims).instruction

@@ -15,7 +15,7 @@ from compiler.analysis.expression import Expression, concatenate, iota
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
-from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.shape import TupleShape, leaves
 from compiler.ir.types import F64, TYPES, U32, U64, ElementType, Kind
 from compiler.ops.build import build, constant
 from compiler.ops.random import (
@@ -125,14 +125,13 @@ _GENERATORS = {"rng_three_fry": _three_fry_bits, "rng_philox": _philox_bits, "rn
 
 def _bit_generator(instruction: Instruction) -> Instruction:
     check_state(instruction)
-    shape = instruction.shape
-    assert isinstance(shape, TupleShape)
-    wanted = shape.elements[1]
-    assert isinstance(wanted, ArrayShape)
+    wanted = list(leaves(instruction.shape))[-1]
     generate = _GENERATORS[instruction.attributes["algorithm"]]
     drawn, after = generate(Expression(instruction.operands[0]), wanted.dims, wanted.element_type.bits)
-    bits = _as_type(drawn, wanted.element_type)
-    return build(instruction.computation, "tuple", [after.instruction, bits.instruction])
+    bits = _as_type(drawn, wanted.element_type).instruction
+    if not isinstance(instruction.shape, TupleShape):
+        return bits
+    return build(instruction.computation, "tuple", [after.instruction, bits])
 
 
 def _as_type(drawn: Expression, element_type: ElementType) -> Expression:

@@ -14,10 +14,11 @@ from compiler.ir.shape import Shape, TupleShape
 from compiler.ir.shape_rules import UNSTATED
 from compiler.ops import OPS
 from compiler.precision import infer
+from compiler.text.async_sugar import rewrap, wrap
 from compiler.text.attributes import SYNTAX, read_value
 from compiler.text.lexer import NAME, SPACE, STRING, Scanner, pattern
 from compiler.text.literals import read_literal
-from compiler.text.opcodes import SIGNATURES, STATED
+from compiler.text.opcodes import DERIVED, SIGNATURES, STATED
 from compiler.text.plain import read_integers
 from compiler.text.shapes import agree, at_shape, read_shape
 
@@ -166,31 +167,36 @@ class InstructionReader(Scanner):
             operand = self._read_operand()
             if operand is None:
                 return False
-            call.operands.append(operand)
+            call.operands += operand
             if not self.accept(","):
                 self.expect(")", "or ',' behind an operand")
                 return True
 
-    def _read_operand(self) -> Instruction | None:
-        """`[shape] name`; None when this is an instruction."""
+    def _read_operand(self) -> tuple[Instruction, ...] | None:
+        """`[shape] name`; None when this is an instruction.
+
+        Nothing, or a shape alone, is no operand, as XLA's parser has it: `add(x, , f32[], y)` adds x and y.
+        """
         start = self.skip()
         shape = read_shape(self) if at_shape(self) else None
         found = self.take(_OPERAND_NAME)
         if found is None:
-            if self._lone and shape is not None and self.take(_NO_NAME):
-                return self._parameter(f"_{len(self._computation.instructions)}", shape)
+            if self.take(_NO_NAME):
+                if not self._lone or shape is None:
+                    return ()
+                return (self._parameter(f"_{len(self._computation.instructions)}", shape),)
             if _OPCODE.match(self.text, self.pos) is None:
                 self.expected("an operand")
             self.pos = start
             return None
         operand = self._names.get(found[1])
         if operand is None:
-            return self._undefined(found, shape)
+            return (self._undefined(found, shape),)
         if found[2]:
             operand = self._element(operand, found)
         if shape is not None and not agree(shape, operand.shape):
             self.fail(f"{found[1]} has shape {operand.shape}, not {shape}", start, found.end(1))
-        return operand
+        return (operand,)
 
     def _undefined(self, found: re.Match[str], shape: Shape | None) -> Instruction:
         """An operand that names nothing: a parameter to be, in a text of one instruction."""
@@ -320,6 +326,8 @@ class InstructionReader(Scanner):
         instruction = Instruction(opcode, stated, call.operands, attributes, name=name)
         if shape is None:
             instruction.shape = self._infer(call, instruction)
+        elif opcode in DERIVED:
+            instruction.shape = _derived(instruction)
         return self._add(instruction)
 
     def _add(self, instruction: Instruction) -> Instruction:
@@ -344,31 +352,26 @@ class InstructionReader(Scanner):
             self.fail(f"no shape follows for {call.opcode}: {error}", call.at, call.at + len(call.opcode))
 
     def _wrap(self, call: _Call, attributes: Attributes) -> Attributes:
-        """`op-start(...)` is an async-start that calls a computation of that one op; the rest only repeats its name."""
+        """The attributes of `op-start(...)`, which begins a computation of that one op, or of its -update or -done."""
+        operands, shape = call.operands, call.shape
         if call.opcode != "async-start":
+            if operands and shape is not None:
+                rewrap(call.opcode, operands, shape)
             return attributes
-        shape = call.shape
         if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
             self.fail(f"{call.wrapped}-start needs a shape ((operands), result, ...)", call.at)
-        outer = SIGNATURES["async-start"].allowed - {"calls"}
-        inner = {name: value for name, value in attributes.items() if name not in outer or name in _SHARED}
-        computation = Computation("async_wrapped")
-        parameters = [
-            Instruction("parameter", operand.shape, (), {"parameter_number": number}, name=f"async_param.{number}")
-            for number, operand in enumerate(call.operands)
-        ]
-        root = Instruction(call.wrapped, shape.elements[1], parameters, inner, name="async_op")
-        for instruction in (*parameters, root):
-            computation.append_parsed(instruction)
-        computation.root = root
-        thread = attributes.get("async_execution_thread")
-        if thread is not None:
-            computation.attributes["execution_thread"] = thread
+        computation, left = wrap(call.wrapped, operands, shape.elements[1], attributes)
         self._add_unnamed(computation)
-        return {"calls": computation} | {name: value for name, value in attributes.items() if name in outer}
+        return left
 
 
-_SHARED = frozenset({"metadata", "origin", "backend_config", "frontend_attributes", "statistics"})
+def _derived(instruction: Instruction) -> Shape:
+    """The shape that an instruction's operands give; the stated one where they give that, or none."""
+    try:
+        inferred = infer(instruction)
+    except ShapeError:
+        return instruction.shape
+    return instruction.shape if agree(inferred, instruction.shape) else inferred
 
 
 def _repeats(name: str, text: str) -> bool:

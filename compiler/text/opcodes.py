@@ -127,3 +127,6 @@ STATED = frozenset(
     }
 )
 """Opcodes whose result shape does not follow from operands and attributes, and so must be written."""
+
+DERIVED = frozenset({"send", "send-done", "recv", "recv-done", "infeed", "outfeed", "after-all", "add-dependency"})
+"""Opcodes whose result shape XLA's parser takes from elsewhere than the text, which may state anything."""

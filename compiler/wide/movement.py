@@ -9,6 +9,7 @@ import numpy as np
 
 from compiler.ir.module import Instruction
 from compiler.ops import OPS
+from compiler.ops.random import check_state
 from compiler.wide.elementwise import own_bits
 from compiler.wide.numbers import Wide, exact, held, limits, settle, unknown
 from compiler.wide.rule import Context, Rule
@@ -75,6 +76,7 @@ def _random(instruction: Instruction, operands: Sequence[Wide], context: Context
 
 
 def _random_bits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    check_state(instruction)
     if not all(operand.is_exact for operand in operands):
         return _random(instruction, operands, context)
     return context.evaluate(instruction, [operand.value for operand in operands])
@@ -89,8 +91,13 @@ def _held_together(instruction: Instruction, operands: Sequence[Any], context: C
 
 def _permuted(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     """What arrives, or zeros that are exact; arrays of errors take the same way."""
-    values = context.evaluate(instruction, [operand.value for operand in operands])
-    return _joined(values, context.evaluate(instruction, [operand.error for operand in operands]))
+    values = context.evaluate(instruction, [_apart(operand, "value") for operand in operands])
+    return _joined(values, context.evaluate(instruction, [_apart(operand, "error") for operand in operands]))
+
+
+def _apart(operand: Any, part: str) -> Any:
+    """The value or the error of a Wide, or of each in a tuple."""
+    return tuple(_apart(o, part) for o in operand) if isinstance(operand, tuple) else getattr(operand, part)
 
 
 def _joined(value: Any, error: Any) -> Any:

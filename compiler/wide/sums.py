@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.diagnostics import UnsupportedError
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
@@ -167,6 +168,8 @@ def _own(instruction: Instruction, context: Context) -> ElementType:
 
 def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     """dot, convolution and their kind: sums of products of one element of each float operand."""
+    if any(isinstance(operand, tuple) for operand in operands):
+        raise UnsupportedError(f"{instruction.opcode} {instruction.name}", "wide mode", "an operand leaves out zeros")
     value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
     if value.dtype.kind not in "fc":
         return exact(value) if all(operand.is_exact for operand in operands) else unknown(value)
