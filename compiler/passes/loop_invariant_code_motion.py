@@ -4,13 +4,17 @@ The result becomes one more piece of the state that never changes.  Only what is
 product, a transpose, a function, or what a product is made of, and nothing that is larger than what it comes from.
 The rest costs no more within the kernels of the body that use it.
 
-while(s), body: ... f(s.i) ...  ->  t = f(s.i), while(s, t), body: ... t ...   where the body returns s.i as it is
+    while(s), body: ... f(s.i) ...  ->  t = f(s.i), while(s, t), body: ... t ...   where the body returns s.i as it is
+
+A product of a slice of such a piece, another one in every turn, is a slice of a product that moves
+(`analysis.sliced_products` says where that pays).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.analysis import sliced_products
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
 from compiler.analysis.opcodes import EXPENSIVE, PRODUCTS
 from compiler.ir.module import Computation, Instruction, Module
@@ -46,12 +50,12 @@ def _is_plain(loop: Instruction) -> bool:
 def _move(loop: Instruction, fuel: Fuel) -> bool:
     body: Computation = loop.attributes["body"]
     still = _invariant(body)
+    products = _whole_products(loop, still, fuel)
     copies: dict[Instruction, Instruction] = {}
     moved = []
     for instruction in list(body.instructions):
-        if not (instruction in still and _is_worth_moving(instruction, still)):
-            continue
-        if fuel.spend("compute before the loop", instruction):
+        worth = instruction in still and _is_worth_moving(instruction, still)
+        if instruction in products or (worth and fuel.spend("compute before the loop", instruction)):
             moved.append((instruction, _copied(instruction, loop, copies)))
     if moved:
         _extend(loop, [copy for _, copy in moved])
@@ -60,6 +64,18 @@ def _move(loop: Instruction, fuel: Fuel) -> bool:
             instruction.replace_uses_with(body.root.operands[first + number])
         body.sort()
     return bool(moved)
+
+
+def _whole_products(loop: Instruction, still: set[Instruction], fuel: Fuel) -> set[Instruction]:
+    """Put slices of products into the place of products of slices; returns those products, which have to move."""
+    body: Computation = loop.attributes["body"]
+    held, products = held_by_control(body), set[Instruction]()
+    for dot in [i for i in body.instructions if i.opcode == "dot" and i not in still and _may_move(i, held)]:
+        found = sliced_products.find(loop, dot, still)
+        if found and _may_move(found.taken, held) and fuel.spend("multiply all slices before the loop", dot):
+            products.add(sliced_products.widen(found))
+            body.remove([dot])
+    return products
 
 
 def _invariant(body: Computation) -> set[Instruction]:
