@@ -1,7 +1,8 @@
 """Recipes of opcodes that combine elements by a computation of scalars: reduce, windows, scatter, sort and their kin.
 
 The language leaves the order of a reduction open, and how often its initial value takes part.  So combiners are
-commutative and associative, and initial values are their identities; otherwise two right answers would differ.
+commutative and associative, and initial values are their identities, or any where once is as good as twice; otherwise
+two right answers would differ.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from compiler.ir.windows import output_size
 from compiler.ops.build import build, constant, parameter
 
 _BITWISE = ("and", "or", "xor")
+_IDEMPOTENT = frozenset({"and", "or", "maximum", "minimum"})
 _LARGEST_INDEX = (1 << 31) - 1  # an index that loses every tie
 
 
@@ -48,7 +50,7 @@ def identity(opcode: str, element_type: ElementType) -> Any:
     if opcode == "multiply":
         return -1 if element_type.is_signed and element_type.bits == 1 else 1  # of 0 and -1, which has 1's bits
     if opcode == "and":
-        return True if is_pred else -1
+        return True if is_pred else -1 if element_type.kind is Kind.SIGNED else integer_bounds(element_type)[1]
     low, high = (-math.inf, math.inf) if is_float else integer_bounds(element_type)
     return low if opcode == "maximum" else high
 
@@ -72,6 +74,13 @@ def identity_constant(scope: Scope, opcode: str, element_type: ElementType) -> I
     return constant(scope.computation, scalar_literal(array.astype(element_type.dtype), element_type))
 
 
+def _initial(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """The combiner's identity, or any scalar where the combiner does not mind how often it takes part."""
+    if opcode in _IDEMPOTENT and chance(scope.choices, 15):
+        return scope.like(ArrayShape(element_type, ()))
+    return identity_constant(scope, opcode, element_type)
+
+
 _ORDERED = tuple(t for t in NUMBERS if not (t.is_float and t.bits < 16))
 
 
@@ -81,7 +90,7 @@ def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
     value = scope.array(element_type, least_rank=1)
     axes = tuple(subset(scope.choices, range(value.array.rank), 60) or [value.array.rank - 1])
     combining = pick(scope.choices, combiners(element_type))
-    init = identity_constant(scope, combining, element_type)
+    init = _initial(scope, combining, element_type)
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), dimensions=tuple(axes))
 
 

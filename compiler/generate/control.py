@@ -47,6 +47,17 @@ def _return(scope: Scope, shapes: Sequence[Shape]) -> list[Instruction]:
     return [_newest(scope, shape) for shape in shapes]
 
 
+def _following(scope: Scope, state: Sequence[Instruction]) -> list[Instruction]:
+    """The next state of a loop: new values, now and then the present one with equal elements exchanged."""
+    found = _return(scope, [value.array for value in state])
+    if chance(scope.choices, 20):
+        for number, value in enumerate(state):
+            other = state[scope.choices.integer(0, len(state) - 1)]
+            if other.array == value.array:
+                found[number] = other
+    return found
+
+
 def _newest(scope: Scope, shape: Shape) -> Instruction:
     assert isinstance(shape, ArrayShape)
     found = scope.find(lambda other: (other.element_type, other.dims) == (shape.element_type, shape.dims))
@@ -158,13 +169,13 @@ def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     trips = condition.constant(most or scope.choices.integer(0, _MOST_TRIPS), S32)
     condition.computation.root = build(condition.computation, "compare", [count, trips], direction="LT")
     body = _inner(scope, "body")
-    number, *_ = _unpacked(body, shape)
+    number, *present = _unpacked(body, shape)
     if is_plain:
         _elementwise(body, _MOST_INNER)
     else:
         _fill(body)
     following = build(body.computation, "add", [number, body.constant(1, S32)])
-    body.computation.root = body.build("tuple", [following, *_return(body, shape.elements[1:])])
+    body.computation.root = body.build("tuple", [following, *_following(body, present)])
     done = scope.build(opcode, [state], condition=condition.computation, body=body.computation)
     return _elements(scope, done, len(shape.elements))
 

@@ -83,7 +83,7 @@ def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     is_complex = element_type.kind is Kind.COMPLEX
     direction = pick(scope.choices, ("EQ", "NE") if is_complex else VOCABULARY["direction"])
     attributes: dict[str, Any] = {"direction": direction}
-    if element_type.is_float and chance(scope.choices, 15):
+    if element_type.is_float and chance(scope.choices, 25):
         attributes["type"] = "TOTALORDER"
     return scope.build(opcode, [first, scope.like(first.array)], **attributes)
 
@@ -109,19 +109,28 @@ def _convert(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
 
 
 def _bitcast_convert(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    value = scope.array(element_type)
-    bits, dims = element_type.bits, value.array.dims
+    bits = element_type.bits
     others = [t for t in narrowed(NUMBERS, scope) if t.kind is not Kind.COMPLEX and t.bits >= 8]
     if bits < 8 or not others:
         return None
     target = pick(scope.choices, others)
-    if target.bits < bits:
-        dims = (*dims, bits // target.bits)
-    elif target.bits > bits:
-        if not dims or dims[-1] != target.bits // bits:
-            return None
-        dims = dims[:-1]
+    if target.bits > bits:
+        value = _of_rows(scope, element_type, target.bits // bits)
+        dims = value.array.dims[:-1]
+    else:
+        value = scope.array(element_type)
+        dims = (*value.array.dims, bits // target.bits) if target.bits < bits else value.array.dims
     return scope.build(opcode, [value], shape=ArrayShape(target, dims)) if scope.fits(dims) else None
+
+
+def _of_rows(scope: Scope, element_type: ElementType, length: int) -> Instruction:
+    """A value with so many elements in its last dimension: one that is there, mostly by a reshape, or a new one."""
+    value = scope.find(lambda shape: shape.element_type is element_type and shape.rank > 0 and shape.size % length == 0)
+    if value is None or not value.array.size:
+        return scope.fresh(ArrayShape(element_type, (*scope.dims(0, 2, size=64), length)))
+    if value.array.dims[-1] == length:
+        return value
+    return scope.build("reshape", [value], shape=ArrayShape(element_type, (value.array.size // length, length)))
 
 
 def _reduce_precision(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:

@@ -148,9 +148,12 @@ def _batch_norm(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
 
 
 def _positive_definite(scope: Scope, element_type: ElementType, size: int) -> Instruction:
-    """A matrix times its transpose, plus a multiple of the identity."""
-    half = scope.like(ArrayShape(element_type, (size, size)))
-    square = scope.build("dot", [half, half], lhs_contracting_dims=(1,), rhs_contracting_dims=(1,))
+    """A matrix times its adjoint, plus a multiple of the identity."""
+    half = conjugate = scope.like(ArrayShape(element_type, (size, size)))
+    if element_type.is_complex:
+        real, imaginary = (scope.build(part, [half]) for part in ("real", "imag"))
+        conjugate = scope.build("complex", [real, scope.build("negate", [imaginary])])
+    square = scope.build("dot", [half, conjugate], lhs_contracting_dims=(1,), rhs_contracting_dims=(1,))
     return scope.build("add", [square, _diagonal(scope, element_type, size)])
 
 

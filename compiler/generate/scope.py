@@ -17,6 +17,7 @@ import numpy as np
 from compiler.generate.choices import Choices, chance, pick
 from compiler.ir.literal import array_literal, scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.numbers import integer_bounds
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.types import PRED, TYPES, ElementType, Kind
 from compiler.ops.build import build, constant, parameter
@@ -25,12 +26,12 @@ SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 1
 """Sizes of dimensions: small ones, and both sides of the edges of vectors, tiles and blocks."""
 
 _LARGEST_LITERAL = 12
-_MOST_PARAMETERS = 8
 _TELLING = (0, 1, -1, 2)
 _TELLING_PERCENT = 40
-_NEWEST_PERCENT = 35
 _ONE_PERCENT = 12
+_EQUAL_PERCENT = 15
 _DIMENSIONS = 4
+_WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,9 @@ class Space:
         depth: how deep computations may nest.
         guard_percent: how often an operand is clamped into the domain of the function that is applied to it.
         empty_percent: how often a dimension has size 0.
+        newest_percent: how often an operand is the newest value that fits: rewrites look at chains.
+        most_parameters: of the entry; where there are few, most values are constants, and folded.
+        extreme_percent: how often a scalar constant is an extreme of its type: the least, the greatest, no number.
     """
 
     opcodes: frozenset[str]
@@ -58,6 +62,9 @@ class Space:
     depth: int = 2
     guard_percent: int = 80
     empty_percent: int = 0
+    newest_percent: int = 35
+    most_parameters: int = 8
+    extreme_percent: int = 0
 
     def allows(self, opcode: str, element_type: ElementType) -> bool:
         """Whether an opcode may be drawn on a type."""
@@ -127,11 +134,11 @@ class Scope:
         return constant(self.computation, scalar_literal(np.asarray(value).astype(element_type.dtype), element_type))
 
     def find(self, fits: Callable[[ArrayShape], bool]) -> Instruction | None:
-        """A value whose shape fits, the newest being the simplest, and taken most often: rewrites look at chains."""
+        """A value whose shape fits, the newest being the simplest."""
         found = [value for value in reversed(self.values) if fits(value.array)]
         if not found:
             return None
-        return found[0] if chance(self.choices, _NEWEST_PERCENT) else pick(self.choices, found)
+        return found[0] if chance(self.choices, self.program.space.newest_percent) else pick(self.choices, found)
 
     def array(
         self, element_type: ElementType, *, least_rank: int = 0, most_rank: int = _DIMENSIONS, size: int = 0
@@ -162,12 +169,12 @@ class Scope:
         bare = ArrayShape(shape.element_type, shape.dims)
         kind = self.choices.integer(0, 9)
         is_entry = self.computation is self.program.module.entry
-        if is_entry and kind < 8 and len(self.computation.parameters) < _MOST_PARAMETERS:
+        if is_entry and kind < 8 and len(self.computation.parameters) < self.program.space.most_parameters:
             return self.parameter(bare)
         if kind == 8 and bare.rank and bare.element_type is not PRED:
             return self.build("iota", shape=bare, iota_dimension=self.choices.integer(0, bare.rank - 1))
         if 0 < bare.size <= _LARGEST_LITERAL:
-            values = [_small(self.choices, bare.element_type) for _ in range(bare.size)]
+            values = [self._number(bare.element_type) for _ in range(bare.size)]
             array = np.asarray(values).astype(bare.element_type.dtype).reshape(bare.dims)
             made = constant(self.computation, array_literal(array, bare.element_type))
             self._offer(made)
@@ -175,8 +182,13 @@ class Scope:
         return self.build("broadcast", [self.small_constant(bare.element_type)], shape=bare, dimensions=())
 
     def small_constant(self, element_type: ElementType) -> Instruction:
-        """A scalar constant near 0."""
-        return self.constant(_small(self.choices, element_type), element_type)
+        """A scalar constant near 0, or an extreme of its type."""
+        return self.constant(self._number(element_type), element_type)
+
+    def _number(self, element_type: ElementType) -> Any:
+        if chance(self.choices, self.program.space.extreme_percent):
+            return pick(self.choices, extremes(element_type))
+        return _small(self.choices, element_type)
 
     def dims(self, least_rank: int = 0, most_rank: int = _DIMENSIONS, *, size: int = 0) -> tuple[int, ...]:
         """Dimensions of an array that there is room for."""
@@ -188,7 +200,10 @@ class Scope:
                 dims.append(0)
                 continue
             fitting = [n for n in SIZES if n <= room]
-            dims.append(1 if chance(self.choices, _ONE_PERCENT) else pick(self.choices, fitting))
+            if dims and 0 < dims[-1] <= room and chance(self.choices, _EQUAL_PERCENT):
+                dims.append(dims[-1])
+            else:
+                dims.append(1 if chance(self.choices, _ONE_PERCENT) else pick(self.choices, fitting))
             room = max(1, room // dims[-1])
         return tuple(pick_order(self.choices, dims))
 
@@ -211,6 +226,16 @@ def pick_order(choices: Choices, dims: list[int]) -> list[int]:
     place = choices.integer(0, len(dims) - 1)
     dims[0], dims[place] = dims[place], dims[0]
     return dims
+
+
+def extremes(element_type: ElementType) -> tuple[complex | float | bool, ...]:
+    """The ends of a type's range, and what is no number or a zero with a sign where there is such."""
+    if element_type.is_integer:
+        low, high = integer_bounds(element_type)
+        return high, low
+    if element_type.is_float and element_type.bits >= _WITH_INFINITIES:
+        return math.inf, -math.inf, math.nan, -0.0
+    return (1,)
 
 
 def _small(choices: Choices, element_type: ElementType) -> complex | float | bool:

@@ -50,6 +50,11 @@ NOT_DRAWN: dict[str, str] = {
 }
 """The opcodes that can be evaluated and yet are not drawn, with the reason."""
 
+FAMILIES: tuple[frozenset[str], ...] = tuple(
+    frozenset(module.RECIPES) for module in (elementwise, movement, combining, products, control)
+)
+"""Opcodes that have much to do with each other."""
+
 PAIRS: frozenset[tuple[str, str]] = frozenset(
     (opcode, element_type.name) for opcode, recipe in RECIPES.items() for element_type in recipe.element_types
 )

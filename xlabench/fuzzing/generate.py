@@ -1,7 +1,8 @@
 """What a fuzzing campaign draws: a profile, a seed and a number give a program and its inputs, the same everywhere.
 
 Each program is drawn from a space of its own (swarm testing: Groce et al., ISSTA 2012): some opcodes and element types
-are left out at random, so that those left meet more often.  The profile `ratchet` keeps to what is common and to tame
+are left out at random, so that those left meet more often; now and then only a few of one family are left, since most
+rewrites look at two of a kind in a row.  The profile `ratchet` keeps to what is common and to tame
 inputs; `discovery` draws everything, with special values among the inputs.
 """
 
@@ -15,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 import compiler
-from compiler.generate import PAIRS, RandomChoices, Space
+from compiler.generate import FAMILIES, PAIRS, RandomChoices, Space
 from xlabench.cases.index_ranges import index_limits
 from xlabench.cases.inputs import DTYPES, aligned
 from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, real_dtype
@@ -34,6 +35,11 @@ _COMMON = frozenset({
 })  # fmt: skip
 """What most programs consist of, and most rewrites look for."""
 _PROBES = 10
+_CLOSE_PERCENT = 40
+_FEW = (2, 6)  # opcodes of a family
+_COMMON_WEIGHT = 3
+_NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
+_MOST_PARAMETERS = (0, 1, 2, 4, 8, 8)
 _KEPT = (0.06, 0.15, 0.3, 1.0)  # shares of the opcodes and types; what takes two or three in a row is met with few
 
 
@@ -65,7 +71,7 @@ class Case:
 
 PROFILES: Mapping[str, Profile] = {
     "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES), 0),
-    "discovery": Profile(Space(_OPCODES, _TYPES, guard_percent=50, empty_percent=1), 60),
+    "discovery": Profile(Space(_OPCODES, _TYPES, guard_percent=50, empty_percent=1, extreme_percent=10), 60),
 }
 """The profiles by name."""
 
@@ -104,18 +110,33 @@ def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
 def swarm(space: Space, rng: np.random.Generator) -> Space:
     """A part of a space."""
     keep = float(rng.choice(_KEPT))
+    is_close = rng.integers(100) < _CLOSE_PERCENT
+    if is_close:
+        keep, kept = min(_KEPT), _close(space.opcodes, rng)
+    else:
+        kept = {o for o in sorted(space.opcodes) if rng.random() < (keep**0.5 if o in _COMMON else keep)}
     types = sorted(space.element_types)
     kept_types = {t for t in types if rng.random() < max(keep, 2 / len(types))}
-    opcodes = sorted(space.opcodes)
-    kept = {o for o in opcodes if rng.random() < (keep**0.5 if o in _COMMON else keep)} or {str(rng.choice(opcodes))}
     most = int(rng.integers(space.most_instructions // 4, space.most_instructions, endpoint=True))
     return replace(
         space,
-        opcodes=frozenset(kept),
+        opcodes=frozenset(kept or {str(rng.choice(sorted(space.opcodes)))}),
         element_types=frozenset(kept_types) | (_ALWAYS & space.element_types),
         most_instructions=most,
         most_elements=int(rng.choice([64, 512, space.most_elements])),
+        newest_percent=int(rng.choice(_IN_CHAINS if is_close else _NEWEST_PERCENTS)),
+        most_parameters=int(rng.choice(_MOST_PARAMETERS)),
     )
+
+
+def _close(opcodes: frozenset[str], rng: np.random.Generator) -> set[str]:
+    """A few opcodes of one family, mostly those that are common, and a few that are common."""
+    shares = np.asarray([1 + len(family & _COMMON) for family in FAMILIES]) ** 0.5
+    family = sorted(FAMILIES[int(rng.choice(len(FAMILIES), p=shares / shares.sum()))] & opcodes)
+    weights = np.asarray([_COMMON_WEIGHT if opcode in _COMMON else 1 for opcode in family], float)
+    count = min(len(family), int(rng.integers(*_FEW, endpoint=True)))
+    chosen = rng.choice(family, count, replace=False, p=weights / weights.sum())
+    return {*map(str, chosen), *map(str, rng.choice(sorted(_COMMON & opcodes), 2))}
 
 
 def make_inputs(module: Any, rng: np.random.Generator, *, special: bool) -> list[Array]:
