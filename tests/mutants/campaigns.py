@@ -268,7 +268,11 @@ def _triaged(search, raw):
 
 
 def is_right(cause, wanted):
-    """Whether the step is the planted one; of a kernel, whether one of the opcodes stands in it."""
+    """Whether the step is a planted one; of a kernel, whether one of the opcodes stands in it."""
+    return any(_is_right(cause, step) for step in wanted.split("|"))
+
+
+def _is_right(cause, wanted):
     stage, _, step = wanted.partition("/")
     if stage != "kernel" or not step:
         return cause.startswith(wanted)

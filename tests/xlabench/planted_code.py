@@ -1,12 +1,13 @@
 """Damage to where values lie and to how they are emitted, on either back end."""
 
 import os
+from types import SimpleNamespace
 
 from compiler.analysis import buffers
 from compiler.backends.cpu.kernels import loop
 from compiler.backends.nvptx.kernels import grid
-from compiler.codegen import element, elemental, in_place, scalar
-from compiler.codegen.llvm_ir import floating, integer
+from compiler.codegen import element, elemental, in_place, nest, scalar
+from compiler.codegen.llvm_ir import floating, integer, mangled
 
 
 def short_lives():
@@ -111,18 +112,14 @@ def no_barrier():
 
 
 def lost_tail():
-    class Nest:
-        def __getattr__(self, name):
-            return getattr(real, name)
+    def walk(builder, group, body, **options):
+        if len(group.loops) == 1 and group.size % 8:
+            whole = group.size - group.size % 8
+            group = nest.Group(whole, (whole,))
+        return real.walk(builder, group, body, **options)
 
-        def loops(self, builder, group, **options):
-            if len(group.loops) == 1 and group.size % 8:
-                whole = group.size - group.size % 8
-                group = real.Group(whole, (whole,))
-            return real.loops(builder, group, **options)
-
-    real = loop.nest
-    loop.nest = Nest()
+    real = loop.pieces
+    loop.pieces = SimpleNamespace(walk=walk)
 
 
 def converts_by_rounding():
@@ -130,7 +127,7 @@ def converts_by_rounding():
 
     def wrong(builder, value, source, target):
         if source.is_float and target.is_integer:
-            value = builder.intrinsic("roundeven.f32", [value])
+            value = builder.intrinsic(f"roundeven.{mangled(value.type)}", [value])
         return real(builder, value, source, target)
 
     element.convert = wrong

@@ -18,8 +18,8 @@ PTX = "nvptx:sim"
 class Patch:
     """In the function `where` (module under `compiler`, colon, its name) `old` becomes `new`.
 
-    `blamed` is the stage that is to blame, then the pass, or opcodes of which a kernel must have one; `engines` are
-    those of the campaign.
+    `blamed` is the stage that is to blame, then the pass, or opcodes of which a kernel must have one; several, with `|`
+    between them, where one step takes another along.  `engines` are those of the campaign.
     """
 
     where: str
@@ -98,7 +98,7 @@ PATCHES = {
         "passes.in_place_updates:_update",
         "any(_conflicts(reader, instruction, operand) for reader in readers)",
         "any(())",
-        "program",
+        "program|pass/in-place-updates",
     ),
     "wrong_alias": Patch("analysis.buffers:_Walk._view", "sum(widths[:index])", "sum(widths[: index - 1])", "program"),
     "loop_state": Patch("analysis.buffers:_Walk._while", "other.first = start", "pass", "program"),
