@@ -21,7 +21,7 @@ import compiler
 from compiler import edit
 from xlabench.diagnosis.case import Case, derive
 from xlabench.diagnosis.isolate import Row, examine
-from xlabench.diagnosis.probe import Judgement, Passes, PassStep, Prober, require_failure, with_options
+from xlabench.diagnosis.probe import FAILURES, Judgement, Passes, PassStep, Prober, require_failure, with_options
 from xlabench.judging.wrongness import kind_of
 
 _ALL = 2**31 - 1  # more passes than any program has
@@ -174,8 +174,22 @@ class _Search:
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
                 self.votes.append(Vote(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict))
+                if self._is_right_without_others(row):
+                    break
                 return self._in_kernel(row)
         return Blame("program", "memory or control flow", self.judgement.verdict, diff=lowered)
+
+    def _is_right_without_others(self, row: Row) -> bool:
+        """Whether a kernel that fails beside an iota, which is a kernel as well, is right where it is given that."""
+        others = [edit.place_of(i) for i in row.case.module.entry.instructions if i.opcode == "iota" and not i.is_root]
+        if not others:
+            return False
+        given = derive(row.case, edit.to_parameters(row.case.module, others), self.prober.record(row.case))
+        if given is None:
+            return False
+        verdict = self.prober.judge(given).verdict
+        self.votes.append(Vote(f"kernel {'/'.join(row.place)} on given operands only", verdict))
+        return verdict not in FAILURES
 
     def _in_llvm(self, plain: str) -> Blame:
         """Right without LLVM's optimiser: the first of its passes after which the program is wrong."""

@@ -4,8 +4,8 @@ A case is first looked up by its *signature*: for an error where it was raised, 
 that they depend on, for what took the process along those of the whole program.  One whose set contains that of a known
 finding of the same kind of engine and verdict says nothing new, and costs nothing more.  Any other is reduced, and is a
 new finding unless the reduced program has a known signature, or a known cause: the same rewrite, or a kernel with the
-opcodes of a known one, whatever its types.  What that hides is found when the first is fixed.  `max_probes` 0 keeps
-cases as they are.
+opcodes of a known one, whatever its types, or memory, whatever the verdict.  What that hides is found when the first is
+fixed.  `max_probes` 0 keeps cases as they are.
 """
 
 from __future__ import annotations
@@ -208,7 +208,11 @@ def _failure(raw: Raw, cause: str, original: Original | None) -> Failure:
 
 def _covers(known: Finding, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
     families = {spec.partition(":")[0] for spec in known.engines}
-    if raw.engine.partition(":")[0] not in families or _kind(known.verdict) != _kind(raw.verdict):
+    if raw.engine.partition(":")[0] not in families:
+        return False
+    if cause == known.cause and cause.startswith("program/"):
+        return True  # what is wrong with memory shows as anything
+    if _kind(known.verdict) != _kind(raw.verdict):
         return False
     if cause and _same_cause(known.cause, cause):
         return True
