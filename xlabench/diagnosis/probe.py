@@ -23,6 +23,7 @@ from compiler import edit
 from xlabench import jobs
 from xlabench.diagnosis import pass_dumps
 from xlabench.diagnosis.case import Case
+from xlabench.engines import flushes_denormals
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
 from xlabench.judging.differ import Comparison, compare
@@ -146,8 +147,9 @@ class Prober:
             job, arguments["listing"] = "xlabench.diagnosis.probe:evaluate_listing_llvm", self._llvm_listing
         outcome = self._ask(job, arguments, engine)
         if outcome.ending != "answered":
-            message = "\n".join(filter(None, [outcome.message, outcome.output.strip()]))
-            return Judgement(_verdict_of(outcome), message, expected)
+            verdict = _verdict_of(outcome)
+            said = "" if verdict == "unsupported" else outcome.output.strip()
+            return Judgement(verdict, "\n".join(filter(None, [outcome.message, said])), expected)
         actual = tuple(jobs.read_arrays(Path(arguments["results"])))
         comparison = compare(expected, actual, policy=self.setup.policy)
         verdict, message = self._compare(case, expected, actual, comparison)
@@ -185,7 +187,7 @@ class Prober:
         is_ours = split_spec(self.setup.reference)[0] == "reference" and self.setup.policy == TolerancePolicy()
         if verdict == "bitwise" or not is_ours:
             return verdict, message
-        arguments = self._arguments(case.text(), case.inputs)
+        arguments = self._arguments(case.text(), case.inputs) | {"engine": self.setup.engine}
         for name, arrays in (("expected", expected), ("results", actual)):
             arguments[name] = str(self._scratch / f"judged-{name}")
             jobs.write_arrays(Path(arguments[name]), arrays)
@@ -264,7 +266,8 @@ def judge_results(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     say("judge")
     module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
     inputs, expected, actual = (jobs.read_arrays(Path(arguments[name])) for name in ("inputs", "expected", "results"))
-    judgement = judge(module, inputs, expected, actual)
+    flushes = flushes_denormals(arguments["engine"])
+    judgement = judge(module, inputs, expected, actual, flushes_denormals=flushes)
     return {"verdict": judgement.verdict, "message": judgement.message}
 
 

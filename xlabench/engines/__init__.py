@@ -14,7 +14,7 @@ from compiler import CompilerError, InputError, UnsupportedError
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable
 
-__all__ = ["ENGINES", "Array", "Engine", "Program", "build", "engine", "execute"]
+__all__ = ["ENGINES", "Array", "Engine", "Program", "build", "engine", "execute", "flushes_denormals"]
 
 ENGINES: Mapping[str, str] = {
     "reference": "xlabench.engines.reference",
@@ -24,6 +24,7 @@ ENGINES: Mapping[str, str] = {
 }
 """The file of each engine, by the name that starts its spec."""
 
+_FLUSHING = frozenset({"xla"})
 _EXTRAS = {"jax": "peers", "jaxlib": "peers"}
 
 
@@ -35,6 +36,11 @@ def engine(spec: str, *, dump_to: str = "") -> Engine:
     module = _load(name)
     options = read_options(spec, written, module)
     return module.create(normal_form(name, written, module), options, dump_to=dump_to)
+
+
+def flushes_denormals(spec: str) -> bool:
+    """Whether the engine of a spec takes denormal numbers for zeros, on purpose and whatever the program says."""
+    return split_spec(spec)[0] in _FLUSHING
 
 
 def build(engine: Engine, module_or_text: Any) -> Program:

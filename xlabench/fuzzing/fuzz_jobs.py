@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import compiler
-from xlabench.engines import Engine, build, execute
+from xlabench.engines import Engine, build, execute, flushes_denormals
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import generate
@@ -187,7 +187,8 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
         comparison = compare(expected, actual, policy=EXACTLY)
         is_equal = comparison.agreement is Agreement.BITWISE
         return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
-    judgement = judge(case.module, case.inputs, expected, actual)
+    flushes = flushes_denormals(subject.spec)
+    judgement = judge(case.module, case.inputs, expected, actual, flushes_denormals=flushes)
     if judgement.verdict == "wrong":
         say(f"{case.number} {subject.spec} run")
         again = [np.asarray(array) for array in execute(subject, program, case.inputs)]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import compiler
+from xlabench.judging.denormals import without_denormals
 from xlabench.judging.judge import judge
 from xlabench.judging.perturb import move, perturbed
 
@@ -56,6 +57,36 @@ def test_a_difference_that_rounding_explains_is_undecided_and_no_other_is():
     assert verdict(CANCELLING, [halfway], lambda r: r + np.float32(2)) == "undecided"
     assert verdict(CANCELLING, [x], lambda r: r + np.float32(2)) == "wrong"
     assert verdict(CANCELLING, [x], lambda r: r + np.float32(1000)) == "wrong"
+
+
+DENORMALS = """HloModule denormals
+ENTRY main {
+  x = f32[4] parameter(0)
+  up = f32[4] ceil(x)
+  ROOT pair = (f32[4], f32[4]) tuple(up, x)
+}
+"""
+
+
+def test_zeros_for_denormal_numbers_are_undecided_of_an_engine_that_says_so_and_nothing_else_is():
+    module, x = compiler.parse(DENORMALS), np.array([1e-45, 0.5, -1e-45, 2e-38], np.float32)
+    flushed, wrong = np.array([0, 1, -0.0, 1], np.float32), np.array([0, 2, -0.0, 1], np.float32)
+    expected = compiler.interpret(module, x)
+    for result, flushes, verdict in ((flushed, True, "undecided"), (flushed, False, "wrong"), (wrong, True, "wrong")):
+        assert judge(module, [x], expected, [result, x], flushes_denormals=flushes).verdict == verdict
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "bfloat16", "float64", "float16", "float8_e5m2", "int32"])
+def test_denormal_numbers_are_those_of_the_types_that_are_computed_on_as_they_are(dtype):
+    kind = np.dtype(dtype)
+    tiny = (
+        np.asarray(3, kind)
+        if kind.kind == "i"
+        else np.asarray(np.ldexp(1.0, -1060 if dtype == "float64" else -130), kind)
+    )
+    flushes = dtype in ("bfloat16", "float64", "complex64")
+    given = np.asarray([tiny, 1], kind)
+    assert np.array_equal(without_denormals(given), np.asarray([0 if flushes else tiny, 1], kind))
 
 
 def test_integers_are_undecided_only_where_rounding_decides_them():
