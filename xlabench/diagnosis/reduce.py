@@ -6,7 +6,7 @@ possible.  A move is first tried everywhere at once, then on halves, quarters an
 what succeeds is kept at once, since an edit of one place does not make those of others impossible.
 
 - A candidate must be valid and *cheaper* (fewer instructions, then parameters, elements, simpler types and values), so
-  the search ends; only then is the predicate asked.
+  the search ends, and have one right answer (`xlabench.diagnosis.combiners`); only then is the predicate asked.
 - No question is asked twice: cases are known by a hash that does not see names.
 - With several predicates, all but the first are asked ahead of need what comes next if the answer is no, each in a
   thread of its own.  The result, and the number of probes that it took, are those of asking one by one.
@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Self
 
 from xlabench.diagnosis.case import Case, Values
+from xlabench.diagnosis.combiners import Form, doubtful
 from xlabench.diagnosis.moves import MOVES, Item, Move, cost, neighbourhoods, prefix, suffix
 
 Predicate = Callable[[Case], bool]
@@ -134,6 +135,10 @@ class _Search:
     probes: int = 0
     history: list[Progress] = field(default_factory=list)
     _values: Values | None = None
+    _doubtful: frozenset[Form] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._doubtful = doubtful(self.case.module)
 
     @property
     def is_spent(self) -> bool:
@@ -147,7 +152,7 @@ class _Search:
 
     def accept(self, name: str, candidate: Case | None) -> bool:
         """Take a candidate if it is cheaper and bad."""
-        if candidate is None or self.is_spent or cost(candidate) >= cost(self.case):
+        if candidate is None or self.is_spent or not self._is_worth_asking(candidate):
             return False
         key = candidate.key()
         self.probes += key not in self.answers
@@ -157,6 +162,9 @@ class _Search:
         self.history.append(Progress(name, self.probes, cost(candidate)[0]))
         self.report(self.history[-1])
         return True
+
+    def _is_worth_asking(self, candidate: Case) -> bool:
+        return cost(candidate) < cost(self.case) and doubtful(candidate.module) <= self._doubtful
 
     def run(self, move: Move) -> None:
         """Try a move on ever smaller parts of its items."""
@@ -189,7 +197,7 @@ class _Search:
             if not following:
                 return tried
             for candidate in islice(following, 1, None):
-                if candidate is not None and cost(candidate) < cost(self.case):
+                if candidate is not None and self._is_worth_asking(candidate):
                     self.answers.ask(candidate.key(), candidate)
             tried += 1
             if self.accept(name, following.popleft()):
