@@ -45,7 +45,7 @@ def test_a_bug_of_xla_is_a_whole_bundle_with_a_report_and_no_bug_of_ours(path: P
     assert edit.canonical_text(compiler.parse(program)) == edit.canonical_text(module)
     for spec in ("reference", *ENGINES):
         actual = execute(engine(spec), build(engine(spec), module), failure.inputs)
-        assert judge(module, failure.inputs, failure.expected, actual).verdict == "bitwise"
+        assert judge(module, failure.inputs, failure.expected, actual).verdict in ("bitwise", "within")
 
 
 def test_every_report_about_xla_has_its_bundle() -> None:
