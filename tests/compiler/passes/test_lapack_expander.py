@@ -58,6 +58,14 @@ def test_factors_are_those_of_the_reference(name, element_type):
     agrees(call(name, element_type, batch, rows, columns), draw(element_type, (*batch, rows, columns)))
 
 
+def orgqr(element_type, vectors, factors):
+    """The program that makes the orthogonal factor, from the shapes of vectors and factors."""
+    return f"""ENTRY e {{ v = {shape(element_type, vectors)} parameter(0)
+      t = {shape(element_type, factors)} parameter(1)
+      ROOT q = {shape(element_type, vectors)} custom-call(v, t),
+        custom_call_target="lapack_{TYPES[element_type]}orgqr_ffi" }}"""
+
+
 # In a kernel: alone, with tiles and strips that are not whole, tall, wide, in a batch.
 LARGE = [("f32", (), 64, 64), ("f64", (3,), 45, 17), ("f32", (), 33, 100), ("f64", (), 71, 71)]
 
@@ -86,6 +94,26 @@ def test_a_kernel_factors_large_matrices(element_type, batch, rows, columns):
     assert (spoilt[2] == 12).all()
     np.testing.assert_array_equal(spoilt[0][..., :15, :15], singular[0][..., :15, :15])
     assert np.isnan(spoilt[0][..., 15]).any(axis=-1).all()
+
+
+@pytest.mark.parametrize(("element_type", "batch", "rows", "columns"), LARGE, ids=str)
+def test_a_kernel_reflects_large_matrices(element_type, batch, rows, columns):
+    """Of values whose squares leave the range of f32, too; one column is zero below its head, two are alike."""
+    drawn, steps = draw(element_type, (*batch, rows, columns)), min(rows, columns)
+    drawn[..., 1:, 3] = 0
+    drawn[..., 12:, 12] = drawn[..., 12:, 11]
+    reflect = compiler.compile(call("geqrf", element_type, batch, rows, columns), "cpu", OPTIONS)
+    shapes = (*batch, rows, steps), (*batch, steps)
+    multiply = compiler.compile(orgqr(element_type, *shapes), "cpu", OPTIONS)
+    tolerance = 30 * np.finfo(drawn.dtype).eps
+    for size in (1e-25, 1.0, 1e25):
+        given = drawn * drawn.dtype.type(size)
+        packed, factors = reflect(given)
+        orthogonal = multiply(np.ascontiguousarray(packed[..., :steps]), factors)[0].astype(np.float64)
+        square = np.swapaxes(orthogonal, -1, -2) @ orthogonal
+        np.testing.assert_allclose(square, np.broadcast_to(np.eye(steps), square.shape), atol=tolerance)
+        upper = np.triu(packed)[..., :steps, :].astype(np.float64) / size
+        np.testing.assert_allclose(orthogonal @ upper, given.astype(np.float64) / size, atol=4 * tolerance)
 
 
 @pytest.mark.parametrize(("element_type", "uplo"), [("f32", "L"), ("f64", "U"), ("c64", "U"), ("c128", "L")])
@@ -135,10 +163,7 @@ def test_reflections_make_orthogonal_columns(element_type, wide):
         compiler.parse(call("geqrf", element_type, (2,), 5, 3)), draw(element_type, (2, 5, 3))
     )
     padded = np.concatenate([vectors, np.zeros((2, 5, wide - 3), vectors.dtype)], axis=-1)
-    text = f"""ENTRY e {{ v = {shape(element_type, (2, 5, wide))} parameter(0)
-      t = {shape(element_type, (2, 3))} parameter(1)
-      ROOT q = {shape(element_type, (2, 5, wide))} custom-call(v, t),
-        custom_call_target="lapack_{TYPES[element_type]}{name}_ffi" }}"""
+    text = orgqr(element_type, (2, 5, wide), (2, 3)).replace("orgqr", name)
     (product,) = agrees(text, padded, factors)
     square = np.conj(np.swapaxes(product, -1, -2)) @ product
     np.testing.assert_allclose(square, np.broadcast_to(np.eye(wide), square.shape), atol=1e-5)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from compiler.analysis.lapack import Call, call_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.backends.cpu.kernels.lapack_lu import Lu
+from compiler.backends.cpu.kernels.lapack_qr import Product, Qr
 from compiler.backends.cpu.kernels.lapack_tiles import Tiles
 from compiler.codegen import element, nest
 from compiler.codegen.cost import PARALLEL_NS
@@ -71,6 +72,12 @@ def copy(builder: Builder, source: Value, target: Value, size: int) -> None:
     builder.call(callee, "void", [target, source, integer(size), Value("i1", "false")])
 
 
+def clear(builder: Builder, target: Value, size: int) -> None:
+    """Set bytes to zero."""
+    callee = builder.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+    builder.call(callee, "void", [target, integer(0, "i8"), integer(size), Value("i1", "false")])
+
+
 def _getrf(tiles: Tiles, call: Call) -> Method:
     rows, columns = call.shapes[0].dims[-2:]
     form = Lu(tiles, rows, columns)
@@ -85,5 +92,32 @@ def _getrf(tiles: Tiles, call: Call) -> Method:
     return Method(run, form.workspace_elements, work)
 
 
-METHODS: dict[str, Callable[[Tiles, Call], Method]] = {"getrf": _getrf}
+def _geqrf(tiles: Tiles, call: Call) -> Method:
+    rows, columns = call.shapes[0].dims[-2:]
+    form = Qr(tiles, rows, columns)
+    function = form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        source, matrix, factors = pointers
+        copy(builder, source, matrix, rows * columns * tiles.bytes)
+        builder.call(function, "void", [matrix, factors, workspace])
+
+    work = 2 * _FMA_NS * rows * columns * min(rows, columns) + _ELEMENT_NS * rows * columns
+    return Method(run, form.blocks.workspace_elements, work)
+
+
+def _orgqr(tiles: Tiles, call: Call) -> Method:
+    rows, columns = call.shapes[0].dims[-2:]
+    form = Product(tiles, rows, columns, call.instruction.operands[1].array.dims[-1])
+    function = form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        clear(builder, pointers[2], rows * columns * tiles.bytes)
+        builder.call(function, "void", [*pointers, workspace])
+
+    work = 2 * _FMA_NS * rows * columns * form.steps + _ELEMENT_NS * rows * columns
+    return Method(run, form.blocks.workspace_elements, work)
+
+
+METHODS: dict[str, Callable[[Tiles, Call], Method]] = {"getrf": _getrf, "geqrf": _geqrf, "orgqr": _orgqr}
 """By LAPACK's name; the routines of `analysis.lapack.KERNELS`."""

@@ -84,6 +84,10 @@ class Tiles:
         """Write a vector, wherever it lies."""
         b.store(value, place, align=self.bytes)
 
+    def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
+        """`left * right + total`, fused where the target can."""
+        return multiply_add(b, left, right, total)
+
     def strips(self, columns: int) -> tuple[int, ...]:
         """The widths of strips that columns are cut into: whole ones, and the last."""
         last = columns % self.width
