@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.nvptx import ptxas
+from compiler.backends.nvptx import persistent, ptxas
 from compiler.backends.nvptx.executable import NvptxExecutable
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.simulator import LaunchOptions
@@ -56,3 +56,10 @@ class Gpu:
 def gpu() -> Callable[..., list[Array]]:
     """The simulated GPU."""
     return Gpu()
+
+
+@pytest.fixture
+def small_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches stay what the host does, however small they are."""
+    monkeypatch.setattr(persistent, "LAUNCH_NS", -1.0)
+    monkeypatch.setattr(persistent, "DECISION_NS", -1.0)

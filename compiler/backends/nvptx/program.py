@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from compiler.analysis.buffers import Assignment, assign, branches, check_unique_callers, pack_again
 from compiler.analysis.placing import Buffer
 from compiler.analysis.turns import turns_of
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.table import EMITTERS
+from compiler.backends.nvptx.persistent import persist
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, LaunchStep, Step, WhileStep, lines
 from compiler.backends.nvptx.streams import spread
-from compiler.codegen.kernel import kernel_of, scheduled
+from compiler.codegen.cost import nanoseconds
+from compiler.codegen.kernel import KernelKind, kernel_of, scheduled
 from compiler.codegen.llvm_ir import Module
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction
@@ -38,7 +41,9 @@ def build(module: HloModule, gpu: Gpu) -> Program:
     ir = Module()
     emitted = {i: _emit(ir, i, gpu) for i in scheduled(module.entry)}
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
-    steps, order = spread(tuple(_Steps(emitted, assignment).of(module.entry)))
+    costs = {function: cost for kernel in emitted.values() for function, cost in _costs(kernel)}
+    steps = persist(ir, tuple(_Steps(emitted, assignment).of(module.entry)), costs, "persistent")
+    steps, order = spread(steps)
     pack_again(assignment, order.allows_sharing)
     return Program(ir, assignment, steps)
 
@@ -49,6 +54,18 @@ def _emit(ir: Module, instruction: Instruction, gpu: Gpu) -> EmittedKernel:
     if emitter is None:
         raise UnsupportedError(f"a {kernel.kind.value} kernel", "the NVPTX back end", f"at {instruction.name}")
     return emitter(ir, kernel, gpu)
+
+
+def _costs(emitted: EmittedKernel) -> Iterator[tuple[str, float]]:
+    """What a core of a CPU would take for each launch, in ns: the kernel's time for the largest, for others a share."""
+    most = max((launch.blocks * launch.threads for launch in emitted.launches), default=1)
+    kernel = emitted.kernel
+    # A loop inside a kernel is one launch as it is, and nobody knows how long it takes.
+    whole = math.inf if kernel.kind is KernelKind.ITERATION else nanoseconds(kernel)
+    if kernel.kind is KernelKind.UPDATE:
+        whole *= min(1.0, most / kernel.instruction.array.size)
+    for launch in emitted.launches:
+        yield launch.function, whole * launch.blocks * launch.threads / most
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +95,7 @@ class _Steps:
         for launch in emitted.launches:
             yield LaunchStep(launch, tuple(buffers), len(of[kernel.instruction]) + 1)
 
-    def _copies(self, source: Instruction, target: Instruction) -> Iterator[Step]:
+    def _copies(self, source: Instruction, target: Instruction) -> Iterator[CopyStep]:
         of = self.assignment.of
         for a, b in zip(of[source], of[target], strict=True):
             if a is not b and b.size_bytes:
@@ -89,11 +106,29 @@ class _Steps:
         body: Computation = instruction.attributes["body"]
         yield from self._copies(instruction.operands[0], instruction)
         (predicate,) = self.assignment.of[condition.root]
-        steps = (*self.of(body), *self._copies(body.root, instruction))
-        yield WhileStep(tuple(self.of(condition)), predicate, steps, turns_of(instruction))
+        asked, steps, turns = tuple(self.of(condition)), tuple(self.of(body)), turns_of(instruction)
+        exchanged = dict(self.assignment.exchanged[instruction])
+        if turns is None or not exchanged or not all(isinstance(step, LaunchStep | CopyStep) for step in steps):
+            yield WhileStep(asked, predicate, (*steps, *self._copies(body.root, instruction)), turns)
+            return
+        # What two buffers hold in turn changes roles: the body is there twice, so that nothing is copied.
+        steps = (*steps, *(copy for copy in self._copies(body.root, instruction) if copy.target not in exchanged))
+        roles = {**exchanged, **{other: present for present, other in exchanged.items()}}
+        yield WhileStep(asked, predicate, (*steps, *(_in_roles(step, roles) for step in steps)), turns // 2)
+        if turns % 2:
+            yield from steps
+            yield from (CopyStep(other, present) for present, other in exchanged.items())
 
     def _conditional(self, instruction: Instruction) -> Step:
         selector = instruction.operands[0]
         (buffer,) = self.assignment.of[selector]
         steps = tuple((*self.of(branch), *self._copies(branch.root, instruction)) for branch in branches(instruction))
         return ConditionalStep(buffer, selector.array.element_type.name == "pred", steps)
+
+
+def _in_roles(step: Step, roles: Mapping[Buffer, Buffer]) -> Step:
+    """A step with other buffers."""
+    if isinstance(step, LaunchStep):
+        return replace(step, buffers=tuple(buffer and roles.get(buffer, buffer) for buffer in step.buffers))
+    assert isinstance(step, CopyStep)
+    return CopyStep(roles.get(step.source, step.source), roles.get(step.target, step.target))

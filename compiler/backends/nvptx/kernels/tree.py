@@ -69,11 +69,11 @@ class Block:
 
     def _arrays(self) -> list[tuple[str, Value]]:
         """A shared array for each accumulator, with its element's LLVM type."""
-        types = [element.storage_type(type_) for type_ in self.types]
-        return [
-            (stored, grid.shared_array(self.module, f"shared.{self.name}.{number}.{stored}", stored, self.threads))
-            for number, stored in enumerate(types)
-        ]
+        found = []
+        for number, type_ in enumerate(self.types):
+            name, stored = f"shared.{self.name}.{number}.{type_.name}", element.storage_type(type_)
+            found.append((stored, grid.shared_array(self.module, name, stored, self.threads)))
+        return found
 
 
 def power_of_two(number: int) -> int:

@@ -102,7 +102,7 @@ class FakeDriver:
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+def driver(monkeypatch: pytest.MonkeyPatch, small_launches: None) -> FakeDriver:
     fake = FakeDriver()
     monkeypatch.setattr(cuda, "driver", fake)
     monkeypatch.setattr(cuda, "_THREAD", threading.local())

@@ -30,7 +30,11 @@ CHAIN = """ENTRY e { x = f32[24,24] parameter(0)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_light(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_is_light(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    small_launches: None,
+) -> None:
     if "light" not in request.node.name:
         monkeypatch.setattr(streams, "LIGHT_BYTES", 0)
 

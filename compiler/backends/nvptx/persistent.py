@@ -1,0 +1,181 @@
+"""Persistent kernels: steps in a row, loops and branches above all, that one block does within one launch.
+
+Where a turn of a loop is little work, what it costs is its launches, and the host's look at the condition.  One block
+does the same work itself: it goes through each launch's blocks in turn, and a barrier stands where one launch would
+wait for another.  It has one of the GPU's many multiprocessors to do it with, so the rule is about time:
+
+- a launch is expected to take a block `_BLOCK_SHARE` times what `compiler.codegen.cost` says of one core of a CPU, and
+  `_ROUND_NS` for each of its blocks after which the next can begin; a copy what its bytes take, a loop all its turns
+  (`_TURNS` where their number is not known), a branch the longest;
+- of launches and copies each saves `LAUNCH_NS`, and of decisions each saves the host's `DECISION_NS`;
+- a step is persistent where it takes no longer than it saves, and steps in a row become one launch where there is more
+  than one of them, or a decision among them.
+
+What is decided is printed with the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.persistent_launch import MOST_THREADS, Emission, shared_arrays, side_by_side, waits
+from compiler.backends.nvptx.steps import (
+    ConditionalStep,
+    CopyStep,
+    LaunchStep,
+    RecordStep,
+    Step,
+    WaitStep,
+    WhileStep,
+    buffers_of,
+    launches_of,
+    written_by,
+)
+from compiler.codegen.llvm_ir import Function, Module
+
+LAUNCH_NS = 2000.0
+DECISION_NS = 10_000.0
+_BLOCK_SHARE = 2.0
+_ROUND_NS = 700.0
+_BYTES_PER_NS = 20.0
+_TURNS = 8
+_MOST_SHARED_BYTES = 48 * 1024
+_MOST_BUFFERS = 256
+"""A launch has 4 KB of arguments."""
+_MOST_LINES = 20_000
+"""LLVM instructions in one function, beyond which compiling takes long."""
+
+
+def persist(ir: Module, steps: Sequence[Step], costs: Mapping[str, float], name: str) -> tuple[Step, ...]:
+    """The steps with persistent launches in place of those that are worth it.
+
+    Args:
+        ir: holds the kernels' functions; those that are launched no longer go.
+        steps: what the host does.
+        costs: of each function what a core of a CPU would take for a launch of it, in ns.
+        name: what the launches' functions are called.
+    """
+    found = tuple(_Persistent(ir, costs, name).sequence(steps))
+    launched = {launch.launch.function for launch in launches_of(found)}
+    gone = {launch.launch.function for launch in launches_of(steps)} - launched
+    ir.functions[:] = [function for function in ir.functions if function.name not in gone]
+    return found
+
+
+@dataclass(slots=True)
+class _Persistent:
+    """Finds the steps, and emits the launches."""
+
+    ir: Module
+    costs: Mapping[str, float]
+    name: str
+    functions: dict[str, Function] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.functions = {function.name: function for function in self.ir.functions}
+
+    def sequence(self, steps: Sequence[Step]) -> Iterator[Step]:
+        """The steps with persistent ones put together."""
+        found: list[Step | list[Step]] = []
+        for step in steps:
+            if not (self._is_worth_it(step) and self._fits([step])):
+                found.append(step)
+                continue
+            row = self._row(found, step)
+            if row is None:
+                found.append([step])
+            else:
+                row.append(step)
+        for item in found:
+            if isinstance(item, list):
+                yield from self._joined(item)
+            else:
+                yield self._within(item)
+
+    def _row(self, found: Sequence[Step | list[Step]], step: Step) -> list[Step] | None:
+        """The last row before a step that it can be part of: it needs nothing of what comes between."""
+        for item in reversed(found):
+            if isinstance(item, list) and self._fits([*item, step]):
+                return item
+            if _meet(item if isinstance(item, list) else [item], [step]):
+                return None
+        return None
+
+    def _within(self, step: Step) -> Step:
+        if isinstance(step, WhileStep):
+            note = f"a block would take {_us(self._work(step))}, launches take {_us(self._saved(step))}"
+            inner = tuple(tuple(self.sequence(part)) for part in (step.condition, step.body))
+            return replace(step, condition=inner[0], body=inner[1], note=note)
+        if isinstance(step, ConditionalStep):
+            return replace(step, branches=tuple(tuple(self.sequence(branch)) for branch in step.branches))
+        return step
+
+    def _joined(self, row: Sequence[Step]) -> Iterator[Step]:
+        if len(row) == 1 and isinstance(row[0], LaunchStep | CopyStep):
+            yield from row
+            return
+        note = f"a block takes {_us(sum(map(self._work, row)))}, launches would take {_us(sum(map(self._saved, row)))}"
+        yield replace(Emission(self.ir, self.functions, row).launch(self.name), note=note)
+
+    # -- the rule -----------------------------------------------------------------------------------------------
+    def _is_worth_it(self, step: Step) -> bool:
+        return self._work(step) <= self._saved(step)
+
+    def _work(self, step: Step) -> float:
+        """What a step takes a block, in ns."""
+        match step:
+            case LaunchStep():
+                rounds = -(-step.launch.blocks // side_by_side(self.functions[step.launch.function], step.launch))
+                return _BLOCK_SHARE * self.costs[step.launch.function] + _ROUND_NS * rounds
+            case CopyStep():
+                return step.target.size_bytes / _BYTES_PER_NS
+            case WhileStep():
+                return _turns(step) * sum(map(self._work, (*step.condition, *step.body)))
+            case ConditionalStep():
+                return max(sum(map(self._work, branch)) for branch in step.branches)
+            case RecordStep() | WaitStep():
+                return 0.0
+
+    def _saved(self, step: Step) -> float:
+        """What the host and the launches take for a step, in ns."""
+        match step:
+            case LaunchStep() | CopyStep():
+                return LAUNCH_NS
+            case WhileStep():
+                decision = DECISION_NS if step.turns is None else 0.0
+                asked = step.condition if step.turns is None else ()
+                return _turns(step) * (decision + sum(map(self._saved, (*asked, *step.body))))
+            case ConditionalStep():
+                return DECISION_NS + min(sum(map(self._saved, branch)) for branch in step.branches)
+            case RecordStep() | WaitStep():
+                return 0.0
+
+    def _fits(self, row: Sequence[Step]) -> bool:
+        """Whether the functions' shared memory, their arguments and their code fit into one launch."""
+        launches = list(launches_of(row))
+        functions = {launch.launch.function: launch for launch in launches}
+        shared: dict[str, int] = {}
+        for name, launch in functions.items():
+            threads, function = launch.launch.threads, self.functions[name]
+            if (waits(function) and threads % grid.WARP) or threads > MOST_THREADS:
+                return False
+            shared |= shared_arrays(function)
+        lines = sum(len(self.functions[name].lines) for name in functions)
+        few = len(set(buffers_of(row))) <= _MOST_BUFFERS and lines <= _MOST_LINES
+        return few and sum(shared.values()) <= _MOST_SHARED_BYTES
+
+
+def _meet(one: Sequence[Step], other: Sequence[Step]) -> bool:
+    """Whether two rows touch the same memory, and one of them writes it."""
+    written = set(written_by(one)), set(written_by(other))
+    return not (written[0].isdisjoint(buffers_of(other)) and written[1].isdisjoint(buffers_of(one)))
+
+
+def _us(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1000:.1f} us"
+
+
+def _turns(step: WhileStep) -> int:
+    return _TURNS if step.turns is None else step.turns

@@ -1,0 +1,254 @@
+"""The code of a persistent launch: one block that goes through the blocks of others in turn.
+
+Every function that it does the work of becomes a part of it, as a copy that is told which thread of which block it is.
+A barrier stands between two steps where one writes what the other touches.  Blocks without barriers or shared memory go
+side by side; others have a barrier of their own, for as many threads as they are made for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from compiler.analysis.placing import Buffer
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.steps import (
+    ConditionalStep,
+    CopyStep,
+    LaunchStep,
+    RecordStep,
+    Step,
+    WaitStep,
+    WhileStep,
+    buffers_of,
+    launches_of,
+    written_by,
+)
+from compiler.codegen.llvm_ir import I8, I32, Builder, Function, Module, Value, integer, keep_rolled
+
+MOST_THREADS = 512
+"""Threads of a launch: with as many, each may have 128 registers."""
+
+_THREAD, _BLOCK = Value(I32, "%own.thread"), Value(I32, "%own.block")
+_OWN = {
+    "call i32 @llvm.nvvm.read.ptx.sreg.tid.x()": f"add {_THREAD}, 0",
+    "call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()": f"add {_BLOCK}, 0",
+}
+_BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
+_COUNTED = "llvm.nvvm.barrier.cta.sync.aligned.count"
+_SOME = 1
+"""The number of the barrier for some of the threads: at number 0 the others are waiting already."""
+_SHARED = re.compile(r"@[\w.]+")
+_BYTES = {"i1": 1, "i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
+
+
+def side_by_side(function: Function, launch: Launch) -> int:
+    """How many blocks of a launch may go side by side in a larger one."""
+    alone = waits(function) or shared_arrays(function) or launch.threads % grid.WARP or MOST_THREADS % launch.threads
+    return 1 if alone else MOST_THREADS // launch.threads
+
+
+def waits(function: Function) -> bool:
+    """Whether a function has barriers."""
+    return any(_BARRIER in line for line in function.lines)
+
+
+def shared_arrays(function: Function) -> dict[str, int]:
+    """The bytes of the arrays in shared memory that a function names."""
+    known = function.module.globals
+    names = {name[1:] for line in function.lines for name in _SHARED.findall(line)}
+    return {name: _size(known[name]) for name in names if "addrspace(3)" in known.get(name, "")}
+
+
+def _size(definition: str) -> int:
+    """The bytes of an array `[4 x [2 x float]]` in a definition."""
+    size, rest = 1, definition[definition.index("[") :]
+    while rest.startswith("["):
+        count, rest = rest[1:].split(" x ", 1)
+        size *= int(count)
+    element = re.match(r"\w+", rest)
+    if element is None:  # a structure, of two parts at most
+        return size * 16
+    return size * _BYTES[element[0]]
+
+
+_Caller = Callable[[Value, Value], None]
+"""Calls a function for a thread and a block."""
+
+
+class Emission:
+    """One persistent launch being emitted."""
+
+    def __init__(self, ir: Module, functions: Mapping[str, Function], row: Sequence[Step]) -> None:
+        self.ir, self.functions, self.row = ir, functions, tuple(row)
+        written = dict.fromkeys(written_by(row))
+        self.buffers = (*(b for b in dict.fromkeys(buffers_of(row)) if b not in written), *written)
+        self.written = len(written)
+        self.pointers = {buffer: Value("ptr", f"%buffer{number}") for number, buffer in enumerate(self.buffers)}
+        self.copies: dict[str, Function] = {}
+        self.read: set[Buffer] = set()
+        self.wrote: set[Buffer] = set()
+        launches = [step.launch for step in launches_of(row)]
+        self.threads = max((launch.threads for launch in launches), default=grid.WARP)
+        if any(launch.blocks > 1 and side_by_side(functions[launch.function], launch) > 1 for launch in launches):
+            self.threads = MOST_THREADS
+        self.threads = -(-self.threads // grid.WARP) * grid.WARP
+
+    def launch(self, name: str) -> LaunchStep:
+        """Emit the function."""
+        copied = {launch.launch.function for launch in launches_of(self.row)}
+        for function in sorted(copied):
+            self.copies[function] = self._copy(self.functions[function])
+        attributes = f'nounwind "nvvm.maxntid"="{self.threads}" "nvvm.minctasm"="1"'
+        parameters = [(f"ptr align {self._alignment(b)}", self.pointers[b].name[1:]) for b in self.buffers]
+        whole = self.ir.function(name, "void", parameters, linkage="ptx_kernel", attributes=attributes)
+        self.builder = Builder(whole)
+        self.thread = grid.thread(self.builder)
+        self._sequence(self.row)
+        self.builder.ret()
+        return LaunchStep(Launch(whole.name, 1, self.threads), self.buffers, self.written, within=self.row)
+
+    @staticmethod
+    def _alignment(buffer: Buffer) -> int:
+        return next((size for size in (16, 8, 4, 2) if buffer.size_bytes >= size), 1)
+
+    def _copy(self, original: Function) -> Function:
+        """A function as part of the launch: threads and blocks are numbered by arguments, others may write anywhere."""
+        parameters = [(re.sub(r" (noalias|readonly)", "", type_), name) for type_, name in original.parameters]
+        own = [(argument.type, argument.name[1:]) for argument in (_THREAD, _BLOCK)]
+        copy = self.ir.function(
+            f"{original.name}.part", "void", [*parameters, *own], linkage="internal", attributes="alwaysinline nounwind"
+        )
+        threads = next(s.launch.threads for s in launches_of(self.row) if s.launch.function == original.name)
+        barrier = _BARRIER
+        if threads < self.threads and waits(original):
+            callee = self.ir.declare(_COUNTED, "void", [I32, I32], "convergent nounwind")
+            barrier = f"call void {callee}(i32 {_SOME}, i32 {threads})"
+        copy.lines = [self._line(line, barrier) for line in original.lines]
+        copy.counter = original.counter
+        return copy
+
+    @staticmethod
+    def _line(line: str, barrier: str) -> str:
+        for call, own in _OWN.items():
+            line = line.replace(call, own)
+        return line.replace(_BARRIER, barrier)
+
+    # -- steps --------------------------------------------------------------------------------------------------
+    def _sequence(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            match step:
+                case LaunchStep():
+                    self._order(step)
+                    self._call(step)
+                case CopyStep():
+                    self._order(step)
+                    self._move(step)
+                case WhileStep():
+                    self._loop(step)
+                case ConditionalStep():
+                    self._branch(step)
+                case RecordStep() | WaitStep():
+                    pass
+
+    def _barrier(self) -> None:
+        grid.barrier(self.builder)
+        self.read.clear()
+        self.wrote.clear()
+
+    def _order(self, step: LaunchStep | CopyStep) -> None:
+        """A barrier, where a step reads what another has written since the last one, or writes what it has touched."""
+        keeps = isinstance(step, LaunchStep) and bool(shared_arrays(self.functions[step.launch.function]))
+        meets = any(buffer in self.read or buffer in self.wrote for buffer in step.writes)
+        if (keeps and self.read) or meets or any(buffer in self.wrote for buffer in step.reads):
+            self._barrier()
+        self.read.update(step.reads)
+        self.wrote.update(step.writes)
+
+    def _call(self, step: LaunchStep) -> None:
+        launch, builder = step.launch, self.builder
+        callee = self.copies[launch.function]
+        pointers = [Value("ptr", "null") if buffer is None else self.pointers[buffer] for buffer in step.buffers]
+        given = [*pointers, *map(integer, launch.numbers)]
+
+        def call(thread: Value, block: Value) -> None:
+            own = [builder.cast("trunc", value, I32) for value in (thread, block)]
+            builder.call(f"@{callee.name}", "void", [*given, *own])
+
+        together = min(side_by_side(self.functions[launch.function], launch), self.threads // launch.threads)
+        if launch.blocks > 1 and together > 1:
+            group, thread = builder.udivrem(self.thread, integer(launch.threads))
+            with builder.loop(group, integer(launch.blocks), step=together, metadata=keep_rolled(self.ir)) as blocks:
+                call(thread, blocks.index)
+            return
+        if launch.threads < self.threads:
+            with builder.when(builder.compare("slt", self.thread, integer(launch.threads)), "some"):
+                self._blocks(launch, call)
+        else:
+            self._blocks(launch, call)
+
+    def _blocks(self, launch: Launch, call: _Caller) -> None:
+        """One block after the other; shared memory is the next one's when all are done with it."""
+        if launch.blocks == 1:
+            call(self.thread, integer(0))
+            return
+        builder = self.builder
+        with builder.loop(integer(0), integer(launch.blocks), nonempty=True, metadata=keep_rolled(self.ir)) as blocks:
+            call(self.thread, blocks.index)
+            if shared_arrays(self.functions[launch.function]):
+                callee = self.ir.declare(_COUNTED, "void", [I32, I32], "convergent nounwind")
+                builder.call(callee, "void", [integer(_SOME, I32), integer(launch.threads, I32)])
+
+    def _move(self, step: CopyStep) -> None:
+        """Copy, each thread a word at a time as wide as the size allows."""
+        builder, size = self.builder, step.target.size_bytes
+        width, type_ = next((w, f"i{8 * w}") for w in (8, 4, 2, 1) if size % w == 0)
+        with builder.loop(
+            self.thread, integer(size // width), step=self.threads, name="copy", metadata=keep_rolled(self.ir)
+        ) as loop:
+            source, target = (builder.gep(type_, self.pointers[b], loop.index) for b in (step.source, step.target))
+            builder.store(builder.load(type_, source, align=width), target, align=width)
+
+    def _loop(self, step: WhileStep) -> None:
+        builder = self.builder
+        self._barrier()
+        if step.turns is not None:
+            with builder.loop(integer(0), integer(step.turns), metadata=keep_rolled(self.ir), name="turn"):
+                self._sequence(step.body)
+                self._barrier()
+            return
+        header, body, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
+        builder.branch(header)
+        builder.begin(header)
+        self._sequence(step.condition)
+        self._barrier()
+        predicate = builder.load(I8, self.pointers[step.predicate])
+        # Nobody may write over the predicate before everybody has read it.
+        self._barrier()
+        builder.branch_if(builder.compare("ne", predicate, integer(0, I8)), body, done)
+        builder.begin(body)
+        self._sequence(step.body)
+        self._barrier()
+        builder.branch(header, keep_rolled(self.ir, scalar=True))
+        builder.begin(done)
+
+    def _branch(self, step: ConditionalStep) -> None:
+        builder = self.builder
+        self._barrier()
+        selector = builder.load(I8 if step.is_pred else I32, self.pointers[step.selector])
+        # A branch may write over the selector.
+        self._barrier()
+        labels = [builder.new_label("branch") for _ in step.branches]
+        done = builder.new_label("conditional.end")
+        if step.is_pred:
+            builder.branch_if(builder.compare("ne", selector, integer(0, I8)), *labels)
+        else:
+            cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(labels))
+            builder.line(f"switch {selector}, label %{labels[-1]} [ {cases} ]")
+        for label, branch in zip(labels, step.branches, strict=True):
+            builder.begin(label)
+            self._sequence(branch)
+            self._barrier()
+            builder.branch(done)
+        builder.begin(done)

@@ -1,0 +1,84 @@
+"""Small launches in a row, loops and branches: one launch of one block, with barriers where launches waited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import CompileOptions
+from compiler.backends.nvptx import persistent
+from compiler.backends.nvptx.simulator import LaunchOptions, SimulationError
+
+# A loop of unknown length around a branch; its reductions have barriers of their own, and fewer threads than the block.
+BRANCHES = """
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+one { x = f32[SIZE] parameter(0)  n = f32[SIZE] negate(x)  ROOT r = f32[SIZE] reverse(n), dimensions={0} }
+two { x = f32[SIZE] parameter(0)  ROOT r = f32[SIZE] add(x, x) }
+cond { s = (s32[], f32[SIZE]) parameter(0)  x = f32[SIZE] get-tuple-element(s), index=1
+  z = f32[] constant(0)  sum = f32[] reduce(x, z), dimensions={0}, to_apply=add
+  i = s32[] get-tuple-element(s), index=0  few = pred[] compare(i, s32[] constant(9)), direction=LT
+  small = pred[] compare(sum, f32[] constant(100)), direction=LT  ROOT p = pred[] and(few, small) }
+body { s = (s32[], f32[SIZE]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  x = f32[SIZE] get-tuple-element(s), index=1
+  j = s32[] add(i, s32[] constant(1))  r = s32[] remainder(i, s32[] constant(3))
+  y = f32[SIZE] conditional(r, x, x), branch_computations={one, two}  ROOT t = (s32[], f32[SIZE]) tuple(j, y) }
+ENTRY e { x = f32[SIZE] parameter(0)  i = s32[] constant(0)  s = (s32[], f32[SIZE]) tuple(i, x)
+  w = (s32[], f32[SIZE]) while(s), condition=cond, body=body
+  y = f32[SIZE] get-tuple-element(w), index=1  e = f32[SIZE] exponential(f32[SIZE] negate(y))
+  n = s32[] get-tuple-element(w), index=0  ROOT r = (s32[], f32[SIZE]) tuple(n, e) }"""
+# An odd and an even number of turns, after which the state is in the other of its two buffers or in the same.
+COUNTED = """
+cond { s = (s32[], f32[SIZE]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  ROOT p = pred[] compare(i, s32[] constant(TURNS)), direction=LT }
+body { s = (s32[], f32[SIZE]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  x = f32[SIZE] get-tuple-element(s), index=1  r = f32[SIZE] reverse(x), dimensions={0}
+  q = f32[SIZE] broadcast(f32[] convert(i)), dimensions={}
+  j = s32[] add(i, s32[] constant(1))  y = f32[SIZE] add(q, r)  ROOT t = (s32[], f32[SIZE]) tuple(j, y) }
+ENTRY e { i = s32[] constant(0)  x = f32[SIZE] parameter(0)  s = (s32[], f32[SIZE]) tuple(i, x)
+  w = (s32[], f32[SIZE]) while(s), condition=cond, body=body  ROOT y = f32[SIZE] get-tuple-element(w), index=1 }"""
+
+
+def steps_of(executable: Any) -> list[str]:
+    return [line for line in str(executable.artifacts["thunk_sequence.txt"]).splitlines() if line[0] != " "]
+
+
+@pytest.mark.parametrize("size", [1, 8, 300, 500])
+@pytest.mark.parametrize("text", [BRANCHES, *(COUNTED.replace("TURNS", turns) for turns in ("0", "1", "4", "5"))])
+def test_what_is_small_is_one_launch(text: str, size: int, gpu: Any) -> None:
+    text = text.replace("SIZE", str(size))
+    executable = gpu.compile(text)
+    executable.device.options = LaunchOptions(check_global_races=True)
+    assert len(steps_of(executable)) == 1
+    for start in (0.5, -2.0, 30.0):
+        x = np.arange(size, dtype=np.float32) * np.float32(start)
+        for one, other in zip(compiler.interpret(compiler.parse(text), x), executable(x), strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-6)
+
+
+@pytest.mark.parametrize("turns", ["4", "5"])
+def test_the_state_of_a_counted_loop_is_not_copied(turns: str, small_launches: None, gpu: Any) -> None:
+    text = COUNTED.replace("SIZE", "8").replace("TURNS", turns)
+    executable = gpu.compile(text)
+    lines = str(executable.artifacts["thunk_sequence.txt"]).splitlines()
+    assert not [line for line in lines if line.startswith("  copy")]
+    x = np.arange(8, dtype=np.float32)
+    assert np.array_equal(executable(x)[0], compiler.interpret(compiler.parse(text), x)[0])
+
+
+def test_what_is_large_stays_with_the_host() -> None:
+    text = BRANCHES.replace("SIZE", "3000000")
+    executable = compiler.compile(text, "nvptx", CompileOptions(device="sim"))
+    (loop,) = (line for line in steps_of(executable) if line.startswith("while"))
+    assert "a block would take" in loop
+
+
+def test_a_missing_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = COUNTED.replace("SIZE", "300").replace("TURNS", "4")
+    monkeypatch.setattr(persistent.Emission, "_barrier", lambda self: None)
+    executable: Any = compiler.compile(text, "nvptx", CompileOptions(device="sim"))
+    executable.device.options = LaunchOptions(check_global_races=True)
+    with pytest.raises(SimulationError, match="race"):
+        executable(np.zeros(300, np.float32))
