@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from reports import changes, speedup, summary
+from reports import changes, history, speedup, summary
 from reports.changes import Changes, SpeedChange, VerdictChange
 from reports.summary import Program, Summary
 from reports.template import fill
@@ -24,20 +24,26 @@ _TONES = {"bitwise": "good", "within": "good", "undecided": "warn", "unsupported
 _RATIO_TONES = {"faster": "good", "slower": "bad"}
 _TELLING_ULP = 1000
 _DASH = "&ndash;"
+_HISTORY = "Line chart of the speed-up of each program over the nights"
 _NONE = '<span class="v mute">none</span>'
 
 
-def render(exported: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, bytes]:
-    """The files of the report by name, with what changed since an earlier run; the same records give the same bytes."""
+def render(exported: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]] = ()) -> dict[str, bytes]:
+    """The files of the report by name; the same records give the same bytes.
+
+    `earlier` are runs of the same suite, the oldest first: the page says what changed since the latest of them.
+    """
     found = summary.summarise(exported)
-    changed = changes.compare(summary.summarise(earlier), found) if earlier else None
+    changed = changes.compare(summary.summarise(earlier[-1]), found) if earlier else None
+    over_nights = history.charts([*earlier, exported], changed) if changed else {}
     numbers = summary.to_json(found) | ({"changes": changes.to_json(changed)} if changed else {})
     drawn = speedup.charts(found)
     return {
         "results.json": results.to_json({**exported, "summary": numbers}).encode(),
         "speedup.svg": drawn["svg"],
         "speedup.png": drawn["png"],
-        "index.html": _page(found, changed, drawn["svg"].decode()).encode(),
+        **{f"history.{kind}": data for kind, data in over_nights.items()},
+        "index.html": _page(found, (drawn, over_nights), changed).encode(),
     }
 
 
@@ -64,7 +70,7 @@ def _is_same(path: Path, data: bytes) -> bool:
         return False
 
 
-def _page(found: Summary, changed: Changes | None, chart: str) -> str:
+def _page(found: Summary, charts: Sequence[Mapping[str, bytes]], changed: Changes | None) -> str:
     run = found.run
     mean = found.geometric_mean
     return fill(
@@ -76,10 +82,10 @@ def _page(found: Summary, changed: Changes | None, chart: str) -> str:
         verdict_head=_row("th", ["Program", *map(_engine, found.engines)]),
         verdict_rows="".join(_verdict_row(program, found.engines) for program in found.programs),
         failures=_failures(found),
-        changes=_changes(changed) if changed else "",
+        changes=_changes(changed, charts[1]) if changed else "",
         speedup_intro=_speedup_intro(found),
         chart_label=f"Bar chart of the speed-up per program, geometric mean {_ratio_text(mean)}",
-        chart=re.sub(r"^.*?(?=<svg)", "", chart, count=1, flags=re.DOTALL),
+        chart=_inline(charts[0]),
         timings_intro="Wall time per call, arguments and results included: median ± scaled median absolute deviation"
         " over all rounds of all processes.",
         timing_head=_timing_head(found),
@@ -88,6 +94,11 @@ def _page(found: Summary, changed: Changes | None, chart: str) -> str:
         reduced=_reduced(found),
         environment="".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in _facts(run)),
     )
+
+
+def _inline(chart: Mapping[str, bytes]) -> str:
+    """A chart as part of the page."""
+    return re.sub(r"^.*?(?=<svg)", "", chart["svg"].decode(), count=1, flags=re.DOTALL)
 
 
 def _subtitle(run: Mapping[str, Any]) -> str:
@@ -188,8 +199,8 @@ def _bundle(bundle: Mapping[str, Any] | None) -> str:
     return f'<p>Bundle <a href="{path}/manifest.json">{path}</a>, {state}: <code>xlabench replay {path}</code></p>'
 
 
-def _changes(found: Changes) -> str:
-    """What is better or worse than in the run before; all that stayed the same is a number."""
+def _changes(found: Changes, chart: Mapping[str, bytes]) -> str:
+    """What is better or worse than in the run before, and the nights before that; what stayed the same is a number."""
     earlier = f"run {found.earlier.run['id']}, started {_minute(found.earlier.run['started_at'])}"
     mean, unclear = found.geometric_mean, found.count("unclear")
     speed = f" Speed-ups changed by {_ratio_text(mean)} in the geometric mean, {unclear} unclear." if mean else ""
@@ -200,7 +211,8 @@ def _changes(found: Changes) -> str:
     table = f'<div class="sheet"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
     intro = f"Against {escape(earlier)}: {len(rows) or 'no'} changes.{speed}"
     listed = f"<ul>{doubts}</ul>" if doubts else ""
-    return f'<section id="changes"><h2>Changes</h2><p>{intro}</p>{listed}{table if rows else ""}</section>'
+    drawn = f'<div class="sheet chart" role="img" aria-label="{_HISTORY}">{_inline(chart)}</div>' if chart else ""
+    return f'<section id="changes"><h2>Changes</h2><p>{intro}</p>{listed}{table if rows else ""}{drawn}</section>'
 
 
 def _verdict_change(change: VerdictChange) -> str:

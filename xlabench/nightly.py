@@ -350,9 +350,9 @@ def _verdict_of(error: Exception) -> str:
 
 def _earlier_speedups(records: Records, run_id: int, timed: tuple[str, str]) -> dict[tuple[str, str], Ratio]:
     """The speed-ups that the run before found, by name and digest of the program."""
-    earlier = records.export_before(run_id) or {"cases": ()}
     found = {
         (case["name"], case["digest"]): _speedup([Timing(**timing) for timing in case["timings"]], timed)
+        for earlier in records.exports_before(run_id, 1)
         for case in earlier["cases"]
     }
     return {program: speedup for program, speedup in found.items() if speedup}

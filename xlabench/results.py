@@ -230,13 +230,14 @@ class Records:
             return None
         return row["id"], Run(**{field.name: row[field.name] for field in fields(Run)}), row["finished_at"] is not None
 
-    def export_before(self, run_id: int) -> dict[str, Any] | None:
-        """Everything about the latest finished run of the same suite before this one; None if there is none."""
+    def exports_before(self, run_id: int, most: int) -> list[dict[str, Any]]:
+        """Everything about the latest finished runs of the same suite before this one, the oldest first."""
         suite = sa.select(_RUNS.c.suite).where(_RUNS.c.id == run_id).scalar_subquery()
         earlier = sa.and_(_RUNS.c.id < run_id, _RUNS.c.suite == suite, _RUNS.c.finished_at.is_not(None))
+        latest = sa.select(_RUNS.c.id).where(earlier).order_by(_RUNS.c.id.desc()).limit(most)
         with self._engine.connect() as connection:
-            found = connection.execute(sa.select(sa.func.max(_RUNS.c.id)).where(earlier)).scalar_one()
-        return None if found is None else self.export(found)
+            found = [int(row[0]) for row in connection.execute(latest)]
+        return [self.export(run) for run in reversed(found)]
 
     def finished_cases(self, run_id: int) -> dict[str, str]:
         """The digests of the finished cases by name."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reports import changes, site, summary
+from reports import changes, history, site, summary
 from xlabench.results import VERDICTS, Records
 
 FROZEN = Path(__file__).parents[1] / "xlabench" / "results_v1.sql"
@@ -108,7 +108,7 @@ def test_slowdowns_alone_cast_doubt_on_what_measures(exported, later):
 def test_the_page_shows_changes_and_results_json_holds_them(exported, later):
     scale_candidate(later, 4)
     later["cases"][0]["verdicts"][0] |= {"verdict": "wrong", "message": "off by one"}
-    files = site.render(later, exported)
+    files = site.render(later, [exported])
     held = json.loads(files["results.json"])["summary"]["changes"]
     assert held["is_regression"]
     assert [speed["kind"] for speed in held["speeds"]] == ["slower"]
@@ -118,3 +118,18 @@ def test_the_page_shows_changes_and_results_json_holds_them(exported, later):
     reader.feed(files["index.html"].decode())
     assert {"Changes", "failing", "slower"} <= set(shown)
     assert "Changes" not in site.render(later)["index.html"].decode()
+
+
+def test_nights_are_drawn_from_the_third_on(exported, later):
+    assert "history.svg" not in site.render(later, [exported])
+    scale_candidate(later, 4)
+    later["cases"][1]["verdicts"][0]["verdict"] = "wrong"
+    files = site.render(later, [exported, exported])
+    assert files["history.png"].startswith(b"\x89PNG")
+    assert files == site.render(json.loads(json.dumps(later)), [exported, exported])
+
+
+def test_a_night_knows_the_programs_that_it_timed_and_how_many_failed(exported):
+    night = history.Night.of(exported, ["cpu:fusion=off", "cpu"])
+    assert night.speedups == {("one", "aa"): pytest.approx(2, rel=0.05)}
+    assert (night.started, night.failures) == ("2026-11-20", 1)

@@ -72,7 +72,7 @@ def _latest_two(folder: Path) -> tuple[Summary, Summary]:
         raise BenchError(f"{folder}: one run has nothing to be compared with; give two, or a folder with several runs")
     with Records.of_folder(folder) as records:
         latest = records.latest_run_id()
-        earlier = records.export_before(latest)
-        if earlier is None:
+        earlier = records.exports_before(latest, 1)
+        if not earlier:
             raise BenchError(f"{folder}: holds one finished run of that suite only; give another folder beside it")
-        return summary.summarise(earlier), summary.summarise(records.export(latest))
+        return summary.summarise(earlier[0]), summary.summarise(records.export(latest))

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from reports import changes, site, summary
+from reports import changes, history, site, summary
 from reports.changes import Changes
 from reports.summary import Summary
 from xlabench import nightly
@@ -86,10 +86,10 @@ def command(**options: Any) -> None:
         run_id = nightly.begin(records, suite, config, resume=options["resume"])
         with _progress_bar(suite, is_quiet=options["as_json"]) as progress:
             nightly.work(records, run_id, suite, config, folder, progress)
-        exported, earlier = records.export(run_id), records.export_before(run_id)
+        exported, earlier = records.export(run_id), records.exports_before(run_id, history.NIGHTS)
         site.write(folder, site.render(exported, earlier))
     found = summary.summarise(exported)
-    changed = changes.compare(summary.summarise(earlier), found) if earlier else None
+    changed = changes.compare(summary.summarise(earlier[-1]), found) if earlier else None
     code = _exit_code(found)
     if options["as_json"]:
         click.echo(json.dumps(_to_json(found, changed, folder, code)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from reports import site
+from reports import history, site
 from xlabench.errors import ExitCode
 from xlabench.results import Records
 
@@ -31,11 +31,11 @@ def command(**options: Any) -> None:
     click.get_current_context().exit(ExitCode.WRONG if options["check"] and stale else ExitCode.FINE)
 
 
-def _latest(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The records of the latest run, and of the one before it."""
+def _latest(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The records of the latest run, and of those before it."""
     with Records.of_folder(folder) as records:
         latest = records.latest_run_id()
-        return records.export(latest), records.export_before(latest)
+        return records.export(latest), records.exports_before(latest, history.NIGHTS)
 
 
 def _to_text(folder: Path, stale: list[str], *, is_check: bool) -> str:
