@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.summary import Program, Summary, ratio_json
-from xlabench.results import RIGHT
+from xlabench.results import RIGHT, UNJUDGED
 from xlabench.timing import stats
 from xlabench.timing.stats import Ratio
 
@@ -34,10 +34,10 @@ class VerdictChange:
 
     @property
     def kind(self) -> str:
-        """`failing` where it was right, `mended` where it is right now, `different` otherwise."""
-        if self.before in RIGHT:
+        """`failing` where it was as it should be, `mended` where it is so now, `different` otherwise."""
+        if self.before in RIGHT | UNJUDGED:
             return "failing"
-        return "mended" if self.after in RIGHT else "different"
+        return "mended" if self.after in RIGHT | UNJUDGED else "different"
 
 
 @dataclass(frozen=True, slots=True)

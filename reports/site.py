@@ -18,9 +18,14 @@ from reports.summary import Program, Summary
 from reports.template import fill
 from xlabench import atomic, results
 from xlabench.errors import BenchError
+from xlabench.results import UNJUDGED
 from xlabench.timing.stats import Ratio
 
-_TONES = {"bitwise": "good", "within": "good", "undecided": "warn", "unsupported": "mute", "timeout": "warn"}
+_TONES = {
+    **dict.fromkeys(("bitwise", "within"), "good"),
+    **dict.fromkeys(("undecided", "timeout"), "warn"),
+    **dict.fromkeys(("assembled", "unsupported"), "mute"),
+}
 _RATIO_TONES = {"faster": "good", "slower": "bad"}
 _TELLING_ULP = 1000
 _DASH = "&ndash;"
@@ -163,7 +168,14 @@ def _verdict_cell(verdict: Mapping[str, Any] | None) -> str:
         return _NONE
     kind = verdict["verdict"]
     dagger = " †" if verdict["reduced"] else ""
-    return f'<span class="v {_TONES.get(kind, "bad")}">{escape(kind)}</span>{dagger}{_distance(verdict)}'
+    detail = _proven(verdict) if kind in UNJUDGED else _distance(verdict)
+    return f'<span class="v {_TONES.get(kind, "bad")}">{escape(kind)}</span>{dagger}{detail}'
+
+
+def _proven(verdict: Mapping[str, Any]) -> str:
+    """What was found out without results to compare: in short, and in whole where the pointer rests."""
+    message = verdict["message"]
+    return f'<small title="{escape(message)}">{escape(message.partition(":")[0])}</small>'
 
 
 def _distance(verdict: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xlabench.results import RIGHT, VERDICTS
+from xlabench.results import RIGHT, UNJUDGED, VERDICTS
 from xlabench.timing import stats
 from xlabench.timing.stats import Ratio
 
@@ -42,8 +42,8 @@ class Program:
 
     @property
     def failures(self) -> list[Mapping[str, Any]]:
-        """The verdicts that are not right."""
-        return [verdict for verdict in self.verdicts.values() if verdict["verdict"] not in RIGHT]
+        """The verdicts that are not right, of those that are on results."""
+        return [verdict for verdict in self.verdicts.values() if verdict["verdict"] not in RIGHT | UNJUDGED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class Summary:
 
     @property
     def total(self) -> int:
-        """How many verdicts there are."""
-        return sum(self.counts.values())
+        """How many verdicts on results there are."""
+        return sum(count for verdict, count in self.counts.items() if verdict not in UNJUDGED)
 
 
 def summarise(exported: Mapping[str, Any]) -> Summary:

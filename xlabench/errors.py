@@ -68,6 +68,7 @@ VERDICT_EXIT_CODES: Mapping[str, ExitCode] = {
     "bitwise": ExitCode.FINE,
     "within": ExitCode.FINE,
     "undecided": ExitCode.FINE,
+    "assembled": ExitCode.FINE,
     "wrong": ExitCode.WRONG,
     "flaky": ExitCode.WRONG,
     "unsupported": ExitCode.UNDECIDABLE,

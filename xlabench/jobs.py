@@ -42,7 +42,7 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     What its kernels take of a GPU, where that is known, is written to `kernels`, if it is given, before it is run.
 
     The answer says how long things took, and what the engine did that no engine may: change its inputs, or answer the
-    same question differently.
+    same question differently.  Of a program that cannot be run it says what is `proven`, and there are no results.
     """
     say("load")
     text, made = _load(arguments)
@@ -55,6 +55,8 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     if "kernels" in arguments:
         kernels = [asdict(kernel) for kernel in getattr(call, "resources", ())]
         Path(arguments["kernels"]).write_text(json.dumps(kernels))
+    if proven := getattr(call, "proven", ""):
+        return {"proven": proven, "compile_s": compiled - begin}
     begin_run = time.perf_counter()
     say("run")
     before = [array.tobytes() for array in made]
@@ -71,6 +73,11 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
         "repeats": repeats,
         "flaky": flaky,
     }
+
+
+def gave_results(outcome: Outcome) -> bool:
+    """Whether an evaluation has left results to compare."""
+    return outcome.ending == "answered" and "proven" not in outcome.value
 
 
 def flakiness(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> str:

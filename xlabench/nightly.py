@@ -160,9 +160,9 @@ class _Night:
             return
         jobs.write_arrays(self._inputs_path, subject.inputs)
         outcome = self._evaluate(self.config.reference, variant)
-        expected = jobs.read_arrays(self._results_path) if outcome.ending == "answered" else None
+        expected = jobs.read_arrays(self._results_path) if jobs.gave_results(outcome) else None
         if expected is None:
-            verdict = verdicts.of_failure(self.config.reference, variant, outcome)
+            verdict = verdicts.of_no_results(self.config.reference, variant, outcome)
             yield verdict
             self._keep(program.name, case_id, subject, verdict, ([], []))
         for engine in engines:
@@ -177,8 +177,8 @@ class _Night:
         """One verdict, and the results; a wrong result that a second process does not repeat is flaky."""
         variant, policy = subject.variant, subject.policy
         outcome = self._evaluate(engine, variant)
-        if outcome.ending != "answered":
-            return verdicts.of_failure(engine, variant, outcome), []
+        if not jobs.gave_results(outcome):
+            return verdicts.of_no_results(engine, variant, outcome), []
         actual = jobs.read_arrays(self._results_path)
         if expected is None:
             message = f"ran, but {self.config.reference} did not, so there is nothing to judge it by"
@@ -289,7 +289,7 @@ class _Night:
             }
             outcome = self.worker.run("xlabench.jobs:time_engines", arguments, timeout_s=self.config.timeout_s)
             if outcome.ending != "answered":
-                self.records.add(case_id, verdicts.of_failure(self.config.timed[1], variant, outcome))
+                self.records.add(case_id, verdicts.of_no_results(self.config.timed[1], variant, outcome))
                 break
             for timing in _timings(outcome, process):
                 self.records.add(case_id, timing)

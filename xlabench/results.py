@@ -26,9 +26,14 @@ SCHEMA_VERSION = 1
 DATABASE = "records.sqlite"
 """The name of the file in the folder of a nightly."""
 
-VERDICTS = ("bitwise", "within", "undecided", "wrong", "flaky", "unsupported", "compile-error", "crash", "timeout")
+VERDICTS = (
+    *("bitwise", "within", "assembled", "undecided"),
+    *("wrong", "flaky", "unsupported", "compile-error", "crash", "timeout"),
+)
 """Every verdict class, best first; the rows of legends and counts."""
 RIGHT = frozenset({"bitwise", "within"})
+UNJUDGED = frozenset({"assembled"})
+"""On engines that only assemble: with no results to compare, they are neither right nor wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,10 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
     expected: list[Array] = []
     try:
         expected = execute(reference, build(reference, case.module), case.arrays)
-        actual = execute(subject, build(subject, case.module), case.arrays)
+        program = build(subject, case.module)
+        if proven := getattr(program, "proven", ""):
+            return Judgement("assembled", f"{subject.spec}: {proven}", expected)
+        actual = execute(subject, program, case.arrays)
     except Exception as error:
         verdict = verdict_of(error)
         if verdict is None:
@@ -190,12 +193,12 @@ def judge_watched(
         jobs.write_arrays(Path(files["inputs"]), case.arrays)
         arguments = {**files, "factory": factory, "engine": reference}
         outcome = worker.run(_EVALUATE, arguments, timeout_s=timeout_s)
-        if outcome.ending != "answered":
-            return _failure(reference, outcome)
+        if not jobs.gave_results(outcome):
+            return _without_results(reference, outcome)
         expected = jobs.read_arrays(Path(files["results"]))
         outcome = worker.run(_EVALUATE, {**arguments, "engine": subject, "dump_to": dump_to}, timeout_s=timeout_s)
-        if outcome.ending != "answered":
-            return _failure(subject, outcome, expected)
+        if not jobs.gave_results(outcome):
+            return _without_results(subject, outcome, expected)
         actual = jobs.read_arrays(Path(files["results"]))
         comparison = compare(expected, actual, policy=case.policy)
         if _wants_bounds(case, comparison, reference):
@@ -212,8 +215,10 @@ def judge_watched(
     return Judgement(verdict, message, expected, actual, comparison)
 
 
-def _failure(spec: str, outcome: Outcome, expected: Sequence[Array] = ()) -> Judgement:
-    """The verdict on an engine that gave no answer, with its last words unless its error says all."""
+def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()) -> Judgement:
+    """The verdict on an engine that gave none, with its last words unless its error says all."""
+    if outcome.ending == "answered":
+        return Judgement("assembled", f"{spec}: {outcome.value['proven']}", expected)
     names = set(outcome.error.split())
     if names & _BAD_INPUT:
         raise BenchError(f"{spec}: {outcome.message}")

@@ -56,8 +56,11 @@ def _largest(values: Sequence[float]) -> float | None:
     return max(finite) if values and len(finite) == len(values) else None
 
 
-def of_failure(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
-    """The verdict on an engine that gave no answer, from how and where it ended."""
+def of_no_results(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
+    """The verdict on an engine that gave none, from how and where it ended; one that only assembles has done all."""
+    if outcome.ending == "answered":
+        value = outcome.value
+        return Verdict(engine, "assembled", value["proven"], reduced=variant.reduced, compile_s=value["compile_s"])
     if outcome.ending == "raised":
         is_said = any(name in outcome.error.split() for name in _SAID)
         verdict, detail = _verdict_by_name(outcome), "" if is_said else outcome.output

@@ -53,6 +53,8 @@ class Fake:
             shift = calls if f"flaky-in-{self.spec}" in text else shift
             return [np.asarray(x * 2 + shift)]
 
+        if f"assembled-by-{self.spec}" in text:
+            run.proven = "1 kernel assembled"
         if f"kernels-of-{self.spec}" in text:
             run.resources = (Resources("first"), Resources("second", spill_bytes=8))
         return run

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from reports import site
+from reports.summary import summarise
 from xlabench import nightly
 from xlabench.cases.suite import load_suite
 from xlabench.errors import BenchError
@@ -122,6 +124,24 @@ def test_a_failure_is_a_record_and_the_run_goes_on(suite_folder, tmp_path, behav
     bundles = [] if verdict == "unsupported" else ["bundles/run-1/bad.cpu"]
     assert [bundle["path"] for bundle in bad["bundles"]] == bundles
     assert all((tmp_path / "out" / path / "manifest.json").is_file() for path in bundles)
+
+
+def test_what_is_only_assembled_is_neither_right_nor_wrong(suite_folder, tmp_path):
+    add(suite_folder, "p", "sum assembled-by-nvptx:ptxas kernels-of-nvptx:ptxas")
+    exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, engines=("cpu", "nvptx:ptxas"), processes=0))
+    assert verdicts(exported) == {"p": {"cpu": "bitwise", "nvptx:ptxas": "assembled"}}
+    (verdict,) = (v for v in exported["cases"][0]["verdicts"] if v["engine"] == "nvptx:ptxas")
+    assert verdict["message"] == "1 kernel assembled"
+    assert len(exported["cases"][0]["kernels"]) == 2
+    found = summarise(exported)
+    assert (found.right, found.total, found.programs[0].failures) == (1, 1, [])
+    assert site.render(exported)["index.html"].count(b"assembled") >= 2
+
+
+def test_a_reference_that_only_assembles_leaves_the_others_undecided(suite_folder, tmp_path):
+    add(suite_folder, "p", "sum assembled-by-reference")
+    exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, engines=("cpu",)))
+    assert verdicts(exported) == {"p": {"reference": "assembled", "cpu": "undecided"}}
 
 
 def test_a_hang_ends_at_the_time_limit(suite_folder, tmp_path):

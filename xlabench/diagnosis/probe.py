@@ -133,7 +133,7 @@ class Prober:
         """What the reference says of a program given as text."""
         arguments = self._arguments(text, inputs) | {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
         outcome = self._reference.run("xlabench.jobs:evaluate", arguments, timeout_s=self.setup.timeout_s)
-        return tuple(jobs.read_arrays(Path(arguments["results"]))) if outcome.ending == "answered" else None
+        return tuple(jobs.read_arrays(Path(arguments["results"]))) if jobs.gave_results(outcome) else None
 
     def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
         """The verdict on the engine, or on the same with other options; `undecided` without a reference."""
@@ -146,9 +146,9 @@ class Prober:
         if self._llvm_listing:
             job, arguments["listing"] = "xlabench.diagnosis.probe:evaluate_listing_llvm", self._llvm_listing
         outcome = self._ask(job, arguments, engine)
-        if outcome.ending != "answered":
+        if not jobs.gave_results(outcome):
             verdict = _verdict_of(outcome)
-            said = "" if verdict == "unsupported" else outcome.output.strip()
+            said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
             return Judgement(verdict, "\n".join(filter(None, [outcome.message, said])), expected)
         actual = tuple(jobs.read_arrays(Path(arguments["results"])))
         comparison = compare(expected, actual, policy=self.setup.policy)
@@ -246,6 +246,8 @@ def _foreign(dumped: Sequence[tuple[pass_dumps.PassDump, str]], outcome: Outcome
 
 
 def _verdict_of(outcome: Outcome) -> str:
+    if outcome.ending == "answered":
+        return "assembled"
     if outcome.ending != "raised":
         return _ENDINGS[outcome.ending]
     names = outcome.error.split()

@@ -88,6 +88,11 @@ class NvptxExecutable:
         """Registers, shared memory and spills of every kernel; none where they are not known."""
         return self._assembled.kernels if self._assembled is not None else ()
 
+    @property
+    def proven(self) -> str:
+        """What is known of a module that is only assembled, in a sentence; of one that can be run, nothing."""
+        return ptxas.to_sentence(self.resources, self.options.arch) if self.options.device == "ptxas" else ""
+
     def _connect(self, device: Device) -> None:
         self.device = device
         self._loaded = device.load(self.ptx)

@@ -68,6 +68,19 @@ def to_text(kernels: Sequence[KernelResources]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def to_sentence(kernels: Sequence[KernelResources], arch: str) -> str:
+    """What has been proven by assembling them, with what the largest takes."""
+    if not kernels:
+        return f"nothing to assemble for {arch}: no kernels"
+    spilling = [kernel.name for kernel in kernels if kernel.spill_bytes or kernel.stack_bytes]
+    return (
+        f"{len(kernels)} kernel{'s' if len(kernels) > 1 else ''} assembled for {arch}: "
+        f"up to {max(kernel.registers for kernel in kernels)} registers, "
+        f"{max(kernel.shared_bytes for kernel in kernels)} bytes of shared memory; "
+        + (f"registers spilled or a stack in {', '.join(spilling)}" if spilling else "nothing spilled")
+    )
+
+
 def _resources(log: str) -> list[KernelResources]:
     found: list[KernelResources] = []
     for part in re.split(r"Compiling entry function ", log)[1:]:
