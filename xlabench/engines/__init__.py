@@ -14,7 +14,7 @@ from compiler import CompilerError, InputError, UnsupportedError
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable
 
-__all__ = ["ENGINES", "Array", "Engine", "Program", "build", "engine", "execute", "flushes_denormals"]
+__all__ = ["ENGINES", "Array", "Engine", "Program", "apart", "build", "engine", "execute", "flushes_denormals"]
 
 ENGINES: Mapping[str, str] = {
     "reference": "xlabench.engines.reference",
@@ -24,7 +24,7 @@ ENGINES: Mapping[str, str] = {
 }
 """The file of each engine, by the name that starts its spec."""
 
-_FLUSHING = frozenset({"xla"})
+_FOREIGN = _FLUSHING = frozenset({"xla"})
 _EXTRAS = {"jax": "peers", "jaxlib": "peers"}
 
 
@@ -36,6 +36,12 @@ def engine(spec: str, *, dump_to: str = "") -> Engine:
     module = _load(name)
     options = read_options(spec, written, module)
     return module.create(normal_form(name, written, module), options, dump_to=dump_to)
+
+
+def apart(specs: Sequence[str]) -> list[tuple[str, ...]]:
+    """Specs by who may share a process: what others' code does to its memory must not be blamed on ours."""
+    ours = tuple(spec for spec in specs if split_spec(spec)[0] not in _FOREIGN)
+    return [group for group in (ours, tuple(spec for spec in specs if spec not in ours)) if group]
 
 
 def flushes_denormals(spec: str) -> bool:

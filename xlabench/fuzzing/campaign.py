@@ -23,12 +23,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import compiler
 from xlabench import atomic
+from xlabench.engines import apart
 from xlabench.errors import BenchError
 from xlabench.fuzzing import findings
 from xlabench.fuzzing.findings import Finding, Findings, Raw
@@ -233,7 +235,7 @@ def _support(config: Config, source: Source, folder: Path) -> Any:
 
 
 class _Crew:
-    """Worker processes, each driven by a thread that waits for it."""
+    """Worker processes, driven by threads that wait for them: one for each, or two where there are others' engines."""
 
     def __init__(self, config: Config, drawing: dict[str, Any], scratch: str) -> None:
         self._config, self._drawing, self._scratch = config, drawing, Path(scratch)
@@ -270,12 +272,12 @@ class _Crew:
 
     def _work(self, pending: Iterator[tuple[int, list[int]]]) -> None:
         try:
-            with Worker(memory_bytes=self._config.memory_bytes, preload=_PRELOAD) as worker:
-                self._workers.append(worker)
+            with ExitStack() as stack:
+                parts = [(stack.enter_context(self._worker()), engines) for engines in apart(self._config.engines)]
                 while not self._stop.is_set():
                     with self._lock:
                         batch = next(pending, None)
-                    done = None if batch is None else self._run(worker, *batch)
+                    done = None if batch is None else self._run(parts, *batch)
                     if done is None:
                         break
                     self._results.put(done)
@@ -283,16 +285,39 @@ class _Crew:
         except BaseException as error:  # noqa: BLE001 - it is raised again where the results are read
             self._results.put(error)
 
-    def _run(self, worker: Worker, number: int, cases: list[int]) -> _Done | None:
-        """Run one batch to its end, going on behind each case that took the worker along; None where it is to stop."""
+    def _worker(self) -> Worker:
+        worker = Worker(memory_bytes=self._config.memory_bytes, preload=_PRELOAD)
+        self._workers.append(worker)
+        return worker
+
+    def _run(self, parts: Sequence[tuple[Worker, Sequence[str]]], number: int, cases: list[int]) -> _Done | None:
+        """Run one batch in each process, on the engines that may share it; None where it is to stop."""
         folder = self._scratch / str(number)
         folder.mkdir()
+        records: dict[int, dict[str, Any]] = {}
         raw: list[Raw] = []
+        for place, (worker, engines) in enumerate(parts):
+            inner = folder / str(place)
+            deaths = self._run_on(worker, engines, inner, cases)
+            if deaths is None:
+                return None
+            raw += [*deaths, *findings.left_in(inner)]
+            for record in _records(inner):
+                known = records.setdefault(record["number"], record)
+                known["verdicts"] |= record["verdicts"]
+                if known is not record:
+                    known["seconds"] = Counter(known["seconds"]) + Counter(record["seconds"])
+        return _Done(number, folder, list(records.values()), raw)
+
+    def _run_on(self, worker: Worker, engines: Sequence[str], folder: Path, cases: list[int]) -> list[Raw] | None:
+        """Run cases to their end, going on behind each that took the worker along; None where it is to stop."""
+        folder.mkdir()
+        deaths: list[Raw] = []
         left = cases
         while left:
             arguments = {
                 "factory": self._config.factory,
-                "engines": self._config.engines,
+                "engines": engines,
                 "drawing": self._drawing,
                 "folder": str(folder),
                 "numbers": left,
@@ -308,11 +333,9 @@ class _Crew:
             if self._stop.is_set():
                 return None
             guilty = self._guilty(outcome)
-            raw.append(guilty)
+            deaths.append(guilty)
             left = [case for case in left if case > guilty.number]
-        records = folder / "records.jsonl"
-        lines = records.read_text(encoding="utf-8").splitlines() if records.exists() else []
-        return _Done(number, folder, [json.loads(line) for line in lines], [*raw, *findings.left_in(folder)])
+        return deaths
 
     def _guilty(self, outcome: Outcome) -> Raw:
         """The finding about the case that ended a worker."""
@@ -328,6 +351,12 @@ class _Crew:
         message = f"{outcome.message} in {phase}\n{outcome.output}"
         text = compiler.to_text(drawn.module)
         return Raw(int(case), spec, verdict, message, phase, text, drawn.inputs, expected, [], drawn.note)
+
+
+def _records(folder: Path) -> list[dict[str, Any]]:
+    """What a batch has written of its cases; nothing if it never came to that."""
+    stored = folder / "records.jsonl"
+    return [json.loads(line) for line in stored.read_text(encoding="utf-8").splitlines()] if stored.exists() else []
 
 
 def _write(path: Path, content: Any) -> None:
