@@ -19,7 +19,9 @@ from compiler.codegen.complex_numbers import (
     narrow_quotient,
     near_narrow_quotient,
     near_quotient,
+    near_quotient_by_real,
     quotient,
+    quotient_by_real,
     scale,
 )
 from compiler.codegen.llvm_ir import Builder, Value
@@ -328,6 +330,12 @@ NEAR_NARROW: dict[str, Formula] = {"divide": near_narrow_quotient}
 def is_lost(builder: Builder, value: Value) -> Value:
     """Whether both parts of a number are NaN."""
     return Complex.of(builder, value).is_lost().value
+
+
+def divide_by_real(builder: Builder, operands: Sequence[Value], *, near: bool) -> Value:
+    """A quotient whose divisor is known to have no imaginary part; with `near` it must not be lost."""
+    dividend, divisor = (Complex.of(builder, operand) for operand in operands)
+    return (near_quotient_by_real if near else quotient_by_real)(dividend, divisor).value
 
 
 def emit(builder: Builder, opcode: str, operands: Sequence[Value], *, near: bool = False) -> Value | None:

@@ -9,6 +9,7 @@ in f64, where squares of f32 parts cannot overflow.
 from __future__ import annotations
 
 import math as python_math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from compiler.codegen import math
@@ -26,6 +27,21 @@ def pair(builder: Builder, real: Value, imaginary: Value) -> Value:
 def part(builder: Builder, value: Value, number: int) -> Value:
     """The real (0) or the imaginary (1) part."""
     return builder.emit(part_type(value.type), f"extractvalue {value}, {number}")
+
+
+def taken_apart(builder: Builder, values: Iterable[Value]) -> list[Value]:
+    """Values with the parts of each complex one in its place."""
+    return [
+        one
+        for value in values
+        for one in ([part(builder, value, number) for number in (0, 1)] if value.type[0] == "{" else [value])
+    ]
+
+
+def put_together(builder: Builder, values: Iterable[Value], types: Iterable[str]) -> list[Value]:
+    """Values of these types from the parts that they were taken apart into."""
+    left = iter(values)
+    return [pair(builder, next(left), next(left)) if type_[0] == "{" else next(left) for type_ in types]
 
 
 def part_type(type_: str) -> str:
@@ -142,6 +158,18 @@ def near_narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
     a, b, c, d = dividend.re, dividend.im, divisor.re, divisor.im
     inverse = c.literal(1.0) / (c * c + d * d)
     return Complex((a * c + b * d) * inverse, (b * c - a * d) * inverse)
+
+
+def quotient_by_real(dividend: Complex, divisor: Complex) -> Complex:
+    """The quotient by a number without an imaginary part, in the parts' own type."""
+    return _annex_g(near_quotient_by_real(dividend, divisor), dividend, divisor)
+
+
+def near_quotient_by_real(dividend: Complex, divisor: Complex) -> Complex:
+    """The same unless it `is_lost`, as by zero; an infinite part of the dividend makes the other NaN, as ever."""
+    a, b, c = dividend.re, dividend.im, divisor.re
+    c = c.equals(0.0).where(c.literal(python_math.nan), c)
+    return Complex(b.fma(0.0, a) / c, a.fma(-0.0, b) / c)
 
 
 _UP, _DOWN = 2.0**699, 2.0**-699

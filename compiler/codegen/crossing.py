@@ -22,7 +22,9 @@ from compiler.ir.shape import ArrayShape
 _FAR = 8
 """A stride, in elements, from which on walking across is worth avoiding."""
 _FEW = 8
-"""The longest stride that LLVM's vectors take apart in registers."""
+"""The longest stride that LLVM's vectors take apart, or put together, in registers."""
+_MANY = 16
+"""Turns of a loop that are worth being made vectors of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,17 @@ def find(scratch: Builder, kernel: Kernel, group: nest.Group, side: int) -> Cros
         return None
     number = max(found, key=lambda n: len(found[n]))
     return Crossing(kernel, group, number, tuple(dict.fromkeys(found[number])))
+
+
+def weaves(scratch: Builder, kernel: Kernel, group: nest.Group) -> bool:
+    """Whether the innermost loop, of few turns, takes elements from afar that the loop around it walks in order.
+
+    With all its turns in each of that loop, such elements are read in vectors, and put side by side in registers.
+    """
+    loops = group.loops
+    if len(loops) < 2 or not 1 < loops[-1] <= _FEW or loops[-2] < _MANY:
+        return False
+    return any(access.factors[-1] >= _FAR and access.factors[-2] == 1 for access in _accesses(scratch, kernel, group))
 
 
 def narrow(scratch: Builder, kernel: Kernel, group: nest.Group) -> int | None:

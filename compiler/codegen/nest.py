@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from compiler.codegen import complex_numbers
 from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
 from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
 
@@ -67,8 +68,8 @@ class Group:
 
     `breaks` holds for each loop the turns, in order, at which another piece of it begins; `moving` those of which only
     the run tells.  `period` is how many turns of the innermost loop belong together.  `jammed`, if not below 0, is a
-    loop of few turns, all of which are done in each turn of the innermost one.  With `once`, no point may be done
-    twice, as is done elsewhere to have whole vectors.
+    loop of few turns, all of which are done in each turn of the innermost one of the others.  With `once`, no point may
+    be done twice, as is done elsewhere to have whole vectors.
     """
 
     size: int
@@ -78,6 +79,12 @@ class Group:
     period: Period | None = None
     jammed: int = -1
     once: bool = False
+
+    @property
+    def innermost(self) -> int:
+        """The innermost loop that is not jammed."""
+        last = len(self.loops) - 1
+        return last - 1 if self.jammed == last else last
 
     def combine(self, counters: Sequence[Index]) -> Index:
         """The linear index from the loops' counters."""
@@ -213,12 +220,15 @@ def nested(
 ) -> list[Value]:
     """Loops one inside the other that carry values along; returns what is carried out of the outermost.
 
-    `body` gets the counters, outermost first, and the carried values, and returns their next values.
+    `body` gets the counters, outermost first, and the carried values, and returns their next values.  Complex ones are
+    carried as their parts: LLVM takes pairs apart everywhere but where blocks join.
     """
+    types = [value.type for value in carried]
 
     def open_from(level: int, counters: list[Value], values: list[Value]) -> list[Value]:
         if level == len(ranges):
-            return body(counters, values)
+            following = body(counters, complex_numbers.put_together(emission.builder, values, types))
+            return complex_numbers.taken_apart(emission.builder, following)
         part = ranges[level]
         with emission.builder.loop(part.start, part.stop, carried=values, nonempty=part.nonempty) as loop:
             emission.enter()
@@ -226,7 +236,8 @@ def nested(
             emission.leave()
         return loop.results
 
-    return open_from(0, [], list(carried))
+    found = open_from(0, [], complex_numbers.taken_apart(emission.builder, carried))
+    return complex_numbers.put_together(emission.builder, found, types)
 
 
 @contextmanager
@@ -273,7 +284,7 @@ def joined(group: Group, *, enough: int = 32) -> int:
     What a thread does then lies together.  Loops that run in pieces are not joined.
     """
     turns = 1
-    for number, size in enumerate(group.loops[:-1]):
+    for number, size in enumerate(group.loops[: group.innermost]):
         moves = group.moving[number] is not None if group.moving else False
         if moves or (group.breaks and group.breaks[number]) or number == group.jammed:
             return 1

@@ -88,7 +88,7 @@ class _Walk:
         count = group.loops[level]
         places = (0, *group.breaks[level], count) if group.breaks else (0, count)
         pieces = list(itertools.pairwise(places))
-        is_last = level == len(group.loops) - 1
+        is_last = level == group.innermost
         if is_last and group.period:
             pieces = [part for piece in pieces for part in group.period.parts(*piece)]
         elif is_last and level != self.split and len(pieces) > 1 and not group.once:
@@ -140,7 +140,7 @@ class _Walk:
         self._run(level)(limits, turn)
 
     def _run(self, level: int) -> Run:
-        return self.innermost if level == len(self.group.loops) - 1 else _plain(self.builder)
+        return self.innermost if level == self.group.innermost else _plain(self.builder)
 
     def _periods(self, counters: list[Index], piece: tuple[int, int], limits: Range) -> None:
         """Whole periods as a loop over them; within each the first turn, and short ones throughout, one by one."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from compiler.codegen import complex_functions, complex_numbers, element, integer_division, math, rounding
 from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
 from compiler.diagnostics import UnsupportedError
@@ -306,13 +308,14 @@ def _convert(scalar: Scalar, operands: Sequence[Value]) -> Value:
 def _leading_zeros(scalar: Scalar, operands: Sequence[Value]) -> Value:
     builder, element_type = scalar.builder, scalar.element_type
     bits = element.unsigned(builder, element_type, operands[0])
-    count = builder.intrinsic(f"ctlz.{bits.type}", [bits, Value(I1, "false")])
-    return builder.binary("sub", count, integer(int(bits.type[1:]) - element_type.bits, bits.type))
+    count = builder.intrinsic(f"ctlz.{mangled(bits.type)}", [bits, Value(I1, "false")])
+    unused = int(element_of(bits.type)[1:]) - element_type.bits
+    return builder.binary("sub", count, integer(unused, bits.type))
 
 
 def _population_count(scalar: Scalar, operands: Sequence[Value]) -> Value:
     bits = element.unsigned(scalar.builder, scalar.element_type, operands[0])
-    return scalar.builder.intrinsic(f"ctpop.{bits.type}", [bits])
+    return scalar.builder.intrinsic(f"ctpop.{mangled(bits.type)}", [bits])
 
 
 def _high_product(scalar: Scalar, operands: Sequence[Value]) -> Value:
@@ -346,9 +349,38 @@ def _complex_compare(scalar: Scalar, operands: Sequence[Value]) -> Value:
     return equal if is_equal else scalar.builder.binary("xor", equal, Value(I1, "true"))
 
 
+def _complex_add(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    """The sum of parts, which a reduction may add up in any order."""
+    builder = scalar.builder
+    flags = "" if scalar.flags == CONTRACT else scalar.flags
+    numbers = [[complex_numbers.part(builder, operand, number) for operand in operands] for number in (0, 1)]
+    return complex_numbers.pair(builder, *(builder.binary("fadd", a, b, flags) for a, b in numbers))
+
+
+def _complex_divide(scalar: Scalar, operands: Sequence[Value]) -> Value:
+    if _is_real(scalar.instruction.operands[1]):
+        return complex_functions.divide_by_real(scalar.builder, operands, near=scalar.near)
+    return _complex(scalar, operands)
+
+
+def _is_real(value: Instruction) -> bool:
+    """Whether complex numbers are seen to have no imaginary part, which is +0."""
+    while value.opcode in ("broadcast", "reshape", "bitcast", "copy"):
+        value = value.operands[0]
+    if value.opcode == "convert":
+        return not value.operands[0].array.element_type.is_complex
+    imaginary = value.operands[1] if value.opcode == "complex" else value
+    if imaginary.opcode != "constant" or imaginary.literal.array is None:
+        return False
+    numbers = imaginary.literal.array.imag if imaginary is value else imaginary.literal.array
+    return not numbers.any() and not np.signbit(numbers).any()
+
+
 _COMPLEX_RULES: dict[str, Rule] = {
     "abs": lambda scalar, operands: complex_numbers.absolute(scalar.builder, operands[0]),
+    "add": _complex_add,
     "compare": _complex_compare,
+    "divide": _complex_divide,
     "imag": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 1),
     "real": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 0),
 }

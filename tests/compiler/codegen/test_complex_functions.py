@@ -100,6 +100,26 @@ def test_pairs_of_numbers_of_any_size_keep_the_bounds(opcode, element_type):
     check_bounds(text, inputs, others)
 
 
+@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("divisor", [0.0, -0.0, -3.0, 1e-30, np.inf, np.nan])
+def test_quotients_by_a_real_number_are_those_of_the_reference(divisor, element_type):
+    dtype, tolerance = TYPES[element_type]
+    # Where one part is far larger the reference, which scales both alike, loses the other.
+    moderate = [z for z in SPECIAL if not {abs(z.real), abs(z.imag)} & {1e300, 1e-300}]
+    inputs = np.tile(np.array(moderate), 8).astype(dtype)  # enough of them for the form that is tried first
+    module = compiler.parse(f"""ENTRY e {{
+      x = {element_type}[{inputs.size}] parameter(0)
+      c = {element_type}[] constant(({divisor}, 0))
+      d = {element_type}[{inputs.size}] broadcast(c), dimensions={{}}
+      ROOT r = {element_type}[{inputs.size}] divide(x, d)
+    }}""")
+    with np.errstate(all="ignore"):
+        (want,) = compiler.interpret(module, inputs)
+    (have,) = compiler.compile(module, "cpu")(inputs)
+    for part in ("real", "imag"):
+        np.testing.assert_allclose(getattr(have, part), getattr(want, part), rtol=tolerance)
+
+
 def test_magnitudes_that_no_number_holds_are_no_obstacle():
     huge = np.array([complex(1.7e308, 1.7e308), complex(-1.7e308, 8e307), complex(1.5e-323, 1.5e-323)])
     expected, native = results("sign", "c128", huge)

@@ -15,9 +15,10 @@ from compiler.ir.types import ElementType
 _OPCODES = frozenset(
     {
         "abs", "add", "and", "atan2", "bitcast-convert", "broadcast", "cbrt", "ceil", "clamp", "compare", "constant",
-        "convert", "copy", "cosine", "divide", "erf", "exponential", "exponential-minus-one", "floor",
+        "convert", "copy", "cosine", "count-leading-zeros", "divide", "erf", "exponential",
+        "exponential-minus-one", "floor",
         "get-tuple-element", "iota", "is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum", "multiply",
-        "negate", "not", "or", "pad", "power", "reduce", "reshape", "round-nearest-even", "rsqrt", "select",
+        "negate", "not", "or", "pad", "popcnt", "power", "reduce", "reshape", "round-nearest-even", "rsqrt", "select",
         "shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine", "slice", "sqrt", "subtract",
         "tan", "tanh", "transpose", "xor",
     }

@@ -63,7 +63,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         return EmittedKernel(kernel, (function.name,), 0, parallel, work)
     group = _jam(module, kernel, group)
     level = nest.split_level([1 if n == group.jammed else size for n, size in enumerate(group.loops)])
-    length = group.loops[-1]
+    length = group.loops[group.innermost]
     known = _known(builder, kernel, group)
     near, whole = not group.once and _may_be_near(kernel, length), length % _BLOCK == 0
     often = _has_complex(kernel)
@@ -72,7 +72,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if joined > 1:
         part, level = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS), -1
     elif parallel:
-        align = (_BLOCK if turns.near and turns.whole else _LINE) if level == len(group.loops) - 1 else 1
+        align = (_BLOCK if turns.near and turns.whole else _LINE) if level == group.innermost else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
     pieces.walk(
         builder,
@@ -89,11 +89,13 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
 
 
 def _jam(module: Module, kernel: Kernel, group: nest.Group) -> nest.Group:
-    """The loops, with one of few turns put inside the innermost one where that reads neighbours together."""
-    number = crossing.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
+    """The loops, with one of few turns put inside one of many where that reads, or writes, neighbours together."""
+    weaves = crossing.weaves(nest.scratch(module, parameters(kernel)), kernel, group)
+    last = len(group.loops) - 1
+    number = last if weaves else crossing.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
     if number is None or sum(1 for _ in kernel.body()) * group.loops[number] > _LARGEST_JAM:
         return group
-    return replace(group, jammed=number)
+    return replace(group, jammed=number, period=None if number == last else group.period)
 
 
 def _known(builder: Builder, kernel: Kernel, group: nest.Group) -> Known:

@@ -46,6 +46,8 @@ _UNROLL = 4
 _CHUNK_ELEMENTS = 8192
 """Elements of a part at most; what is reduced was often computed by both threads, who then have half of it near."""
 _MOST_CHUNKS = 64
+_ENOUGH_UNITS = 16
+"""Rows, or tiles of columns, from which on threads share them whole: what loops share in the same way is near then."""
 
 
 def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
@@ -108,11 +110,13 @@ class _Emitter:
         if not self.form.is_row:
             last = self._counts(reduced=False)[-1]
             units = kept // max(1, last) * -(-last // _TILE)
-        if units >= _MOST_CHUNKS // 2 or work <= cost.PARALLEL_NS or not total or self.form.identities is None:
+        if units >= _ENOUGH_UNITS or work <= cost.PARALLEL_NS or not total or self.form.identities is None:
             return 1
         outermost = self._counts(reduced=True)[0]
         enough = max(total // _CHUNK_ELEMENTS, int(2 * work / cost.PARALLEL_NS))
-        return max(1, min(_MOST_CHUNKS // max(1, units), enough, outermost // 2))
+        most = max(1, min(_MOST_CHUNKS // max(1, units), enough, outermost // 2))
+        # A power of two is shared evenly among most numbers of threads.
+        return 1 << (most.bit_length() - 1)
 
     # -- functions ----------------------------------------------------------------------------------------------
     def reduce_all(self) -> str:

@@ -12,7 +12,10 @@ from compiler.ops import OPS
 
 OTHERWISE_TYPED = {"clamp", "compare", "convert", "is-finite", "select"}
 OPCODES = sorted((lane_rules._OPCODES & scalar.RULES.keys()) - OTHERWISE_TYPED)
-INTEGERS = {"and", "not", "or", "xor", "shift-left", "shift-right-arithmetic", "shift-right-logical"}
+INTEGERS = {
+    "and", "count-leading-zeros", "not", "or", "popcnt", "shift-left", "shift-right-arithmetic", "shift-right-logical",
+    "xor",
+}  # fmt: skip
 EITHER = {"abs", "add", "maximum", "minimum", "multiply", "negate", "sign", "subtract"}
 TYPES = {True: ("s8", "u16", "s32", "u64"), False: ("f16", "bf16", "f32", "f64")}
 

@@ -48,6 +48,8 @@ def _run(text: str, *inputs: np.ndarray, threads: int) -> np.ndarray:
         (300, 3),
         (70, 2),
         (33, 7),
+        (3, 300),
+        (7, 33),
     ],
 )
 @pytest.mark.parametrize("dtype", ["f32", "f64", "s8", "bf16", "pred", "c64", "c128"])
