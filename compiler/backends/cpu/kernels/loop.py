@@ -32,8 +32,8 @@ _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
 _CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.2, 2.5, 8.0, 20.0
 """Weights of bodies, in nanoseconds per element, between which a loop is interleaved."""
-_WORTH = 1.5e6
-"""Nanoseconds of work for which compiling a long body four times over is worth while."""
+_WORTH, _WELL_WORTH = 1.5e6, 4e6
+"""Nanoseconds of work for which compiling a long, and a very long, body four times over is worth while."""
 
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
@@ -204,4 +204,5 @@ def interleave(kernel: Kernel, length: int, work: float) -> int:
     # Parts of complex numbers are shuffled more than computed with.
     if length < _SHORT or not _CHAIN <= weight < _ENDLESS or _has_complex(kernel):
         return 0
-    return 4 if weight < _LONG or (work >= _WORTH and weight < _VERY_LONG) else 2
+    enough = 0.0 if weight < _LONG else _WORTH if weight < _VERY_LONG else _WELL_WORTH
+    return 4 if work >= enough else 2
