@@ -146,7 +146,7 @@ def _map(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     first = scope.array(element_type)
     operands = [first]
     while scope.choices.more(len(operands), _MOST_ARGUMENTS):
-        operands.append(scope.like(first.array))
+        operands.append(scope.like(first.array, beside=first))
     inner = _inner(scope, "mapped")
     for operand in operands:
         inner.parameter(ArrayShape(operand.array.element_type, ()))

@@ -70,7 +70,7 @@ def guarded(scope: Scope, value: Instruction, low: float, high: float) -> Instru
 def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     arity = OPS[opcode].operands[0]
     first = scope.array(element_type)
-    operands = [first, *(scope.like(first.array) for _ in range(arity - 1))]
+    operands = [first, *(scope.like(first.array, beside=first) for _ in range(arity - 1))]
     if opcode in DOMAINS:
         operands[-1] = guarded(scope, operands[-1], *DOMAINS[opcode])
         if opcode in _BOTH_OPERANDS:
@@ -85,19 +85,20 @@ def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     attributes: dict[str, Any] = {"direction": direction}
     if element_type.is_float and chance(scope.choices, 25):
         attributes["type"] = "TOTALORDER"
-    return scope.build(opcode, [first, scope.like(first.array)], **attributes)
+    return scope.build(opcode, [first, scope.like(first.array, beside=first)], **attributes)
 
 
 def _select(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     first = scope.array(element_type)
     dims = () if chance(scope.choices, 15) else first.array.dims
-    return scope.build(opcode, [scope.like(ArrayShape(PRED, dims)), first, scope.like(first.array)])
+    return scope.build(opcode, [scope.like(ArrayShape(PRED, dims)), first, scope.like(first.array, beside=first)])
 
 
 def _clamp(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     value = scope.array(element_type)
     bounds = [
-        scope.small_constant(element_type) if chance(scope.choices, 60) else scope.like(value.array) for _ in range(2)
+        scope.small_constant(element_type) if chance(scope.choices, 60) else scope.like(value.array, beside=value)
+        for _ in range(2)
     ]
     return scope.build(opcode, [bounds[0], value, bounds[1]])
 

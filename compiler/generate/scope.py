@@ -30,6 +30,7 @@ _TELLING = (0, 1, -1, 2)
 _TELLING_PERCENT = 40
 _ONE_PERCENT = 12
 _EQUAL_PERCENT = 15
+_SAME_PERCENT = 20
 _DIMENSIONS = 4
 _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
 
@@ -133,9 +134,9 @@ class Scope:
         """Append a scalar constant, which is not offered to other instructions."""
         return constant(self.computation, scalar_literal(np.asarray(value).astype(element_type.dtype), element_type))
 
-    def find(self, fits: Callable[[ArrayShape], bool]) -> Instruction | None:
-        """A value whose shape fits, the newest being the simplest."""
-        found = [value for value in reversed(self.values) if fits(value.array)]
+    def find(self, fits: Callable[[ArrayShape], bool], *, but: Instruction | None = None) -> Instruction | None:
+        """A value whose shape fits, `but` for one, the newest being the simplest."""
+        found = [value for value in reversed(self.values) if fits(value.array) and value is not but]
         if not found:
             return None
         return found[0] if chance(self.choices, self.program.space.newest_percent) else pick(self.choices, found)
@@ -152,10 +153,14 @@ class Scope:
         found = None if chance(self.choices, 10) else self.find(fits)
         return found or self.fresh(ArrayShape(element_type, self.dims(least_rank, most_rank, size=size)))
 
-    def like(self, shape: ArrayShape) -> Instruction:
-        """A value of exactly this shape: one that is there, a scalar spread out, or a new one."""
+    def like(self, shape: ArrayShape, *, beside: Instruction | None = None) -> Instruction:
+        """A value of exactly this shape: one that is there, a scalar spread out, or a new one.
+
+        `beside` is an operand that it stands beside: seldom the same value, of which much is known beforehand.
+        """
         kind = self.choices.integer(0, 9)
-        found = self.find(lambda other: (other.element_type, other.dims) == (shape.element_type, shape.dims))
+        but = None if chance(self.choices, _SAME_PERCENT) else beside
+        found = self.find(lambda other: (other.element_type, other.dims) == (shape.element_type, shape.dims), but=but)
         if found is not None and kind < 7:
             return found
         if kind in (7, 8) and shape.rank:
