@@ -3,6 +3,9 @@
 Complex numbers lie in memory as pairs of real ones, so the left factor and the result are real matrices as they are,
 with real and imaginary parts in turn.  The right factor becomes, for every number, the two by two real matrix that
 multiplies pairs the way the number does; it is made while it is packed.
+
+Either factor may be the left one, as a b = b a for numbers: the better one is that whose numbers follow one another
+along k, which is read as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +20,10 @@ from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, floating, integer, vector_type
 from compiler.codegen.product import Factor, accumulation_type, factor
 from compiler.codegen.signature import arguments, elemental_of
+from compiler.ir.module import Instruction
+
+_FEW = 4
+"""Rows or columns up to which a product counts as matrix times vector."""
 
 
 def applies(kernel: Kernel) -> bool:
@@ -30,12 +37,16 @@ def applies(kernel: Kernel) -> bool:
 
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
     """Emit such a kernel for calls with up to that many threads."""
-    dot = kernel.roots[0]
-    return emit_product(module, kernel, _ComplexProduct(kernel, dot, factor(dot, 0), factor(dot, 1)), target, threads)
+    return emit_product(module, kernel, _ComplexProduct(kernel, kernel.roots[0]), target, threads)
 
 
 class _ComplexProduct(Product):
-    """The real product that a complex dot amounts to."""
+    """The real product that a complex dot amounts to, or that of the exchanged factors."""
+
+    def __init__(self, kernel: Kernel, dot: Instruction) -> None:
+        factors = factor(dot, 0), factor(dot, 1)
+        self.exchanged = _exchanges(*factors)
+        super().__init__(kernel, dot, *(factors[::-1] if self.exchanged else factors))
 
     def gemm(self) -> Gemm:
         """The matrix product."""
@@ -47,7 +58,8 @@ class _ComplexProduct(Product):
             lhs=self._left(),
             rhs=self._right(type_),
             store=self._store_part,
-            out=Array(out.base, 2 * out.row, 1),
+            out=Array(out.base, 2 * out.row, 1) if not self.exchanged or n == 1 else None,
+            exchanged=self.exchanged,
         )
 
     def _left(self) -> Operand:
@@ -59,7 +71,7 @@ class _ComplexProduct(Product):
 
         array = self._plain(self.lhs, self.lhs.free, self.lhs.depth, self.lhs.instruction, self.type)
         plain = Array(array.base, 2 * array.row, 1) if array is not None and array.column == 1 else None
-        return Operand(load, self._runs(self.lhs), plain)
+        return Operand(load, _runs(self.lhs), plain)
 
     def _right(self, type_: str) -> Operand:
         """The right factor: for the number a + bi the rows (a, b) and (-b, a)."""
@@ -72,15 +84,10 @@ class _ComplexProduct(Product):
             return b.select(b.binary("xor", lower, right), other, real)
 
         array = self._plain(self.rhs, self.rhs.depth, self.rhs.free, self.rhs.instruction, self.type)
-        runs_down = self._runs(self.rhs)
+        runs_down = _runs(self.rhs)
         return Operand(
             load, not runs_down, vector=_pairs(array, type_, along=not runs_down) if array is not None else None
         )
-
-    @staticmethod
-    def _runs(factor: Factor) -> bool:
-        """Whether neighbours in memory are neighbours along k."""
-        return factor.instruction.array.rank - 1 not in factor.free
 
     def _number(
         self,
@@ -98,8 +105,30 @@ class _ComplexProduct(Product):
 
     def _store_part(self, b: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
         m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
-        line = b.mul(b.add(b.mul(batch, integer(m)), row), integer(2 * n))
-        b.store(value, b.gep(value.type, arguments(self.kernel).outputs[0], b.add(line, column)))
+        if self.exchanged:
+            part = b.binary("and", column, integer(1))
+            line, place = b.add(b.mul(batch, integer(n)), _half(b, column)), b.add(b.mul(row, integer(2)), part)
+            offset = b.add(b.mul(line, integer(2 * m)), place)
+        else:
+            offset = b.add(b.mul(b.add(b.mul(batch, integer(m)), row), integer(2 * n)), column)
+        b.store(value, b.gep(value.type, arguments(self.kernel).outputs[0], offset))
+
+
+def _exchanges(lhs: Factor, rhs: Factor) -> bool:
+    """Whether the right factor of a dot is the better left one.
+
+    That is so if it runs along k and the left one does not, or if only few rows would use each of its numbers; and if
+    neither runs along k, if it has few columns, which then are rows.
+    """
+    rows, columns = lhs.count(lhs.free), rhs.count(rhs.free)
+    if _runs(rhs):
+        return rows <= _FEW or not _runs(lhs)
+    return columns <= _FEW < rows and not _runs(lhs)
+
+
+def _runs(factor: Factor) -> bool:
+    """Whether neighbours in memory are neighbours along k."""
+    return factor.instruction.array.rank - 1 not in factor.free
 
 
 def _pairs(array: Array, type_: str, *, along: bool) -> VectorLoad | None:
