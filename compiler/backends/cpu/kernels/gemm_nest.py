@@ -147,7 +147,8 @@ class TileNest:
         b, plan = self.b, self.plan
         gemm = plan.gemm
         packs = int(not plan.lhs_direct), int(not plan.rhs_direct)
-        extent = Extent(gemm.batch, plan.row_panels, plan.column_panels, *packs)
+        edges = (plan.edge, 0) if gemm.exchanged else (0, plan.edge)
+        extent = Extent(gemm.batch, plan.row_panels, plan.column_panels, *packs, *edges)
         mine = share(b, extent, *threads)
         with (
             b.when(mine.present(b), "present"),

@@ -55,6 +55,9 @@ _FAR_LOAD = 0.1
 _TILE_CYCLES = 20
 _ROW_CYCLES = 2
 _MOST_VECTORS = 7
+# Cycles that a cache line costs in which two threads write, and its bytes.
+_SHARED_LINE_CYCLES = 100
+_LINE = 64
 # Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
 _MOST_SUMMED = 24
 _SUM_SHARE = 4
@@ -130,6 +133,16 @@ class Plan:
         """Behind which column no register tile starts; None where that follows from how many there are."""
         partial = self.gemm.n % self.columns and self.column_panels > 1
         return self.gemm.n - self.columns if self.overlaps and partial else None
+
+    @property
+    def edge(self) -> int:
+        """What it takes more to store a tile whose lines another thread writes too; half a tile's computation is 1."""
+        gemm = self.gemm
+        size = ELEMENT_BYTES[gemm.type] if gemm.out else 1
+        if not (gemm.n * size % _LINE or self.columns * size % _LINE):
+            return 0
+        cycles = self.rows * self.vectors * gemm.k // 2 + _TILE_CYCLES + self.rows * (_ROW_CYCLES + self.vectors)
+        return 2 * _SHARED_LINE_CYCLES * (self.columns if gemm.exchanged else self.rows) // cycles
 
     @property
     def depth_blocks(self) -> int:

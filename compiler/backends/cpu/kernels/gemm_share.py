@@ -3,8 +3,9 @@
 Every thread computes its own range from its number and the number of threads; no thread waits for another and nothing
 is shared, so each packs what it needs.  Threads form a grid over (batch and rows) x columns, whose aspect is the one
 that leaves the least to do for the thread that has most, packing included: a thread of a square product on four threads
-packs half of either factor, not one of them whole.  The arithmetic is a function of its own, one in a module: code for
-divisions is long.
+packs half of either factor, not one of them whole.  Where the parts of two threads meet within cache lines of the
+result, one in each of its rows, these lines go to and fro between the threads, which counts too.  The arithmetic is a
+function of its own, one in a module: code for divisions is long.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class Range:
 class Extent:
     """The whole iteration space: batches, and panels of rows and columns.
 
-    `row_cost` and `column_cost` are what it takes to pack a panel of rows and one of columns, where half of what it
-    takes to compute where the two meet is 1.
+    `row_cost` and `column_cost` are what it takes to pack a panel of rows and one of columns.  `row_edge` is what it
+    takes more to compute a panel of columns whose rows another thread has a part of, `column_edge` the other way round.
+    Half of what it takes to compute where two panels meet is 1.
     """
 
     batch: int
@@ -41,6 +43,8 @@ class Extent:
     columns: int
     row_cost: int = 1
     column_cost: int = 1
+    row_edge: int = 0
+    column_edge: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +69,24 @@ def share(b: Builder, extent: Extent, thread: Value, threads: Value) -> Share:
         return Share(extent, Range(integer(0), integer(1)), _part(b, extent.columns, thread, threads))
     if extent.columns == 1:
         return Share(extent, _part(b, height, thread, threads), columns)
-    sizes = height, extent.columns, extent.row_cost, extent.column_cost
+    sizes = height, extent.columns, extent.row_cost, extent.column_cost, extent.row_edge, extent.column_edge
     bounds = b.call(_grid(b.module), _BOUNDS, [thread, threads, *map(integer, sizes)])
     parts = [b.emit(I64, f"extractvalue {bounds}, {number}") for number in range(4)]
     return Share(extent, Range(parts[0], parts[1]), Range(parts[2], parts[3]))
 
 
 def _grid(module: Module) -> str:
-    """`[4 x i64] NAME(thread, threads, rows, columns, row cost, column cost)`: bounds of rows and columns, in panels.
+    """`[4 x i64] NAME(thread, threads, EXTENT)`: bounds of rows and columns, in panels.
 
     The width of the grid is how many threads share a row of it: a divisor of their number.
     """
     if module.has_function(_GRID):
         return f"@{_GRID}"
-    names = ("thread", "threads", "rows", "columns", "row_cost", "column_cost")
+    names = ("thread", "threads", "rows", "columns", "row_cost", "column_cost", "row_edge", "column_edge")
     function = module.function(
         _GRID, _BOUNDS, [(I64, name) for name in names], linkage="internal", attributes="noinline optnone nounwind"
     )
-    thread, threads, rows, columns, row_cost, column_cost = function.arguments
+    thread, threads, rows, columns, row_cost, column_cost, row_edge, column_edge = function.arguments
     b = Builder(function)
     with b.when(b.compare("eq", threads, integer(1)), "alone"):
         b.ret(_packed(b, [integer(0), rows, integer(0), columns]))
@@ -94,6 +98,9 @@ def _grid(module: Module) -> str:
         wide = b.binary("udiv", b.add(columns, b.sub(loop.index, integer(1))), loop.index)
         packing = b.add(b.mul(tall, row_cost), b.mul(wide, column_cost))
         cost = b.add(b.mul(b.mul(tall, wide), integer(2)), packing)
+        for parts, length, edge in ((loop.index, tall, column_edge), (down, wide, row_edge)):
+            shared = b.compare("sgt", parts, integer(1))
+            cost = b.add(cost, b.select(shared, b.mul(length, edge), integer(0)))
         divides = b.compare("eq", b.mul(down, loop.index), threads)
         better = b.binary("and", divides, b.compare("slt", cost, loop.carried[1]))
         loop.carry(b.select(better, loop.index, loop.carried[0]), b.select(better, cost, loop.carried[1]))
