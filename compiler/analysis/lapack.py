@@ -27,7 +27,7 @@ Options = dict[str, str]
 Shapes = Callable[[Sequence[ArrayShape], Options], list[ArrayShape]]
 Routine = Callable[[Sequence[Expression], Options], Sequence[Expression]]
 
-KERNELS = frozenset({"getrf", "geqrf", "orgqr"})
+KERNELS = frozenset({"getrf", "geqrf", "orgqr", "syevd"})
 """Routines that kernels may be there for, of real matrices."""
 _LARGE = 16
 """Rows or columns from which on a kernel is better."""

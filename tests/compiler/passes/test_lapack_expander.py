@@ -181,19 +181,58 @@ def test_a_triangular_system_is_solved_from_either_side(side, trans):
     agrees(text, draw("c128", (2, 4, 4)) + 4 * np.eye(4), draw("c128", right, seed=1))
 
 
+def eigen(name, shapes, element_type, uplo="L"):
+    """A program of a decomposition, from the shapes of its results."""
+    return f"""ENTRY e {{ x = {shapes[0]} parameter(0) ROOT r = ({", ".join(shapes)}) custom-call(x),
+        custom_call_target="lapack_{TYPES[element_type]}{name}_ffi",
+        backend_config={{mode = 86 : ui8, uplo = {ord(uplo)} : ui8}} }}"""
+
+
+SPECIAL = {
+    "zero": np.zeros((20, 20)),
+    # Of rank one: what is left behind the first reflection are roundings, and theirs in turn, down to nothing.
+    "ones": np.ones((20, 20)),
+    "small": 1e-36 * (np.eye(20, k=1) + np.eye(20, k=-1)),
+    "great": 1e35 * (np.eye(20, k=3) + np.eye(20, k=-3)),
+    "ordered": np.diag(np.arange(20.0)),
+}
+
+
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+def test_eigenvectors_of_special_matrices(element_type):
+    shapes = (shape(element_type, (20, 20)), shape(element_type, (20,)), "s32[]")
+    kernel = compiler.compile(eigen("syevd", shapes, element_type), "cpu", OPTIONS)
+    for name, matrix in SPECIAL.items():
+        given, scale = matrix.astype(DTYPES[element_type]), np.abs(matrix).max() or 1.0
+        vectors, values, info = kernel(given)
+        assert not info, name
+        tolerance = 100 * np.finfo(given.dtype).eps
+        np.testing.assert_allclose(matrix / scale @ vectors, vectors * (values / scale), atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(20), atol=tolerance, err_msg=name)
+        assert (np.diff(values) >= 0).all(), name
+    given = np.eye(20, dtype=DTYPES[element_type])
+    given[7, 3] = np.nan
+    vectors, values, info = kernel(given)
+    assert info > 0
+    assert np.isnan(vectors).all()
+    assert np.isnan(values).all()
+
+
 @pytest.mark.parametrize("uplo", "LU")
 @pytest.mark.parametrize(
-    ("element_type", "form"), [("f32", ((3,), 5)), ("f64", ((2,), 2)), ("c64", ((), 1)), ("c128", ((), 5))], ids=str
+    ("element_type", "form"),
+    [
+        *(("f32", ((3,), 5)), ("f64", ((2,), 2)), ("c64", ((), 1)), ("c128", ((), 5))),
+        *(("f32", ((), 71)), ("f64", ((2,), 34))),
+    ],
+    ids=str,
 )
 def test_eigenvectors_diagonalise_what_one_triangle_gives(element_type, form, uplo):
     batch, size = form
     matrix = shape(element_type, (*batch, size, size))
     values = shape({"c64": "f32", "c128": "f64"}.get(element_type, element_type), (*batch, size))
     name = "heevd" if element_type[0] == "c" else "syevd"
-    text = f"""ENTRY e {{ x = {matrix} parameter(0)
-      ROOT r = ({matrix}, {values}, {shape("s32", batch)}) custom-call(x),
-        custom_call_target="lapack_{TYPES[element_type]}{name}_ffi",
-        backend_config={{mode = 86 : ui8, uplo = {ord(uplo)} : ui8}} }}"""
+    text = eigen(name, (matrix, values, shape("s32", batch)), element_type, uplo)
     module, given = compiler.parse(text), draw(element_type, (*batch, size, size))
     results = vectors, found, info = compiler.compile(module, "cpu", OPTIONS)(given)
     for wide, result in zip(compiler.interpret(module, given, wide=True), results, strict=True):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from compiler.analysis.lapack import Call, call_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.lapack_eigen import Eigen
 from compiler.backends.cpu.kernels.lapack_lu import Lu
 from compiler.backends.cpu.kernels.lapack_qr import Product, Qr
 from compiler.backends.cpu.kernels.lapack_tiles import Tiles
@@ -20,6 +21,7 @@ from compiler.codegen.signature import arguments
 
 _FMA_NS = 0.02
 _ELEMENT_NS = 1.0
+_ROTATION_NS = 15.0
 _ALIGN = 64
 
 
@@ -119,5 +121,21 @@ def _orgqr(tiles: Tiles, call: Call) -> Method:
     return Method(run, form.blocks.workspace_elements, work)
 
 
-METHODS: dict[str, Callable[[Tiles, Call], Method]] = {"getrf": _getrf, "geqrf": _geqrf, "orgqr": _orgqr}
+def _syevd(tiles: Tiles, call: Call) -> Method:
+    size = call.shapes[0].dims[-1]
+    form = Eigen(tiles, size, lower=call.options["uplo"] == "L", vectors=call.options.get("mode", "V") == "V")
+    function = form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        builder.call(function, "void", [*pointers, workspace])
+
+    return Method(run, form.workspace_elements, 4 * _FMA_NS * size**3 + _ROTATION_NS * size**2)
+
+
+METHODS: dict[str, Callable[[Tiles, Call], Method]] = {
+    "getrf": _getrf,
+    "geqrf": _geqrf,
+    "orgqr": _orgqr,
+    "syevd": _syevd,
+}
 """By LAPACK's name; the routines of `analysis.lapack.KERNELS`."""

@@ -38,9 +38,8 @@ class Lu:
 
     @property
     def pitch(self) -> int:
-        """From column to column of a panel: off the distances at which columns fall into the same sets of L1."""
-        lanes = self.tiles.lanes
-        return -(-self.rows // lanes) * lanes + 3 * lanes
+        """From column to column of a panel."""
+        return self.tiles.pitch(self.rows)
 
     @property
     def steps(self) -> int:

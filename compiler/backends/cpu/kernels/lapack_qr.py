@@ -39,7 +39,7 @@ class Qr:
     @property
     def blocks(self) -> Reflections:
         """Its panels."""
-        return Reflections(self.tiles, self.rows, self.columns)
+        return Reflections(self.tiles, self.tiles.pitch(self.rows), self.columns)
 
     def emit(self) -> str:
         """`void NAME(ptr matrix, ptr factors, ptr workspace)`: factor a matrix where it lies."""
@@ -92,7 +92,7 @@ class Product:
     @property
     def blocks(self) -> Reflections:
         """The panels of vectors."""
-        return Reflections(self.tiles, self.rows, self.columns)
+        return Reflections(self.tiles, self.tiles.pitch(self.rows), self.columns)
 
     def emit(self) -> str:
         """`void NAME(ptr vectors, ptr factors, ptr product, ptr workspace)`; the product's memory holds zeros."""

@@ -34,17 +34,11 @@ _SAFE = {"float": (1e-30, 1e30, 2.0**90), "double": (1e-280, 1e280, 2.0**900)}
 
 @dataclass(frozen=True, slots=True)
 class Reflections:
-    """Panels of a matrix of `rows` whose own rows lie `stride` apart."""
+    """Panels whose columns lie `pitch` apart, for matrices whose rows lie `stride` apart."""
 
     tiles: Tiles
-    rows: int
+    pitch: int
     stride: int
-
-    @property
-    def pitch(self) -> int:
-        """From column to column of a panel."""
-        lanes = self.tiles.lanes
-        return -(-self.rows // lanes) * lanes + 3 * lanes
 
     @property
     def workspace_elements(self) -> int:
@@ -66,29 +60,32 @@ class Reflections:
         b.call(t.turn(), "void", [source, integer(self.stride), panel, pitch, height, width])
         with b.loop(integer(0), width, name="pad", nonempty=True, scalar=True) as column:
             t.store(b, zero(t.vector), b.gep(t.type, t.at(b, panel, (column.index, self.pitch)), height))
-        self._clear(b, panel, b.mul(width, pitch), integer(PANEL * self.pitch))
+        self.clear(b, panel, b.mul(width, pitch), integer(PANEL * self.pitch))
 
-    def _clear(self, b: Builder, base: Value, first: Value, stop: Value) -> None:
+    def clear(self, b: Builder, base: Value, first: Value, stop: Value) -> None:
+        """Zeros from one element up to another, a multiple of vectors behind it."""
         t = self.tiles
         with b.loop(first, stop, step=t.lanes, name="clear", metadata=keep_rolled(t.module)) as at:
             t.store(b, zero(t.vector), b.gep(t.type, base, at.index))
 
-    def _vectors(
+    def vectors(
         self, b: Builder, first: Value, stop: Value, carried: Sequence[Value] = ()
     ) -> AbstractContextManager[Loop]:
+        """A loop over vectors, the last of which may reach behind the end."""
         metadata = keep_rolled(self.tiles.module)
         return b.loop(first, stop, step=self.tiles.lanes, carried=carried, name="rows", metadata=metadata)
 
-    def _dots(self, b: Builder, vector: Value, columns: Sequence[Value], first: Value, stop: Value) -> list[Value]:
+    def dots(self, b: Builder, vector: Value, columns: Sequence[Value], first: Value, stop: Value) -> list[Value]:
         """The products of columns with a vector, from one row to another."""
         t = self.tiles
-        with self._vectors(b, first, stop, [zero(t.vector)] * len(columns)) as row:
+        with self.vectors(b, first, stop, [zero(t.vector)] * len(columns)) as row:
             one = t.load(b, b.gep(t.type, vector, row.index))
             others = [t.load(b, b.gep(t.type, column, row.index)) for column in columns]
             row.carry(*(t.multiply_add(b, one, *pair) for pair in zip(others, row.carried, strict=True)))
-        return [self._sum(b, total) for total in row.results]
+        return [self.sum(b, total) for total in row.results]
 
-    def _sum(self, b: Builder, vector: Value) -> Value:
+    def sum(self, b: Builder, vector: Value) -> Value:
+        """The sum of a vector's lanes."""
         arguments = [floating(-0.0, self.tiles.type), vector]
         return b.intrinsic(f"vector.reduce.fadd.{mangled(vector.type)}", arguments, flags="reassoc")
 
@@ -97,7 +94,7 @@ class Reflections:
     def panel(self) -> str:
         """`void NAME(ptr panel, ptr factors, i64 height, i64 width)`: make a panel triangular, vectors below."""
         t = self.tiles
-        norm = self._norm()
+        norm = self.norm()
         function = self._function("panel", (PTR, "panel"), (PTR, "factors"), (I64, "height"), (I64, "width"))
         panel, factors, height, width = function.arguments
         b = Builder(function)
@@ -107,11 +104,11 @@ class Reflections:
             place = b.gep(t.type, column, at)
             head = b.load(t.type, place)
             length = b.call(norm, t.type, [column, below, height])
-            factor, beta, divisor = self._reflection(b, head, length)
+            factor, beta, divisor = self.reflection(b, head, length)
             b.store(beta, place)
             b.store(factor, b.gep(t.type, factors, at))
             spread = b.broadcast(divisor, t.lanes)
-            with self._vectors(b, below, height) as row:
+            with self.vectors(b, below, height) as row:
                 here = b.gep(t.type, column, row.index)
                 t.store(b, b.binary("fdiv", t.load(b, here), spread), here)
             count = b.sub(width, below)
@@ -123,7 +120,7 @@ class Reflections:
         b.ret()
         return f"@{function.name}"
 
-    def _reflection(self, b: Builder, head: Value, length: Value) -> tuple[Value, Value, Value]:
+    def reflection(self, b: Builder, head: Value, length: Value) -> tuple[Value, Value, Value]:
         """tau, beta and what the tail is divided by."""
         type_ = head.type
         short, zero_, one = mangled(type_), floating(0.0, type_), floating(1.0, type_)
@@ -146,17 +143,17 @@ class Reflections:
         tops = [b.gep(t.type, line, at) for line in lines]
         heads = [b.load(t.type, top) for top in tops]
         scales = []
-        for head, top, product in zip(heads, tops, self._dots(b, column, lines, below, height), strict=True):
+        for head, top, product in zip(heads, tops, self.dots(b, column, lines, below, height), strict=True):
             scale = b.unary("fneg", b.binary("fmul", factor, b.binary("fadd", head, product)))
             b.store(b.binary("fadd", head, scale), top)
             scales.append(b.broadcast(scale, t.lanes))
-        with self._vectors(b, below, height) as row:
+        with self.vectors(b, below, height) as row:
             one = t.load(b, b.gep(t.type, column, row.index))
             for line, scale in zip(lines, scales, strict=True):
                 here = b.gep(t.type, line, row.index)
                 t.store(b, t.multiply_add(b, one, scale, t.load(b, here)), here)
 
-    def _norm(self) -> str:
+    def norm(self) -> str:
         """`T NAME(ptr column, i64 first, i64 stop)`: a length; squares that would leave the range are taken scaled."""
         t = self.tiles
         function = self._function("norm", (PTR, "column"), (I64, "first"), (I64, "stop"), result=t.type)
@@ -166,11 +163,11 @@ class Reflections:
 
         def length(by: Value | None) -> Value:
             spread = b.broadcast(by, t.lanes) if by else None
-            with self._vectors(b, first, stop, [zero(t.vector)]) as row:
+            with self.vectors(b, first, stop, [zero(t.vector)]) as row:
                 value = t.load(b, b.gep(t.type, column, row.index))
                 value = b.binary("fmul", value, spread) if spread else value
                 row.carry(t.multiply_add(b, value, value, row.carried[0]))
-            return self._sum(b, row.results[0])
+            return self.sum(b, row.results[0])
 
         def root(value: Value) -> Value:
             return b.intrinsic(f"sqrt.{mangled(t.type)}", [value])
@@ -194,7 +191,7 @@ class Reflections:
         function = self._function("compact", *parameters)
         panel, factors, triangle, height, width = function.arguments
         b = Builder(function)
-        self._clear(b, triangle, integer(0), integer(PANEL * PANEL))
+        self.clear(b, triangle, integer(0), integer(PANEL * PANEL))
         with b.loop(integer(0), width, name="column", nonempty=True, scalar=True) as step:
             column = t.at(b, panel, (step.index, self.pitch))
             with b.loop(integer(0), step.index, name="above", scalar=True, metadata=keep_rolled(t.module)) as row:
@@ -210,7 +207,7 @@ class Reflections:
                 numbers = [b.add(known.index, integer(n)) for n in range(_GROUP)]
                 others = [t.at(b, panel, (number, self.pitch)) for number in numbers]
                 totals = list(known.carried)
-                for number, product in zip(numbers, self._dots(b, column, others, step.index, height), strict=True):
+                for number, product in zip(numbers, self.dots(b, column, others, step.index, height), strict=True):
                     # Those that are not known yet have rows of zeros.
                     spread, before = b.broadcast(product, t.lanes), t.at(b, triangle, (number, PANEL))
                     given = [t.load(b, b.gep(t.type, before, line)) for line in lines]

@@ -69,6 +69,10 @@ class Tiles:
         """Columns of a strip."""
         return _VECTORS * self.lanes
 
+    def pitch(self, rows: int) -> int:
+        """From column to column of a panel: with room for zeros, and off the distances that share sets of L1."""
+        return -(-rows // self.lanes) * self.lanes + 3 * self.lanes
+
     def at(self, b: Builder, base: Value, *parts: tuple[Value, int]) -> Value:
         """The address of an element: the base and multiples of strides."""
         offset = integer(0)
