@@ -98,8 +98,8 @@ def _grid(module: Module) -> str:
         wide = b.binary("udiv", b.add(columns, b.sub(loop.index, integer(1))), loop.index)
         packing = b.add(b.mul(tall, row_cost), b.mul(wide, column_cost))
         cost = b.add(b.mul(b.mul(tall, wide), integer(2)), packing)
-        for parts, length, edge in ((loop.index, tall, column_edge), (down, wide, row_edge)):
-            shared = b.compare("sgt", parts, integer(1))
+        for count, length, edge in ((loop.index, tall, column_edge), (down, wide, row_edge)):
+            shared = b.compare("sgt", count, integer(1))
             cost = b.add(cost, b.select(shared, b.mul(length, edge), integer(0)))
         divides = b.compare("eq", b.mul(down, loop.index), threads)
         better = b.binary("and", divides, b.compare("slt", cost, loop.carried[1]))
