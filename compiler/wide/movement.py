@@ -103,7 +103,7 @@ def _apart(operand: Any, part: str) -> Any:
 def _joined(value: Any, error: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_joined, value, error))
-    return Wide(value, np.asarray(error, np.float64))
+    return Wide(value, np.asarray(np.real(error), np.float64))  # zeros that nobody sends have the value's type
 
 
 def _ragged(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:

@@ -26,7 +26,7 @@ def test_a_failure_shrinks_to_the_instructions_that_matter():
         return ("exponential", "clamp") in pairs and "dot" in {i.opcode for i in module.instructions()}
 
     try:
-        smallest = find(PROGRAMS, has_exponential_of_dot, settings=settings(QUIET, max_examples=400))
+        smallest = find(PROGRAMS, has_exponential_of_dot, settings=settings(QUIET, max_examples=1500))
     except NoSuchExample:
         raise AssertionError("no example was drawn") from None
     drawn = [i.opcode for i in smallest.instructions() if i.opcode not in ("parameter", "constant", "clamp")]
