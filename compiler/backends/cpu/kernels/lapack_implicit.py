@@ -15,8 +15,10 @@ from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, floating, integer
 
 _UNIT = {"float": 2.0**-24, "double": 2.0**-53}
 """What counts as nothing beside its neighbours."""
-_NOTHING = 2.0**-400
-"""What counts as nothing anyway, in a matrix scaled to 1: its square must stay a normal number."""
+_LEAST = 2.0**-200
+"""What is added to a bulge, in a matrix scaled to 1, so that there is always something to rotate."""
+_NOTHING = 2.0**-190
+"""What counts as nothing anyway."""
 _MOST_TURNS = 30
 """Steps for each eigenvalue before it is given up."""
 _STEPS = 32
@@ -88,7 +90,7 @@ class Implicit:
             pairs = b.gep(t.type, notes.pairs, b.mul(b.load(I64, used), integer(2)))
             b.call(step, "void", [diagonal, beside, pairs, first, stop])
             if self.vectors:
-                self._note(b, notes, first, stop)
+                self._end_step(b, notes, first, stop)
         b.branch(header)
         b.begin(done)
         if self.vectors:
@@ -100,7 +102,7 @@ class Implicit:
     def _most(self) -> Value:
         return integer(_MOST_TURNS * self.size)
 
-    def _note(self, b: Builder, notes: Notes, first: Value, stop: Value) -> None:
+    def _end_step(self, b: Builder, notes: Notes, first: Value, stop: Value) -> None:
         used, steps = (b.gep(I64, notes.counts, integer(n)) for n in (2, 3))
         number, count = b.load(I64, steps), b.sub(stop, first)
         place = b.gep(I64, notes.steps, b.mul(number, integer(2)))
@@ -135,46 +137,52 @@ class Implicit:
         return row.results[0]
 
     def _step(self) -> str:
-        """`void NAME(ptr diagonal, ptr beside, ptr pairs, i64 first, i64 stop)`: one implicit step, upwards."""
+        """`void NAME(ptr diagonal, ptr beside, ptr pairs, i64 first, i64 stop)`: one implicit step, upwards.
+
+        What the next rotation waits for is one division: roots and quotients only scale what it is made of.
+        """
         t = self.tiles
         parameters = [*((PTR, n) for n in ("diagonal", "beside", "pairs")), (I64, "first"), (I64, "stop")]
         function = t.module.function(f"{t.name}.step", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         diagonal, beside, pairs, first, stop = function.arguments
         b = Builder(function)
-        one, zero_ = floating(1.0, _F64), floating(0.0, _F64)
-        start = [one, one, zero_, self._shift(b, (diagonal, beside), (first, stop)), _at(b, diagonal, stop)]
-        count = b.sub(stop, first)
-        with b.loop(integer(0), count, carried=start, name="rotation", nonempty=True, scalar=True) as turn:
-            sine, cosine, taken, bulge, below = turn.carried
-            row = b.sub(b.sub(stop, integer(1)), turn.index)
+        one, last = floating(1.0, _F64), b.sub(stop, integer(1))
+        bulge, neighbour = self._shift(b, (diagonal, beside), (first, stop)), _at(b, beside, last)
+        total = _fma(b, bulge, bulge, b.binary("fmul", neighbour, neighbour))
+        start = [one, one, bulge, total, _at(b, diagonal, stop)]
+        with b.loop(integer(0), b.sub(stop, first), carried=start, name="turn", nonempty=True, scalar=True) as turn:
+            sine, cosine, bulge, total, rest = turn.carried
+            row = b.sub(last, turn.index)
             neighbour, here = _at(b, beside, row), _at(b, diagonal, row)
             far, near = b.binary("fmul", sine, neighbour), b.binary("fmul", cosine, neighbour)
-            total = _fma(b, far, far, b.binary("fmul", bulge, bulge))
-            length = b.intrinsic("sqrt.f64", [total])
-            # Where there is nothing left to rotate, rotate by nothing.
-            none = b.compare("oeq", length, zero_)
-            inverse = b.binary("fdiv", one, b.select(none, one, length))
-            sine = b.binary("fmul", far, inverse)
-            cosine = b.select(none, one, b.binary("fmul", bulge, inverse))
-            _put(b, length, beside, b.add(row, integer(1)))
-            rest = b.binary("fsub", below, taken)
-            twice = b.binary("fmul", b.binary("fadd", cosine, cosine), near)
-            mixed = _fma(b, b.binary("fsub", here, rest), sine, twice)
-            taken = b.binary("fmul", sine, mixed)
+            inverse, length = b.binary("fdiv", one, total), b.intrinsic("sqrt.f64", [total])
+            scale = b.binary("fmul", length, inverse)
+            cross = b.binary("fmul", near, bulge)
+            mixed = _fma(b, b.binary("fsub", here, rest), far, b.binary("fadd", cross, cross))
+            sine, cosine = b.binary("fmul", scale, far), b.binary("fmul", scale, bulge)
+            taken = b.binary("fmul", inverse, b.binary("fmul", far, mixed))
+            self._note(b, (pairs, turn.index), (cosine, sine))
             _put(b, b.binary("fadd", rest, taken), diagonal, b.add(row, integer(1)))
-            if self.vectors:
-                place = b.gep(t.type, pairs, b.mul(turn.index, integer(2)))
-                for offset, value in enumerate((cosine, sine)):
-                    narrow = b.cast("fptrunc", value, t.type)
-                    b.store(narrow, b.gep(t.type, place, integer(offset)))
-            turn.carry(sine, cosine, taken, b.binary("fsub", b.binary("fmul", cosine, mixed), near), here)
-        _, _, taken, bulge, here = turn.results
-        _put(b, b.binary("fsub", here, taken), diagonal, first)
-        # Behind the last row there is room for what is never read.
+            _put(b, length, beside, b.add(row, integer(1)))
+            following = _fma(b, inverse, b.binary("fmul", bulge, mixed), b.unary("fneg", near))
+            following = b.binary("fadd", following, floating(_LEAST, _F64))
+            ahead = _at(b, beside, b.intrinsic("smax.i64", [b.sub(row, integer(1)), integer(0)]))
+            squares = b.binary("fmul", b.binary("fmul", far, far), b.binary("fmul", ahead, ahead))
+            total = _fma(b, following, following, b.binary("fmul", inverse, squares))
+            turn.carry(sine, cosine, following, total, b.binary("fsub", here, taken))
+        _, _, bulge, _, rest = turn.results
+        _put(b, rest, diagonal, first)
         _put(b, bulge, beside, first)
-        _put(b, zero_, beside, stop)
+        _put(b, floating(0.0, _F64), beside, stop)
         b.ret()
         return f"@{function.name}"
+
+    def _note(self, b: Builder, place: tuple[Value, Value], rotation: tuple[Value, Value]) -> None:
+        """Keep a rotation, rounded to the vectors' type."""
+        t, (pairs, number) = self.tiles, place
+        for offset, value in enumerate(rotation if self.vectors else ()):
+            at = b.add(b.mul(number, integer(2)), integer(offset))
+            b.store(b.cast("fptrunc", value, t.type), b.gep(t.type, pairs, at))
 
     def _shift(self, b: Builder, given: tuple[Value, Value], ends: tuple[Value, Value]) -> Value:
         """Where the bulge starts: Wilkinson's shift, from the first two rows, taken from the last."""

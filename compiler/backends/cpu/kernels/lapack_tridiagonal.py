@@ -1,23 +1,25 @@
 """Symmetric matrices made tridiagonal by reflections from both sides, and the product of these.
 
 Each reflection changes the whole rest of the matrix, by `v w' + w v'`, and the next one needs the product of that rest
-with its own vector: both are done in one pass, since that vector follows from one row alone.  Rows are walked from
-whole vectors on, as `v` and `w` are zero where they have not begun.  The vectors stay in the rows that they come from,
-which makes these the panels of blocks (`lapack_reflections`).
+with its own vector: both are done in one pass, since that vector follows from one row alone.  Only the upper triangle
+is kept up, and stands for both.  Rows are walked from whole vectors on, as `v` and `w` are zero where they have not
+begun.  The vectors stay in the rows that they come from, which makes these the panels of blocks
+(`lapack_reflections`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.lapack_reflections import Reflections
 from compiler.backends.cpu.kernels.lapack_tiles import ATTRIBUTES, PANEL, Tiles
-from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, floating, integer, keep_rolled, zero
+from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, floating, integer, keep_rolled, vector_type, zero
 
 _NOTHING = {"float": 2.0**-90, "double": 2.0**-900}
 """Lengths that are taken for 0."""
 _GROUP = 4
-"""Rows that a pass changes together."""
+"""Rows that a pass changes together, from a multiple of as many on, so that all begin in the same vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,13 @@ class Tridiagonal:
             b.store(b.load(t.type, b.gep(t.type, row, k)), b.gep(t.type, diagonal, k))
             b.store(beta, b.gep(t.type, beside, k))
             b.store(factor, b.gep(t.type, factors, k))
-            self._vector(b, (row, new, products), (first, below), divisor)
-            b.call(sweep, "void", [matrix, old, by, new, products, first, below])
+            self._vector(b, (row, new), (first, below), divisor)
+            # The row's own share is done; a pass may come by again.
+            for vector in (old, by):
+                b.store(floating(0.0, t.type), b.gep(t.type, vector, k))
+            form.clear(b, products, first, size)
+            b.call(sweep, "void", [matrix, old, by, new, products, below])
+            self._forget(b, products, (first, below))
             # What w becomes is kept where the products are, which take the place of the oldest vector.
             self._second(b, (new, products, by), first, factor)
             step.carry(new, by, old)
@@ -93,17 +100,21 @@ class Tridiagonal:
 
     def _vector(self, b: Builder, given: tuple[Value, Value, Value], rows: tuple[Value, Value], divisor: Value) -> None:
         """The reflection's vector, from a row of the matrix, and in it."""
-        t, (row, new, products), (first, below) = self.tiles, given, rows
+        t, (row, new), (first, below) = self.tiles, given, rows
         spread = b.broadcast(divisor, t.lanes)
         with self.blocks.vectors(b, first, integer(self.size)) as at:
             value = b.binary("fdiv", t.load(b, b.gep(t.type, row, at.index)), spread)
             t.store(b, value, b.gep(t.type, new, at.index))
-        with b.loop(first, below, name="above", scalar=True, metadata=keep_rolled(t.module, scalar=True)) as at:
-            for base in (new, products):
-                b.store(floating(0.0, t.type), b.gep(t.type, base, at.index))
+        self._forget(b, new, rows)
         b.store(floating(1.0, t.type), b.gep(t.type, new, below))
         with self.blocks.vectors(b, first, integer(self.size)) as at:
             t.store(b, t.load(b, b.gep(t.type, new, at.index)), b.gep(t.type, row, at.index))
+
+    def _forget(self, b: Builder, vector: Value, rows: tuple[Value, Value]) -> None:
+        """Zeros in place of what belongs to rows that are done."""
+        t = self.tiles
+        with b.loop(*rows, name="above", scalar=True, metadata=keep_rolled(t.module, scalar=True)) as at:
+            b.store(floating(0.0, t.type), b.gep(t.type, vector, at.index))
 
     def _second(self, b: Builder, given: tuple[Value, Value, Value], first: Value, factor: Value) -> None:
         """w: the products times tau, less so much of v that the update is right from both sides."""
@@ -142,34 +153,59 @@ class Tridiagonal:
         return value
 
     def _pass(self) -> str:
-        """`void NAME(ptr matrix, ptr v, ptr w, ptr next, ptr products, i64 first, i64 below)`: update, times next."""
+        """`void NAME(ptr matrix, ptr v, ptr w, ptr next, ptr products, i64 below)`: update, then times next."""
         t, form = self.tiles, self.blocks
         names = ("matrix", "v", "w", "next", "products")
-        parameters = [*((f"{PTR} noalias", name) for name in names), (I64, "first"), (I64, "below")]
+        parameters = [*((f"{PTR} noalias", name) for name in names), (I64, "below")]
         function = t.module.function(f"{t.name}.pass", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
-        matrix, v, w, new, products, first, below = function.arguments
-        b = Builder(function)
-        size = integer(self.size)
-        grouped = b.add(below, b.binary("and", b.sub(size, below), integer(-_GROUP)))
-        for start, stop, group in ((below, grouped, _GROUP), (grouped, size, 1)):
-            with b.loop(start, stop, step=group, name="row", scalar=True) as row:
-                numbers = [b.add(row.index, integer(n)) for n in range(group)]
-                lines = [t.at(b, matrix, (number, self.pitch)) for number in numbers]
-                shares = [[self._share(b, base, number) for base in (v, w)] for number in numbers]
-                with form.vectors(b, first, size, [zero(t.vector)] * group) as at:
-                    others = [t.load(b, b.gep(t.type, base, at.index)) for base in (w, v)]
-                    times = t.load(b, b.gep(t.type, new, at.index))
-                    totals = []
-                    for line, share, total in zip(lines, shares, at.carried, strict=True):
-                        place = b.gep(t.type, line, at.index)
-                        value = self._less(b, t.load(b, place), share, others)
-                        t.store(b, value, place)
-                        totals.append(t.multiply_add(b, value, times, total))
-                    at.carry(*totals)
-                for number, total in zip(numbers, at.results, strict=True):
-                    b.store(form.sum(b, total), b.gep(t.type, products, number))
+        matrix, v, w, new, products, below = function.arguments
+        b, group = Builder(function), min(_GROUP, t.lanes)
+        with b.loop(
+            b.binary("and", below, integer(-group)),
+            integer(self.size),
+            step=group,
+            name="row",
+            nonempty=True,
+            scalar=True,
+        ) as row:
+            numbers = [b.add(row.index, integer(n)) for n in range(group)]
+            lines = [t.at(b, matrix, (number, self.pitch)) for number in numbers]
+            shares = [[self._share(b, base, number) for base in (v, w)] for number in numbers]
+            factors = [b.broadcast(b.load(t.type, b.gep(t.type, new, number)), t.lanes) for number in numbers]
+            corner = b.binary("and", row.index, integer(-t.lanes))
+
+            def change(at: Value, totals: Sequence[Value], number: Value | None = None) -> list[Value]:
+                """A vector of each row; the products below the diagonal are those beside it."""
+                others = [t.load(b, b.gep(t.type, base, at)) for base in (w, v)]
+                times, place = t.load(b, b.gep(t.type, new, at)), b.gep(t.type, products, at)
+                below_, following = t.load(b, place), []
+                for offset, line in enumerate(lines):
+                    value = self._less(b, t.load(b, b.gep(t.type, line, at)), shares[offset], others)
+                    t.store(b, value, b.gep(t.type, line, at))
+                    right, beyond = self._beyond(b, value, number, offset)
+                    following.append(t.multiply_add(b, right, times, totals[offset]))
+                    below_ = t.multiply_add(b, beyond, factors[offset], below_)
+                t.store(b, below_, place)
+                return following
+
+            start = change(corner, [zero(t.vector)] * group, b.sub(row.index, corner))
+            with form.vectors(b, b.add(corner, integer(t.lanes)), integer(self.size), start) as at:
+                at.carry(*change(at.index, at.carried))
+            for number, total in zip(numbers, at.results, strict=True):
+                place = b.gep(t.type, products, number)
+                b.store(b.binary("fadd", b.load(t.type, place), form.sum(b, total)), place)
         b.ret()
         return f"@{function.name}"
+
+    def _beyond(self, b: Builder, value: Value, number: Value | None, offset: int) -> tuple[Value, Value]:
+        """A vector's elements from the diagonal on, and those behind it, where it begins at a lane `number`."""
+        if number is None:
+            return value, value
+        t = self.tiles
+        lanes = Value(vector_type(I64, t.lanes), "<" + ", ".join(f"i64 {lane}" for lane in range(t.lanes)) + ">")
+        diagonal = b.broadcast(b.add(number, integer(offset)), t.lanes)
+        chosen = [b.select(b.compare(by, lanes, diagonal), value, zero(t.vector)) for by in ("sge", "sgt")]
+        return chosen[0], chosen[1]
 
     def product(self) -> str:
         """`void NAME(ptr matrix, ptr factors, ptr product, ptr work)`: all reflections on what is the identity."""
