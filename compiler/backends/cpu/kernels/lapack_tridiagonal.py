@@ -98,7 +98,7 @@ class Tridiagonal:
         b.ret()
         return f"@{function.name}"
 
-    def _vector(self, b: Builder, given: tuple[Value, Value, Value], rows: tuple[Value, Value], divisor: Value) -> None:
+    def _vector(self, b: Builder, given: tuple[Value, Value], rows: tuple[Value, Value], divisor: Value) -> None:
         """The reflection's vector, from a row of the matrix, and in it."""
         t, (row, new), (first, below) = self.tiles, given, rows
         spread = b.broadcast(divisor, t.lanes)
