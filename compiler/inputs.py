@@ -21,14 +21,16 @@ from compiler.ir.literal import Literal
 from compiler.ir.module import Module
 from compiler.ir.shape import UNBOUNDED, ArrayShape
 from compiler.ir.types import PRED, Kind
-from compiler.plan import input_shapes
+from compiler.plan import check_bytes, input_shapes
 
 Array = NDArray[Any]
 
 
 def draw(module: Module, seed: int) -> list[Array]:
     """Inputs for every leaf of the entry's parameters on every device, from a seed; dynamic sizes are their bounds."""
-    return [_draw(shape, np.random.default_rng((seed, number))) for number, shape in enumerate(input_shapes(module))]
+    shapes = input_shapes(module)
+    check_bytes(module, sum(max(shape.size_bytes, 0) for shape in shapes), by="the generator of inputs")
+    return [_draw(shape, np.random.default_rng((seed, number))) for number, shape in enumerate(shapes)]
 
 
 def settle_elided(module: Module, seed: int | None) -> int:

@@ -32,12 +32,11 @@ EXCHANGING = LOOKING_BEYOND - NUMBERS
 DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""
 
-_VIEWS = frozenset(
+HANDED_ON = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
+"""Opcodes that make no values: they are there before, or part of others."""
+
+VIEWS = HANDED_ON | frozenset(
     {
-        "parameter",
-        "constant",
-        "tuple",
-        "get-tuple-element",
         "broadcast",
         "iota",
         "reshape",
@@ -46,6 +45,7 @@ _VIEWS = frozenset(
         "reverse",
     }
 )
+"""Opcodes whose values take no memory of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,23 @@ def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[
     return steps, index[computation.root]
 
 
-def check_module(module: Module, *, copies: int = 1) -> None:
+def check_module(module: Module, *, copies: int = 1, views: frozenset[str] = VIEWS) -> None:
     """Refuse what cannot be run, so many times at once, before anything is allocated: deep calls, large values."""
     _check_depth(module)
-    _check_memory(module, copies)
+    check_bytes(module, copies * peak_bytes(module, views), by="the interpreter")
+
+
+def check_bytes(module: Module, need: int, *, by: str) -> None:
+    """Refuse a module that takes more memory than this machine has."""
+    have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if need > have:
+        reason = f"it would need {need} bytes of memory, this machine has {have}; use smaller shapes"
+        raise UnsupportedError(f"module {module.name}", by, reason)
+
+
+def interface_bytes(module: Module) -> int:
+    """The memory that the inputs and the results of a run take."""
+    return sum(max(shape.size_bytes, 0) for shape in (*input_shapes(module), *result_shapes(module)))
 
 
 def device_count(module: Module) -> int:
@@ -158,31 +171,22 @@ def _check_depth(module: Module) -> None:
         raise UnsupportedError(f"module {module.name}", "the interpreter", reason)
 
 
-def _check_memory(module: Module, copies: int) -> None:
-    """Refuse a module whose values cannot be held at once; views take no memory of their own."""
-    need = copies * peak_bytes(module)
-    have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if need > have:
-        reason = f"it would need {need} bytes of memory, this machine has {have}; use smaller shapes"
-        raise UnsupportedError(f"module {module.name}", "the interpreter", reason)
-
-
-def peak_bytes(module: Module) -> int:
-    """An estimate of the memory that running a module takes at its worst moment."""
+def peak_bytes(module: Module, views: frozenset[str] = VIEWS) -> int:
+    """An estimate of the memory that running a module takes at its worst moment; views take none of their own."""
     peaks: dict[Computation, int] = {}
     for computation in module.computations:
         live = peak = 0
         for step in plan(computation, _HOST)[0]:
-            live += _own_bytes(step.instruction)
+            live += _own_bytes(step.instruction, views)
             inner = max((peaks.get(callee, 0) for callee in step.instruction.called_computations()), default=0)
             peak = max(peak, live + inner)
-            live -= sum(_own_bytes(computation.instructions[i]) for i in step.dead)
+            live -= sum(_own_bytes(computation.instructions[i], views) for i in step.dead)
         peaks[computation] = peak
     results = sum(leaf.size_bytes for leaf in leaves(module.entry.root.shape))
     return peaks.get(module.entry, 0) + results
 
 
-def _own_bytes(instruction: Instruction) -> int:
-    if instruction.opcode in _VIEWS:
+def _own_bytes(instruction: Instruction, views: frozenset[str]) -> int:
+    if instruction.opcode in views:
         return 0
     return sum(max(leaf.size_bytes, 0) for leaf in leaves(instruction.shape))

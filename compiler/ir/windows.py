@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import PaddingDimension, Window, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import UNBOUNDED, ArrayShape
@@ -26,7 +28,13 @@ def pad(value: Array, filler: Any, padding: Sequence[PaddingDimension]) -> Array
     """Pad with a scalar; negative padding cuts off, after interior padding was done."""
     if all(p == PaddingDimension(0, 0) for p in padding):
         return value
-    result = np.empty([max(padded_size(n, p), 0) for n, p in zip(value.shape, padding, strict=True)], value.dtype)
+    dims = [max(padded_size(n, p), 0) for n, p in zip(value.shape, padding, strict=True)]
+    try:
+        result = np.empty(dims, value.dtype)
+    except (MemoryError, ValueError) as error:
+        # The planner counts operands and results only; padding may be the greater part of what lies between.
+        need = math.prod(dims) * value.dtype.itemsize
+        raise UnsupportedError(f"padding to {dims}", "this machine", f"it would need {need} bytes of memory") from error
     result[...] = filler
     into, out_of = [], []
     for size, part in zip(value.shape, padding, strict=True):

@@ -19,7 +19,7 @@ from compiler.ir.numbers import Array, narrow
 from compiler.ir.opdef import Value
 from compiler.ir.shape import leaves
 from compiler.ir.types import TYPES, ElementType, Kind
-from compiler.plan import check_inputs, check_module, check_one_device
+from compiler.plan import HANDED_ON, check_inputs, check_module, check_one_device
 from compiler.precision import unified
 from compiler.wide import control, elementwise, factors, movement, order, solvers, sums
 from compiler.wide.lifting import lift, lift_type
@@ -72,8 +72,9 @@ def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
     module = unified(module)
     arguments = check_inputs(module, inputs)
     check_one_device(module)
-    check_module(module)
     lifted, originals = lift(module)
+    # A value and its error; of what is only a view in NumPy the errors are not.
+    check_module(lifted, copies=2, views=HANDED_ON)
 
     def around(instruction: Instruction, operands: Sequence[Any], _: object) -> Any:
         return certain(RULES[instruction.opcode](instruction, operands, context))

@@ -105,6 +105,24 @@ def test_a_module_too_large_for_memory_is_refused_with_its_size() -> None:
     )
     with pytest.raises(UnsupportedError, match="it would need 8000000000000000 bytes"):
         interpret(module)
+    with pytest.raises(UnsupportedError, match="it would need 48000000000000000 bytes"):
+        compiler.interpret(module, wide=True)
+    with pytest.raises(UnsupportedError, match="it would need 4000000000000000 bytes"):
+        compiler.compile(module)
+    with pytest.raises(UnsupportedError, match="it would need 4000000000000000 bytes"):
+        compiler.inputs.draw(_module("ROOT p = f32[1000000000,1000000] parameter(0)"), 0)
+
+
+def test_padding_too_large_for_memory_is_refused_with_its_size() -> None:
+    windows = "window={size=4000000000000000 pad=3999999999999999_0}, to_apply=a"
+    module = parse(
+        "a { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }\n"
+        "ENTRY e { x = f32[4] constant({1,2,3,4}) z = f32[] constant(0) "
+        f"ROOT r = f32[4] reduce-window(x, z), {windows} }}"
+    )
+    for wide in (False, True):
+        with pytest.raises(UnsupportedError, match=r"it would need (16|32)0000000000000\d\d bytes"):
+            compiler.interpret(module, wide=wide)
 
 
 def test_values_are_freed_after_their_last_use() -> None:

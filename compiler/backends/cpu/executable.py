@@ -19,6 +19,7 @@ from compiler.backends.executable import Artifacts, Keeper, KernelTime, Phases
 from compiler.codegen import llvm, parts
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
+from compiler.plan import check_bytes, interface_bytes
 from compiler.text.printer import to_text
 
 
@@ -26,8 +27,11 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
     """Compile a module that the pipeline `compile` has prepared."""
     target = llvm.Target.host()
     wanted = _threads(options)
+    outside = interface_bytes(module)
+    check_bytes(module, outside, by="this machine")
     with phases.phase("emit"):
         built = program.build(module, target, wanted)
+    check_bytes(module, outside + built.assignment.arena_bytes, by="this machine")
     with phases.phase("llvm"):
         image = create(built, target, options.opt, threads=1 if options.llvm_limit is not None else wanted)
     return CpuExecutable(image, lambda: built, options, phases)
