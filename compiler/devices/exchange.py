@@ -15,7 +15,7 @@ from compiler.devices.groups import check_operands, part_size
 from compiler.ir.combiner import accumulator, apply, ufunc
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
-from compiler.ir.opdef import Evaluator, zeros
+from compiler.ir.opdef import Evaluator, zeros_like
 from compiler.ir.types import ElementType
 
 Exchange = Callable[[Instruction, Sequence[Sequence[Any]], Evaluator], list[Any]]
@@ -118,7 +118,7 @@ def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Seq
     """
     if "slice_sizes" not in instruction.attributes:
         if source is None:
-            return _result([zeros(operand.shape) for operand in instruction.operands])
+            return _result([zeros_like(operand) for operand in target])
         return _result(source)
     result = np.array(target[1])
     if source is not None:

@@ -29,6 +29,11 @@ def zeros(shape: Shape) -> Value:
     return np.zeros(array.dims, array.element_type.dtype) if array.element_type.bits else ()
 
 
+def zeros_like(value: Value) -> Value:
+    """Zeros of the types that a value has, which need not be those of its shape: it may be a bound of errors."""
+    return tuple(map(zeros_like, value)) if isinstance(value, tuple) else np.zeros_like(value)
+
+
 class Evaluator(Protocol):
     """What an op's meaning may ask of the interpreter that runs it."""
 

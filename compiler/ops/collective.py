@@ -15,7 +15,7 @@ import numpy as np
 from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
-from compiler.ir.opdef import Evaluator, Op, Value, zeros
+from compiler.ir.opdef import Evaluator, Op, Value, zeros_like
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import (
     agree,
@@ -141,12 +141,10 @@ def moves_slice(instruction: Instruction) -> bool:
 def _infer_permute(instruction: Instruction) -> Shape:
     if moves_slice(instruction):
         return instruction.operands[1].shape
+    if len(instruction.operands) == 1:
+        return _infer_same(instruction)
     # One operand is an array; several may be anything, tuples as well.
-    return _infer_same(instruction) if len(instruction.operands) == 1 else TupleShape(_shapes(instruction))
-
-
-def _shapes(instruction: Instruction) -> tuple[Shape, ...]:
-    return tuple(operand.shape for operand in instruction.operands)
+    return TupleShape(tuple(operand.shape for operand in instruction.operands))
 
 
 def _moved(instruction: Instruction, value: Value) -> Value:
@@ -154,7 +152,7 @@ def _moved(instruction: Instruction, value: Value) -> Value:
     pairs = instruction.attributes.get("source_target_pairs")
     if pairs is None or (0, 0) in pairs:
         return value
-    return zeros(tuple_or_single(_shapes(instruction)))
+    return zeros_like(value)
 
 
 def _permute(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
