@@ -137,6 +137,12 @@ class Transform:
         element.store(builder, shape.element_type, _narrow(builder, scaled, shape.element_type), address)
 
 
+def convolution_length(length: int) -> int:
+    """The least length, a power of two times 1, 3 or 5, of a convolution that a transform can be done by."""
+    needed = 2 * length - 1
+    return min(odd << max(0, (-(-needed // odd) - 1).bit_length()) for odd in (1, 3, 5))
+
+
 def roots_of_unity(length: int, *, inverse: bool) -> Array:
     """Powers of the primitive root of that order, each right to the last bit of c128 or nearly, quarters exact."""
     eighth = np.arange(length) * 8 // length if length else np.arange(0)

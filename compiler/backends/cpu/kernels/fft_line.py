@@ -15,7 +15,7 @@ import numpy as np
 
 from compiler.backends.cpu.kernels.fft_stages import Stages, radices, splat, table
 from compiler.codegen.complex_numbers import Complex
-from compiler.codegen.fourier import roots_of_unity
+from compiler.codegen.fourier import convolution_length, roots_of_unity
 from compiler.codegen.llvm_ir import Builder, Value, integer, vector_type, zero
 from compiler.codegen.math.term import Term
 from compiler.ir.numbers import Array
@@ -42,9 +42,7 @@ class Lines:
         """The stages that are needed: of the lines' own length, or of one that holds the convolution."""
         if radices(self.length) is not None:
             return Stages(self.length, self.type, self.inverse, self.together)
-        needed = 2 * self.length - 1
-        longer = min(odd << max(0, (-(-needed // odd) - 1).bit_length()) for odd in (1, 3, 5))
-        return Stages(longer, self.type, inverse=False, together=self.together)
+        return Stages(convolution_length(self.length), self.type, inverse=False, together=self.together)
 
     @property
     def bytes(self) -> int:

@@ -8,6 +8,11 @@ factor.
 
 Elements are c128 on the way.  Short lines share a block; a line too long for shared memory is read into the workspace
 first, since the array that it comes from may be the one that its transform goes to.
+
+A long line whose length has a large prime factor would take as many steps for each element.  It is a convolution with
+chirps instead (Bluestein's way): with jk = (j^2 + k^2 - (k - j)^2) / 2 the elements, each times its chirp, are
+convolved with the conjugate chirps by transforms of a longer line of small factors.  The chirps to convolve with are
+transformed along with the lines, as one more.
 """
 
 from __future__ import annotations
@@ -34,6 +39,9 @@ _RADICES = {True: (4, 2, 3, 5, 7), False: (16, 8, 4, 2, 9, 3, 5, 7)}
 _LONGEST_TABLE = 4096
 """Roots up to so many are all in a table; of more, two tables hold those whose products they are."""
 
+_LARGEST_FACTOR = 127
+"""A stage of a larger prime takes longer than the transforms of a convolution."""
+
 Read = Callable[[Builder, Value], Complex]
 
 
@@ -41,12 +49,24 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     """Emit an FFT kernel."""
     parts = fourier.passes(kernel)
     long = [part for part in parts if part.length > _LONGEST_SHARED]
-    half_bytes = _ELEMENT_BYTES * max((part.length * part.lines for part in long), default=0)
+    half_bytes = _ELEMENT_BYTES * max(map(_elements, long), default=0)
     launches: list[Launch] = []
     for number, part in enumerate(parts):
-        line = _Lines(module, kernel, part, f"_{number}", half_bytes)
+        form = _Convolution if _is_convolved(part) else _Lines
+        line = form(module, kernel, part, f"_{number}", half_bytes)
         launches += line.in_workspace() if part in long else [line.in_shared()]
     return EmittedKernel(kernel, tuple(launches), fourier.between_bytes(kernel) + 2 * half_bytes)
+
+
+def _is_convolved(part: Pass) -> bool:
+    return part.length > _LONGEST_SHARED and max(stage.factor for stage in _stages(part.length)) > _LARGEST_FACTOR
+
+
+def _elements(part: Pass) -> int:
+    """How many elements a pass in the workspace works on."""
+    return (
+        (part.lines + 1) * fourier.convolution_length(part.length) if _is_convolved(part) else part.lines * part.length
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +143,7 @@ class _Lines(Transform):
         for stage in _stages(length):
             grid.barrier(builder)
             with grid.strided(builder, integer(0), count, threads) as place:
-                self._put(builder, halves[1], place, self._after(builder, stage, halves[0], place))
+                self._put(builder, halves[1], place, self._after(builder, stage, place, self._from(halves[0])))
             halves.reverse()
         grid.barrier(builder)
         with grid.strided(builder, integer(0), builder.mul(end, integer(self.stored)), threads) as place:
@@ -147,7 +167,7 @@ class _Lines(Transform):
         for turn, stage in enumerate(stages, 1):
 
             def step(builder: Builder, place: Value, turn: int = turn, stage: _Stage = stage) -> None:
-                value = self._after(builder, stage, self._half(builder, turn - 1), place)
+                value = self._after(builder, stage, place, self._from(self._half(builder, turn - 1)))
                 self._put(builder, self._half(builder, turn), place, value)
 
             yield self._for_each(lines * length, step, f"stage{turn}")
@@ -155,7 +175,8 @@ class _Lines(Transform):
         def finish(builder: Builder, place: Value) -> None:
             line, number = builder.udivrem(place, integer(self.stored))
             at = builder.add(builder.mul(line, integer(length)), number)
-            self._deliver(builder, line, number, self._after(builder, last, self._half(builder, turn), at))
+            value = self._after(builder, last, at, self._from(self._half(builder, turn)))
+            self._deliver(builder, line, number, value)
 
         yield self._for_each(lines * self.stored, finish, "last")
 
@@ -166,19 +187,25 @@ class _Lines(Transform):
         offset = fourier.between_bytes(self.kernel) + turn % 2 * self.half_bytes
         return builder.gep("i8", arguments(self.kernel).workspace, integer(offset))
 
-    def _after(self, builder: Builder, stage: _Stage, source: Value, place: Value) -> Complex:
-        """The element of a place behind a stage that reads the lines at `source`."""
-        line, number = builder.udivrem(place, integer(self.part.length))
-        start = builder.mul(line, integer(self.part.length))
+    def _from(self, source: Value) -> Read:
+        """Elements as they are in memory."""
+        return lambda builder, place: self._get(builder, source, place)
+
+    def _after(self, builder: Builder, stage: _Stage, place: Value, given: Read) -> Complex:
+        """The element of a place behind a stage, from what is at places before it."""
+        line, number = builder.udivrem(place, integer(stage.length))
+        start = builder.mul(line, integer(stage.length))
 
         def read(builder: Builder, at: Value) -> Complex:
-            return self._get(builder, source, builder.add(start, at))
+            return given(builder, builder.add(start, at))
 
-        return stage.element(builder, number, read, self._root)
+        def root(builder: Builder, power: Value) -> Complex:
+            return self._root(builder, power, stage.length)
 
-    def _root(self, builder: Builder, power: Value) -> Complex:
-        """A power of the primitive root of unity."""
-        length = self.part.length
+        return stage.element(builder, number, read, root)
+
+    def _root(self, builder: Builder, power: Value, length: int) -> Complex:
+        """A power of the primitive root of unity of that order."""
         roots = fourier.roots_of_unity(length, inverse=self.inverse)
         way = "inverse" if self.inverse else "forward"
         if length <= _LONGEST_TABLE:
@@ -194,6 +221,77 @@ class _Lines(Transform):
 
     def _put(self, builder: Builder, line: Value, number: Value, value: Complex) -> None:
         element.store(builder, C128, value.value, builder.gep(element.storage_type(C128), line, number))
+
+
+class _Convolution(_Lines):
+    """Lines of a length with a large prime factor; behind them, in the workspace, the chirps to convolve them with."""
+
+    def in_workspace(self) -> Iterator[Launch]:
+        """Elements times chirps, a transform of them and of the chirps, and one of their products."""
+        lines, room = self.part.lines, fourier.convolution_length(self.part.length)
+        yield self._for_each((lines + 1) * room, self._load, "load")
+        stages = list(_stages(room))
+        for turn, stage in enumerate(stages, 1):
+            yield self._step(stage, turn, (lines + 1) * room, self._at)
+        *inner, last = stages
+        for turn, stage in enumerate(inner, len(stages) + 1):
+            yield self._step(stage, turn, lines * room, self._at if turn > len(stages) + 1 else self._products)
+        turn = 2 * len(stages) - 1
+
+        def finish(builder: Builder, place: Value) -> None:
+            line, number = builder.udivrem(place, integer(self.stored))
+            at = builder.add(builder.mul(line, integer(room)), number)
+            value = _conjugate(self._after(builder, last, at, self._at(builder, turn)))
+            self._deliver(builder, line, number, value * self._chirp(builder, number))
+
+        yield self._for_each(lines * self.stored, finish, "last")
+
+    def _load(self, builder: Builder, place: Value) -> None:
+        length, lines, room = self.part.length, self.part.lines, fourier.convolution_length(self.part.length)
+        line, number = builder.udivrem(place, integer(room))
+        target = self._half(builder, 0)
+        nothing = Term(builder, floating(0.0, "double"))
+        self._put(builder, target, place, Complex(nothing, nothing))
+        # Chirps stand around the first one, backwards from the end too.
+        distance = builder.intrinsic("smin.i64", [number, builder.sub(integer(room), number)])
+        within = builder.compare("slt", distance, integer(length))
+        with builder.when(builder.binary("and", builder.compare("eq", line, integer(lines)), within), "chirp"):
+            self._put(builder, target, place, _conjugate(self._chirp(builder, distance)))
+        within = builder.compare("slt", number, integer(length))
+        with builder.when(builder.binary("and", builder.compare("slt", line, integer(lines)), within), "element"):
+            value = self._given(builder, line, number) * self._chirp(builder, number)
+            self._put(builder, target, place, value)
+
+    def _step(self, stage: _Stage, turn: int, count: int, given: Callable[[Builder, int], Read]) -> Launch:
+        def step(builder: Builder, place: Value) -> None:
+            value = self._after(builder, stage, place, given(builder, turn - 1))
+            self._put(builder, self._half(builder, turn), place, value)
+
+        return self._for_each(count, step, f"stage{turn}")
+
+    def _at(self, builder: Builder, turn: int) -> Read:
+        """Elements as they are after so many stages."""
+        return self._from(self._half(builder, turn))
+
+    def _products(self, builder: Builder, turn: int) -> Read:
+        """Conjugates of transformed lines times transformed chirps: a transform of these is, conjugated, an inverse."""
+        room, source = fourier.convolution_length(self.part.length), self._half(builder, turn)
+
+        def product(builder: Builder, place: Value) -> Complex:
+            _, number = builder.udivrem(place, integer(room))
+            chirps = self._get(builder, source, builder.add(integer(self.part.lines * room), number))
+            return _conjugate(self._get(builder, source, place) * chirps).scaled(1 / room)
+
+        return product
+
+    def _chirp(self, builder: Builder, number: Value) -> Complex:
+        order = 2 * self.part.length
+        power = builder.binary("urem", builder.mul(number, number), integer(order))
+        return self._root(builder, power, order)
+
+
+def _conjugate(number: Complex) -> Complex:
+    return Complex(number.re, -number.im)
 
 
 def _table(builder: Builder, name: str, values: Array) -> Value:
