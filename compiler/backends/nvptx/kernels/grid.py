@@ -48,8 +48,15 @@ class EmittedKernel:
     workspace_bytes: int = 0
 
 
-def begin(
-    module: Module, kernel: Kernel, threads: int, suffix: str = "", *, numbers: Sequence[str] = (), talks: bool = False
+def begin(  # noqa: PLR0913 - what a function is launched with
+    module: Module,
+    kernel: Kernel,
+    threads: int,
+    suffix: str = "",
+    *,
+    numbers: Sequence[str] = (),
+    talks: bool = False,
+    resident: int = 1,
 ) -> Builder:
     """Start one of a kernel's functions, for blocks of that many threads.
 
@@ -61,6 +68,7 @@ def begin(
         numbers: names of i64 arguments behind the pointers.
         talks: whether a thread reads what others wrote to the outputs or the workspace.  LLVM takes it that nobody
             but the thread itself writes where a `noalias` pointer points, barrier or not.
+        resident: how many blocks a multiprocessor is to have registers for.
     """
     # Device memory comes in coarser units than the host's arrays: words of 16 bytes may be read.
     pointers = [(type_.replace("align 8", "align 16"), name) for type_, name in signature.parameters(kernel)]
@@ -70,7 +78,7 @@ def begin(
             (type_ if "readonly" in type_ else type_.replace("noalias ", ""), name) for type_, name in parameters
         ]
     # Asked for one block per multiprocessor at least: left to itself, ptxas spills registers to have room for more.
-    attributes = f'nounwind "nvvm.maxntid"="{threads}" "nvvm.minctasm"="1"'
+    attributes = f'nounwind "nvvm.maxntid"="{threads}" "nvvm.minctasm"="{resident}"'
     function = module.function(
         f"{kernel.name}{suffix}", "void", parameters, linkage="ptx_kernel", attributes=attributes
     )

@@ -28,6 +28,7 @@ _MOST_STAGES = 4
 _MANY_BLOCKS = 128
 """Blocks from which on a larger tile keeps a GPU busy too."""
 _LONG_BODY = 40
+_WIDE_BYTES = 8
 _LEAST_SLICES = 16
 """Slices that a part of a sum has at least: fewer would not pay for putting the parts together."""
 
@@ -71,19 +72,31 @@ def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
 
 def _choose(product: Product, form: mma.Mma | None) -> _Plan:
     """The largest tile of which there are enough to keep a GPU busy."""
-    is_long = sum(1 for _ in product.kernel.body()) > _LONG_BODY
     *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= _SHARED_BYTES)
     for plan in plans:
         blocks = product.batch * -(-product.rows // plan.rows) * -(-product.columns // plan.columns)
-        if blocks >= _MANY_BLOCKS and not is_long:
+        if blocks >= _MANY_BLOCKS and not _is_long(product):
             return plan
     return smallest
+
+
+def _is_long(product: Product) -> bool:
+    """Whether what is computed beside the product wants many registers."""
+    return sum(1 for _ in product.kernel.body()) > _LONG_BODY
+
+
+def _resident(product: Product) -> int:
+    """Two blocks of the largest tiles come to need a few more than half of the registers, unless asked not to.
+
+    The one multiplies while the other waits at a barrier.
+    """
+    return 1 if _is_long(product) or product.type.size_bytes >= _WIDE_BYTES else 2
 
 
 def emit(module: Module, product: Product, capability: int) -> EmittedKernel:
     """Emit a product kernel."""
     plan = _choose(product, mma.find(product, capability))
-    builder = grid.begin(module, product.kernel, plan.threads)
+    builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product))
     kernel = _TileKernel(module, builder, product, plan, capability)
     kernel.store(kernel.sums())
     builder.ret()
