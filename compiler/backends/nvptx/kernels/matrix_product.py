@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from compiler.codegen import element, scalar
+from compiler.codegen.complex_numbers import Complex
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import ZERO, Emission, Index, linear, reshape
 from compiler.codegen.kernel import Kernel
@@ -166,6 +167,8 @@ class Product:
 
     def add(self, builder: Builder, left: Value, right: Value) -> Value:
         """`left + right`, of parts of a sum."""
+        if self.type.is_complex:
+            return (Complex.of(builder, left) + Complex.of(builder, right)).value
         return builder.binary("fadd" if self.type.is_float else "add", left, right)
 
     def store(self, emission: Emission, total: Value, place: Place) -> None:

@@ -32,6 +32,11 @@ def _for_all(emit: Callable[[Module, Kernel], EmittedKernel]) -> Emitter:
     return lambda module, kernel, _: emit(module, kernel)
 
 
+def _loop(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
+    """Elements are a thread's each, but for those of a dot of complex numbers, which is never fused."""
+    return dot.emit(module, kernel, gpu) if kernel.roots[0].opcode == "dot" else loop.emit(module, kernel)
+
+
 def _window(module: Module, kernel: Kernel) -> EmittedKernel:
     """Windows that hold everything up to a place are scans, others are a thread's each."""
     way = direction(kernel.roots[0])
@@ -39,7 +44,7 @@ def _window(module: Module, kernel: Kernel) -> EmittedKernel:
 
 
 EMITTERS: dict[KernelKind, Emitter] = {
-    KernelKind.LOOP: _for_all(loop.emit),
+    KernelKind.LOOP: _loop,
     KernelKind.ITERATION: _for_all(iteration.emit),
     KernelKind.REDUCE: _for_all(reduce.emit),
     KernelKind.ROW: _for_all(row.emit),

@@ -85,18 +85,18 @@ def _is_long(product: Product) -> bool:
     return sum(1 for _ in product.kernel.body()) > _LONG_BODY
 
 
-def _resident(product: Product) -> int:
-    """Two blocks of the largest tiles come to need a few more than half of the registers, unless asked not to.
+def _resident(product: Product, plan: _Plan) -> int:
+    """How many blocks are to fit into a multiprocessor: of two the one multiplies while the other waits at a barrier.
 
-    The one multiplies while the other waits at a barrier.
+    On tensor cores the largest tiles need no more than half of the registers, but take a few more unless asked not to.
     """
-    return 1 if _is_long(product) or product.type.size_bytes >= _WIDE_BYTES else 2
+    return 1 if plan.form is None or _is_long(product) or product.type.size_bytes >= _WIDE_BYTES else 2
 
 
 def emit(module: Module, product: Product, capability: int) -> EmittedKernel:
     """Emit a product kernel."""
     plan = _choose(product, mma.find(product, capability))
-    builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product))
+    builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan))
     kernel = _TileKernel(module, builder, product, plan, capability)
     kernel.store(kernel.sums())
     builder.ret()

@@ -71,7 +71,10 @@ class Slice:
         self._run = max(1, min(along, _WORD_BYTES // size, layout.width * layout.depth // threads))
         is_copied = self._source in dict(product.kernel.leaves) and self._source.array.element_type is layout.type
         self.is_asynchronous = capability >= 80 and is_copied and self._run * size >= _LEAST_COPY_BYTES
-        if not self.is_asynchronous and layout.is_deep != side.is_deep:
+        if not self.is_asynchronous and layout.type.is_complex:
+            # There are no vectors of pairs.
+            self._run = 1
+        elif not self.is_asynchronous and layout.is_deep != side.is_deep:
             # Elements that are strangers in memory still go to shared memory in words.
             along = run_of(product.depth if layout.is_deep else side.count)
             self._run = max(1, min(along, _LEAST_COPY_BYTES // size))

@@ -18,7 +18,7 @@ def loop(type_: str, dims: str) -> str:
     return f"ENTRY e {{ x = {type_}[{dims}] parameter(0)  ROOT r = {type_}[{dims}] add(x, x) }}"
 
 
-SUMS = {"s8": "s32", "u8": "s32", "f64": "f64"}
+SUMS = {"s8": "s32", "u8": "s32", "f64": "f64", "c64": "c64", "c128": "c128"}
 
 
 def dot(type_: str, m: int, k: int, n: int, *, how: str = "nn", algorithm: str = "") -> str:
@@ -55,7 +55,11 @@ def whole_numbers(module: compiler.Module) -> list[Any]:
     """Small integers: products and sums are exact, so that a wrong element cannot hide."""
     rng = np.random.default_rng(0)
     types = [(p.array.dims, p.array.element_type) for p in module.entry.parameters]
-    return [rng.integers(0 if t.name == "u8" else -4, 5, dims).astype(t.dtype) for dims, t in types]
+    drawn = [rng.integers(0 if t.name == "u8" else -4, 5, (2, *dims)) for dims, t in types]
+    return [
+        (one[0] + 1j * one[1] if t.is_complex else one[0]).astype(t.dtype)
+        for one, (_, t) in zip(drawn, types, strict=True)
+    ]
 
 
 # A program, what its PTX must hold, and what it must not.
@@ -70,6 +74,7 @@ FORMS = {
         "st.shared ld.shared bar.sync",
         "",
     ),
+    "dots of complex numbers go through shared memory": (dot("c64", 64, 64, 64), "cp.async ld.shared bar.sync", ""),
     "dots of f32 go through shared memory in words": (
         dot("f32", 64, 64, 64),
         "cp.async.ca.shared.global ld.shared.v2 bar.sync fma.rn.f32",
@@ -195,6 +200,12 @@ def test_tensor_cores_make_every_size(type_: str, how: str, m: int, k: int, n: i
 @pytest.mark.parametrize("how", ["nn", "tt"])
 def test_rounded_operands_lie_either_way(algorithm: str, how: str, gpu: Any) -> None:
     check_exactly(dot("f32", 40, 36, 44, how=how, algorithm=algorithm), gpu)
+
+
+@pytest.mark.parametrize("how", ["nn", "tt"])
+@pytest.mark.parametrize(("type_", "m", "k", "n"), [("c64", 20, 33, 40), ("c128", 17, 9, 20), ("c64", 3, 200, 5)])
+def test_dots_of_complex_numbers_are_right(type_: str, how: str, m: int, k: int, n: int, gpu: Any) -> None:
+    check_exactly(dot(type_, m, k, n, how=how), gpu)
 
 
 @pytest.mark.parametrize("type_", [*TENSOR_TYPES, "f32", "tf32"])
