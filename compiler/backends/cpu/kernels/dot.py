@@ -94,7 +94,8 @@ class Product:
 
     def gemm(self) -> Gemm:
         """The matrix product."""
-        plain_result = self.kernel.roots == (self.dot,) and self.dot.array.element_type is self.type
+        plain = self.kernel.roots == (self.dot,) and self.dot.array.element_type is self.type
+        addend = self._addend()
         return Gemm(
             batch=self.batch,
             m=self.lhs.count(self.lhs.free),
@@ -104,7 +105,8 @@ class Product:
             lhs=self._operand(self.lhs, self.lhs.free, self.lhs.depth),
             rhs=self._operand(self.rhs, self.rhs.depth, self.rhs.free),
             store=self._store,
-            out=self._result() if plain_result else None,
+            out=self._result() if plain or addend else None,
+            addend=addend,
             interleave=loop.interleave(self.kernel, self.rhs.count(self.rhs.free), cost.nanoseconds(self.kernel)),
         )
 
@@ -178,6 +180,34 @@ class Product:
         pointer = arguments(self.kernel).inputs[leaves[seen.source]]
         base = _base(pointer, element.storage_type(element_type), walked, seen.offset)
         return Array(base, row, column)
+
+    def _addend(self) -> Array | None:
+        """What is added to the product, where that is all the epilogue and lies plainly, or spread, in memory."""
+        (root,), leaves = self.kernel.roots, dict(self.kernel.leaves)
+        if root.opcode != "add" or self.dot not in root.operands or root.array.element_type is not self.type:
+            return None
+        (other, *_) = [operand for operand in root.operands if operand is not self.dot] or [self.dot]
+        spread = other.opcode == "broadcast" and other not in leaves
+        seen = view(other.operands[0] if spread else other, leaves)
+        if seen is None:
+            return None
+        dims, strides = root.array.dims, list(seen.strides)
+        if spread:
+            strides = [0] * len(dims)
+            for dim, stride in zip(other.attributes["dimensions"], seen.strides, strict=True):
+                strides[dim] = stride
+        columns = len(dims) - len(self.rhs.free)
+        rows = columns - len(self.lhs.free)
+        if dims[rows:] != (*self.lhs.sizes(self.lhs.free), *self.rhs.sizes(self.rhs.free)):
+            return None
+        row, column = (
+            _joint_stride(group, dims, strides) for group in (range(rows, columns), range(columns, len(dims)))
+        )
+        if row is None or column is None:
+            return None
+        walked = _joined(list(zip(dims[:rows], strides[:rows], strict=True)))
+        pointer = arguments(self.kernel).inputs[leaves[seen.source]]
+        return Array(_base(pointer, element.storage_type(self.type), walked, seen.offset), row, column)
 
     def _result(self) -> Array:
         n = self.rhs.count(self.rhs.free)

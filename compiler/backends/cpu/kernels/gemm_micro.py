@@ -63,6 +63,7 @@ class Tile:
     The columns are covered by vectors of `lanes`; where they end within a vector, `partial_load` and `partial_store`
     say whether the lanes behind the end may not be touched in the right factor and in the result.  With `words`,
     factors are words; sums start from minus what lies one step before the right factor where words were flipped.
+    With `addend_row`, the distance of its rows, elements of another array are added to the sums that are stored.
     """
 
     type: str
@@ -78,6 +79,7 @@ class Tile:
     accumulates: bool
     words: Words | None = None
     corrected: bool = False
+    addend_row: int | None = None
 
     @property
     def factor(self) -> str:
@@ -103,14 +105,17 @@ def _mask(inside: int, lanes: int) -> Value:
 def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
     """`void NAME(ptr lhs, ptr rhs, ptr out, i64 depth, i1 accumulate)`: one register tile over `depth` >= 1 steps.
 
-    With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.
+    With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.  A tile with an addend
+    takes a pointer to that behind.
     """
     parameters = [
         *((f"{PTR} noalias readonly", "lhs"), (f"{PTR} noalias readonly", "rhs")),
         *((f"{PTR} noalias", "out"), (I64, "depth"), (I1, "accumulate")),
     ]
+    if tile.addend_row is not None:
+        parameters.append((f"{PTR} noalias readonly", "addend"))
     function = module.function(name, "void", parameters, linkage="internal", attributes=_ATTRIBUTES)
-    lhs, rhs, out, depth, accumulate = function.arguments
+    lhs, rhs, out, depth, accumulate, *addends = function.arguments
     b = Builder(function)
     totals = _corrected(b, tile, rhs, _initial(b, tile, out, accumulate))
     with b.loop(integer(0), depth, carried=totals, name="depth", nonempty=True, metadata=keep_rolled(module)) as loop:
@@ -125,7 +130,11 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
             sums += [_step(b, tile, spread, factor, total) for factor, total in zip(factors, held, strict=True)]
         loop.carry(*sums)
     for position, total in enumerate(loop.results):
-        _store(b, tile, out, *divmod(position, tile.vectors), total)
+        row, vector = divmod(position, tile.vectors)
+        for addend in addends:
+            other = _load(b, tile, tile.type, (addend, row * (tile.addend_row or 0), vector), masked=tile.partial_store)
+            total = b.binary("fadd" if tile.type in FLOAT_TYPES else "add", total, other)
+        _store(b, tile, out, row, vector, total)
     b.ret()
     return Value(PTR, f"@{name}")
 

@@ -15,7 +15,7 @@ from compiler.backends.cpu.kernels.gemm_dot import dot_scratch
 from compiler.backends.cpu.kernels.gemm_micro import Tile, micro_kernel
 from compiler.backends.cpu.kernels.gemm_pack import Packer, Panels, Rows, Steps
 from compiler.backends.cpu.kernels.gemm_plan import Plan
-from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES
+from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Array
 from compiler.backends.cpu.kernels.gemm_share import Extent, Range, batches, blocks, minimum, share
 from compiler.backends.cpu.kernels.gemm_stream import stream_scratch
 from compiler.backends.cpu.kernels.gemm_words import FLIP
@@ -219,6 +219,7 @@ class TileNest:
             partial_store=False,
             accumulates=False,
             corrected=False,
+            addend_row=None,
         )
         return micro_kernel(self.b.module, name, tile)
 
@@ -303,7 +304,14 @@ class TileNest:
             edge = self._kernel(plan.last_rows, columns)
             callee = b.select(lower, edge, callee) if plan.row_panels > 1 else edge
         resumes = b.compare("sgt", steps.start, integer(0)) if plan.depth_blocks > 1 else Value(I1, "false")
-        b.call(callee.name, "void", [left, right, out, steps.count, resumes])
+        addend = plan.gemm.addend if plan.out_direct else None
+        places = self._place(addend, block.batch, row, column) if addend else []
+        b.call(callee.name, "void", [left, right, out, steps.count, resumes, *places])
+
+    def _place(self, array: Array, batch: Value, row: Value, column: Value) -> list[Value]:
+        """Where the register tile in these panels lies in an array, as an argument."""
+        offset = array.offset(self.b, self._first_row(row), self.right.first(self.b, column))
+        return [self.b.gep(self.type, array.base(self.b, batch), offset)]
 
     def _kernel(self, rows: int, columns: int) -> Value:
         name = f"{self.name}.tile.{rows}x{columns}"
@@ -330,6 +338,7 @@ class TileNest:
             accumulates=plan.depth_blocks > 1,
             words=gemm.words,
             corrected=self.right.head > 0,
+            addend_row=gemm.addend.row if gemm.addend and plan.out_direct else None,
         )
 
     def _store(self, block: _Block) -> None:

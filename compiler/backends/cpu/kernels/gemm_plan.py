@@ -261,12 +261,12 @@ def _tile_cycles(gemm: Gemm, lanes: int, rows: int, vectors: int) -> float:
 
 def _blocked(plan: Plan) -> Plan:
     gemm, size = plan.gemm, ELEMENT_BYTES[plan.gemm.type]
+    plan = replace(plan, depth=_depth(plan))
     plan = replace(
         plan,
-        depth=_depth(plan),
         lhs_direct=_reads_lhs_directly(plan),
         rhs_direct=_reads_rhs_directly(plan.gemm),
-        out_direct=gemm.out is not None and gemm.out.column == 1,
+        out_direct=_writes_directly(plan),
     )
     is_near = gemm.m * plan.depth * size <= _NEAR_LEFT_BYTES
     right_bytes = _SMALL_RIGHT_BYTES if is_near else _RIGHT_BYTES
@@ -301,6 +301,13 @@ def _reads_lhs_directly(plan: Plan) -> bool:
         return False
     near = gemm.m * gemm.k * ELEMENT_BYTES[gemm.type] <= _NEAR_BYTES
     return array.column == 1 or plan.column_panels <= _FEW_COLUMN_PANELS or near
+
+
+def _writes_directly(plan: Plan) -> bool:
+    """Whether sums go to the result from registers, together with what is added once they are complete."""
+    out, addend = plan.gemm.out, plan.gemm.addend
+    adds = addend is None or (addend.column == 1 and plan.depth_blocks == 1)
+    return out is not None and out.column == 1 and adds
 
 
 def _lhs_collides(gemm: Gemm) -> bool:

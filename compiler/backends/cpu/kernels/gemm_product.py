@@ -118,10 +118,11 @@ class Gemm:
 
     `type` is the type of the accumulation, `float`, `double`, `i32` or `i64` (integers wrap).  `store(builder, batch,
     row, column, value)` is the epilogue and is called once per element.  `out` is given when `store` writes element
-    (row, column) of a plain array that overlaps neither operand: partial sums may be kept there, and when that write is
-    all that `store` does (`plain_store`), it is not called at all.  `exchanged` says that neighbours in the result are
-    adjacent in memory along rows; it steers loop order only.  `interleave` is how many vectors the epilogue should be
-    computed for at once, 0 for as many as LLVM likes.  With `words`, k counts words, and factors load them.
+    (row, column) of a plain array that overlaps neither operand: partial sums may be kept there, and when that write
+    is all that `store` does (`plain_store`), it is not called at all.  With an `addend`, it writes the sum and the
+    element of that array.  `exchanged` says that neighbours in the result are adjacent in memory along rows; it steers
+    loop order only.  `interleave` is how many vectors the epilogue should be computed for at once, 0 for as many as
+    LLVM likes.  With `words`, k counts words, and factors load them.
     """
 
     batch: int
@@ -137,6 +138,7 @@ class Gemm:
     exchanged: bool = False
     interleave: int = 0
     words: Words | None = None
+    addend: Array | None = None
 
     @property
     def factor_type(self) -> str:
@@ -154,4 +156,5 @@ class Gemm:
             store=lambda b, batch, row, column, value: self.store(b, batch, column, row, value),
             out=self.out and self.out.transposed(),
             exchanged=not self.exchanged,
+            addend=self.addend and self.addend.transposed(),
         )
