@@ -24,21 +24,19 @@ from compiler.ops import OPS
 
 EXACT = frozenset(
     {
-        *("bitcast", "bitcast-convert", "call", "conditional", "constant", "convert", "copy-start", "copy-done"),
-        *("custom-call", "domain", "fusion", "get-tuple-element", "infeed", "iota", "opt-barrier", "outfeed"),
-        *(
-            "parameter",
-            "recv",
-            "recv-done",
-            "rng",
-            "rng-bit-generator",
-            "rng-get-and-update-state",
-            "send",
-            "send-done",
-        ),
-        *("stochastic-convert", "tuple", "while", "after-all", "add-dependency", "async-start", "async-update"),
-        *("async-done", "all-gather-start", "all-gather-done", "collective-permute-start", "collective-permute-done"),
-        *("all-reduce-done", "partition-id", "replica-id", "get-dimension-size"),
+        # What comes from nothing, or into a type that the op is there to choose.
+        *("constant", "parameter", "iota", "rng", "rng-bit-generator", "rng-get-and-update-state"),
+        *("partition-id", "replica-id", "get-dimension-size"),
+        *("convert", "bitcast", "bitcast-convert", "stochastic-convert"),
+        # What goes into computations and comes from them, or is only held together.
+        *("call", "fusion", "custom-call", "conditional", "while"),
+        *("tuple", "get-tuple-element", "after-all", "add-dependency", "domain", "opt-barrier"),
+        # What goes out and comes in.
+        *("infeed", "outfeed", "send", "send-done", "recv", "recv-done"),
+        # What passes from one half of an op to the other.
+        *("async-start", "async-update", "async-done", "copy-start", "copy-done"),
+        *("all-gather-start", "all-gather-done", "all-reduce-done"),
+        *("collective-permute-start", "collective-permute-done"),
     }
 )
 """Opcodes that reinterpret values or hand them on as they are: their types must match exactly."""
