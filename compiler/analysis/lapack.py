@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 from compiler.analysis.elimination import first_failure, lu
-from compiler.analysis.expression import Expression, number
+from compiler.analysis.expression import Expression, element, number
 from compiler.analysis.matrices import adjoint, corner, place, real
 from compiler.analysis.reflections import householder, householder_product
-from compiler.analysis.rotations import eigen, singular
+from compiler.analysis.rotations import LOOPS, Methods, eigen, singular
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
 from compiler.ir.types import F32, F64, S32
@@ -45,13 +46,19 @@ class Call:
     @property
     def suits_kernel(self) -> bool:
         """Whether a back end that has kernels should keep it."""
-        matrix = self.instruction.operands[0].array
-        return self.name in KERNELS and matrix.element_type in (F32, F64) and min(matrix.dims[-2:]) >= _LARGE
+        return self.name in KERNELS and self._is_large
 
-    def expand(self) -> Instruction:
-        """The routine in HLO, in the call's computation."""
+    @property
+    def _is_large(self) -> bool:
+        matrix = self.instruction.operands[0].array
+        return matrix.element_type in (F32, F64) and min(matrix.dims[-2:]) >= _LARGE
+
+    def expand(self, *, with_kernels: bool) -> Instruction:
+        """The routine in HLO, in the call's computation; what it is made of may be left to kernels where there are."""
         instruction = self.instruction
         _, routine = ROUTINES[self.name]
+        if with_kernels and self._is_large:
+            routine = WITH_KERNELS.get(self.name, routine)
         results = routine([Expression(operand) for operand in instruction.operands], self.options)
         parts = [result.reshape(*shape.dims).instruction for result, shape in zip(results, self.shapes, strict=True)]
         is_tuple = isinstance(instruction.shape, TupleShape)
@@ -205,9 +212,9 @@ def _gesdd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[Arra
     ]
 
 
-def _gesdd(operands: Sequence[Expression], options: Options) -> list[Expression]:
+def _gesdd(operands: Sequence[Expression], options: Options, by: Methods = LOOPS) -> list[Expression]:
     matrix = _batched(operands[0])
-    left, values, right = singular(matrix, full=options["mode"] != "S")
+    left, values, right = singular(matrix, full=options["mode"] != "S", by=by)
     return [matrix, values, left, right, _success(matrix)]
 
 
@@ -228,3 +235,34 @@ ROUTINES: dict[str, tuple[Shapes, Routine]] = {
     "gesdd": (_gesdd_shapes, _gesdd),
 }
 """By LAPACK's name without the letter of the type: what the routine gives, and how it is done."""
+
+
+def _by_kernel(name: str, operands: Sequence[Expression], shapes: Sequence[ArrayShape]) -> list[Expression]:
+    """The results of a routine that is left to a kernel."""
+    letter = {F32: "s", F64: "d"}[operands[0].type]
+    call = build(
+        operands[0].instruction.computation,
+        "custom-call",
+        [operand.instruction for operand in operands],
+        shape=TupleShape(tuple(shapes)) if len(shapes) > 1 else shapes[0],
+        custom_call_target=f"lapack_{letter}{name}_ffi",
+        backend_config="{mode = 86 : ui8, uplo = 76 : ui8}",
+    )
+    return [Expression(element(call, index)) for index in range(len(shapes))] if len(shapes) > 1 else [Expression(call)]
+
+
+def _reflect(matrix: Expression) -> tuple[Expression, Expression]:
+    packed, factors = _by_kernel("geqrf", [matrix], _geqrf_shapes([matrix.instruction.array], {}))
+    return packed, factors
+
+
+def _multiply(vectors: Expression, factors: Expression) -> Expression:
+    return _by_kernel("orgqr", [vectors, factors], [vectors.instruction.array])[0]
+
+
+def _vectors(matrix: Expression) -> Expression:
+    return _by_kernel("syevd", [matrix], _syevd_shapes([matrix.instruction.array], {"uplo": "L"}))[0]
+
+
+WITH_KERNELS: dict[str, Routine] = {"gesdd": partial(_gesdd, by=Methods(_reflect, _multiply, _vectors))}
+"""How large real matrices are done where there are kernels for `KERNELS`."""

@@ -9,6 +9,7 @@ so few sweeps do.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from compiler.analysis.matrices import (
     squares,
 )
 from compiler.analysis.reflections import householder, householder_product
-from compiler.ir.types import S32
+from compiler.ir.types import F64, S32
 from compiler.ops.build import build
 
 _MOST_SWEEPS = 20
@@ -161,24 +162,67 @@ def _sorted(values: Expression, *, descending: bool = False) -> tuple[Expression
     return Expression(element(pair, 0)), Expression(element(pair, 1))
 
 
-def singular(matrix: Expression, *, full: bool) -> tuple[Expression, Expression, Expression]:
+class Methods(NamedTuple):
+    """What singular values are made of: reflections, and perhaps a decomposition that is faster than rotations.
+
+    Attributes:
+        householder: as the loop of that name.
+        product: as `householder_product`.
+        eigen: vectors of whole symmetric matrices, as columns, by ascending values.
+    """
+
+    householder: Callable[[Expression], tuple[Expression, Expression]] = householder
+    product: Callable[[Expression, Expression], Expression] = householder_product
+    eigen: Callable[[Expression], Expression] | None = None
+
+
+LOOPS = Methods()
+"""Everything in loops."""
+
+
+def singular(matrix: Expression, *, full: bool, by: Methods = LOOPS) -> tuple[Expression, Expression, Expression]:
     """Left vectors as columns, singular values in descending order, right vectors as conjugated rows.
 
     With `full` there are as many vectors as rows and columns, else as many as values.
     """
     rows, columns = matrix.dims[1:]
     if rows < columns:
-        left, values, right = singular(adjoint(matrix), full=full)
+        left, values, right = singular(adjoint(matrix), full=full, by=by)
         return adjoint(right), values, adjoint(left)
     scaled, scale = _scaled(matrix)
-    even = columns + columns % 2
     # Rows of the adjoint are the columns that are rotated; the identity beside them gathers the rotations.
-    start = padded(adjoint(scaled), even, rows)
-    turned, rotations = _swept([start, identity(start, even)], even, _rotate_rows, _not_orthogonal)
-    turned, rotations = corner(turned, columns, rows), corner(rotations, columns, columns)
+    turned, rotations = adjoint(scaled), identity(scaled, columns)
+    if by.eigen is not None:
+        turned, rotations = _nearly_orthogonal(scaled, by.eigen)
+    if turned.type is matrix.type:
+        even, matters = columns + columns % 2, _not_orthogonal if by.eigen is None else _at_an_angle
+        start = [padded(turned, even, rows), _bordered(rotations, even)]
+        turned, rotations = _swept(start, even, _rotate_rows, matters)
+        turned, rotations = corner(turned, columns, rows), corner(rotations, columns, columns)
     values, order = _sorted(squares(turned).sum(2).apply("sqrt"), descending=True)
-    left = _orthonormal(adjoint(rows_at(turned, order)), values, full=full)
-    return left, values * each(scale, values), rows_at(rotations, order)
+    least = float(np.finfo(matrix.type.dtype).eps) * (rows if turned.type is matrix.type else 0.5)
+    left = _orthonormal(adjoint(rows_at(turned, order)), values, least, full=full, by=by).to(matrix.type)
+    values = values.to(scale.type)
+    return left, values * each(scale, values), rows_at(rotations, order).to(matrix.type)
+
+
+def _bordered(matrix: Expression, size: int) -> Expression:
+    """A square matrix in the corner of the identity."""
+    if matrix.dims[1] == size:
+        return matrix
+    whole = padded(matrix, size, size)
+    last = place(whole, 1).compare("EQ", size - 1) & place(whole, 2).compare("EQ", size - 1)
+    return last.where(whole.literal(1), whole)
+
+
+def _nearly_orthogonal(matrix: Expression, eigen: Callable[[Expression], Expression]) -> tuple[Expression, Expression]:
+    """In f64 the columns of a real matrix, and of the identity, rotated by the vectors of its square, as rows.
+
+    What that loses is half of the digits of f64: nothing that a matrix of f32 had.
+    """
+    wide = matrix.to(F64)
+    vectors = eigen(dot(wide, wide, 1, 1))
+    return dot(vectors, wide, 1, 2), adjoint(vectors)
 
 
 def _partners(matrix: Expression) -> tuple[Expression, Expression, Expression]:
@@ -200,19 +244,34 @@ def _not_orthogonal(state: list[Expression]) -> Expression:
     return _off_diagonal([dot(state[0], conjugate(state[0]), 2, 2)])
 
 
-def _orthonormal(vectors: Expression, lengths: Expression, *, full: bool) -> Expression:
-    """Orthogonal columns of descending lengths made as long as 1; those of no length, and missing ones, are made up."""
+def _at_an_angle(state: list[Expression]) -> Expression:
+    """For each matrix whether two rows, however short they are if not next to nothing, are not orthogonal yet."""
+    gram = dot(state[0], state[0], 2, 2)
+    unit = float(np.finfo(gram.type.dtype).eps) * state[0].dims[2]
+    lengths = diagonal(gram).apply("sqrt")
+    counts = lengths.compare("GT", each(lengths.largest(1) * unit, lengths))
+    lengths = kept(counts, lengths, np.inf)
+    limit = along(lengths, gram, 1) * along(lengths, gram, 2) * unit
+    off = place(gram, 1).compare("NE", place(gram, 2)) & gram.apply("abs").compare("GT", limit)
+    return off.to(S32).sum(1, 2).compare("GT", 0)
+
+
+def _orthonormal(vectors: Expression, lengths: Expression, least: float, *, full: bool, by: Methods) -> Expression:
+    """Orthogonal columns of descending lengths made as long as 1; missing ones are made up.
+
+    So are those that are not longer than a share of the first.
+    """
     batch, rows, columns = vectors.dims
-    unit = float(np.finfo(vectors.type.dtype).eps)
     largest = lengths.slice((0, batch), (0, 1)).reshape(batch)
-    counts = lengths.compare("GT", each(largest * (unit * rows), lengths))
+    counts = lengths.compare("GT", each(largest * least, lengths))
     safe = alike(kept(counts, lengths, 1), vectors)
     scaled = kept(along(counts, vectors, 2), vectors / along(safe, vectors, 2), 0)
-    packed, factors = householder(scaled)
-    product = householder_product(padded(packed, rows, rows) if full else packed, factors)
-    # Reflections give columns up to a sign, the diagonal of R.
-    signs = kept(counts, diagonal(corner(packed, columns, columns)), 1)
-    given = corner(product, rows, columns) * along(signs, vectors, 2)
+    packed, factors = by.householder(scaled)
+    product = by.product(padded(packed, rows, rows) if full else packed, factors)
+    # Reflections give columns up to a sign, that of the diagonal of R.
+    turns = counts & real(diagonal(corner(packed, columns, columns))).compare("LT", 0)
+    given = corner(product, rows, columns)
+    given = along(turns, given, 2).where(-given, given)
     if not full or rows == columns:
         return given
     return concatenate([given, product.slice((0, batch), (0, rows), (columns, rows))], 2)

@@ -20,4 +20,4 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 def _expand(instruction: Instruction) -> Instruction | None:
     call = call_of(instruction)
-    return None if call is None or call.suits_kernel else call.expand()
+    return None if call is None or call.suits_kernel else call.expand(with_kernels=True)

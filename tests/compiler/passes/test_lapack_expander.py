@@ -251,7 +251,10 @@ def test_eigenvectors_diagonalise_what_one_triangle_gives(element_type, form, up
 
 @pytest.mark.parametrize(
     ("element_type", "form", "mode"),
-    [("f32", (6, 6), "A"), ("f64", (5, 3), "A"), ("c64", (1, 1), "S"), ("c128", (3, 5), "S")],
+    [
+        *(("f32", (6, 6), "A"), ("f64", (5, 3), "A"), ("c64", (1, 1), "S"), ("c128", (3, 5), "S")),
+        *(("f32", (40, 23), "A"), ("f64", (17, 21), "S"), ("f32", (18, 18), "S"), ("f64", (18, 18), "A")),
+    ],
     ids=str,
 )
 def test_singular_vectors_are_orthonormal_and_make_the_matrix(element_type, form, mode):
