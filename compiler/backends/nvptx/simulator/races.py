@@ -53,6 +53,10 @@ class RaceDetector:
     def __init__(self, space: str, size_bytes: int, granule: int, block_threads: int, blocks: int) -> None:
         self.first_thread = 0
         self._space = space
+        # A place in shared memory is one block's alone.
+        self._is_shared = space == "shared"
+        self._met_by_warp = False
+        self._latest: tuple[_Lanes, int, _Access] | None = None
         self._granule = granule
         self._block_threads = block_threads
         self._block_warps = -(-block_threads // 32)
@@ -64,19 +68,22 @@ class RaceDetector:
     def pass_block_barrier(self, lanes: _Lanes) -> None:
         """The blocks of these lanes have come together."""
         self._block_time[np.unique(self._block(lanes + self.first_thread))] += 1
+        self._latest = None
 
     def pass_warp_barrier(self, lanes: _Lanes) -> None:
         """The warps of these lanes have come together."""
         self._warp_time[np.unique(self._warp(lanes + self.first_thread))] += 1
+        self._met_by_warp, self._latest = True, None
 
     def read(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
         """Plain reads of `size` bytes at byte offsets."""
         access = self._access(lanes)
         for at in self._granules(offsets, size):
             self._complain(self._conflicts(self._writes, at, access), at, access, "reads", self._writes, "wrote")
-            is_old = self._is_ordered(self._first_reads, at, access) | (self._first_reads.thread[at] < 0)
-            backwards = np.flatnonzero(is_old)[::-1]
-            self._first_reads.record(at[backwards], access.pick(backwards))
+            is_new = self._unordered(self._first_reads, at, access)
+            if not is_new.all():
+                backwards = np.flatnonzero(~is_new)[::-1]
+                self._first_reads.record(at[backwards], access.pick(backwards))
             self._last_reads.record(at, access)
 
     def peek(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
@@ -102,8 +109,12 @@ class RaceDetector:
             self._check(at, access, "atomically updates")
 
     def _access(self, lanes: _Lanes) -> _Access:
+        if self._latest is not None and self._latest[0] is lanes and self._latest[1] == self.first_thread:
+            return self._latest[2]
         threads = lanes + self.first_thread
-        return _Access(threads, self._block_time[self._block(threads)], self._warp_time[self._warp(threads)])
+        access = _Access(threads, self._block_time[self._block(threads)], self._warp_time[self._warp(threads)])
+        self._latest = lanes, self.first_thread, access
+        return access
 
     def _block(self, threads: _Lanes) -> _Lanes:
         return threads // self._block_threads
@@ -115,20 +126,25 @@ class RaceDetector:
         first = offsets // self._granule
         return [first + step for step in range(max(1, size // self._granule))]
 
-    def _is_ordered(self, log: _Log, at: _Lanes, access: _Access) -> NDArray[np.bool_]:
-        """Where a barrier stands between the logged access and this one."""
-        other = log.thread[at].astype(np.int64)
-        same_block = self._block(other) == self._block(access.threads)
-        same_warp = self._warp(other) == self._warp(access.threads)
-        by_block = same_block & (log.block_time[at] < access.block_time)
-        result: NDArray[np.bool_] = by_block | (same_warp & (log.warp_time[at] < access.warp_time))
+    def _unordered(self, log: _Log, at: _Lanes, access: _Access) -> NDArray[np.bool_]:
+        """Where something is logged since the last barrier that stands between it and this access."""
+        result: NDArray[np.bool_] = log.block_time[at] >= access.block_time
+        if not self._is_shared:
+            other = log.thread[at].astype(np.int64)
+            result |= (self._block(other) != self._block(access.threads)) & (other >= 0)
+        if self._met_by_warp:
+            places = np.flatnonzero(result)
+            other = log.thread[at[places]].astype(np.int64)
+            same_warp = self._warp(other) == self._warp(access.threads[places])
+            result[places[same_warp & (log.warp_time[at[places]] < access.warp_time[places])]] = False
         return result
 
     def _conflicts(self, log: _Log, at: _Lanes, access: _Access) -> NDArray[np.bool_]:
         """Where another thread's access is not separated from this one."""
-        other = log.thread[at]
-        is_other: NDArray[np.bool_] = (other >= 0) & (other != access.threads)
-        return is_other & ~self._is_ordered(log, at, access) if is_other.any() else is_other
+        result = self._unordered(log, at, access)
+        if result.any():
+            result &= log.thread[at] != access.threads
+        return result
 
     def _check(self, at: _Lanes, access: _Access, verb: str) -> None:
         self._complain(self._conflicts(self._writes, at, access), at, access, verb, self._writes, "wrote")
