@@ -25,6 +25,7 @@ from compiler.backends.nvptx.simulator.rounding import (
     divide_exact,
     flush,
     fma_f64,
+    fma_for_f32,
     fma_odd,
     from_wide,
     is_nan_bits,
@@ -85,7 +86,7 @@ def arithmetic(opcode: str, form: FloatFormat, mode: str, *, is_approximate: boo
     if form is F32 and mode == "rn" and opcode in _NATIVE:
         native = _NATIVE[opcode]
         return lambda *raws: canonical(native(*(raw.view(np.float32) for raw in raws)).view(np.uint32), F32)
-    core = _WIDE[opcode]
+    core = fma_for_f32 if (form is F32 and mode == "rn" and opcode in ("fma", "mad")) else _WIDE[opcode]
 
     def narrow(*raws: Raw) -> Raw:
         wides = [to_wide(raw, form) for raw in raws]

@@ -190,6 +190,25 @@ def fma_odd(a: Wide, b: Wide, c: Wide) -> Wide:
     return odd(*two_sum(a * b, c))
 
 
+def fma_for_f32(a: Wide, b: Wide, c: Wide) -> Wide:
+    """`a * b + c` of values of f32, as f64 that become the right f32 when they are rounded to nearest.
+
+    Rounding twice is wrong only where the first result lies half-way between two f32.  Those are few in normal ranges,
+    and found by their bits; for them, and where f32 is subnormal, everything is rounded to odd first.
+    """
+    result: Wide = a * b + c
+    halfway = (result.view(np.int64) & _BELOW_F32) == _HALF_F32
+    if (halfway | ((np.abs(result) < _LEAST_NORMAL_F32) & (result != 0))).any():
+        return fma_odd(a, b, c)
+    return result
+
+
+_BELOW_F32, _HALF_F32 = np.int64(0x1FFF_FFFF), np.int64(0x1000_0000)
+"""The bits of an f64's fraction that an f32 has no room for, and what they are half-way between two."""
+_LEAST_NORMAL_F32 = 2.0**-125
+"""From twice the smallest normal number on nothing is rounded as subnormal numbers are."""
+
+
 def fma_f64(a: Wide, b: Wide, c: Wide) -> Wide:
     """`a * b + c` in f64, correctly rounded to nearest even."""
     a, b, c = np.broadcast_arrays(a, b, c)
