@@ -117,13 +117,14 @@ class _ComplexProduct(Product):
 def _exchanges(lhs: Factor, rhs: Factor) -> bool:
     """Whether the right factor of a dot is the better left one.
 
-    That is so if it runs along k and the left one does not, or if only few rows would use each of its numbers; and if
-    neither runs along k, if it has few columns, which then are rows.
+    Where only the right one runs along k, or only few rows would use each of its numbers, it is.  A factor that does
+    not run along k is loaded number by number, and so is the result of exchanged factors stored.
     """
-    rows, columns = lhs.count(lhs.free), rhs.count(rhs.free)
-    if _runs(rhs):
-        return rows <= _FEW or not _runs(lhs)
-    return columns <= _FEW < rows and not _runs(lhs)
+    rows, columns, depth = lhs.count(lhs.free), rhs.count(rhs.free), lhs.count(lhs.depth)
+    if _runs(lhs):
+        return _runs(rhs) and rows <= _FEW
+    stored = rows * columns if rows > 1 else 0
+    return stored + (0 if _runs(rhs) else columns * depth) < rows * depth
 
 
 def _runs(factor: Factor) -> bool:
