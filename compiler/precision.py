@@ -65,6 +65,15 @@ def infer(instruction: Instruction) -> Shape:
     return instruction.shape if _agree_but_for_widths(inferred, instruction.shape) else inferred
 
 
+def derived(instruction: Instruction) -> Shape:
+    """The shape that an instruction's operands give; the stated one where they give that, or none."""
+    try:
+        inferred = infer(instruction)
+    except ShapeError:
+        return instruction.shape
+    return instruction.shape if agree(inferred, instruction.shape) else inferred
+
+
 def _unified_shape(instruction: Instruction, op: Op) -> Shape:
     """What an instruction yields whose operands do not go together as they are."""
     try:

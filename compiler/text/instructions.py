@@ -13,7 +13,7 @@ from compiler.ir.module import Attributes, Computation, Instruction
 from compiler.ir.shape import Shape, TupleShape
 from compiler.ir.shape_rules import UNSTATED
 from compiler.ops import OPS
-from compiler.precision import infer
+from compiler.precision import derived, infer
 from compiler.text.async_sugar import rewrap, wrap
 from compiler.text.attributes import SYNTAX, read_value
 from compiler.text.lexer import NAME, SPACE, STRING, Scanner, pattern
@@ -60,7 +60,7 @@ class _Call:
 class InstructionReader(Scanner):
     """A scanner that knows the computations read so far and the instructions of the one it is in."""
 
-    __slots__ = ("_cache", "_computation", "_free", "_lone", "_names", "computations")
+    __slots__ = ("_anonymous_count", "_cache", "_computation", "_lone", "_names", "computations")
 
     def __init__(self, text: str, filename: str) -> None:
         super().__init__(text, filename)
@@ -69,7 +69,7 @@ class InstructionReader(Scanner):
         self._computation = Computation("")
         self._cache: dict[str, tuple[str, Any]] = {}
         self._lone = False
-        self._free: set[str] = set()
+        self._anonymous_count: dict[str, int] = {}
 
     def add_computation(self, computation: Computation, start: int) -> None:
         """Make a computation known; later ones may call it."""
@@ -218,18 +218,22 @@ class InstructionReader(Scanner):
                 self.fail(
                     f"{operand.name} of shape {operand.shape} has no element {index}", found.start(1), found.end()
                 )
-            shape = operand.shape.elements[index]
-            name = self._anonymous("get-tuple-element")
-            operand = self._add(Instruction("get-tuple-element", shape, (operand,), {"index": index}, name=name))
+            # Under a key that no name can be, the one element serves everyone who names it.
+            key, shape = f"{operand.name}#{index}", operand.shape.elements[index]
+            if key not in self._names:
+                name = self._anonymous("get-tuple-element")
+                taken = Instruction("get-tuple-element", shape, (operand,), {"index": index}, name=name)
+                self._names[key] = self._add(taken)
+            operand = self._names[key]
         return operand
 
     def _anonymous(self, opcode: str) -> str:
-        name, number = f"{opcode}.anon", 0
-        while name in self._names or name in self._free:
-            number += 1
-            name = f"{opcode}.anon.{number}"
-        self._free.add(name)
-        return name
+        while True:
+            number = self._anonymous_count.get(opcode, 0)
+            self._anonymous_count[opcode] = number + 1
+            name = f"{opcode}.anon.{number}" if number else f"{opcode}.anon"
+            if name not in self._names:
+                return name
 
     def _read_attributes(self, call: _Call) -> Attributes:
         attributes = call.payload
@@ -327,7 +331,7 @@ class InstructionReader(Scanner):
         if shape is None:
             instruction.shape = self._infer(call, instruction)
         elif opcode in DERIVED:
-            instruction.shape = _derived(instruction)
+            instruction.shape = derived(instruction)
         return self._add(instruction)
 
     def _add(self, instruction: Instruction) -> Instruction:
@@ -363,15 +367,6 @@ class InstructionReader(Scanner):
         computation, left = wrap(call.wrapped, operands, shape.elements[1], attributes)
         self._add_unnamed(computation)
         return left
-
-
-def _derived(instruction: Instruction) -> Shape:
-    """The shape that an instruction's operands give; the stated one where they give that, or none."""
-    try:
-        inferred = infer(instruction)
-    except ShapeError:
-        return instruction.shape
-    return instruction.shape if agree(inferred, instruction.shape) else inferred
 
 
 def _repeats(name: str, text: str) -> bool:

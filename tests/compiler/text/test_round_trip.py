@@ -58,11 +58,12 @@ def test_operands_may_be_instructions_and_elements_of_tuples() -> None:
         body(
             "p = f32[4] parameter(0)\n"
             "t = (f32[4], (f32[4], f32[4])) tuple(p, (f32[4], f32[4]) tuple(p, p))\n"
+            "b = add(t#1#0, t#1#0)\n"
             "ROOT a = add(t#1#0, abs(f32[4] %p))"
         )
     )
     opcodes = [instruction.opcode for instruction in module.entry.instructions]
-    assert opcodes == ["parameter", "tuple", "tuple", "get-tuple-element", "get-tuple-element", "abs", "add"]
+    assert opcodes == ["parameter", "tuple", "tuple", "get-tuple-element", "get-tuple-element", "add", "abs", "add"]
     assert parse(to_text(module)) == module
 
 
