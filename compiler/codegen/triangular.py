@@ -77,6 +77,7 @@ class Factorisation:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         (root,) = kernel.roots
+        self.element_type = _real(kernel)
         self.size = root.array.dims[-1]
         self.batch = math.prod(root.array.dims[:-2])
         self.is_lower = bool(root.attributes.get("lower", False))

@@ -24,9 +24,6 @@ from compiler.codegen.llvm_ir import (
     zero,
 )
 
-_GROUP = 4
-"""Columns of a panel that are changed together."""
-
 
 @dataclass(frozen=True, slots=True)
 class Lu:
@@ -147,7 +144,7 @@ class Lu:
             with b.when(b.compare("ne", group.index, integer(0)), "known"):
                 b.call(beside, "void", [left, sides, lines, integer(t.rows), group.index])
             b.call(triangle, "void", [t.at(b, left, (group.index, self.pitch)), lines])
-        t.put_negated(b, (width, columns), sides, (strip, self.columns))
+        t.put_negated(b, (width, columns), (sides, t.width), (strip, self.columns))
         place = t.at(b, strip, (width, self.columns))
         b.call(under, "void", [b.gep(t.type, panel, width), sides, place, below, width])
         b.ret()
@@ -184,28 +181,10 @@ class Lu:
                 with b.loop(below, height, step=t.lanes, name="scale", metadata=keep_rolled(t.module)) as row:
                     place = b.gep(t.type, column, row.index)
                     t.store(b, b.binary("fdiv", t.load(b, place), divisor), place)
-                self._reduce(b, (panel, column), (step.index, below), (height, width))
+                heads = b.gep(t.type, panel, step.index), self.pitch
+                t.take_from_others(b, column, (panel, self.pitch), heads, (below, width, height))
         b.ret()
         return f"@{function.name}"
-
-    def _reduce(
-        self, b: Builder, given: tuple[Value, Value], step: tuple[Value, Value], extent: tuple[Value, Value]
-    ) -> None:
-        """Take a column from those behind it, several at a time."""
-        t, (panel, column), (at, below), (height, width) = self.tiles, given, step, extent
-        count = b.sub(width, below)
-        grouped = b.add(below, b.binary("and", count, integer(-_GROUP)))
-        for first, stop, group in ((below, grouped, _GROUP), (grouped, width, 1)):
-            with b.loop(first, stop, step=group, name="others", scalar=True) as other:
-                lines = [t.at(b, panel, (b.add(other.index, integer(n)), self.pitch)) for n in range(group)]
-                heads = [b.load(t.type, b.gep(t.type, line, at)) for line in lines]
-                factors = [b.broadcast(b.unary("fneg", head), t.lanes) for head in heads]
-                with b.loop(below, height, step=t.lanes, name="rows", metadata=keep_rolled(t.module)) as row:
-                    left = t.load(b, b.gep(t.type, column, row.index))
-                    for line, factor in zip(lines, factors, strict=True):
-                        place = b.gep(t.type, line, row.index)
-                        value = b.intrinsic(f"fmuladd.{mangled(t.vector)}", [left, factor, t.load(b, place)])
-                        t.store(b, value, place)
 
     def _largest(self) -> str:
         """`i64 NAME(ptr column, i64 first, i64 stop)`: where the greatest magnitude is first; `first` if all are 0."""

@@ -22,6 +22,8 @@ PANEL = 32
 """Columns of a panel: deep enough for the tiles, and still few."""
 _BLOCK = 8
 """Rows and columns that are transposed in registers."""
+_COLUMNS = 4
+"""Columns of a panel that are changed together."""
 _VECTORS = 2
 """Vectors across a strip; with them a tile has as many sums as hide the latency of multiply-add twice."""
 
@@ -170,6 +172,27 @@ class Tiles:
         b.ret()
         return f"@{name}"
 
+    def take_from_others(
+        self, b: Builder, column: Value, others: tuple[Value, int], heads: tuple[Value, int], rows: tuple[Value, ...]
+    ) -> None:
+        """Take multiples of a panel's column from the columns behind it, several at a time.
+
+        Columns, and what they are multiplied by, lie as far apart as is said with them; `rows` are the first row, which
+        is the first column too, and where columns and rows end.
+        """
+        below, width, height = rows
+        grouped = b.add(below, b.binary("and", b.sub(width, below), integer(-_COLUMNS)))
+        for first, stop, group in ((below, grouped, _COLUMNS), (grouped, width, 1)):
+            with b.loop(first, stop, step=group, name="others", scalar=True) as other:
+                numbers = [b.add(other.index, integer(n)) for n in range(group)]
+                lines, places = ([self.at(b, base, (n, apart)) for n in numbers] for base, apart in (others, heads))
+                factors = [b.broadcast(b.unary("fneg", b.load(self.type, place)), self.lanes) for place in places]
+                with b.loop(below, height, step=self.lanes, name="rows", metadata=keep_rolled(self.module)) as row:
+                    left = self.load(b, b.gep(self.type, column, row.index))
+                    for line, factor in zip(lines, factors, strict=True):
+                        here = b.gep(self.type, line, row.index)
+                        self.store(b, multiply_add(b, left, factor, self.load(b, here)), here)
+
     # -- triangles ----------------------------------------------------------------------------------------------------
 
     def copy_rows(
@@ -187,12 +210,13 @@ class Tiles:
                 else:
                     self.store(b, zero(self.vector), b.gep(self.type, wanted, integer(first)))
 
-    def put_negated(self, b: Builder, extent: tuple[Value, int], source: Value, target: tuple[Value, int]) -> None:
-        """Copy a strip's negated rows to where they belong."""
+    def put_negated(
+        self, b: Builder, extent: tuple[Value, int], source: tuple[Value, int], target: tuple[Value, int]
+    ) -> None:
+        """Copy a strip's rows, negated; given with the distances between them."""
         rows, columns = extent
-        base, stride = target
         with b.loop(integer(0), rows, name="put", metadata=keep_rolled(self.module)) as row:
-            given, wanted = self.at(b, source, (row.index, self.width)), self.at(b, base, (row.index, stride))
+            given, wanted = (self.at(b, base, (row.index, stride)) for base, stride in (source, target))
             for first in range(0, columns, self.lanes):
                 value = b.unary("fneg", self.load(b, b.gep(self.type, given, integer(first))))
                 place = b.gep(self.type, wanted, integer(first))

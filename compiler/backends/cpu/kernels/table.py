@@ -46,7 +46,7 @@ EMITTERS: dict[KernelKind, Emitter] = {
         pool_gradient.emit(module, kernel) if pool_gradient.applies(kernel) else select_scatter.emit(module, kernel)
     ),
     KernelKind.SORT: lambda module, kernel, _target, threads: sort.emit(module, kernel, threads),
-    KernelKind.CHOLESKY: lambda module, kernel, _target, threads: triangular.emit_cholesky(module, kernel, threads),
+    KernelKind.CHOLESKY: triangular.emit_cholesky,
     KernelKind.TRIANGULAR_SOLVE: triangular.emit_solve,
     KernelKind.FFT: lambda module, kernel, _target, threads: fft.emit(module, kernel, threads),
     KernelKind.LAPACK: lapack.emit,

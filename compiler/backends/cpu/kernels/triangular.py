@@ -19,29 +19,35 @@ from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, floating, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.triangular import Factorisation, Matrix, Substitution
+from compiler.ir.types import F64
 
 _STEP_NS = 0.5
 
 
-def emit_cholesky(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
+def emit_cholesky(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
     """Emit a Cholesky kernel for calls with up to that many threads."""
     form = Factorisation(kernel)
-    factor = Factor(form)
-    tile = factor.emit(module, kernel.name)
+    # Half precision is calculated in f32.
+    type_ = "double" if form.element_type is F64 else "float"
+    factor = Factor(form, Tiles(module, kernel.name, type_, target))
     builder = Builder(begin(module, kernel))
+    if form.batch * form.size == 0:
+        builder.ret()
+        return EmittedKernel(kernel, (builder.function.name,), 0, parallel=False, work=0.0)
+    function = factor.emit()
     part = nest.share(builder, form.batch, THREAD, THREADS)
     offset = builder.mul(THREAD, integer(factor.workspace_bytes))
-    rows = builder.gep("i8", arguments(kernel).workspace, offset)
+    work = builder.gep("i8", arguments(kernel).workspace, offset)
     with builder.loop(part.start, part.stop, name="matrix") as loop:
-        source, target = form.matrices(builder, loop.index)
-        pivots = factor.factorise(builder, tile, source, target, rows)
-        with builder.when(builder.compare("uno", pivots, pivots), "failed"):
-            _fill_with_nan(builder, target, form.size)
+        pair = form.matrices(builder, loop.index)
+        failed = factor.factorise(builder, function, pair, work)
+        with builder.when(builder.compare("uno", failed, failed), "failed"):
+            _fill_with_nan(builder, pair[1], form.size)
     builder.ret()
-    work = factor.work * form.batch
-    is_shared = form.batch > 1 and work > PARALLEL_NS
+    expected = factor.work * form.batch
+    is_shared = form.batch > 1 and expected > PARALLEL_NS
     workspace_bytes = factor.workspace_bytes * (threads if is_shared else 1)
-    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, work)
+    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, expected)
 
 
 def _fill_with_nan(builder: Builder, target: Matrix, size: int) -> None:

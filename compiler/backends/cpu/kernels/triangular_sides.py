@@ -97,7 +97,7 @@ class Sides:
             first = integer(form.size - last if form.is_lower else 0)
             self._group(b, (matrix, work), (first, last), columns)
         if form.left_side:
-            t.put_negated(b, (size, columns), work, (sought, form.columns))
+            t.put_negated(b, (size, columns), (work, t.width), (sought, form.columns))
         else:
             self._negate(b, work)
             b.call(t.turn(), "void", [work, width, sought, size, size, across])
