@@ -129,6 +129,8 @@ def _to_json(simulation: compiler.ptx.Simulation) -> dict[str, Any]:
         "lane_instructions": statistics and statistics.lane_instructions,
         "duration_s": statistics and statistics.duration_s,
         "rate_per_s": statistics and statistics.rate_per_s,
+        "shared_passes": statistics and statistics.shared_passes,
+        "least_shared_passes": statistics and statistics.least_shared_passes,
         "instructions": statistics and statistics.instructions,
         "results": {name: {"dtype": str(a.dtype), "shape": a.shape} for name, a in simulation.results.items()},
     }
@@ -142,6 +144,9 @@ def _show(simulation: compiler.ptx.Simulation) -> None:
     assert statistics is not None
     rate = f"{statistics.rate_per_s / 1e6:.1f} million a second"
     click.echo(f"{simulation.kernel}: {statistics.lane_instructions:,} lane-instructions, {rate}")
+    if statistics.shared_passes:
+        share = statistics.shared_passes / statistics.least_shared_passes
+        click.echo(f"shared memory: {statistics.shared_passes:,} passes, {share:.2f} times the least there could be")
     for name, array in simulation.results.items():
         values = ", ".join(str(value) for value in array.reshape(-1)[:_MOST_SHOWN])
         more = ", ..." if array.size > _MOST_SHOWN else ""

@@ -65,7 +65,7 @@ def simulate(text: str, launch: Launch, arguments: Mapping[str, Array], *, filen
     given = _by_parameter(kernel, parameters, arguments)
     machine = Machine()
     addresses, values = _place(machine, given, launch.uninitialised)
-    options = LaunchOptions(check_global_races=launch.check_global_races)
+    options = LaunchOptions(check_global_races=launch.check_global_races, count_bank_conflicts=True)
     try:
         statistics = machine.launch(
             module, kernel, launch.grid, launch.block, values, shared_bytes=launch.shared_bytes, options=options

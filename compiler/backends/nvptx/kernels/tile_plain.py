@@ -1,7 +1,7 @@
 """Multiplying slices by ordinary arithmetic, in the type of the sums: every thread keeps a square of those.
 
-The threads are a square of 16 by 16.  A thread's rows (columns) are runs of up to four neighbours, which it reads as a
-word of shared memory; where it has two runs they lie half a tile apart, so that the lanes of a warp read all banks.
+The threads are a square of 16 by 16.  A thread's rows (columns) are runs of neighbours, which it reads as a word of 16
+bytes of shared memory; runs lie as far apart as the threads have one each, so that the lanes of a warp read all banks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIDES = (128, 64, 32)
 LANES = 16
 THREADS = LANES * LANES
 _DEPTH = 16
-_RUN = 4
+_WORD_BYTES = 16
 _PAD = 4
 
 
@@ -40,7 +40,7 @@ class PlainTile:
         self.layouts = both
         self.depth = both[0].depth
         self._side = both[0].width // LANES
-        self._run = min(_RUN, self._side)
+        self._run = min(max(1, _WORD_BYTES // product.type.size_bytes), self._side)
         thread = emission.opaque(grid.thread(emission.builder), THREADS)
         found = reshape(emission, (thread,), (THREADS,), (LANES, LANES))
         self._at = [emission.opaque(emission.value(index), LANES) for index in found]

@@ -125,6 +125,8 @@ def by_window(batch: Batch, space: str, addresses: Addresses, serve: Callable[[s
 def _resolve(batch: Batch, space: str, addresses: Addresses, size: int) -> tuple[LaneMemory, Lanes]:
     lanes = batch.active
     if space == "shared":
+        if batch.banks is not None:
+            batch.banks.count(addresses, size, batch.warp_of_lane[lanes], batch.lane_in_warp[lanes])
         return batch.shared, batch.shared.resolve(addresses, batch.block_of_lane[lanes], size)
     return batch.local, batch.local.resolve(addresses, lanes, size)
 

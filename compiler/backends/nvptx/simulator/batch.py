@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.backends.nvptx.simulator.banks import BankCounter
 from compiler.backends.nvptx.simulator.faults import Coordinates, Fault
 from compiler.backends.nvptx.simulator.memory import Arena, LaneMemory
 from compiler.backends.nvptx.simulator.races import RaceDetector
@@ -106,6 +107,7 @@ class Batch:
         self.is_alive: NDArray[np.bool_] = np.ones(geometry.lanes, np.bool_)
         self.races: RaceDetector | None = None
         self.global_races: RaceDetector | None = None
+        self.banks: BankCounter | None = None
         self.pc = 0
         self.steps = 0
         self.pending: list[PendingCopy] = []

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.backends.nvptx.simulator.banks import BankCounter
 from compiler.backends.nvptx.simulator.batch import Action, Batch, Geometry
 from compiler.backends.nvptx.simulator.decode import Program, decode
 from compiler.backends.nvptx.simulator.faults import Coordinates, Fault, SimulationError
@@ -42,6 +43,10 @@ class LaunchStatistics:
     duration_s: float
     instructions: dict[str, int] = field(default_factory=dict)
     """Executed lane-instructions by opcode with modifiers."""
+    shared_passes: int = 0
+    """What accesses of shared memory take, if that was counted: one pass serves a word of each bank."""
+    least_shared_passes: int = 0
+    """What they would take without bank conflicts."""
 
     @property
     def rate_per_s(self) -> float:
@@ -57,6 +62,8 @@ class LaunchOptions:
     """Report data races in shared memory."""
     check_global_races: bool = False
     """Report data races in global memory; takes nine times the memory of the allocations, and time."""
+    count_bank_conflicts: bool = False
+    """Count how many passes accesses of shared memory take."""
     step_limit: int = DEFAULT_STEP_LIMIT
     """The most instructions that one batch may issue before it counts as an endless loop."""
     lanes_per_batch: int = DEFAULT_LANES_PER_BATCH
@@ -189,6 +196,7 @@ class _Launch:
         self.block = block
         self.options = options
         self.counts = [0] * len(program.actions)
+        self.banks = BankCounter()
         self.global_races: RaceDetector | None = None
         if options.check_global_races:
             size, granule = arena.data.size, program.granule
@@ -207,7 +215,8 @@ class _Launch:
         for instruction, count in zip(self.program.instructions, self.counts, strict=True):
             by_opcode[instruction.name] += count
         executed = {name: count for name, count in by_opcode.most_common() if count}
-        return LaunchStatistics(sum(self.counts), time.perf_counter() - begin, executed)
+        duration_s = time.perf_counter() - begin
+        return LaunchStatistics(sum(self.counts), duration_s, executed, self.banks.passes, self.banks.least)
 
     def _registers(self, parameters: bytes, parameter_address: int) -> list[NDArray[Any]]:
         slots = self.program.slots
@@ -229,6 +238,8 @@ class _Launch:
             batch.watch_races(self.program.granule)
         if self.global_races is not None:
             batch.watch_global_races(self.global_races)
+        if self.options.count_bank_conflicts:
+            batch.banks = self.banks
         batch.put(0, batch.all_lanes)
         try:
             self._execute(batch, self.program.actions)
