@@ -53,7 +53,7 @@ _MORE_FILES = ("original.hlo", *_MORE_ARRAY_FILES)
 _MOST_BOUNDED = 1 << 22  # elements of results whose bounds are kept
 _TYPES = {"engine": str, "reference": str, "verdict": str, "message": str, "seed": int | None, "tolerance": dict}
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
 
 _REPRO = '''"""Run this bundle again: exit status 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here.

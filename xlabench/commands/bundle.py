@@ -11,6 +11,7 @@ from xlabench import atomic
 from xlabench.bundles import bundle as bundles
 from xlabench.bundles.packing import pack_arrays
 from xlabench.cases.literals_text import write_literals
+from xlabench.commands.judging_options import timeout_option
 from xlabench.commands.target import new_folder
 
 _SCRIPT = '''"""Run this program on XLA's CPU client through jaxlib.
@@ -91,7 +92,7 @@ def show(folder: Path, *, as_json: bool) -> None:
 
 @command.command(short_help="Check that a bundle is whole and that its failure shows.")
 @click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
-@click.option("--timeout", default=300.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S")
+@timeout_option(300.0)
 @click.pass_context
 def verify(ctx: click.Context, folder: Path, *, timeout: float) -> None:
     """Check that BUNDLE is whole and replay it: exit 0 if its failure shows as recorded, 1 if not."""

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from reports import fuzzing
+from xlabench.commands.judging_options import memory_option, timeout_option
 from xlabench.engines import engine
 from xlabench.errors import BenchError, ExitCode
 from xlabench.fuzzing import campaign
@@ -27,14 +28,8 @@ _OPTIONS = (
     click.option("--count", type=click.IntRange(1), help="How many programs."),
     click.option("--budget", metavar="TIME", help="How long, as 90s, 10m or 8h.  [default: 1m if no count is given]"),
     click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes at once."),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(0, min_open=True),
-        default=60.0,
-        show_default=True,
-        help="Seconds for one program on one engine.",
-    ),
-    click.option("--memory-limit", type=click.IntRange(64), default=8192, show_default=True, metavar="MIB"),
+    timeout_option(60.0, "one program on one engine"),
+    memory_option(8192),
     click.option("--max-probes", type=click.IntRange(0), default=200, show_default=True, help="To reduce one finding."),
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
 )

@@ -19,6 +19,7 @@ from reports.changes import Changes
 from reports.summary import Summary
 from xlabench import nightly
 from xlabench.cases.suite import Suite, load_suite
+from xlabench.commands.judging_options import judging_options
 from xlabench.engines import engine
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, Undecidable
 from xlabench.nightly import Config
@@ -43,16 +44,9 @@ _GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCo
 @click.option(
     "--timed", nargs=2, metavar="BASELINE CANDIDATE", help="What the speed-up compares.  [default: cpu:fusion=off cpu]"
 )
-@click.option("--reference", default=_DEFAULT.reference, show_default=True, help="The engine that is believed.")
+@judging_options(_DEFAULT.timeout_s)
 @click.option("--resume", is_flag=True, help="Go on with the run that was interrupted in this folder.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs, in place of the recipes' own.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=_DEFAULT.timeout_s,
-    show_default=True,
-    help="Seconds for one engine on one program.",
-)
 @click.option(
     "--processes",
     type=click.IntRange(0),
@@ -66,15 +60,6 @@ _GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCo
     default=_DEFAULT.plan.rounds,
     show_default=True,
     help="Timing rounds in each process, at most.",
-)
-@click.option(
-    "--memory-limit", type=click.IntRange(64), metavar="MIB", help="Memory for an engine; all there is by default."
-)
-@click.option(
-    "--wide/--no-wide",
-    default=True,
-    show_default=True,
-    help="Judge by error bounds of the reference where a recipe gives none, or by tolerances only.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def command(**options: Any) -> None:

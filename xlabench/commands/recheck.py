@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from xlabench.bundles import bundle
+from xlabench.commands.judging_options import timeout_option
 from xlabench.errors import BenchError, ExitCode, Undecidable
 
 _STATES = {ExitCode.FINE: "fixed", ExitCode.WRONG: "shows", ExitCode.UNDECIDABLE: "undecided"}
@@ -15,7 +16,7 @@ _STATES = {ExitCode.FINE: "fixed", ExitCode.WRONG: "shows", ExitCode.UNDECIDABLE
 
 @click.command(name="recheck", short_help="Replay every bundle of a folder.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--timeout", default=300.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S")
+@timeout_option(300.0)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:

@@ -53,7 +53,9 @@ def command(**options: Any) -> None:
     out = options["out"] or target.path.with_name(f"{target.path.stem}.reduced")
     report = (lambda _: None) if options["as_json"] else _report
     with ExitStack() as stack:
-        probers = [stack.enter_context(Prober(target.setup)) for _ in range(options["workers"])]
+        # The script is asked elsewhere; then one prober records values.
+        count = 1 if options["script"] else options["workers"]
+        probers = [stack.enter_context(Prober(target.setup)) for _ in range(count)]
         if options["script"]:
             result = _by_script(target, probers[0], options, report)
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from xlabench.bundles import bundle
+from xlabench.commands.judging_options import timeout_option
 from xlabench.errors import ExitCode
 
 _ANSWERS = {
@@ -19,7 +20,7 @@ _ANSWERS = {
 
 @click.command(name="replay", short_help="Run a repro bundle again.")
 @click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
-@click.option("--timeout", default=300.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S")
+@timeout_option(300.0)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:

@@ -6,7 +6,6 @@ The worker is started before anything heavy is loaded here, so that both process
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from contextlib import nullcontext
@@ -16,28 +15,21 @@ from typing import Any
 
 import click
 
+from xlabench.commands.judging_options import judging_options, number
 from xlabench.worker import ENGINES, Worker
-
-
-def _number(_context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """Refuse NaN, which no comparison of a range does."""
-    if value is not None and math.isnan(value):
-        raise click.BadParameter("nan is no bound; give a number from 0 on", param=parameter)
-    return value
 
 
 @click.command(short_help="Run an HLO file on two engines and compare.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="The engine under test.")
-@click.option("--reference", default="reference", show_default=True, metavar="SPEC", help="The engine that is right.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module to run, of a file that holds several.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file.")
 @click.option(
-    "--rtol", type=click.FloatRange(0), callback=_number, help="Relative bound.  [default: the recipe's, else by type]"
+    "--rtol", type=click.FloatRange(0), callback=number, help="Relative bound.  [default: the recipe's, else by type]"
 )
 @click.option(
-    "--atol", type=click.FloatRange(0), callback=_number, help="Absolute bound.  [default: the recipe's, else by type]"
+    "--atol", type=click.FloatRange(0), callback=number, help="Absolute bound.  [default: the recipe's, else by type]"
 )
 @click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that the file left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -45,23 +37,7 @@ def _number(_context: click.Context, parameter: click.Parameter, value: float | 
 @click.option(
     "--bundle", type=click.Path(path_type=Path), help="Keep a failure as a repro bundle here, .zip or folder."
 )
-@click.option(
-    "--timeout",
-    default=300.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    callback=_number,
-    help="Seconds for each engine.",
-)
-@click.option(
-    "--memory-limit", type=click.IntRange(64), metavar="MIB", help="Memory for each engine.  [default: all there is]"
-)
-@click.option(
-    "--wide/--no-wide",
-    default=True,
-    show_default=True,
-    help="Judge by error bounds of the reference where no bounds are given, or by tolerances only.",
-)
+@judging_options(300.0)
 @click.option("--in-process", is_flag=True, help="Run the engines in this process, unwatched, as a debugger wants it.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:

@@ -13,6 +13,7 @@ import compiler
 from xlabench import jobs
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
+from xlabench.commands.judging_options import timeout_option
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Setup
 from xlabench.engines import engine
@@ -28,7 +29,7 @@ _OPTIONS = (
     click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that were left out."),
     click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]"),
     click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file."),
-    click.option("--timeout", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S"),
+    timeout_option(60.0),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
 )
 

@@ -1,0 +1,70 @@
+"""Options of commands that judge engines: who is believed, how long and in how much memory, by which bounds.
+
+Only `click` is loaded here: `xlabench run` starts its worker before anything heavy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def number(_context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Refuse NaN, which no comparison of a range does."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no bound; give a number", param=parameter)
+    return value
+
+
+def timeout_option(default_s: float, of: str = "each engine") -> Decorator:
+    """`--timeout`, in seconds."""
+    return click.option(
+        "--timeout",
+        default=default_s,
+        show_default=True,
+        type=click.FloatRange(0, min_open=True),
+        callback=number,
+        metavar="S",
+        help=f"Seconds for {of}.",
+    )
+
+
+def memory_option(default_mib: int | None = None) -> Decorator:
+    """`--memory-limit`, in MiB."""
+    return click.option(
+        "--memory-limit",
+        default=default_mib,
+        show_default="all there is" if default_mib is None else True,
+        type=click.IntRange(64),
+        metavar="MIB",
+        help="Memory for each engine.",
+    )
+
+
+def judging_options(timeout_s: float) -> Decorator:
+    """The options of a command that runs programs on engines and holds the results against those of a reference."""
+    options = (
+        click.option(
+            "--reference", default="reference", show_default=True, metavar="SPEC", help="The engine that is believed."
+        ),
+        timeout_option(timeout_s, "one engine on one program"),
+        memory_option(),
+        click.option(
+            "--wide/--no-wide",
+            default=True,
+            show_default=True,
+            help="Judge by error bounds of the reference where no bounds are given, or by tolerances only.",
+        ),
+    )
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
