@@ -318,11 +318,12 @@ def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Contex
     ]
     value = np.asarray(context.evaluate(original, arrays))
     lifted = value.astype(lift_type(original.array.element_type).dtype)
+    has_nan = original.opcode == "bitcast-convert" and (types[0].is_float or types[0].is_complex)
+    known = _open_where(np.isnan(arrays[0]), lifted) if has_nan else exact(lifted)
     if all(operand.is_exact for operand in operands):
-        has_nan = original.opcode == "bitcast-convert" and (types[0].is_float or types[0].is_complex)
-        return _open_where(np.isnan(arrays[0]), lifted) if has_nan else exact(lifted)
+        return known
     if all(operand.value.shape == lifted.shape for operand in operands):
-        return tainted(lifted, operands)
+        return Wide(lifted, np.maximum(known.error, tainted(lifted, operands).error))
     return unknown(lifted)
 
 
