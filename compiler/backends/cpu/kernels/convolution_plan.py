@@ -2,10 +2,12 @@
 
 Every convolution is a sum over *steps* (input features of a group x points of the window) for every *place* (batch x
 spatial) and output feature.  The input is read through a padded copy of a band of it, small enough for L2, in which
-place and step are plain strides; so padding, dilation and negative edges cost one pass over the input and the inner
-loops know nothing of them.  Where nothing is padded the input itself serves.  Three forms differ in what vectors hold:
-output *features* (the weights are vectors, the input is scalars), *places* along the minor dimension (the other way
-round), and *lanes*, for groups of a single feature each, where both are vectors.
+place and step are plain strides; so padding and negative edges cost one pass over the input and the inner loops know
+nothing of them.  Where nothing is padded the input itself serves.  A dilated input is taken apart into phases, which
+read one copy (`convolution_phases`).
+
+Three forms differ in what vectors hold: output *features* (the weights are vectors, the input is scalars), *places*
+along the minor dimension (the other way round), and *lanes*, for groups of a single feature each, where both are.
 
 The order in which one result is summed depends on shapes and target only, so any number of threads gives equal bits.
 """
