@@ -7,7 +7,9 @@ import pytest
 
 import compiler
 from compiler import pipeline
-from compiler.backends import BACKENDS
+from compiler.analysis.lapack import KERNELS
+from compiler.backends import BACKENDS, PREPARES
+from compiler.backends.cpu.kernels.lapack import METHODS
 from compiler.ops import OPS
 from compiler.passes import algebraic_simplification, data_movement_simplification
 from xlabench import cli
@@ -64,9 +66,13 @@ def test_every_rule_is_an_equation_with_a_file_test(name, rule):
     assert (FILETESTS / name / f"{rule.__name__.strip('_')}.hlo").exists()
 
 
+def test_routines_that_are_left_to_kernels_have_one():
+    assert set(METHODS) == set(KERNELS)
+
+
 def test_every_back_end_is_a_folder():
     folders = {path.parent.name for path in (ROOT / "compiler" / "backends").glob("*/__init__.py")}
-    assert folders == set(BACKENDS)
+    assert folders == set(BACKENDS) == set(PREPARES)
 
 
 def test_every_engine_is_a_file():
