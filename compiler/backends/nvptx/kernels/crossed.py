@@ -2,7 +2,7 @@
 
 A block makes a tile of 32 by 32 elements.  First its warps read the tile's rows of every leaf that lies across, in
 order; behind a barrier they run the kernel's body along the other dimension and find those elements in shared memory.
-Its rows are one element longer than the tile, so that a column's elements lie in different banks.
+Its rows are a little longer than the tile, so that a column's elements lie in different banks.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from compiler.ir.shape import ArrayShape
 
 _SIDE = grid.WARP
 _WARPS = 8
+_BANK_BYTES = 4
 _LONG_BODY = 64
 _MOST_SHARED_BYTES = 32 * 1024
 
@@ -36,7 +37,8 @@ def find(module: Module, kernel: Kernel) -> Crossing | None:
     found = crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _SIDE)
     if found is None:
         return None
-    shared_bytes = sum(access.leaf.array.element_type.size_bytes for access in found.accesses) * _SIDE * (_SIDE + 1)
+    sizes = [access.leaf.array.element_type.size_bytes for access in found.accesses]
+    shared_bytes = sum(size * _SIDE * _pitch(size) for size in sizes)
     return found if shared_bytes <= _MOST_SHARED_BYTES else None
 
 
@@ -50,6 +52,11 @@ def emit(module: Module, found: Crossing) -> EmittedKernel:
     tile.store()
     builder.ret()
     return EmittedKernel(found.kernel, (Launch(builder.function.name, tile.blocks, threads),))
+
+
+def _pitch(size_bytes: int) -> int:
+    """Elements from one line of a tile to the next: an odd number of banks, so that a column lies in all of them."""
+    return _SIDE + max(1, _BANK_BYTES // size_bytes)
 
 
 class _Tile:
@@ -83,7 +90,7 @@ class _Tile:
                 module,
                 f"{name}.{number}",
                 element.storage_type(access.leaf.array.element_type),
-                _SIDE * (_SIDE + 1),
+                _SIDE * _pitch(access.leaf.array.element_type.size_bytes),
             )
             for number, access in enumerate(found.accesses)
         ]
@@ -98,8 +105,8 @@ class _Tile:
                     stored = element.storage_type(access.leaf.array.element_type)
                     pointer = arguments(self.found.kernel).inputs[dict(self.found.kernel.leaves)[access.leaf]]
                     source = builder.gep(stored, pointer, emission.value(access.at(counters)))
-                    place = emission.value(inner.times(_SIDE + 1) + self.lane)
                     size = access.leaf.array.element_type.size_bytes
+                    place = emission.value(inner.times(_pitch(size)) + self.lane)
                     builder.store(
                         builder.load(stored, source, align=size), builder.gep(stored, buffer, place), align=size
                     )
@@ -109,9 +116,11 @@ class _Tile:
         for row in range(0, _SIDE, _WARPS):
             across = self.warp.plus(row)
             with self._inside(across, self.lane) as (emission, counters):
-                place = self.lane.times(_SIDE + 1) + across
                 found = {
-                    (access.leaf, access.at(counters)): (buffer, place)
+                    (access.leaf, access.at(counters)): (
+                        buffer,
+                        self.lane.times(_pitch(access.leaf.array.element_type.size_bytes)) + across,
+                    )
                     for access, buffer in zip(self.found.accesses, self.buffers, strict=True)
                 }
                 crossing.store_point(self.found, emission, counters, found)

@@ -20,6 +20,8 @@ from compiler import CompileOptions, UnsupportedError
 from compiler.backends.nvptx import cuda, streams
 from compiler.backends.nvptx.cuda import CudaDevice
 
+pytestmark = pytest.mark.usefixtures("small_launches")
+
 
 class CUresult(enum.IntEnum):
     CUDA_SUCCESS = 0
@@ -102,7 +104,7 @@ class FakeDriver:
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch, small_launches: None) -> FakeDriver:
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     fake = FakeDriver()
     monkeypatch.setattr(cuda, "driver", fake)
     monkeypatch.setattr(cuda, "_THREAD", threading.local())

@@ -58,8 +58,9 @@ def test_what_is_small_is_one_launch(text: str, size: int, gpu: Any) -> None:
             np.testing.assert_allclose(other, one, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("small_launches")
 @pytest.mark.parametrize("turns", ["4", "5"])
-def test_the_state_of_a_counted_loop_is_not_copied(turns: str, small_launches: None, gpu: Any) -> None:
+def test_the_state_of_a_counted_loop_is_not_copied(turns: str, gpu: Any) -> None:
     text = COUNTED.replace("SIZE", "8").replace("TURNS", turns)
     executable = gpu.compile(text)
     lines = str(executable.artifacts["thunk_sequence.txt"]).splitlines()

@@ -28,13 +28,11 @@ CHAIN = """ENTRY e { x = f32[24,24] parameter(0)
   a = f32[24,24] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   ROOT b = f32[24,24] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
 
+pytestmark = pytest.mark.usefixtures("small_launches")
+
 
 @pytest.fixture(autouse=True)
-def _nothing_is_light(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    small_launches: None,
-) -> None:
+def _nothing_is_light(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "light" not in request.node.name:
         monkeypatch.setattr(streams, "LIGHT_BYTES", 0)
 
