@@ -14,7 +14,7 @@ from compiler.diagnostics import InputError
 _V2 = ("cx16", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3")
 _V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _V4 = (*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
-_DOTS = (*_V4, "avx512vnni")
+_DOTS = (*_V4, "avx512vbmi", "avx512vnni")
 
 MACHINES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "x86_64": {

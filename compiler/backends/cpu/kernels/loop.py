@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from compiler.backends.cpu.kernels import tiles
+from compiler.backends.cpu.kernels import lookup, tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.codegen import cost, crossing, movement, nest, pieces, scalar
 from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
+from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.signature import elemental_of, store_roots
 from compiler.ir.module import Instruction
@@ -42,9 +43,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     size = kernel.outputs[0].size
     work = cost.nanoseconds(kernel)
     function = begin(module, kernel)
-    builder = Builder(function)
     if size == 0:
-        builder.ret()
+        Builder(function).ret()
         return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
 
     def body(emission: Emission, linear: Sequence[Index]) -> None:
@@ -55,6 +55,11 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if _is_drawn(kernel):
         group = nest.without_tiny_loops(group)
     parallel = work > cost.PARALLEL_NS
+    lookups = lookup.find(module, kernel, group)
+    if lookups:
+        lookup.emit(LaneBuilder(function), kernel, group, lookups, parallel=parallel)
+        return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+    builder = Builder(function)
     # Tiles at the edges overlap others.
     tiling = None if group.once else tiles.find(module, kernel, group)
     if tiling is not None:
