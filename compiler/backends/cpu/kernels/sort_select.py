@@ -1,8 +1,9 @@
 """Sorting no further than is read: where no more is used of a sort than the first few of each line, those are selected.
 
-The best records so far (a key above the element's number, so that no two are equal) are kept in order in one vector.
-An element is looked at closer only when it beats the last of them, and a whole block of elements is passed over by one
-vectorised comparison when none does, so that nearly all of a line costs no more than reading it.
+The best records so far (a key above the element's number, so that no two are equal) are kept in order, few in one
+vector, many in vectors of which only those behind a new record's place are moved.  An element is looked at closer only
+when it beats the last of them, and a whole block of elements is passed over by one vectorised comparison when none
+does, so that nearly all of a line costs no more than reading it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integ
 from compiler.codegen.sort_key import SortKey
 
 _BLOCK = 32
-_MOST = 64
+_FEW = 64
+_MOST = 1024
+_STEP = 8
+"""Of many records, how many are moved at a time; as many of the least come before the first."""
 _KEY_BITS = 32
 _READ_NS = 0.3
-_INSERT_NS = 20.0
+_INSERT_NS, _INSERT_AMONG_MANY_NS, _MOVE_NS = 20.0, 12.0, 0.02
+_SORT_NS = 0.18
+"""What an element costs where a whole line is sorted, for each halving of it."""
 
 
 class Selection:
@@ -26,24 +32,32 @@ class Selection:
         self.lines = lines
         self.key = key
         self.count = count
-        self.lanes = 1 << max(1, (count - 1).bit_length())
+        self.many = count > _FEW
+        self.lanes = _STEP if self.many else 1 << max(1, (count - 1).bit_length())
         self.vector = f"<{self.lanes} x i64>"
+        self.room = -(-count // self.lanes) * self.lanes
+        self.head = _STEP if self.many else 0
 
     @staticmethod
     def suits(lines: Lines, key: SortKey, count: int) -> bool:
-        """Whether lines can be dealt with in this way."""
-        return key.element_type.bits <= _KEY_BITS and 0 < count <= min(_MOST, lines.length // 4)
+        """Whether lines can be dealt with in this way, and not sorted faster."""
+        if key.element_type.bits > _KEY_BITS or not 0 < count <= min(_MOST, lines.length // 4):
+            return False
+        # A single line would be sorted by several threads.
+        whole_ns = _SORT_NS * lines.length * lines.length.bit_length() / (2 if lines.count == 1 else 1)
+        return count <= _FEW or Selection(lines, key, count).line_ns < whole_ns
 
     @property
     def line_ns(self) -> float:
         """The expected time for a line."""
         inserted = self.count * max(1, (self.lines.length // self.count).bit_length())
-        return _READ_NS * self.lines.length + _INSERT_NS * inserted
+        each = _INSERT_AMONG_MANY_NS + _MOVE_NS * self.room if self.many else _INSERT_NS
+        return _READ_NS * self.lines.length + each * inserted
 
     @property
     def workspace_bytes(self) -> int:
         """The best records, for one thread."""
-        return max(64, 8 * self.lanes)
+        return max(64, 8 * (self.head + self.room))
 
     def emit(self, module: Module) -> str:
         """`void insert(ptr best, i64 record)`: put a record where it belongs, and drop the last."""
@@ -52,18 +66,52 @@ class Selection:
         )
         builder = Builder(function)
         best, record = function.arguments
-        old = builder.load(self.vector, best, align=8)
         new = builder.broadcast(record, self.lanes)
-        shifted = builder.shuffle(old, new, [self.lanes, *range(self.lanes - 1)])
-        name = f"v{self.lanes}i64"
-        greater = builder.intrinsic(f"umax.{name}", [shifted, new])
-        builder.store(builder.intrinsic(f"umin.{name}", [greater, old]), best, align=8)
+        if self.many:
+            self._insert_among_many(builder, best, new, record)
+        else:
+            old = builder.load(self.vector, best, align=8)
+            shifted = builder.shuffle(old, new, [self.lanes, *range(self.lanes - 1)])
+            builder.store(self._pushed(builder, shifted, new, old), best, align=8)
         builder.ret()
         return function.name
 
+    def _pushed(self, builder: Builder, before: Value, new: Value, old: Value) -> Value:
+        """What comes where records were, given those before them: the new one at its place, and others one further."""
+        name = f"v{self.lanes}i64"
+        return builder.intrinsic(f"umin.{name}", [builder.intrinsic(f"umax.{name}", [before, new]), old])
+
+    def _insert_among_many(self, builder: Builder, best: Value, new: Value, record: Value) -> None:
+        """From the last vector to the one that the record belongs into."""
+        header, done = builder.new_label("push"), builder.new_label("push.end")
+        start = builder.block
+        builder.branch(header)
+        builder.begin(header)
+        (place,) = builder.placeholders(I64, 1)
+        address = builder.gep(I64, best, place)
+        before = builder.load(self.vector, builder.gep(I64, address, integer(-1)), align=8)
+        pushed = self._pushed(builder, before, new, builder.load(self.vector, address, align=8))
+        builder.store(pushed, address, align=8)
+        following = builder.sub(place, integer(_STEP))
+        builder.fill(place, [(integer(self.room - _STEP), start), (following, header)])
+        # What comes before the first is less than any record.
+        builder.branch_if(builder.compare("ugt", builder.extract(before, 0), record), header, done)
+        builder.begin(done)
+
+    def _clear(self, builder: Builder, best: Value) -> None:
+        """No record yet."""
+        if self.many:
+            builder.store(Value(self.vector, "zeroinitializer"), builder.gep(I64, best, integer(-_STEP)), align=8)
+        rolled = keep_rolled(builder.module)
+        with builder.loop(
+            integer(0), integer(self.room), step=self.lanes, name="clear", nonempty=True, metadata=rolled
+        ) as part:
+            builder.store(Value(self.vector, "splat (i64 -1)"), builder.gep(I64, best, part.index), align=8)
+
     def line(self, builder: Builder, insert: str, line: Value, best: Value) -> None:
         """Select from the line of that number, with the insert function and the thread's workspace."""
-        builder.store(Value(self.vector, "splat (i64 -1)"), best, align=8)
+        best = builder.gep(I64, best, integer(self.head))
+        self._clear(builder, best)
         rolled = keep_rolled(builder.module, scalar=True)
         with builder.loop(integer(0), integer(self.count), name="first", nonempty=True, metadata=rolled) as first:
             builder.call(f"@{insert}", "void", [best, self._record(builder, line, first.index)])

@@ -153,11 +153,12 @@ def test_the_first_few_are_selected(element_type: str, length: int, k: int) -> N
         check(top_text(element_type, length, k, largest), [values(element_type, (3, length))])
 
 
-def test_selection_of_lines_that_are_all_alike_or_in_the_worst_order() -> None:
-    ascending = np.arange(500, dtype=np.float32)
-    constants = [np.full(500, value, np.float32) for value in (0, np.nan, -np.inf)]
-    lines = np.stack([ascending, ascending[::-1], *constants])
-    check(top_text("f32", 500, 12, "true").replace("[3,", "[5,"), [lines])
+@pytest.mark.parametrize(("length", "k"), [(500, 12), (9000, 100)])
+def test_selection_of_lines_that_are_all_alike_or_in_the_worst_order(length: int, k: int) -> None:
+    ascending = np.arange(length, dtype=np.float32)
+    constants = [np.full(length, value, np.float32) for value in (0, np.nan, -np.inf)]
+    lines = np.stack([ascending, ascending[::-1], values("f32", (length,)), *constants])
+    check(top_text("f32", length, k, "true").replace("[3,", "[6,"), [lines])
 
 
 def top_text(element_type: str, length: int, k: int, largest: str) -> str:
