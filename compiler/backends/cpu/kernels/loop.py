@@ -28,6 +28,7 @@ _LINE = 64
 _LARGEST_JAM = 64
 """Instructions in a turn of the innermost loop up to which it takes in those of another."""
 _FEW = 64
+_FEW_TERMS = 8
 _SHORT = 256
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
@@ -91,6 +92,19 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     )
     builder.ret()
     return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+
+
+def takes_sums(kernel: Kernel) -> bool:
+    """Whether reductions of a few terms each, which are not read from memory one by one, are better done in a loop.
+
+    Neighbouring results then lie in the lanes of vectors; along a row, vectors would be mostly empty.
+    """
+    sums = kernel.of_opcode("reduce")
+    if any(not isinstance(i.shape, ArrayShape) for i in (*kernel.body(), *(leaf for leaf, _ in kernel.leaves))):
+        return False
+    sizes = [(i.array.size, i.operands[0].array.size) for i in sums]
+    few = all(kept >= _SHORT and all_ <= _FEW_TERMS * kept for kept, all_ in sizes)
+    return few and all(leaf.array.size <= kept < all_ for leaf, _ in kernel.leaves for kept, all_ in sizes)
 
 
 def _jam(module: Module, kernel: Kernel, group: nest.Group) -> nest.Group:

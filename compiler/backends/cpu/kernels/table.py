@@ -35,7 +35,9 @@ EMITTERS: dict[KernelKind, Emitter] = {
         dot_complex.emit(module, kernel, target, threads) if dot_complex.applies(kernel) else loop.emit(module, kernel)
     ),
     KernelKind.ITERATION: lambda module, kernel, _target, _threads: iteration.emit(module, kernel),
-    KernelKind.REDUCE: lambda module, kernel, target, _threads: reduce.emit(module, kernel, target),
+    KernelKind.REDUCE: lambda module, kernel, target, _threads: (
+        loop.emit(module, kernel) if loop.takes_sums(kernel) else reduce.emit(module, kernel, target)
+    ),
     KernelKind.ROW: lambda module, kernel, target, _threads: row.emit(module, kernel, target),
     KernelKind.DOT: dot.emit,
     KernelKind.CONVOLUTION: convolution.emit,

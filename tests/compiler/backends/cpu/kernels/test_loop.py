@@ -163,3 +163,25 @@ def test_remainders_are_exact_whatever_the_quotient(type_, dtype):
 
     assert np.array_equal(found, want, equal_nan=True)
     assert np.array_equal(np.signbit(found[want == 0]), np.signbit(want[want == 0]))
+
+
+@pytest.mark.parametrize("terms", [1, 3, 8])
+@pytest.mark.parametrize("opcode", ["add", "maximum"])
+@pytest.mark.parametrize("type_", ["f32", "f64", "s32", "bf16"])
+def test_sums_of_few_terms_are_those_of_the_reference(type_, opcode, terms):
+    """Distances between points: what is summed is nowhere in memory."""
+    module = compiler.parse(f"""
+      f {{ a = {type_}[] parameter(0)  b = {type_}[] parameter(1)  ROOT c = {type_}[] {opcode}(a, b) }}
+      ENTRY e {{
+        x = {type_}[21,{terms}] parameter(0)  y = {type_}[33,{terms}] parameter(1)  zero = {type_}[] constant(0)
+        p = {type_}[21,33,{terms}] broadcast(x), dimensions={{0,2}}
+        q = {type_}[21,33,{terms}] broadcast(y), dimensions={{1,2}}
+        d = {type_}[21,33,{terms}] subtract(p, q)  m = {type_}[21,33,{terms}] multiply(d, d)
+        r = {type_}[21,33] reduce(m, zero), dimensions={{2}}, to_apply=f
+        ROOT s = {type_}[21,33] negate(r)
+      }}""")
+    dtype = module.entry.parameters[0].array.element_type.dtype
+    random = np.random.default_rng(terms)
+    inputs = [random.integers(-9, 9, (count, terms)).astype(dtype) for count in (21, 33)]
+
+    np.testing.assert_array_equal(compiler.compile(module)(*inputs)[0], compiler.interpret(module, *inputs)[0])
