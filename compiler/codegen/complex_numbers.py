@@ -29,6 +29,12 @@ def part(builder: Builder, value: Value, number: int) -> Value:
     return builder.emit(part_type(value.type), f"extractvalue {value}, {number}")
 
 
+def add(builder: Builder, left: Value, right: Value, flags: str) -> Value:
+    """The sum; with `reassoc` among the flags it is one of many, whose order is free."""
+    numbers = ((part(builder, left, number), part(builder, right, number)) for number in (0, 1))
+    return pair(builder, *[builder.binary("fadd", a, b, flags) for a, b in numbers])
+
+
 def taken_apart(builder: Builder, values: Iterable[Value]) -> list[Value]:
     """Values with the parts of each complex one in its place."""
     return [

@@ -90,7 +90,7 @@ def multiply_add(builder: Builder, element_type: ElementType, left: Value, right
     if element_type.is_complex:
         product = complex_functions.emit(builder, "multiply", [left, right])
         assert product is not None
-        return complex_functions.emit(builder, "add", [product, total]) or product
+        return complex_numbers.add(builder, total, product, "reassoc")
     if element_type.is_float:
         product = builder.binary("fmul", left, right, CONTRACT)
         return builder.binary("fadd", product, total, CONTRACT)
@@ -351,10 +351,8 @@ def _complex_compare(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _complex_add(scalar: Scalar, operands: Sequence[Value]) -> Value:
     """The sum of parts, which a reduction may add up in any order."""
-    builder = scalar.builder
-    flags = "" if scalar.flags == CONTRACT else scalar.flags
-    numbers = [[complex_numbers.part(builder, operand, number) for operand in operands] for number in (0, 1)]
-    return complex_numbers.pair(builder, *(builder.binary("fadd", a, b, flags) for a, b in numbers))
+    left, right = operands
+    return complex_numbers.add(scalar.builder, left, right, "" if scalar.flags == CONTRACT else scalar.flags)
 
 
 def _complex_divide(scalar: Scalar, operands: Sequence[Value]) -> Value:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen import element, scalar
+from compiler.codegen import complex_numbers, element, scalar
 from compiler.codegen.index import ZERO, Index, constant, reshape
 from compiler.codegen.llvm_ir import Value, integer, zero
 from compiler.codegen.movement import Indices, Values, in_range, undilated
@@ -67,21 +67,26 @@ Step = Callable[[Sequence[Index], Sequence[Value]], list[Value]]
 
 
 def _loop(values: Values, sizes: Sequence[int], start: Sequence[Value], step: Step) -> list[Value]:
-    """One loop over all points of dimensions of these sizes, carrying values; `step` gets a point and the values."""
+    """One loop over all points of dimensions of these sizes, carrying values; `step` gets a point and the values.
+
+    Complex ones are carried as their parts: LLVM takes pairs apart everywhere but where blocks join.
+    """
     count = math.prod(sizes)
     if count == 0:
         return list(start)
-    emission, builder = values.emission, values.builder
-    with builder.loop(integer(0), integer(count), carried=start, nonempty=True) as loop:
+    emission, builder, types = values.emission, values.builder, [value.type for value in start]
+    apart = complex_numbers.taken_apart(builder, start)
+    with builder.loop(integer(0), integer(count), carried=apart, nonempty=True) as loop:
         emission.enter()
         counter = emission.opaque(loop.index, count)
         point = [
             emission.opaque(emission.value(i), n)
             for i, n in zip(reshape(emission, (counter,), (count,), sizes), sizes, strict=True)
         ]
-        loop.carry(*step(point, loop.carried))
+        following = step(point, complex_numbers.put_together(builder, loop.carried, types))
+        loop.carry(*complex_numbers.taken_apart(builder, following))
         emission.leave()
-    return loop.results
+    return complex_numbers.put_together(builder, loop.results, types)
 
 
 def _where(

@@ -27,9 +27,11 @@ _FEW = 4
 
 
 def applies(kernel: Kernel) -> bool:
-    """Whether a kernel is nothing but a dot of complex numbers."""
+    """Whether a kernel is nothing but a dot of complex numbers, and of more than vectors, which are only read once."""
     root = kernel.roots[0]
     if root.opcode != "dot" or not root.array.element_type.is_complex:
+        return False
+    if factor(root, 0).count(factor(root, 0).free) == factor(root, 1).count(factor(root, 1).free) == 1:
         return False
     given = {leaf for leaf, _ in kernel.leaves}
     return accumulation_type(root) is root.array.element_type and given.issuperset(root.operands)
