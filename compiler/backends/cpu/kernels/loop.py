@@ -56,18 +56,21 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if _is_drawn(kernel):
         group = nest.without_tiny_loops(group)
     parallel = work > cost.PARALLEL_NS
+    # Tiles at the edges overlap others.
+    tiling = None if group.once else tiles.find(module, kernel, group)
     lookups = lookup.find(module, kernel, group)
     if lookups:
         lookup.emit(LaneBuilder(function), kernel, group, lookups, parallel=parallel)
-        return EmittedKernel(kernel, (function.name,), 0, parallel, work)
-    builder = Builder(function)
-    # Tiles at the edges overlap others.
-    tiling = None if group.once else tiles.find(module, kernel, group)
-    if tiling is not None:
-        tiles.emit(builder, tiling, parallel=parallel)
-        builder.ret()
-        return EmittedKernel(kernel, (function.name,), 0, parallel, work)
-    group = _jam(module, kernel, group)
+    elif tiling is not None:
+        tiles.emit(Builder(function), tiling, parallel=parallel)
+    else:
+        _emit_pieces(Builder(function), kernel, _jam(module, kernel, group), body, work)
+    return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+
+
+def _emit_pieces(builder: Builder, kernel: Kernel, group: nest.Group, body: nest.Body, work: float) -> None:
+    """Emit the whole kernel as loops that LLVM makes vectors of."""
+    parallel = work > cost.PARALLEL_NS
     level = nest.split_level([1 if n == group.jammed else size for n, size in enumerate(group.loops)])
     length = group.loops[group.innermost]
     known = _known(builder, kernel, group)
@@ -91,7 +94,6 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         known=known,
     )
     builder.ret()
-    return EmittedKernel(kernel, (function.name,), 0, parallel, work)
 
 
 def takes_sums(kernel: Kernel) -> bool:

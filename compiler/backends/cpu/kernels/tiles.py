@@ -45,8 +45,9 @@ def find(module: Module, kernel: Kernel, group: nest.Group) -> Crossing | None:
 
 
 def emit(builder: Builder, tiling: Crossing, *, parallel: bool) -> None:
-    """Emit the whole kernel's loops."""
+    """Emit the whole kernel."""
     _Tiled(builder, tiling).emit(parallel=parallel)
+    builder.ret()
 
 
 @dataclass(frozen=True, slots=True)
