@@ -48,7 +48,7 @@ def without_denormals(value: Any) -> Any:
     array = np.asarray(value)
     if array.dtype.name not in _AFFECTED:
         return value
-    parts = array.reshape(-1).view(real_dtype(array.dtype))
+    parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
     with np.errstate(all="ignore"):
         small = np.abs(parts) < finfo(parts.dtype).tiny
         kept = np.where(small, np.copysign(np.zeros((), parts.dtype), parts), parts)

@@ -86,7 +86,11 @@ def test_denormal_numbers_are_those_of_the_types_that_are_computed_on_as_they_ar
     )
     flushes = dtype in ("bfloat16", "float64", "complex64")
     given = np.asarray([tiny, 1], kind)
-    assert np.array_equal(without_denormals(given), np.asarray([0 if flushes else tiny, 1], kind))
+    wanted = np.asarray([0 if flushes else tiny, 1], kind)
+    for spread in (given, np.broadcast_to(given, (3, 2)), np.broadcast_to(given[:1], 5)):
+        assert np.array_equal(
+            without_denormals(spread), np.broadcast_to(wanted if spread.shape[-1] == 2 else wanted[:1], spread.shape)
+        )
 
 
 def test_integers_are_undecided_only_where_rounding_decides_them():
