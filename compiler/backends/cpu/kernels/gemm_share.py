@@ -4,8 +4,8 @@ Every thread computes its own range from its number and the number of threads; n
 is shared, so each packs what it needs.  Threads form a grid over (batch and rows) x columns, whose aspect is the one
 that leaves the least to do for the thread that has most, packing included: a thread of a square product on four threads
 packs half of either factor, not one of them whole.  Where the parts of two threads meet within cache lines of the
-result, one in each of its rows, these lines travel back and forth between the threads, which counts too.  The arithmetic
-is a function of its own, one in a module: code for divisions is long.
+result, one in each of its rows, these lines travel back and forth between the threads, which counts too.  The
+arithmetic is a function of its own, one in a module: code for divisions is long.
 """
 
 from __future__ import annotations
