@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from compiler.analysis.aliasing import overwritten
-from compiler.analysis.lapack import call_of
 from compiler.codegen import elemental, windows
 from compiler.codegen.product import is_sum_of_products
 from compiler.diagnostics import UnsupportedError
+from compiler.expansion.lapack import call_of
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, leaves
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.expansion import expand
-from compiler.analysis.expression import element
+from compiler.expansion.expression import element
+from compiler.expansion.replacement import expand
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Instruction, Module, inline
 from compiler.ir.rewrite import Fuel

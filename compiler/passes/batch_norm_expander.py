@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from compiler.analysis.expansion import expand
-from compiler.analysis.expression import Expression
+from compiler.expansion.expression import Expression
+from compiler.expansion.replacement import expand
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.types import F32, F64

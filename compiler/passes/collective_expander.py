@@ -6,9 +6,9 @@ elsewhere.  What only several devices can do, such as making an array longer by 
 
 from __future__ import annotations
 
-from compiler.analysis.expansion import Expand, expand
-from compiler.analysis.expression import Expression, element, number
-from compiler.analysis.wiring import bundle, received_rows, zeros
+from compiler.expansion.expression import Expression, element, number
+from compiler.expansion.replacement import Expand, expand
+from compiler.expansion.wiring import bundle, received_rows, zeros
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import TupleShape

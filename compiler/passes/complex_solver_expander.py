@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.analysis.expansion import expand
-from compiler.analysis.expression import Expression, concatenate, iota
+from compiler.expansion.expression import Expression, concatenate, iota
+from compiler.expansion.replacement import expand
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.types import C128, S32

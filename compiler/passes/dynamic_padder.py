@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from compiler.analysis.expression import Expression, element
-from compiler.analysis.sized import Sized, same_opcode, static
-from compiler.analysis.sized_rules import MAKERS, RULES, elementwise
+from compiler.expansion.expression import Expression, element
+from compiler.expansion.sized import Sized, same_opcode, static
+from compiler.expansion.sized_rules import MAKERS, RULES, elementwise
 from compiler.ir.attributes import OF_ENTRY
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel

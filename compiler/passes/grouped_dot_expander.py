@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.analysis.expansion import expand
-from compiler.analysis.expression import Expression, element, iota
+from compiler.expansion.expression import Expression, element, iota
+from compiler.expansion.replacement import expand
 from compiler.ir.module import Attributes, Instruction, Module
 from compiler.ir.products import ProductDimensions, product_dimensions
 from compiler.ir.rewrite import Fuel

@@ -7,8 +7,8 @@ refused by the back ends.  What kernels are there for in some back ends stays as
 
 from __future__ import annotations
 
-from compiler.analysis.expansion import expand
-from compiler.analysis.lapack import call_of
+from compiler.expansion.lapack import call_of
+from compiler.expansion.replacement import expand
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 

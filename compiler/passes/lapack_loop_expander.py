@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.analysis.expansion import expand
-from compiler.analysis.lapack import call_of
+from compiler.expansion.lapack import call_of
+from compiler.expansion.replacement import expand
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 

@@ -7,16 +7,16 @@ The rest costs no more within the kernels of the body that use it.
     while(s), body: ... f(s.i) ...  ->  t = f(s.i), while(s, t), body: ... t ...   where the body returns s.i as it is
 
 A product of a slice of such a piece, another one in every turn, is a slice of a product that moves
-(`analysis.sliced_products` says where that pays).
+(`expansion.sliced_products` says where that pays).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.analysis import sliced_products
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
 from compiler.analysis.opcodes import EXPENSIVE, PRODUCTS
+from compiler.expansion import sliced_products
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape

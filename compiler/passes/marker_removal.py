@@ -6,8 +6,8 @@ alone; a token carries none, and nothing that a back end runs has an effect that
 
 from __future__ import annotations
 
-from compiler.analysis.expansion import expand
-from compiler.analysis.expression import number
+from compiler.expansion.expression import number
+from compiler.expansion.replacement import expand
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape_rules import agree

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.analysis.expansion import expand
-from compiler.analysis.expression import Expression, element, number
+from compiler.expansion.expression import Expression, element, number
+from compiler.expansion.replacement import expand
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, Shape, TupleShape

@@ -6,7 +6,7 @@ does the same.  XLA's custom call of that name is the same op.
 
 from __future__ import annotations
 
-from compiler.analysis.expansion import expand
+from compiler.expansion.replacement import expand
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.module import Attributes, Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel

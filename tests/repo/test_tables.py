@@ -7,9 +7,9 @@ import pytest
 
 import compiler
 from compiler import pipeline
-from compiler.analysis.lapack import KERNELS
 from compiler.backends import BACKENDS, PREPARES
-from compiler.backends.cpu.kernels.lapack import METHODS
+from compiler.backends.cpu.kernels.linear_algebra.lapack import METHODS
+from compiler.expansion.lapack import KERNELS
 from compiler.ops import OPS
 from compiler.passes import algebraic_simplification, data_movement_simplification
 from xlabench import cli

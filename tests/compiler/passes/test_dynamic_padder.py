@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.analysis.sized_rules import RULES
 from compiler.diagnostics import InputError, UnsupportedError
+from compiler.expansion.sized_rules import RULES
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import leaves
 from compiler.pipeline import PASSES

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.analysis.lapack import ROUTINES
+from compiler.expansion.lapack import ROUTINES
 
 OPTIONS = compiler.CompileOptions(verify_each=True)
 TYPES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}

@@ -12,9 +12,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from compiler.analysis.views import view
-from compiler.backends.cpu.kernels import gemm, gemm_split, loop
+from compiler.backends.cpu.kernels import gemm, loop
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
-from compiler.backends.cpu.kernels.gemm_product import Array, Gemm, Narrow, Operand
+from compiler.backends.cpu.kernels.gemm import split
+from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, reshape
@@ -42,14 +43,14 @@ def emit_product(module: Module, kernel: Kernel, product: Product, target: Targe
     own = parameters(kernel)[:-3]
     name = module.free_name(kernel.name)
     work, whole = cost.nanoseconds(kernel), product.gemm()
-    parts, parallel = gemm_split.parts(whole, target), work > cost.PARALLEL_NS
+    parts, parallel = split.parts(whole, target), work > cost.PARALLEL_NS
     threads = threads if parallel else 1
     if parts == 1:
         per_thread = gemm.emit(module, name, whole, target, own)
         return EmittedKernel(kernel, (name,), per_thread * threads, parallel, work)
-    shared = gemm_split.partial_bytes(whole, parts)
-    per_thread = gemm.emit(module, name, gemm_split.partial(whole, parts), target, own, shared=shared)
-    gemm_split.emit_sum(module, f"{name}.sum", whole, parts, own)
+    shared = split.partial_bytes(whole, parts)
+    per_thread = gemm.emit(module, name, split.partial(whole, parts), target, own, shared=shared)
+    split.emit_sum(module, f"{name}.sum", whole, parts, own)
     functions = name, f"{name}.sum"
     return EmittedKernel(kernel, functions, shared + per_thread * threads, parallel, work)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from compiler.backends.cpu.kernels.dot import Product, emit_product
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
-from compiler.backends.cpu.kernels.gemm_product import ELEMENT_BYTES, Array, Gemm, Operand, VectorLoad
+from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, Gemm, Operand, VectorLoad
 from compiler.codegen import complex_numbers, element
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel

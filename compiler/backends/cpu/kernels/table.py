@@ -10,7 +10,6 @@ from compiler.backends.cpu.kernels import (
     dot_complex,
     fft,
     iteration,
-    lapack,
     loop,
     pool_gradient,
     reduce,
@@ -18,11 +17,11 @@ from compiler.backends.cpu.kernels import (
     scatter,
     select_scatter,
     sort,
-    triangular,
     update,
     window,
 )
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
+from compiler.backends.cpu.kernels.linear_algebra import lapack, triangular
 from compiler.codegen.kernel import Kernel, KernelKind
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Module

@@ -19,7 +19,7 @@ from functools import partial
 
 from compiler.backends.cpu.kernels import streaming
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, parameters
-from compiler.backends.cpu.kernels.gemm_pack import transpose
+from compiler.backends.cpu.kernels.gemm.pack import transpose
 from compiler.codegen import crossing, nest
 from compiler.codegen.crossing import Access, Crossing
 from compiler.codegen.index import Emission, Index, Variable, constant, whole

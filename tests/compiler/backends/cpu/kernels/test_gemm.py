@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from compiler.backends.cpu.kernels.gemm import emit
-from compiler.backends.cpu.kernels.gemm_plan import plan
-from compiler.backends.cpu.kernels.gemm_product import Array, Gemm, Operand
+from compiler.backends.cpu.kernels.gemm.kernel import emit
+from compiler.backends.cpu.kernels.gemm.plan import plan
+from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Operand
 from compiler.codegen.llvm import Library, Target, assembly, optimise, parse
 from compiler.codegen.llvm_ir import PTR, Module, Value, floating, integer
 from compiler.diagnostics import UnsupportedError

@@ -7,9 +7,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.backends.cpu.kernels.gemm import emit
-from compiler.backends.cpu.kernels.gemm_amx import applies
-from compiler.backends.cpu.kernels.gemm_product import Array, Gemm, Narrow, Operand
+from compiler.backends.cpu.kernels.gemm.amx import applies
+from compiler.backends.cpu.kernels.gemm.kernel import emit
+from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand
 from compiler.codegen.llvm import Library, Target, assembly, optimise, parse
 from compiler.codegen.llvm_ir import PTR, Module, Value, integer
 

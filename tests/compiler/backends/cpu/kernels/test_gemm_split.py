@@ -47,7 +47,9 @@ def test_long_sums_are_split(kind, form):
     results = []
     for threads in (1, 3):
         executable = compiler.compile(text, backend="cpu", options=compiler.CompileOptions(threads=threads))
-        assert any(name.endswith(".sum") for name in executable.image.kernels)
+        # A product of complex vectors is a loop: as one of real matrices it would be packed.
+        is_loop = kind == "c64" and m * n == 1
+        assert any(name.endswith(".sum") for name in executable.image.kernels) != is_loop
         results.append(executable(a, b)[0])
     np.testing.assert_array_equal(*results)
     wide = np.complex128 if kind == "c64" else np.float64

@@ -11,8 +11,8 @@ import pytest
 
 import compiler
 from compiler import CompileOptions
-from compiler.backends.cpu.kernels import fft_pass
-from compiler.backends.cpu.kernels.fft_line import Lines
+from compiler.backends.cpu.kernels.fft import line_pass
+from compiler.backends.cpu.kernels.fft.line import Lines
 from compiler.ir.types import TYPES
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -107,7 +107,7 @@ def test_fourier_transforms_of_any_length(kind: str, source: str, result: str, l
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_neighbouring_lines_are_as_many_as_have_room(monkeypatch: pytest.MonkeyPatch, lanes: int) -> None:
     length = 34
-    monkeypatch.setattr(fft_pass, "_MOST_BYTES", Lines(length, "float", inverse=False, together=lanes).bytes)
+    monkeypatch.setattr(line_pass, "_MOST_BYTES", Lines(length, "float", inverse=False, together=lanes).bytes)
     text = "ENTRY e { x = c64[34,18] parameter(0)  ROOT r = c64[34,18] fft(x), fft_type=FFT, fft_length={34,18} }"
     run_near(text, [values("c64", (length, 18))])
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import compiler
 from compiler import CompileOptions
-from compiler.backends.cpu.kernels.sort_network import Network
+from compiler.backends.cpu.kernels.sort.network import Network
 from compiler.codegen import llvm
 from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.sort_key import sort_key

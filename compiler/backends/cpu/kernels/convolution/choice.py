@@ -1,0 +1,327 @@
+"""The decisions about a convolution: its register tile, bands of the copy, blocks of features, what is not copied."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from compiler.backends.cpu.kernels.convolution.phases import Part, Phase
+from compiler.backends.cpu.kernels.convolution.plan import Form, Plan, Shape, Source, Step, Walk, shape_of, strides
+from compiler.backends.cpu.kernels.gemm.plan import registers, vector_bits
+from compiler.codegen import element
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm import Target
+from compiler.ir.module import Instruction
+
+_BAND_BYTES = 512 << 10
+_PANEL_BYTES = 512 << 10
+_NEAR_BYTES = 640 << 10
+_COLLISION = 2048
+_BANDS_PER_THREAD = 2
+_FEWEST_STEPS = 64
+_FMA_LATENCY = 4.0
+_LOAD_CYCLES = 0.05
+_MOST_VECTORS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A dimension of places: of the result, of the input, its size, and the input elements from one to the next."""
+
+    out: int
+    lhs: int
+    count: int
+    stride: int
+
+
+def plans(kernel: Kernel, convolution: Instruction, target: Target, threads: int) -> list[Plan]:
+    """Decide how to compute a convolution for calls with up to that many threads: a plan for each phase."""
+    shape = shape_of(convolution)
+    places = _places(shape)
+    lanes = vector_bits(target) // 8 // shape.size
+    if shape.form == "features":
+        lanes = min(lanes, max(4, 1 << (shape.outputs - 1).bit_length()))
+    flattened = _flattened(shape, places)
+    banded = _banded(places, shape)
+    counts = [place.count for place in places]
+    # Few pieces of work: no tile may be higher than one thread's part.
+    counts[banded] = -(-counts[banded] // -(-threads // _outer_items(shape)))
+    boxes, rows, vectors = _tile(shape, counts, (lanes, registers(target)), flattened)
+    draft = _Draft(kernel, shape, places, boxes, banded, flattened)
+    block = draft.block(lanes)
+    band = draft.band(block, threads)
+    return draft.plans((lanes, vectors, rows), block, band)
+
+
+def _outer_items(shape: Shape) -> int:
+    """Pieces of work that there are before places are cut into bands."""
+    return shape.groups * (shape.batch if shape.batch_is_outer else 1)
+
+
+def _places(shape: Shape) -> list[_Place]:
+    labels = shape.labels
+    found = [
+        _Place(out, lhs, shape.places[out], part.stride)
+        for out, lhs, part in zip(labels.output_spatial, labels.input_spatial, shape.window, strict=True)
+    ]
+    if not shape.batch_is_outer and shape.lane_dim != labels.input_batch:
+        found.append(_Place(labels.output_batch, labels.input_batch, shape.batch, 1))
+    found.sort(key=lambda place: place.lhs)
+    return [place for place in found if place.count > 1] or found[-1:]
+
+
+def _flattened(shape: Shape, places: list[_Place]) -> int:
+    """How many of the last dimensions are walked as one run of form `places`, what lies between rows included."""
+    if shape.form != "places" or len(places) == 1:
+        return 1
+    previous, last = places[-2:]
+    return 2 if previous.lhs == last.lhs - 1 and previous.stride == 1 else 1
+
+
+def _banded(places: list[_Place], shape: Shape) -> int:
+    """Which dimension is cut into bands: the outermost, or the batch where it is longer and inside."""
+    inner = [n for n, place in enumerate(places) if place.out == shape.labels.output_batch]
+    if inner and places[inner[0]].count >= max(place.count for place in places):
+        return inner[0]
+    return next((n for n, place in enumerate(places) if place.out != shape.labels.output_batch), 0)
+
+
+def _cycles(form: Form, rows: int, vectors: int) -> float:
+    """Of one step of a tile: by multiply-adds, by loads (those that are not aligned count twice), by latency."""
+    loads = {"features": rows + vectors, "places": rows + 2 * vectors, "lanes": rows * vectors + vectors}[form]
+    return max(rows * vectors / 2, loads / 2, _FMA_LATENCY) + loads * _LOAD_CYCLES
+
+
+def _tile(
+    shape: Shape, counts: list[int], machine: tuple[int, int], flattened: int
+) -> tuple[tuple[int, ...], int, int]:
+    """How much of each dimension of places a tile covers, its rows and vectors."""
+    lanes, available = machine
+    best: tuple[float, tuple[int, ...], int, int] | None = None
+    widest = _MOST_VECTORS if shape.form == "places" else min(_MOST_VECTORS, -(-shape.outputs // lanes))
+    # In form lanes everything is read in vectors; neighbouring ones share pages and prefetching.
+    for vectors in range(widest if shape.form == "lanes" else 1, widest + 1):
+        most = (available - vectors - 1) // vectors
+        if shape.form == "places":
+            boxes = (1,) * len(counts)
+            rows = _even(shape.outputs, most)
+            across = -(-_run(shape, counts, flattened) // (vectors * lanes))
+            cost = across * _rounded(shape.outputs, rows) * _cycles(shape.form, rows, vectors)
+        else:
+            boxes = _boxes(counts, most)
+            rows = math.prod(boxes)
+            full, rest = divmod(-(-shape.outputs // lanes), vectors)
+            width = full * _cycles(shape.form, rows, vectors) + (_cycles(shape.form, rows, rest) if rest else 0.0)
+            cost = math.prod(map(_rounded, counts, boxes)) * width
+        if best is None or cost < best[0]:
+            best = cost, boxes, rows, vectors
+    assert best is not None
+    return best[1:]
+
+
+def _run(shape: Shape, counts: list[int], flattened: int) -> int:
+    """The length of one run of form `places`, with what lies between its rows."""
+    if flattened == 1:
+        return counts[-1]
+    part = shape.copied[shape.labels.input_spatial.index(shape.lhs.array.rank - 1)]
+    return (counts[-2] - 1) * (counts[-1] + (part.size - 1) * part.rhs_dilate) + counts[-1]
+
+
+def _rounded(count: int, part: int) -> float:
+    """How many tiles' work a dimension is; a lower last one costs a little more than its share."""
+    whole, rest = divmod(count, part)
+    return whole + (min(1.0, rest / part + 0.15) if rest else 0.0)
+
+
+def _even(count: int, most: int) -> int:
+    return -(-count // -(-count // max(1, most)))
+
+
+def _boxes(counts: list[int], most: int) -> tuple[int, ...]:
+    """All of the last dimension and some of the one before, or some of the last."""
+    boxes = [1] * len(counts)
+    boxes[-1] = _even(counts[-1], most)
+    if boxes[-1] == counts[-1] and len(counts) > 1:
+        boxes[-2] = _even(counts[-2], most // boxes[-1])
+    return tuple(boxes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What is decided before blocks and bands are."""
+
+    kernel: Kernel
+    shape: Shape
+    places: list[_Place]
+    boxes: tuple[int, ...]
+    banded: int
+    flattened: int
+
+    def sources(self, block: int, band: int) -> list[Source]:
+        """The dimensions of the copy."""
+        shape, labels = self.shape, self.shape.labels
+        by_lhs = {place.lhs: (number, place) for number, place in enumerate(self.places)}
+        result = []
+        for dim, size in enumerate(shape.lhs.array.dims):
+            number, place = by_lhs.get(dim, (-1, None))
+            banded = number == self.banded and place is not None and band < place.count
+            count = band if banded else place.count if place else 1
+            if dim == shape.lane_dim:
+                role: Literal["batch", "feature"] = "feature" if dim == labels.input_feature else "batch"
+                result.append(Source(shape.outputs, size, role, repeat=shape.outputs // size))
+            elif dim == labels.input_feature:
+                result.append(Source(block, size, "feature"))
+            elif dim == labels.input_batch:
+                result.append(Source(count, size, "batch", banded=banded))
+            else:
+                part = shape.copied[labels.input_spatial.index(dim)]
+                extent = (count - 1) * part.stride + (part.size - 1) * part.rhs_dilate + 1
+                result.append(Source(extent, size, "space", part.pad_low, part.lhs_dilate, part.stride, banded))
+        return result
+
+    def block(self, lanes: int) -> int:
+        """The input features summed at a time: as many as keep weights and copy near.
+
+        It decides the order of sums, so it depends on nothing that the number of threads has a say in.
+        """
+        shape = self.shape
+        wide = min(shape.outputs, _MOST_VECTORS * lanes) * shape.size
+        divisors = [n for n in range(shape.inputs, 0, -1) if shape.inputs % n == 0]
+        enough = [n for n in divisors if shape.taps * n >= min(_FEWEST_STEPS, shape.taps * shape.inputs)]
+        for block in enough:
+            copied = 0 if self.patch_direct else math.prod(source.extent for source in self.sources(block, 1))
+            if shape.taps * block * wide <= _PANEL_BYTES and copied * shape.size <= _BAND_BYTES:
+                return block
+        return enough[-1]
+
+    def band(self, block: int, threads: int) -> int:
+        """The places in a band: few enough for L2, and for every thread to get some."""
+        shape, unit, count = self.shape, self.boxes[self.banded], self.places[self.banded].count
+        others = math.prod(place.count for place in self.places) // count
+        band = -(-count // -(-_BANDS_PER_THREAD * threads // _outer_items(shape)))
+        while band > unit:
+            copied = 0 if self.patch_direct else math.prod(source.extent for source in self.sources(block, band))
+            sums = 0 if self.out_direct else band * others * shape.outputs
+            if (copied + sums) * shape.size <= _BAND_BYTES:
+                break
+            band = max(unit, band // 2 if band > 4 * unit else band - unit)
+        return min(count, -(-band // unit) * unit)
+
+    @property
+    def patch_direct(self) -> bool:
+        """Whether the input can be read where it lies."""
+        shape = self.shape
+        if shape.form == "places" or not self._is_plain(shape.lhs):
+            return False
+        if shape.lane_dim is not None and shape.outputs != shape.lhs.array.dims[shape.lane_dim]:
+            return False
+        for dim, place in zip(shape.labels.input_spatial, shape.labels.output_spatial, strict=True):
+            part = shape.copied[shape.labels.input_spatial.index(dim)]
+            reach = (shape.places[place] - 1) * part.stride + (part.size - 1) * part.rhs_dilate
+            if part.pad_low > 0 or part.lhs_dilate > 1 or reach - part.pad_low >= shape.lhs.array.dims[dim]:
+                return False
+        return True
+
+    @property
+    def out_direct(self) -> bool:
+        """Whether sums are stored to the result as they are."""
+        shape = self.shape
+        plain = self.kernel.roots == (shape.instruction,)
+        type_ = shape.instruction.array.element_type
+        same = element.value_type(type_) == shape.type == element.storage_type(type_)
+        last = shape.labels.output_feature == shape.instruction.array.rank - 1
+        return plain and same and last and shape.form != "places"
+
+    def _is_plain(self, operand: Instruction) -> bool:
+        type_ = operand.array.element_type
+        same = element.value_type(type_) == self.shape.type == element.storage_type(type_)
+        return same and operand in dict(self.kernel.leaves)
+
+    def weights_direct(self, panels: int) -> bool:
+        """Whether the weights can, and had better, be read where they lie."""
+        shape = self.shape
+        rhs = shape.rhs.array
+        if shape.form == "places" or not self._is_plain(shape.rhs) or len(shape.phases) > 1:
+            return False
+        if shape.labels.kernel_output_feature != rhs.rank - 1:
+            return False
+        pitch = rhs.dims[-1] * shape.size
+        return panels == 1 or (rhs.size * shape.size <= _NEAR_BYTES and pitch % _COLLISION != 0)
+
+    def plans(self, tile: tuple[int, int, int], block: int, band: int) -> list[Plan]:
+        """Everything, phase by phase."""
+        found: list[Plan] = []
+        for phase in self.shape.phases:
+            start = found[-1].weight_start + found[-1].weight_elements if found else 0
+            found.append(self._plan(phase, tile, (block, band), start))
+        return found
+
+    def _plan(self, phase: Phase, tile: tuple[int, int, int], sizes: tuple[int, int], weight_start: int) -> Plan:
+        shape, labels = self.shape, self.shape.labels
+        (lanes, vectors, rows), (block, band) = tile, sizes
+        sources = self.sources(block, band)
+        patch = strides(shape.lhs.array.dims if self.patch_direct else [source.extent for source in sources])
+        out = strides(shape.instruction.array.dims)
+        parts = dict(zip(labels.output_spatial, phase, strict=True))
+        parts[labels.output_batch] = Part(count=shape.batch)
+        walks = tuple(
+            Walk(
+                *(place.out, parts[place.out].count, place.stride * patch[place.lhs]),
+                *(out[place.out] * parts[place.out].every, min(box, parts[place.out].count)),
+            )
+            for place, box in zip(self.places, self.boxes, strict=True)
+        )
+        panel = rows if shape.form == "places" else vectors * lanes
+        direct = self.weights_direct(-(-shape.outputs // panel))
+        flat = 0
+        if shape.form == "places":
+            counts = [band if n == self.banded else walk.count for n, walk in enumerate(walks)]
+            flat = 1 + sum((c - 1) * w.patch for c, w in list(zip(counts, walks, strict=True))[-self.flattened :])
+        return Plan(
+            *(shape, lanes, vectors, rows, walks, self.banded, band, block, tuple(sources)),
+            _steps(shape, phase, patch, block, None if not direct else strides(shape.rhs.array.dims), panel),
+            *(self.patch_direct, direct, self.out_direct, self.flattened, flat, phase),
+            sum(part.skipped * patch[dim] for part, dim in zip(phase, labels.input_spatial, strict=True)),
+            sum(part.first * out[dim] for part, dim in zip(phase, labels.output_spatial, strict=True)),
+            weight_start,
+        )
+
+
+def _steps(
+    shape: Shape, phase: Phase, patch: list[int], block: int, weights: list[int] | None, panel: int
+) -> tuple[Step, ...]:
+    """The dimensions of the sum, those far apart in the copy outermost; packed weights follow the same order."""
+    labels = shape.labels
+    found = [
+        (one.taps, part.rhs_dilate * patch[lhs], rhs, part.reversal)
+        for one, lhs, rhs, part in zip(phase, labels.input_spatial, labels.kernel_spatial, shape.window, strict=True)
+    ]
+    if shape.lane_dim != labels.input_feature:
+        found.append((block, patch[labels.input_feature], labels.kernel_input_feature, False))
+    found.sort(key=lambda step: -step[1])
+    steps = []
+    for number, (count, distance, rhs, backwards) in enumerate(found):
+        if weights is None:
+            weight = panel * math.prod(later[0] for later in found[number + 1 :])
+        else:
+            weight = -weights[rhs] if backwards else weights[rhs]
+        steps.append(Step(count, distance, weight, rhs))
+    return tuple(steps)
+
+
+def merged(steps: tuple[Step, ...]) -> list[Step]:
+    """The same sum in as few dimensions as can be; none where nothing is summed."""
+    if any(step.count == 0 for step in steps):
+        return []
+    result: list[Step] = []
+    for step in steps:
+        if step.count == 1:
+            continue
+        if result:
+            outer = result[-1]
+            if outer.patch == step.patch * step.count and outer.weight == step.weight * step.count:
+                result[-1] = replace(step, count=outer.count * step.count)
+                continue
+        result.append(step)
+    return result or [Step(1, 0, 0, -1)]

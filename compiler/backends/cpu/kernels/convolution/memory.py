@@ -1,0 +1,88 @@
+"""The workspace of a convolution: what lies where, and what is put there before any tile.
+
+That is packed weights, and what the sums of phases start from.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.convolution.pack import pack_weights
+from compiler.backends.cpu.kernels.convolution.plan import Plan
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
+from compiler.codegen import nest
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer
+from compiler.codegen.signature import arguments
+
+_LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things lie in the workspace, in bytes.
+
+    Once: the weights of all phases, then, where sums start from them, zero times those of each.  For each thread: a
+    copy, sums, and what sums start from; `row` is the size of the latter for one phase.
+    """
+
+    weights: int
+    nothings: int
+    patch: int
+    sums: int
+    starts: int
+    row: int
+
+    @staticmethod
+    def of(plans: Sequence[Plan]) -> Layout:
+        """What all phases of a convolution need."""
+        first = plans[0]
+        patch = 0 if first.patch_direct else first.patch_elements
+        sums = 0 if first.out_direct else max(plan.partial_strides()[2] for plan in plans) + first.columns
+        weights = 0 if first.weights_direct else sum(plan.weight_elements for plan in plans) + first.columns
+        row = first.shape.groups * first.shape.outputs + first.columns if first.shape.starts else 0
+        sizes = [-(-count * first.shape.size // _LINE) * _LINE for count in (weights, patch, sums, row)]
+        return Layout(sizes[0], sizes[3] * len(plans), sizes[1], sizes[2], sizes[3] * len(plans), sizes[3])
+
+    @property
+    def shared(self) -> int:
+        """What all threads use."""
+        return self.weights + self.nothings
+
+    @property
+    def own(self) -> int:
+        """What each thread has for itself."""
+        return self.patch + self.sums + self.starts
+
+    def workspace_bytes(self, threads: int) -> int:
+        """All of it for that many threads."""
+        return self.shared + threads * self.own
+
+
+def emit_packing(module: Module, kernel: Kernel, plans: Sequence[Plan], layout: Layout) -> str:
+    """Define the function that packs the weights of all phases; returns its name."""
+    b = Builder(begin(module, kernel, ".weights"))
+    workspace = arguments(kernel).workspace
+    for number, plan in enumerate(plans):
+        part = nest.share(b, plan.shape.groups * plan.panels, THREAD, THREADS)
+        weights = b.gep(plan.shape.type, workspace, integer(plan.weight_start))
+        nothings = b.gep(I8, workspace, integer(layout.weights + number * layout.row)) if plan.shape.starts else None
+        pack_weights(b, kernel, plan, (weights, nothings), (part.start, part.stop))
+    b.ret()
+    return b.function.name
+
+
+def emit_starts(b: Builder, plan: Plan, phases: int, memory: tuple[Value, Value], layout: Layout) -> None:
+    """What the sums of each phase start from: zero times the weights of all others."""
+    workspace, scratch = memory
+    type_ = plan.shape.type
+    rows = [b.gep(I8, workspace, integer(layout.weights + number * layout.row)) for number in range(phases)]
+    out = [b.gep(I8, scratch, integer(layout.patch + layout.sums + n * layout.row)) for n in range(phases)]
+    with b.loop(integer(0), integer(plan.shape.groups * plan.shape.outputs), name="feature", nonempty=True) as feature:
+        values = [b.load(type_, b.gep(type_, row, feature.index)) for row in rows]
+        for number, place in enumerate(out):
+            others = [value for other, value in enumerate(values) if other != number]
+            total = functools.reduce(lambda one, other: b.binary("fadd", one, other), others)
+            b.store(total, b.gep(type_, place, feature.index))

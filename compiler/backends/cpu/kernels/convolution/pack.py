@@ -1,0 +1,218 @@
+"""Copies that a convolution reads from: a padded band of its input, and its weights panel by panel.
+
+The copy of the input is made in runs as long as memory allows; what lies outside the input is cleared.  Conversions
+fused into an operand happen on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.convolution.plan import Plan, Source
+from compiler.backends.cpu.kernels.gemm.micro import multiply_add
+from compiler.backends.cpu.kernels.gemm.share import minimum
+from compiler.codegen import element
+from compiler.codegen.index import ZERO, Emission, Index, Variable, digits
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I8, Builder, Value, integer, keep_rolled, zero
+from compiler.codegen.product import accumulation_type
+from compiler.codegen.signature import elemental_of
+from compiler.ir.module import Instruction
+
+
+def number(kernel: Kernel, b: Builder, operand: Instruction, at: Sequence[Index], convolution: Instruction) -> Value:
+    """An element of an operand as it is multiplied."""
+    emission = Emission(b)
+    value = elemental_of(kernel, emission).value(operand, tuple(at))
+    return element.convert(b, value, operand.array.element_type, accumulation_type(convolution))
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Input elements `start` to `stop` of a dimension, and elements of the copy `low` to `high` that they span."""
+
+    start: Value
+    stop: Value
+    low: Value
+    high: Value
+
+
+class PatchCopy:
+    """Emits the copy of one band; `first` holds for each role, and for the banded dimension, where it begins."""
+
+    def __init__(self, b: Builder, kernel: Kernel, plan: Plan, target: Value, first: Mapping[str, Value]) -> None:
+        self.b = b
+        self.kernel = kernel
+        self.plan = plan
+        self.target = target
+        self.first = first
+        self.lhs = plan.shape.lhs
+        # The last dimensions that are copied as they are make one run with the one before them.
+        whole = 0
+        for source in reversed(plan.sources[1:]):
+            if not source.is_whole:
+                break
+            whole += 1
+        self.run = len(plan.sources) - 1 - whole
+
+    def emit(self) -> None:
+        """The whole copy."""
+        self._dimension(0, integer(0), [])
+
+    def _inner(self, dim: int) -> int:
+        return math.prod(source.extent for source in self.plan.sources[dim + 1 :])
+
+    def _dimension(self, dim: int, offset: Value, at: list[Index]) -> None:
+        b, source = self.b, self.plan.sources[dim]
+        region = self._region(source)
+        inner = self._inner(dim)
+        if source.dilate > 1:
+            self._clear(offset, integer(0), integer(source.extent), inner)
+        elif source.is_padded:
+            self._clear(offset, integer(0), region.low, inner)
+            self._clear(offset, region.high, integer(source.extent), inner)
+        if dim == self.run and source.dilate == source.repeat == 1:
+            self._copy_run(dim, b.add(offset, b.mul(region.low, integer(inner))), at, region)
+            return
+        size = max(source.size * source.repeat, 1)
+        with b.loop(region.start, region.stop, name="copy", metadata=keep_rolled(b.module)) as loop:
+            place = b.add(b.mul(b.sub(loop.index, region.start), integer(source.dilate)), region.low)
+            here = b.add(offset, b.mul(place, integer(inner)))
+            position = loop.index
+            if source.repeat > 1:
+                position = b.binary("udiv", position, integer(source.repeat))
+            index = Emission(b).opaque(position, size)
+            if dim == len(self.plan.sources) - 1:
+                value = number(self.kernel, b, self.lhs, [*at, index], self.plan.shape.instruction)
+                b.store(value, b.gep(self.plan.shape.type, self.target, here))
+            else:
+                self._dimension(dim + 1, here, [*at, index])
+
+    def _copy_run(self, dim: int, offset: Value, at: list[Index], region: Region) -> None:
+        """Neighbouring elements: the last dimensions as one loop, from where this one starts."""
+        b, sources = self.b, self.plan.sources
+        inner = self._inner(dim)
+        length = b.mul(b.sub(region.stop, region.start), integer(inner))
+        sizes = [max(sources[dim].size, sources[dim].extent), *(source.extent for source in sources[dim + 1 :])]
+        start = Emission(b).opaque(region.start, max(sources[dim].size, 1))
+        with b.loop(integer(0), length, name="run", metadata=keep_rolled(b.module)) as loop:
+            outer, *rest = digits(Variable(loop.index, math.prod(sizes)), sizes)
+            indices = [*at, start + outer, *rest]
+            value = number(self.kernel, b, self.lhs, indices, self.plan.shape.instruction)
+            b.store(value, b.gep(self.plan.shape.type, self.target, b.add(offset, loop.index)))
+
+    def _region(self, source: Source) -> Region:
+        b = self.b
+        first = self.first["band"] if source.banded else integer(0)
+        extent = integer(source.extent)
+        if not source.is_padded:
+            base = b.add(self.first.get(source.role, integer(0)), first)
+            stop = b.add(base, extent)
+            if source.banded:
+                limit = b.add(self.first.get(source.role, integer(0)), integer(self._batch()))
+                stop = _least(b, stop, limit)
+            return Region(base, stop, integer(0), extent)
+        origin = b.sub(b.mul(first, integer(source.stride)), integer(source.low))
+        before = _greatest(b, b.add(origin, integer(source.dilate - 1)), integer(0))
+        start = b.binary("udiv", before, integer(source.dilate))
+        past = _greatest(b, b.add(origin, integer(source.extent + source.dilate - 1)), integer(0))
+        stop = _least(b, b.binary("udiv", past, integer(source.dilate)), integer(source.size))
+        stop = _greatest(b, stop, start)
+        low, high = (b.sub(b.mul(edge, integer(source.dilate)), origin) for edge in (start, stop))
+        low = _greatest(b, _least(b, low, extent), integer(0))
+        return Region(start, stop, low, _greatest(b, _least(b, high, extent), low))
+
+    def _batch(self) -> int:
+        return self.plan.shape.batch
+
+    def _clear(self, offset: Value, start: Value, stop: Value, inner: int) -> None:
+        if start.literal is not None and start == stop:
+            return
+        b, type_ = self.b, self.plan.shape.type
+        address = b.gep(type_, self.target, b.add(offset, b.mul(start, integer(inner))))
+        size = b.mul(b.sub(stop, start), integer(inner * self.plan.shape.size))
+        b.intrinsic("memset.p0.i64", [address, integer(0, I8), size, Value("i1", "false")], result="void")
+
+
+def _least(b: Builder, left: Value, right: Value) -> Value:
+    if left.literal is not None and right.literal is not None:
+        return integer(min(left.literal, right.literal))
+    return b.intrinsic("smin.i64", [left, right])
+
+
+def _greatest(b: Builder, left: Value, right: Value) -> Value:
+    if left.literal is not None and right.literal is not None:
+        return integer(max(left.literal, right.literal))
+    return b.intrinsic("smax.i64", [left, right])
+
+
+def pack_weights(
+    b: Builder, kernel: Kernel, plan: Plan, to: tuple[Value, Value | None], part: tuple[Value, Value]
+) -> None:
+    """Pack the panels `part` of all groups, step by step, the features of a panel side by side.
+
+    `to` is where, and where the sums of zero times the weights go, one for each output feature.
+    """
+    shape, (target, nothings) = plan.shape, to
+    with b.loop(*part, name="panel") as panel:
+        group, number = b.udivrem(panel.index, integer(plan.panels))
+        first = b.mul(number, integer(plan.panel))
+        width = minimum(b, b.sub(integer(shape.outputs), first), plan.panel)
+        output = b.add(b.mul(group, integer(shape.outputs)), first)
+        if nothings is not None:
+            nothing = b.gep(shape.type, nothings, output)
+            size = b.mul(width, integer(shape.size))
+            b.intrinsic("memset.p0.i64", [nothing, integer(0, I8), size, Value("i1", "false")], result="void")
+        if plan.panel_elements == 0:
+            return
+        with b.loop(
+            integer(0), integer(plan.blocks), name="block", nonempty=True, metadata=keep_rolled(b.module)
+        ) as block:
+            place = b.add(b.mul(panel.index, integer(plan.blocks)), block.index)
+            base = b.mul(place, integer(plan.panel_elements))
+            start = b.mul(block.index, integer(plan.block))
+            _pack_steps(b, kernel, plan, (target, base, nothings), (output, width, start))
+
+
+def _pack_steps(
+    b: Builder,
+    kernel: Kernel,
+    plan: Plan,
+    to: tuple[Value, Value, Value | None],
+    panel: tuple[Value, Value, Value],
+) -> None:
+    """One panel of one block: `panel` is its first output feature, how many it has, and the first input feature."""
+    shape, (target, base, nothings), (output, width, start) = plan.shape, to, panel
+    labels, rhs = shape.labels, shape.rhs
+    at: dict[int, Index] = {labels.kernel_input_feature: ZERO}
+    backwards = {d for d, part in zip(labels.kernel_spatial, shape.window, strict=True) if part.reversal}
+    taps = dict(zip(labels.kernel_spatial, plan.phase, strict=True))
+
+    def nest(depth: int, offset: Value) -> None:
+        if depth < len(plan.steps):
+            step = plan.steps[depth]
+            size = rhs.array.dims[step.dim]
+            with b.loop(
+                integer(0), integer(step.count), name="pack", nonempty=True, metadata=keep_rolled(b.module)
+            ) as loop:
+                if step.dim == labels.kernel_input_feature:
+                    index = Emission(b).opaque(b.add(start, loop.index), size)
+                else:
+                    tap = taps[step.dim]
+                    index = Emission(b).opaque(loop.index, step.count).times(tap.every).plus(tap.first_tap)
+                at[step.dim] = index.times(-1).plus(size - 1) if step.dim in backwards else index
+                nest(depth + 1, b.add(offset, b.mul(loop.index, integer(step.weight))))
+            return
+        metadata = keep_rolled(b.module, scalar=labels.kernel_output_feature != rhs.array.rank - 1)
+        with b.loop(integer(0), width, name="feature", metadata=metadata) as loop:
+            feature = Emission(b).opaque(b.add(output, loop.index), rhs.array.dims[labels.kernel_output_feature])
+            indices = [{**at, labels.kernel_output_feature: feature}[d] for d in range(rhs.array.rank)]
+            value = number(kernel, b, rhs, indices, shape.instruction)
+            b.store(value, b.gep(shape.type, target, b.add(offset, loop.index)))
+            if nothings is not None:
+                place = b.gep(shape.type, nothings, b.add(output, loop.index))
+                b.store(multiply_add(b, value, zero(shape.type), b.load(shape.type, place)), place)
+
+    nest(0, base)

@@ -1,0 +1,230 @@
+"""One pass of a Fourier transform kernel: how lines come into the workspace and back.
+
+Along the last dimension a line lies in memory as it is read.  Along any other, neighbouring lines are transformed
+together, one to a lane: memory is read and written in vectors, and every stage computes on whole ones.  A real line of
+even length is read as a complex one of half the length, whose transform is that of its even elements and of its odd
+ones in one; they are told apart by symmetry.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from compiler.backends.cpu.kernels.fft.line import Lines, conjugate, each, split
+from compiler.codegen import element
+from compiler.codegen.complex_numbers import Complex
+from compiler.codegen.fourier import Pass, Transform, roots_of_unity
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I32, Builder, Value, integer, mangled, vector_type, zero
+from compiler.codegen.math.term import Term
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import C128, F64
+
+_MOST_BYTES = 1 << 21
+"""Room for lines that are transformed together: beyond, they fall out of the caches near a core."""
+
+
+class LinePass(Transform):
+    """A pass that transforms one line at a time."""
+
+    @cached_property
+    def lines(self) -> Lines:
+        """What is transformed at a time."""
+        return Lines(self.part.length, self.type, self.inverse)
+
+    @property
+    def units(self) -> int:
+        """How many times something is transformed."""
+        return self.part.lines
+
+    @property
+    def type(self) -> str:
+        """What is computed in."""
+        shapes = self.part.source_shape, self.part.target_shape
+        return "double" if any(shape.element_type in (F64, C128) for shape in shapes) else "float"
+
+    def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
+        """Transform what has a number, with room for the lines in two places."""
+        self._load(builder, number, here)
+        self._store(builder, number, self.lines.run(builder, here, there))
+
+    def _load(self, builder: Builder, line: Value, target: Value) -> None:
+        with each(builder, 0, self.part.length) as index:
+            self.lines.put(builder, target, index, self._given(builder, line, index).converted(self.type))
+
+    def _store(self, builder: Builder, line: Value, source: Value) -> None:
+        with each(builder, 0, self.part.target_shape.dims[self.part.dimension]) as index:
+            value = self.lines.get(builder, source, index).converted("double")
+            self._deliver(builder, line, index, value)
+
+
+class ColumnPass(LinePass):
+    """A pass along a dimension that is not the last, over complex elements: a unit is neighbouring lines."""
+
+    @cached_property
+    def lines(self) -> Lines:
+        """As many lines as a vector has lanes, or as there are."""
+        lanes = min(64 // (8 if self.type == "double" else 4), 1 << (self.part.inner - 1).bit_length())
+        while lanes > 1 and Lines(self.part.length, self.type, self.inverse, lanes).bytes > _MOST_BYTES:
+            lanes //= 2
+        return Lines(self.part.length, self.type, self.inverse, lanes)
+
+    @property
+    def _blocks(self) -> int:
+        return -(-self.part.inner // self.lines.together)
+
+    @property
+    def units(self) -> int:
+        """How many groups of neighbouring lines there are."""
+        return self.part.lines // self.part.inner * self._blocks
+
+    def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
+        """Transform a group of lines."""
+        blocks, together = integer(self._blocks), integer(self.lines.together)
+        outer, block = builder.udivrem(number, blocks)
+        first = builder.mul(block, together)
+        line = builder.add(builder.mul(outer, integer(self.part.inner)), first)
+        mask = self._mask(builder, builder.sub(integer(self.part.inner), first))
+        with each(builder, 0, self.part.length) as index:
+            self.lines.put(builder, here, index, self._fetch(builder, (line, index), mask))
+        here = self.lines.run(builder, here, there)
+        with each(builder, 0, self.part.length) as index:
+            value = self.lines.get(builder, here, index)
+            scaled = value.scaled(1 / self.part.length) if self.inverse else value
+            self._keep(builder, (line, index), scaled, mask)
+
+    def _mask(self, builder: Builder, inside: Value) -> Value | None:
+        """Which parts of elements of neighbouring lines lie inside; None where all do."""
+        together = self.lines.together
+        if self.part.inner % together == 0:
+            return None
+        type_ = vector_type(I32, 2 * together)
+        numbers = ", ".join(f"i32 {lane // 2}" for lane in range(2 * together))
+        limit = builder.broadcast(builder.cast("trunc", inside, I32), 2 * together)
+        return builder.compare("ult", Value(type_, f"<{numbers}>"), limit)
+
+    @property
+    def _vector(self) -> str:
+        return vector_type(self.type, 2 * self.lines.together)
+
+    def _fetch(self, builder: Builder, at: tuple[Value, Value], mask: Value | None) -> Complex:
+        address = self._address(builder, self.part.source_shape, self.part.source, at)
+        size, lanes = self.lines.stages.size_bytes, 2 * self.lines.together
+        if mask is None:
+            found = builder.load(self._vector, address, align=size)
+        else:
+            arguments = [address, integer(size, I32), mask, zero(self._vector)]
+            found = builder.intrinsic(f"masked.load.{mangled(self._vector)}.p0", arguments, result=self._vector)
+        parts = [self._lanes(builder, found, None, range(first, lanes, 2)) for first in (0, 1)]
+        return Complex(*(Term(builder, part) for part in parts))
+
+    def _keep(self, builder: Builder, at: tuple[Value, Value], value: Complex, mask: Value | None) -> None:
+        address = self._address(builder, self.part.target_shape, self.part.target, at)
+        size, together = self.lines.stages.size_bytes, self.lines.together
+        order = [lane // 2 + lane % 2 * together for lane in range(2 * together)]
+        found = self._lanes(builder, value.re.value, value.im.value, order)
+        if mask is None:
+            builder.store(found, address, align=size)
+            return
+        arguments = [found, address, integer(size, I32), mask]
+        builder.intrinsic(f"masked.store.{mangled(self._vector)}.p0", arguments, result="void")
+
+    def _lanes(self, builder: Builder, left: Value, right: Value | None, order: range | list[int]) -> Value:
+        if self.lines.together > 1:
+            return builder.shuffle(left, right, order)
+        if right is None:
+            return builder.extract(left, order[0])
+        both = builder.insert(Value(self._vector, "poison"), left, 0)
+        return builder.insert(both, right, 1)
+
+
+class HalfPass(LinePass):
+    """A pass over real lines of even length 2m as complex ones of length m.
+
+    With E and O the transforms of even and odd elements, Z = E + iO is what a complex line gives, E(k) is half the sum
+    of Z(k) and the conjugate of Z(m - k), iO(k) half the difference, and the result E(k) + w^k O(k).
+    """
+
+    @cached_property
+    def lines(self) -> Lines:
+        """One of half the length."""
+        return Lines(self.part.length // 2, self.type, self.inverse)
+
+    def _load(self, builder: Builder, line: Value, target: Value) -> None:
+        if self.inverse:
+            self._joined(builder, line, target)
+            return
+        with each(builder, 0, self.lines.length) as index:
+            even, odd = self._real_places(builder, line, index, self.part.source_shape, self.part.source)
+            parts = (Term(builder, builder.load(self.type, place)) for place in (even, odd))
+            self.lines.put(builder, target, index, Complex(*parts))
+
+    def _store(self, builder: Builder, line: Value, source: Value) -> None:
+        if not self.inverse:
+            self._parted(builder, line, source)
+            return
+        with each(builder, 0, self.lines.length) as index:
+            value = self.lines.get(builder, source, index).scaled(1 / self.part.length)
+            places = self._real_places(builder, line, index, self.part.target_shape, self.part.target)
+            for part, place in zip((value.re, value.im), places, strict=True):
+                builder.store(part.value, place)
+
+    def _parted(self, builder: Builder, line: Value, source: Value) -> None:
+        """The results out of what the complex line gave; those behind m + 1 are others' conjugates."""
+        half, lines = self.lines.length, self.lines
+        ends = lines.get(builder, source, integer(0))
+        nothing = ends.re.literal(0.0)
+        self._write(builder, (line, integer(0)), Complex(ends.re + ends.im, nothing))
+        self._write(builder, (line, integer(half)), Complex(ends.re - ends.im, nothing))
+        if half == 1:
+            return
+        factors = self._factors(builder, -0.5j)
+        with each(builder, 1, half) as index:
+            value = lines.get(builder, source, index)
+            mirrored = conjugate(lines.get(builder, source, builder.sub(integer(half), index)))
+            factor = lines.get(builder, factors, index)
+            self._write(builder, (line, index), (value + mirrored).scaled(0.5) + (value - mirrored) * factor)
+
+    def _joined(self, builder: Builder, line: Value, target: Value) -> None:
+        """The complex line whose transform is the real one; where a real line has no imaginary parts, none are read."""
+        half, lines = self.lines.length, self.lines
+        first, last = (self._element(builder, (line, integer(number))) for number in (0, half))
+        lines.put(builder, target, integer(0), Complex(first.re + last.re, first.re - last.re))
+        if half == 1:
+            return
+        factors = self._factors(builder, 1j)
+        with each(builder, 1, half) as index:
+            value = self._element(builder, (line, index))
+            mirrored = conjugate(self._element(builder, (line, builder.sub(integer(half), index))))
+            factor = lines.get(builder, factors, index)
+            lines.put(builder, target, index, value + mirrored + (value - mirrored) * factor)
+
+    def _factors(self, builder: Builder, factor: complex) -> Value:
+        """The powers of the whole line's root of unity, times a number."""
+        roots = roots_of_unity(self.part.length, inverse=self.inverse)[: self.lines.length] * factor
+        return split(builder, f"halves.{self.lines.stages.name}", roots, self.type)
+
+    def _element(self, builder: Builder, at: tuple[Value, Value]) -> Complex:
+        shape = self.part.source_shape
+        address = self._address(builder, shape, self.part.source, at)
+        return Complex.of(builder, element.load(builder, shape.element_type, address))
+
+    def _write(self, builder: Builder, at: tuple[Value, Value], value: Complex) -> None:
+        shape = self.part.target_shape
+        element.store(builder, shape.element_type, value.value, self._address(builder, shape, self.part.target, at))
+
+    def _real_places(
+        self, builder: Builder, line: Value, index: Value, shape: ArrayShape, pointer: Value | None
+    ) -> tuple[Value, Value]:
+        """Where an even element of a real line lies, and the next one."""
+        even = builder.mul(index, integer(2))
+        address = self._address(builder, shape, pointer, (line, even))
+        return address, builder.gep(self.type, address, integer(1))
+
+
+def pass_of(kernel: Kernel, part: Pass, between: Value) -> LinePass:
+    """The form of a pass."""
+    real = any(not shape.element_type.is_complex for shape in (part.source_shape, part.target_shape))
+    if part.inner > 1:
+        return ColumnPass(kernel, part, between)
+    return HalfPass(kernel, part, between) if real and part.length % 2 == 0 else LinePass(kernel, part, between)

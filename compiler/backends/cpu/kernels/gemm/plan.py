@@ -1,0 +1,333 @@
+"""How the generated kernel of a matrix product will go about it; nothing here emits code.
+
+The plan depends on the shape, the operands' memory order and the target only, never on the number of threads: the order
+in which one output element is summed is therefore fixed when the kernel is compiled, and results are bit-identical for
+every split.  Block sizes follow the usual reasoning: a register tile wide enough to hide the latency of multiply-add, a
+panel of the left operand in L1, a block of the right one in half of a small L2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from compiler.backends.cpu.kernels.gemm.dot import sums_vectors
+from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
+from compiler.backends.cpu.kernels.gemm.words import narrowed
+from compiler.codegen.llvm import Target
+from compiler.diagnostics import UnsupportedError
+
+Form: TypeAlias = Literal["empty", "zero", "dot", "stream", "tile"]
+
+# Rows or columns up to which a product counts as matrix times vector.
+_NARROW = 4
+# Steps along k that are summed in one go, in bytes of one row: all of them, blocks of them, and blocks when the right
+# factor is read where it lies, far away, one page per step.
+_WHOLE_DEPTH_BYTES = 4096
+_DEPTH_BYTES = 2048
+_DISTANT_DEPTH_BYTES = 512
+# A packed block of the right factor: half of an L2 of a megabyte; larger ones are not faster where L2 is larger.  Where
+# the left factor lies in L2 too, it is no loss to read that more often, for smaller blocks.
+_RIGHT_BYTES = 1 << 19
+_SMALL_RIGHT_BYTES = 1 << 18
+_NEAR_LEFT_BYTES = 1 << 20
+# A block of partial sums.
+_PARTIAL_BYTES = 1 << 20
+# Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
+_COLLISION = 4096
+_SAFE_ROWS = 12
+_MOST_ROWS = 16
+# What is read a few times only, or stays near, is not worth packing.  For the right factor: up to how many rows of the
+# product, by what the distance between its own rows is a multiple of.
+_FEW_COLUMN_PANELS = 2
+_NEAR_BYTES = 1 << 20
+_NEAR_RIGHT_BYTES = 5 << 19
+_PARTLY_COLLIDES = _COLLISION // 2
+_DIRECT_ROWS = {_COLLISION: 32, _PARTLY_COLLIDES: 64, 1: 320}
+# How many vectors of rows that collide are best read at a time, measured.
+_COLLIDING_VECTORS = 3
+_FMA_LATENCY = 4
+# Cycles that are lost by a load of the left factor, from L1, and of the right one, from farther away.
+_NEAR_LOAD = 0.03
+_FAR_LOAD = 0.1
+# Cycles that a register tile takes beside its multiply-adds, and for every row that it stores beside one per vector.
+_TILE_CYCLES = 20
+_ROW_CYCLES = 2
+_MOST_VECTORS = 7
+# Cycles that a cache line costs in which two threads write, and its bytes.
+_SHARED_LINE_CYCLES = 100
+_LINE = 64
+# Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
+_MOST_SUMMED = 24
+_SUM_SHARE = 4
+_MOST_SUMMED_ROWS = 8
+# Cycles to add up the lanes of a sum and store it, to load a vector of a column from L2, and to turn an element around
+# while it is packed; and how much of L1 columns may take.
+_FOLD_CYCLES = 4
+_FAR_VECTOR = 2
+_TURNED = 0.7
+_NEAR_COLUMNS_BYTES = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Every decision about one product; extents are in elements, `*_panels` in register tiles.
+
+    The forms are `dot` (few columns: a reduction along k per element, of `rows` and `vectors` columns at a time),
+    `stream` (few rows: rows of the right factor are read once, in order), `tile` (everything else) and, without any
+    work, `zero` (k = 0) and `empty`.
+    """
+
+    gemm: Gemm
+    form: Form
+    lanes: int
+    rows: int
+    vectors: int
+    depth: int
+    row_block: int
+    column_block: int
+    lhs_direct: bool
+    rhs_direct: bool
+    out_direct: bool
+
+    @property
+    def columns(self) -> int:
+        """Columns of a register tile."""
+        return self.vectors * self.lanes
+
+    @property
+    def row_panels(self) -> int:
+        """Register tiles down the rows, the last of which may be lower."""
+        return -(-self.gemm.m // self.rows)
+
+    @property
+    def column_panels(self) -> int:
+        """Register tiles along the columns, the last of which may be narrower."""
+        return -(-self.gemm.n // self.columns)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the last register tiles overlap those before, and so are as large: not where that spoils sums."""
+        return self.depth_blocks == 1 and (self.gemm.plain_store or not self.out_direct)
+
+    @property
+    def last_rows(self) -> int:
+        """Rows of the last register tile."""
+        return self.rows if self.overlaps else self.gemm.m - (self.row_panels - 1) * self.rows
+
+    @property
+    def last_columns(self) -> int:
+        """Columns of the last register tile, of which there are less only where they overlap none before."""
+        if self.overlaps and self.column_panels > 1:
+            return self.columns
+        return self.gemm.n - (self.column_panels - 1) * self.columns
+
+    @property
+    def most_row(self) -> int | None:
+        """Behind which row no register tile starts; None where that follows from how many there are."""
+        return self.gemm.m - self.rows if self.overlaps and self.gemm.m % self.rows else None
+
+    @property
+    def most_column(self) -> int | None:
+        """Behind which column no register tile starts; None where that follows from how many there are."""
+        partial = self.gemm.n % self.columns and self.column_panels > 1
+        return self.gemm.n - self.columns if self.overlaps and partial else None
+
+    @property
+    def edge(self) -> int:
+        """What it takes more to store a tile whose lines another thread writes too; half a tile's computation is 1."""
+        gemm = self.gemm
+        size = ELEMENT_BYTES[gemm.type] if gemm.out else 1
+        if not (gemm.n * size % _LINE or self.columns * size % _LINE):
+            return 0
+        cycles = self.rows * self.vectors * gemm.k // 2 + _TILE_CYCLES + self.rows * (_ROW_CYCLES + self.vectors)
+        return 2 * _SHARED_LINE_CYCLES * (self.columns if gemm.exchanged else self.rows) // cycles
+
+    @property
+    def depth_blocks(self) -> int:
+        """Blocks that k is summed in."""
+        return -(-self.gemm.k // self.depth)
+
+
+def vector_bits(target: Target) -> int:
+    """The width of the target's vector registers."""
+    if target.has("avx512f"):
+        return 512
+    return 256 if target.has("avx2") else 128
+
+
+def registers(target: Target) -> int:
+    """How many vector registers the target has."""
+    return 32 if target.has("avx512f") or not target.triple.startswith("x86_64") else 16
+
+
+def plan(gemm: Gemm, target: Target) -> Plan:
+    """Decide how to compute the product; the plan's `gemm` may be the transposed one."""
+    if gemm.type not in ELEMENT_BYTES:
+        known = ", ".join(ELEMENT_BYTES)
+        raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
+    lanes = vector_bits(target) // 8 // ELEMENT_BYTES[gemm.type]
+    gemm, form = _form(gemm, lanes, registers(target))
+    if form == "dot":
+        rows, vectors = _sums(gemm, registers(target))
+    else:
+        gemm = narrowed(gemm, target, vector_bits(target)) if form == "tile" else gemm
+        if form == "tile" and not gemm.words and gemm.n * 2 <= lanes:
+            # Half a vector that is stored whole is faster than a vector of which half is.
+            lanes //= 2
+        rows, vectors = _register_tile(gemm, lanes, registers(target))
+    first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
+    return _blocked(first) if form == "tile" else first
+
+
+def _form(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form]:
+    if 0 in (gemm.batch, gemm.m, gemm.n):
+        return gemm, "empty"
+    if gemm.k == 0:
+        return gemm, "zero"
+    if _prefers_transposed(gemm, lanes):
+        gemm = gemm.transposed()
+    if gemm.n <= _NARROW and gemm.lhs.row_major:
+        return gemm, "dot"
+    if gemm.m <= _NARROW and (gemm.rhs.row_major or gemm.rhs.vector is None):
+        return gemm, "stream"
+    summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, registers))
+    if _summed_cycles(summed, lanes, registers) < _tiled_cycles(gemm, lanes, registers):
+        return summed, "dot"
+    return gemm, "tile"
+
+
+def _tiled_cycles(gemm: Gemm, lanes: int, registers: int) -> float:
+    """What the best register tile takes, with the packing that it cannot do without."""
+    tile = _register_tile(gemm, lanes, registers)
+    packed = 0.0 if gemm.rhs.row_major else _TURNED * gemm.n * gemm.k
+    return _tile_cycles(gemm, lanes, *tile) + packed
+
+
+def _summed_cycles(gemm: Gemm, lanes: int, registers: int) -> float:
+    """What sums along vectors of k take, if they are possible; infinitely long if not."""
+    if not sums_vectors(gemm, lanes) or gemm.n > _MOST_SUMMED or gemm.m <= _NARROW:
+        return math.inf
+    rows, columns = _sums(gemm, registers)
+    pieces = -(-gemm.n // columns)
+    near = gemm.n * gemm.k * ELEMENT_BYTES[gemm.type] <= _NEAR_COLUMNS_BYTES
+    columns = -(-gemm.n // pieces)
+    step = max(rows * columns / 2 + (rows + columns) * _NEAR_LOAD, 0 if near else columns * _FAR_VECTOR)
+    piece = -(-gemm.k // lanes) * step + rows * columns * _FOLD_CYCLES + _TILE_CYCLES
+    in_place = gemm.rhs.array is not None and gemm.rhs.array.row == 1
+    return -(-gemm.m // rows) * pieces * piece + (0 if in_place else gemm.n * gemm.k)
+
+
+def _sums(gemm: Gemm, registers: int) -> tuple[int, int]:
+    """Rows and columns whose sums, with as many vectors of a row as there are rows and one more, fit into registers."""
+    columns = min(gemm.n, registers // _SUM_SHARE)
+    columns = -(-gemm.n // -(-gemm.n // columns))
+    return min(gemm.m, _MOST_SUMMED_ROWS if columns > 1 else _NARROW, (registers - 1) // (columns + 1)), columns
+
+
+def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:
+    """Whether the rows of the left factor, or the columns of the right one, are better taken for the other's place."""
+    if gemm.n <= _NARROW:
+        return not gemm.lhs.row_major and gemm.m > _NARROW
+    if gemm.m <= _NARROW:
+        return not gemm.rhs.row_major
+    # Vectors along the rows, which are adjacent, instead of along columns that fill less than one.
+    return gemm.n <= lanes and not gemm.lhs.row_major
+
+
+def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
+    """The rows and vectors of the tile that takes the fewest cycles.
+
+    All tiles are of one size, so that there is one kernel: sizes that divide the product well do the least twice.
+    """
+    most = _SAFE_ROWS if _lhs_collides(gemm) else _MOST_ROWS
+    widest = min(_MOST_VECTORS, -(-max(gemm.n, 1) // lanes))
+    widths = [_COLLIDING_VECTORS] if _reads_colliding_rhs(gemm) else range(1, widest + 1)
+    tiles = [
+        (rows, vectors)
+        for vectors in widths
+        for rows in range(1, min(max(gemm.m, 1), most, (registers - vectors - 1) // vectors) + 1)
+    ]
+    return min(tiles, key=lambda tile: (_tile_cycles(gemm, lanes, *tile), tile[1]))
+
+
+def _tile_cycles(gemm: Gemm, lanes: int, rows: int, vectors: int) -> float:
+    """The cycles that a product takes in tiles of a size, by a count of multiply-adds, loads and latency."""
+    m, n, k = max(gemm.m, 1), max(gemm.n, 1), max(gemm.k, 1)
+    step = max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY) + rows * _NEAR_LOAD + vectors * _FAR_LOAD
+    return -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + rows * (_ROW_CYCLES + vectors))
+
+
+def _blocked(plan: Plan) -> Plan:
+    gemm, size = plan.gemm, ELEMENT_BYTES[plan.gemm.type]
+    plan = replace(plan, depth=_depth(plan))
+    plan = replace(
+        plan,
+        lhs_direct=_reads_lhs_directly(plan),
+        rhs_direct=_reads_rhs_directly(plan.gemm),
+        out_direct=_writes_directly(plan),
+    )
+    is_near = gemm.m * plan.depth * size <= _NEAR_LEFT_BYTES
+    right_bytes = _SMALL_RIGHT_BYTES if is_near else _RIGHT_BYTES
+    columns = max(1, right_bytes // (plan.depth * plan.columns * size))
+    columns = -(-plan.column_panels // -(-plan.column_panels // columns))
+    rows = plan.row_panels
+    if not plan.out_direct and plan.depth_blocks > 1:
+        # Tall and narrow: the right factor is packed again for every block of rows.
+        columns = -(-columns // 2)
+        rows = min(rows, max(1, _PARTIAL_BYTES // (plan.rows * columns * plan.columns * size)))
+    elif not (plan.out_direct and gemm.plain_store) and plan.depth_blocks == 1:
+        rows = 1
+    return replace(plan, column_block=columns, row_block=rows)
+
+
+def _depth(plan: Plan) -> int:
+    """The block of k: all of it when that is little, else equal parts; few steps when rows are read from far away."""
+    gemm, size = plan.gemm, ELEMENT_BYTES[plan.gemm.type]
+    length = gemm.k * size
+    once = plan.column_panels <= _FEW_COLUMN_PANELS and length * plan.columns <= _RIGHT_BYTES // 2
+    if once or length <= _WHOLE_DEPTH_BYTES:
+        return gemm.k
+    distant = _reads_colliding_rhs(gemm) and length * gemm.n > _RIGHT_BYTES
+    blocks = -(-length // (_DISTANT_DEPTH_BYTES if distant else _DEPTH_BYTES))
+    return -(-gemm.k // blocks // plan.lanes) * plan.lanes
+
+
+def _reads_lhs_directly(plan: Plan) -> bool:
+    """Whether rows that are read side by side along k, or elements that stay near anyway, are left where they are."""
+    array, gemm = plan.gemm.lhs.array, plan.gemm
+    if array is None or (_lhs_collides(gemm) and plan.rows > _SAFE_ROWS):
+        return False
+    near = gemm.m * gemm.k * ELEMENT_BYTES[gemm.type] <= _NEAR_BYTES
+    return array.column == 1 or plan.column_panels <= _FEW_COLUMN_PANELS or near
+
+
+def _writes_directly(plan: Plan) -> bool:
+    """Whether sums go to the result from registers, together with what is added once they are complete."""
+    out, addend = plan.gemm.out, plan.gemm.addend
+    adds = addend is None or (addend.column == 1 and plan.depth_blocks == 1)
+    return out is not None and out.column == 1 and adds
+
+
+def _lhs_collides(gemm: Gemm) -> bool:
+    """Whether rows of the left factor lie so far apart that they fall into the same sets of L1."""
+    array = gemm.lhs.array
+    return array is not None and array.row * ELEMENT_BYTES[gemm.type] % _COLLISION == 0
+
+
+def _reads_colliding_rhs(gemm: Gemm) -> bool:
+    """Whether the right factor is read where it lies, in rows that fall into the same sets of L1."""
+    array = gemm.rhs.array
+    collides = array is not None and array.row * ELEMENT_BYTES[gemm.type] % _COLLISION == 0
+    return collides and _reads_rhs_directly(gemm)
+
+
+def _reads_rhs_directly(gemm: Gemm) -> bool:
+    """Whether the right factor is read too seldom to be worth packing, or lies near enough anyway."""
+    array = gemm.rhs.array
+    if array is None or array.column != 1 or gemm.words:
+        return False
+    row = array.row * ELEMENT_BYTES[gemm.type]
+    near = gemm.k * gemm.n * ELEMENT_BYTES[gemm.type] <= _NEAR_RIGHT_BYTES and row % _PARTLY_COLLIDES
+    return gemm.m <= next(most for stride, most in _DIRECT_ROWS.items() if row % stride == 0) or bool(near)

@@ -1,0 +1,160 @@
+"""What a matrix product is: factors and epilogue as callbacks that emit code, and what is known about memory.
+
+Nothing here decides anything; `plan` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from compiler.codegen.llvm_ir import I32, Builder, Value, integer, vector_type
+
+Load: TypeAlias = Callable[[Builder, Value, Value, Value], Value]
+VectorLoad: TypeAlias = Callable[[Builder, Value, Value, Value, int], Value]
+Store: TypeAlias = Callable[[Builder, Value, Value, Value, Value], None]
+
+ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A matrix per batch that lies plainly in memory in the accumulation type.
+
+    `base(builder, batch)` is the address of element (0, 0) of that batch; `row` and `column` are strides in elements.
+    """
+
+    base: Callable[[Builder, Value], Value]
+    row: int
+    column: int
+
+    def transposed(self) -> Array:
+        """The same memory with row and column exchanged."""
+        return Array(self.base, self.column, self.row)
+
+    def offset(self, b: Builder, row: Value, column: Value) -> Value:
+        """Elements from (0, 0) to (row, column)."""
+        return b.add(b.mul(row, integer(self.row)), b.mul(column, integer(self.column)))
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """A factor before it is converted: elements of `type` (`bfloat`, `i8`, `i16`), signed or not, and their place."""
+
+    type: str
+    load: Load
+    signed: bool = True
+    array: Array | None = None
+
+    def transposed(self) -> Narrow:
+        """The same elements with row and column exchanged."""
+        return Narrow(self.type, _exchanged(self.load), self.signed, self.array and self.array.transposed())
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A factor: `load(builder, batch, row, column)` emits one element in the accumulation type.
+
+    `row_major` says along which index neighbours are adjacent in memory (true: the column index).  `array` is given
+    when `load` does no more than read such an array, which may then be read in vectors; `vector(builder, batch, row,
+    column, lanes)`, when it does more, but neighbours can be had as a vector: of a right factor from even places on.
+    `narrow` is given when `load` converts, exactly, from a type that the CPU may have instructions for.
+    """
+
+    load: Load
+    row_major: bool = True
+    array: Array | None = None
+    narrow: Narrow | None = None
+    vector: VectorLoad | None = None
+
+    def transposed(self) -> Operand:
+        """The same elements with row and column exchanged."""
+        vector = self.vector
+        return Operand(
+            _exchanged(self.load),
+            not self.row_major,
+            self.array and self.array.transposed(),
+            self.narrow and self.narrow.transposed(),
+            vector and (lambda b, batch, row, column, lanes: vector(b, batch, column, row, lanes)),
+        )
+
+    def adjacent(self, type_: str) -> VectorLoad | None:
+        """What loads neighbours in memory, elements of `type_`, as a vector; None where nothing does."""
+        array = self.array
+        if self.vector is not None or array is None or (array.column if self.row_major else array.row) != 1:
+            return self.vector
+
+        def load(b: Builder, batch: Value, row: Value, column: Value, lanes: int) -> Value:
+            address = b.gep(type_, array.base(b, batch), array.offset(b, row, column))
+            return b.load(vector_type(type_, lanes), address, align=ELEMENT_BYTES[type_])
+
+        return load
+
+
+def _exchanged(load: Load) -> Load:
+    return lambda b, batch, row, column: load(b, batch, column, row)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Factors packed as words of 32 bits, `group` elements along k in each; one instruction multiplies words and adds.
+
+    `instruction` is `bf16` (two bf16), `u8s8` (four bytes, one factor's unsigned and the other's signed) or `s16`
+    (two signed 16-bit integers).  `unsigned_right` says which factor's bytes are the unsigned ones.  `flip` is
+    what the left factor's words were changed by to get such bytes, 0 if nothing: every byte is 128 away from the
+    element that it stands for, so 128 times the sum of the right factor's column must be taken off again.
+    """
+
+    instruction: str
+    group: int
+    unsigned_right: bool = False
+    flip: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """`store(b, i, j, sum over k of lhs(b, i, k) * rhs(b, k, j))` for every batch b < `batch`, i < `m`, j < `n`.
+
+    `type` is the type of the accumulation, `float`, `double`, `i32` or `i64` (integers wrap).  `store(builder, batch,
+    row, column, value)` is the epilogue and is called once per element.  `out` is given when `store` writes element
+    (row, column) of a plain array that overlaps neither operand: partial sums may be kept there, and when that write
+    is all that `store` does (`plain_store`), it is not called at all.  With an `addend`, it writes the sum and the
+    element of that array.  `exchanged` says that neighbours in the result are adjacent in memory along rows; it steers
+    loop order only.  `interleave` is how many vectors the epilogue should be computed for at once, 0 for as many as
+    LLVM likes.  With `words`, k counts words, and factors load them.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    type: str
+    lhs: Operand
+    rhs: Operand
+    store: Store
+    out: Array | None = None
+    plain_store: bool = True
+    exchanged: bool = False
+    interleave: int = 0
+    words: Words | None = None
+    addend: Array | None = None
+
+    @property
+    def factor_type(self) -> str:
+        """The type of what factors load: words, or elements of the type of the accumulation."""
+        return I32 if self.words else self.type
+
+    def transposed(self) -> Gemm:
+        """The product of the exchanged and transposed factors, stored to the same places."""
+        return replace(
+            self,
+            m=self.n,
+            n=self.m,
+            lhs=replace(self.rhs.transposed(), vector=None),
+            rhs=replace(self.lhs.transposed(), vector=None),
+            store=lambda b, batch, row, column, value: self.store(b, batch, column, row, value),
+            out=self.out and self.out.transposed(),
+            exchanged=not self.exchanged,
+            addend=self.addend and self.addend.transposed(),
+        )

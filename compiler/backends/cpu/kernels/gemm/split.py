@@ -1,0 +1,161 @@
+"""Splitting deep products along k: few elements, each of a long sum, leave nothing else to share among threads.
+
+The parts are a batch of products of their own, whose results lie in the workspace one behind the other; when all are
+done, a second function adds them up, in order, and stores.  How many there are follows from the shape, so sums are the
+same to the bit on any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from compiler.backends.cpu.kernels.gemm import amx
+from compiler.backends.cpu.kernels.gemm.micro import multiply_add
+from compiler.backends.cpu.kernels.gemm.plan import plan
+from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, Gemm, Load, Narrow, Operand, VectorLoad
+from compiler.backends.cpu.kernels.gemm.share import Extent, batches, share
+from compiler.codegen.llvm import Target
+from compiler.codegen.llvm_ir import FLOAT_TYPES, I64, PTR, Builder, Module, Value, integer, keep_rolled
+
+_PARTS = range(16, 7, -1)
+_DEEP = 1024
+# Fewer pieces than this are not shared out evenly; results are this much smaller than what is read; bytes worth it.
+_UNITS = 12
+_SMALLER = 16
+_WORTH_BYTES = 1 << 18
+_COLUMN_UNIT = 64
+
+
+def parts(gemm: Gemm, target: Target) -> int:
+    """How many parts a product is split into; 1 leaves it whole."""
+    known = gemm.type in ELEMENT_BYTES and not amx.applies(gemm, target)
+    read = gemm.k * (gemm.m + gemm.n)
+    small = gemm.batch * read * 4 < _WORTH_BYTES or gemm.m * gemm.n * _SMALLER > read
+    if not known or gemm.k < _DEEP or small or _units(gemm, target) >= _UNITS:
+        return 1
+    return min(_PARTS, key=lambda count: gemm.k - count * _size(gemm, count))
+
+
+def _units(gemm: Gemm, target: Target) -> int:
+    """How many pieces threads may share without splitting."""
+    decided = plan(gemm, target)
+    if decided.form == "tile":
+        return decided.gemm.batch * decided.row_panels * decided.column_panels
+    if decided.form == "dot":
+        return gemm.batch * -(-decided.gemm.m // decided.rows)
+    return gemm.batch * -(-decided.gemm.n // _COLUMN_UNIT)
+
+
+def _size(gemm: Gemm, count: int) -> int:
+    """Steps of a part: an even number, as vectors of pairs start at even places; what is left is added in the end."""
+    return gemm.k // count & -2
+
+
+def partial_bytes(gemm: Gemm, count: int) -> int:
+    """The memory that the parts' results take."""
+    return -(-count * gemm.batch * gemm.m * gemm.n * ELEMENT_BYTES[gemm.type] // 64) * 64
+
+
+def partial(gemm: Gemm, count: int) -> Gemm:
+    """The batch of parts, with results at the start of `%workspace`."""
+    size = _size(gemm, count)
+
+    def base(b: Builder, batch: Value) -> Value:
+        return b.gep(gemm.type, Value(PTR, "%workspace"), b.mul(batch, integer(gemm.m * gemm.n)))
+
+    def store(b: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
+        b.store(value, b.gep(gemm.type, base(b, batch), b.add(b.mul(row, integer(gemm.n)), column)))
+
+    part = _Part(gemm.batch, count, size)
+    return Gemm(
+        *(gemm.batch * count, gemm.m, gemm.n, size, gemm.type),
+        lhs=part.operand(gemm.lhs, gemm.type, down=False),
+        rhs=part.operand(gemm.rhs, gemm.type, down=True),
+        store=store,
+        out=Array(base, gemm.n, 1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Factors seen from a part: the number of a batch counts parts within batches, and places begin at the part's."""
+
+    batch: int
+    count: int
+    size: int
+
+    def _start(self, b: Builder, number: Value) -> tuple[Value, Value]:
+        """The batch of a part, and its first step along k."""
+        if self.batch == 1:
+            return integer(0), b.mul(number, integer(self.size))
+        batch, part = b.udivrem(number, integer(self.count))
+        return batch, b.mul(part, integer(self.size))
+
+    def _place(self, b: Builder, at: tuple[Value, Value, Value], *, down: bool) -> tuple[Value, Value, Value]:
+        """The batch, row and column of the whole factor that are those of a part."""
+        number, row, column = at
+        batch, start = self._start(b, number)
+        return (batch, b.add(row, start), column) if down else (batch, row, b.add(column, start))
+
+    def operand(self, operand: Operand, type_: str, *, down: bool) -> Operand:
+        """A factor; `down` says that k is its first index."""
+        narrow, vector = operand.narrow, operand.vector
+        return Operand(
+            self._load(operand.load, down=down),
+            operand.row_major,
+            self._array(operand.array, type_, down=down),
+            narrow
+            and Narrow(
+                narrow.type,
+                self._load(narrow.load, down=down),
+                narrow.signed,
+                self._array(narrow.array, narrow.type, down=down),
+            ),
+            vector and self._vector(vector, down=down),
+        )
+
+    def _load(self, load: Load, *, down: bool) -> Load:
+        return lambda b, *at: load(b, *self._place(b, at, down=down))
+
+    def _vector(self, vector: VectorLoad, *, down: bool) -> VectorLoad:
+        return lambda b, number, row, column, lanes: vector(b, *self._place(b, (number, row, column), down=down), lanes)
+
+    def _array(self, array: Array | None, type_: str, *, down: bool) -> Array | None:
+        if array is None:
+            return None
+        stride = array.row if down else array.column
+
+        def base(b: Builder, number: Value) -> Value:
+            batch, start = self._start(b, number)
+            return b.gep(type_, array.base(b, batch), b.mul(start, integer(stride)))
+
+        return replace(array, base=base)
+
+
+def emit_sum(module: Module, name: str, gemm: Gemm, count: int, parameters: Sequence[tuple[str, str]]) -> None:
+    """Define the function that adds up the parts: its parameters are those of the one that computes them."""
+    own = [(f"{PTR} noalias", "workspace"), (I64, "thread"), (I64, "threads")]
+    function = module.function(name, "void", [*parameters, *own], attributes="nounwind")
+    workspace, *threads = function.arguments[-3:]
+    b = Builder(function)
+    mine = share(b, Extent(gemm.batch, gemm.m, 1), threads[0], threads[1])
+    matrix = gemm.m * gemm.n
+    metadata = keep_rolled(module, interleave=gemm.interleave) if gemm.interleave else ""
+    with (
+        b.when(mine.present(b), "present"),
+        batches(b, mine) as (batch, rows),
+        b.loop(rows.start, rows.stop, name="row", nonempty=True) as row,
+        b.loop(integer(0), integer(gemm.n), name="column", nonempty=True, metadata=metadata) as column,
+    ):
+        offset = b.add(b.mul(row.index, integer(gemm.n)), column.index)
+        first = b.gep(gemm.type, workspace, b.add(b.mul(batch, integer(count * matrix)), offset))
+        total = b.load(gemm.type, first)
+        for number in range(1, count):
+            added = b.load(gemm.type, b.gep(gemm.type, first, integer(number * matrix)))
+            total = b.binary("fadd" if gemm.type in FLOAT_TYPES else "add", total, added)
+        for k in map(integer, range(count * _size(gemm, count), gemm.k)):
+            factors = gemm.lhs.load(b, batch, row.index, k), gemm.rhs.load(b, batch, k, column.index)
+            total = multiply_add(b, *factors, total)
+        gemm.store(b, batch, row.index, column.index, total)
+    b.ret()

@@ -1,0 +1,190 @@
+"""Eigenvalues and vectors of symmetric matrices: LAPACK's syevd.
+
+The matrix is scaled by a power of 2, made tridiagonal (`lapack_tridiagonal`) and diagonal (`lapack_implicit`), whose
+rotations turn the rows of the first step's transposed orthogonal matrix into the vectors.  A matrix with NaN or
+infinity in it has only NaN for results, and as many failures as rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.linear_algebra.implicit import Implicit
+from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, Tiles
+from compiler.backends.cpu.kernels.linear_algebra.tridiagonal import Tridiagonal
+from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer, keep_rolled, mangled, zero
+
+_F64 = "double"
+_BITS = {"float": ("i32", 0x7F800000, 2.0**-126), "double": ("i64", 0x7FF0000000000000, 2.0**-1022)}
+"""A type's bits, those of the exponent, and its smallest normal number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eigen:
+    """The decomposition of a matrix of `size` rows of which one triangle is given; `vectors` asks for them."""
+
+    tiles: Tiles
+    size: int
+    lower: bool
+    vectors: bool
+
+    @property
+    def _reduction(self) -> Tridiagonal:
+        return Tridiagonal(self.tiles, self.size)
+
+    @property
+    def _iteration(self) -> Implicit:
+        return Implicit(self.tiles, self.size, self.vectors)
+
+    @property
+    def _parts(self) -> dict[str, int]:
+        """Bytes of the workspace's parts: whole lines of a cache each."""
+        t, reduction, iteration = self.tiles, self._reduction, self._iteration
+        pairs, steps, counts = iteration.note_bytes
+        parts = {
+            "matrix": reduction.elements * t.bytes,
+            "factors": self.size * t.bytes,
+            "diagonal": self.size * t.bytes,
+            "beside": self.size * t.bytes,
+            "steps_vectors": reduction.vectors * t.bytes,
+            "wide_diagonal": (self.size + 1) * 8,
+            "wide_beside": (self.size + 1) * 8,
+            "pairs": pairs,
+            "steps": steps,
+            "counts": counts,
+        }
+        if self.vectors:
+            # Products of blocks lie behind the matrix's vectors, rows behind the product that they come from.
+            parts |= {
+                "blocks": reduction.blocks.workspace_elements * t.bytes,
+                "product": self.size * reduction.pitch * t.bytes,
+                "rows": (self.size * iteration.pitch + 4 * t.lanes) * t.bytes,
+            }
+        return {name: -(-size // 64) * 64 for name, size in parts.items()}
+
+    @property
+    def workspace_elements(self) -> int:
+        """All parts."""
+        return sum(self._parts.values()) // self.tiles.bytes
+
+    def emit(self) -> str:
+        """`void NAME(ptr source, ptr vectors, ptr values, ptr info, ptr workspace)`."""
+        t, size = self.tiles, integer(self.size)
+        whole, reduce = self._whole(), self._reduction.reduce()
+        implicit = self._iteration.emit()
+        form = self._reduction.product() if self.vectors else ""
+        parameters = [(PTR, name) for name in ("source", "vectors", "values", "info", "workspace")]
+        function = t.module.function(f"{t.name}.eigen", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
+        source, vectors, values, info, work = function.arguments
+        b = Builder(function)
+        parts, offset = {}, 0
+        for name, count in self._parts.items():
+            parts[name] = b.gep("i8", work, integer(offset))
+            offset += count
+        largest = b.call(whole, t.type, [source, parts["matrix"]])
+        finite = b.compare("olt", largest, floating(math.inf, t.type))
+        with b.when(b.binary("xor", finite, Value("i1", "true")), "spoilt"):
+            self._spoil(b, vectors, values)
+            b.store(integer(self.size, I32), info)
+        with b.when(finite, "finite"):
+            by = self._scale(b, largest)
+            self._scaled(b, parts["matrix"], b.binary("fdiv", floating(1.0, t.type), by))
+            self._reduction.blocks.clear(b, parts["steps_vectors"], integer(0), integer(self._reduction.vectors))
+            given = [parts[name] for name in ("matrix", "diagonal", "beside", "factors", "steps_vectors")]
+            b.call(reduce, "void", given)
+            for name in ("diagonal", "beside"):
+                with b.loop(integer(0), size, name="widen", scalar=True) as at:
+                    value = b.load(t.type, b.gep(t.type, parts[name], at.index))
+                    b.store(b.cast("fpext", value, _F64), b.gep(_F64, parts[f"wide_{name}"], at.index))
+            if self.vectors:
+                self._form(b, form, parts)
+            names = ("wide_diagonal", "wide_beside", "rows" if self.vectors else "counts", "pairs", "steps", "counts")
+            b.store(b.call(implicit, I32, [parts[name] for name in names]), info)
+            self._sort(b, parts, (vectors, values), by)
+        b.ret()
+        return f"@{function.name}"
+
+    def _form(self, b: Builder, form: str, parts: dict[str, Value]) -> None:
+        """The reflections' product, and its transpose, which the rotations will turn."""
+        t, pitch = self.tiles, self._reduction.pitch
+        self._reduction.blocks.clear(b, parts["product"], integer(0), integer(self.size * pitch))
+        with b.loop(integer(0), integer(self.size), name="one", scalar=True) as one:
+            b.store(floating(1.0, t.type), t.at(b, parts["product"], (one.index, pitch + 1)))
+        b.call(form, "void", [parts[name] for name in ("matrix", "factors", "product", "blocks")])
+        extent = [integer(self.size), integer(self.size)]
+        strides = integer(pitch), integer(self._iteration.pitch)
+        self._reduction.blocks.clear(b, parts["rows"], integer(0), integer(self.size * self._iteration.pitch))
+        b.call(t.turn(), "void", [parts["product"], strides[0], parts["rows"], strides[1], *extent])
+
+    def _spoil(self, b: Builder, vectors: Value, values: Value) -> None:
+        nan = floating(math.nan, self.tiles.type)
+        for base, count in ((vectors, self.size * self.size), (values, self.size)):
+            with b.loop(integer(0), integer(count), name="nan", scalar=True) as at:
+                b.store(nan, b.gep(self.tiles.type, base, at.index))
+
+    def _scale(self, b: Builder, largest: Value) -> Value:
+        """The power of 2 that the largest element begins with, as far as numbers are normal."""
+        bits, exponent, least = _BITS[self.tiles.type]
+        power = b.cast(
+            "bitcast", b.binary("and", b.cast("bitcast", largest, bits), integer(exponent, bits)), largest.type
+        )
+        return b.intrinsic(f"maxnum.{mangled(power.type)}", [power, floating(least, power.type)])
+
+    def _scaled(self, b: Builder, matrix: Value, by: Value) -> None:
+        t = self.tiles
+        spread = b.broadcast(by, t.lanes)
+        with self._reduction.blocks.vectors(b, integer(0), integer(self.size * self._reduction.pitch)) as at:
+            place = b.gep(t.type, matrix, at.index)
+            t.store(b, b.binary("fmul", t.load(b, place), spread), place)
+
+    def _whole(self) -> str:
+        """`T NAME(ptr source, ptr matrix)`: both triangles, zeros around; the greatest magnitude, NaN as infinity."""
+        t, form, size, pitch = self.tiles, self._reduction, integer(self.size), self._reduction.pitch
+        parameters = [(PTR, "source"), (PTR, "matrix")]
+        function = t.module.function(f"{t.name}.whole", t.type, parameters, linkage="internal", attributes=ATTRIBUTES)
+        source, matrix = function.arguments
+        b = Builder(function)
+        form.blocks.clear(b, matrix, integer(0), integer(form.elements))
+        b.call(t.turn(), "void", [source, size, matrix, integer(pitch), size, size])
+        copy = t.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+        with b.loop(integer(0), size, name="row", scalar=True, metadata=keep_rolled(t.module)) as row:
+            given, wanted = t.at(b, source, (row.index, self.size)), t.at(b, matrix, (row.index, pitch))
+            count = b.add(row.index, integer(1))
+            if not self.lower:
+                given, wanted = b.gep(t.type, given, row.index), b.gep(t.type, wanted, row.index)
+                count = b.sub(size, row.index)
+            b.call(copy, "void", [wanted, given, b.mul(count, integer(t.bytes)), Value("i1", "false")])
+        with form.blocks.vectors(b, integer(0), integer(self.size * pitch), [zero(t.vector)]) as at:
+            value = b.intrinsic(f"fabs.{mangled(t.vector)}", [t.load(b, b.gep(t.type, matrix, at.index))])
+            finite = b.compare("olt", value, floating(math.inf, t.vector))
+            value = b.select(finite, value, floating(math.inf, t.vector))
+            at.carry(b.select(b.compare("ogt", value, at.carried[0]), value, at.carried[0]))
+        b.ret(b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", list(at.results), result=t.type))
+        return f"@{function.name}"
+
+    def _sort(self, b: Builder, parts: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
+        """Values to their places in ascending order, scaled back, and rows as columns beside them."""
+        t, size, (vectors, values) = self.tiles, integer(self.size), results
+        diagonal, wide = parts["wide_diagonal"], b.cast("fpext", by, _F64)
+        copy = t.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+        pitch = self._iteration.pitch
+        with b.loop(integer(0), size, name="value", nonempty=True, scalar=True) as at:
+            value = b.load(_F64, b.gep(_F64, diagonal, at.index))
+            metadata = keep_rolled(t.module, scalar=True)
+            start = [integer(0)]
+            with b.loop(integer(0), size, carried=start, name="rank", scalar=True, metadata=metadata) as other:
+                beside = b.load(_F64, b.gep(_F64, diagonal, other.index))
+                equal = b.binary("and", b.compare("oeq", beside, value), b.compare("slt", other.index, at.index))
+                before = b.binary("or", b.compare("olt", beside, value), equal)
+                other.carry(b.add(other.carried[0], b.cast("zext", before, I64)))
+            rank = other.results[0]
+            b.store(b.cast("fptrunc", b.binary("fmul", value, wide), t.type), b.gep(t.type, values, rank))
+            if self.vectors:
+                row, place = t.at(b, parts["rows"], (at.index, pitch)), t.at(b, parts["product"], (rank, self.size))
+                b.call(copy, "void", [place, row, integer(self.size * t.bytes), Value("i1", "false")])
+        if self.vectors:
+            b.call(t.turn(), "void", [parts["product"], size, vectors, size, size, size])
+        else:
+            with b.loop(integer(0), integer(self.size * self.size), name="zero", scalar=True) as at:
+                b.store(floating(0.0, t.type), b.gep(t.type, vectors, at.index))

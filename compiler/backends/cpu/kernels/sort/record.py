@@ -1,0 +1,98 @@
+"""What stands for an element while lines are sorted by a network: one unsigned integer that orders as the element does.
+
+Where nothing but the key moves along, the record is the key, out of which the element is made again.  Zeros of both
+signs, or NaNs, that the comparator takes for equal become one record; where a line has such, they are put right in the
+end, in the order in which they came.  Otherwise the record is the key above the element's number in the line, so that
+no two are equal and the order is the stable one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.sort.lines import Lines
+from compiler.codegen import element
+from compiler.codegen.index import Emission
+from compiler.codegen.llvm_ir import I64, Builder, Value, integer
+from compiler.codegen.sort_key import SortKey, ordered, restored
+
+_LEAST_WIDTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The records of a kernel's lines.
+
+    Attributes:
+        type: their LLVM type.
+        number_bits: how many of the bits, the lowest, are the element's number; 0 where the record is the key alone.
+        alike: whether different elements may have one record, so that the sorted line has to be mended.
+    """
+
+    lines: Lines
+    key: SortKey
+    type: str
+    number_bits: int
+    alike: bool
+
+    def load(self, builder: Builder, line: Value, number: Value) -> tuple[Value, list[Value]]:
+        """An element's record, and where some may be alike whether this is one of them."""
+        values = self.lines.load(builder, line, number)
+        record, flags = self._record(builder, values), list[Value]()
+        if self.alike:
+            type_ = self.key.element_type
+            plain = self.key.directed(builder, ordered(builder, type_, element.to_bits(builder, type_, values[0])))
+            flags.append(builder.compare("ne", builder.cast("zext", plain, self.type), record))
+        if self.number_bits:
+            low = builder.cast("trunc", number, self.type)
+            record = builder.binary("or", builder.binary("shl", record, integer(self.number_bits, self.type)), low)
+        return record, flags
+
+    def _record(self, builder: Builder, values: Sequence[Value]) -> Value:
+        """The bits of the key as wide as a record."""
+        key = self.key.value(Emission(builder), values)
+        return builder.cast("zext", self.key.bits(builder, key), self.type)
+
+    def store(self, builder: Builder, line: Value, number: Value, record: Value) -> None:
+        """Write the element of a record to its place in the results."""
+        if self.number_bits:
+            low = builder.binary("and", record, integer((1 << self.number_bits) - 1, self.type))
+            values = self.lines.load(builder, line, builder.cast("zext", low, I64))
+        else:
+            type_ = self.key.element_type
+            bits = self.key.directed(builder, builder.cast("trunc", record, f"i{type_.bits}"))
+            values = [element.from_bits(builder, type_, restored(builder, type_, bits))]
+        self.lines.store(builder, line, number, values)
+
+    def mend(self, builder: Builder, line: Value, records: Value) -> None:
+        """Write the elements that are alike, zeros and NaNs, to their places in a sorted line."""
+        length, type_ = integer(self.lines.length), self.key.element_type
+        alike = [self._record(builder, [element.constant(type_, value)]) for value in (0.0, math.nan)]
+        with builder.loop(integer(0), length, carried=[integer(0)] * 2, name="before", nonempty=True) as loop:
+            record = builder.load(self.type, builder.gep(self.type, records, loop.index))
+            before = [builder.cast("zext", builder.compare("ult", record, one), I64) for one in alike]
+            loop.carry(*(builder.add(count, more) for count, more in zip(loop.carried, before, strict=True)))
+        with builder.loop(integer(0), length, carried=loop.results, name="mend", nonempty=True, scalar=True) as loop:
+            values = self.lines.load(builder, line, loop.index)
+            record = self._record(builder, values)
+            following = []
+            for place, one in zip(loop.carried, alike, strict=True):
+                found = builder.compare("eq", record, one)
+                with builder.when(found, "alike"):
+                    self.lines.store(builder, line, place, values)
+                following.append(builder.add(place, builder.cast("zext", found, I64)))
+            loop.carry(*following)
+
+
+def record_of(lines: Lines, key: SortKey) -> Record | None:
+    """The records of lines that are ordered by a key; None where no integer is wide enough."""
+    width = key.element_type.bits
+    if len(lines.types) == 1 and lines.types[0] is key.element_type and key.canonical:
+        plain = key.expression.opcode == "parameter" and not key.partial
+        return Record(lines, key, f"i{max(_LEAST_WIDTH, width)}", 0, alike=not plain)
+    number_bits = 16 if width <= 16 and lines.length <= 1 << 16 else 32
+    if width > 32 or lines.length > 1 << 31:
+        return None
+    return Record(lines, key, f"i{2 * number_bits}", number_bits, alike=False)

@@ -1,0 +1,152 @@
+"""Sorting no further than is read: where no more is used of a sort than the first few of each line, those are selected.
+
+The best records so far (a key above the element's number, so that no two are equal) are kept in order, few in one
+vector, many in vectors of which only those behind a new record's place are moved.  An element is looked at closer only
+when it beats the last of them, and a whole block of elements is passed over by one vectorised comparison when none
+does, so that nearly all of a line costs no more than reading it.
+"""
+
+from __future__ import annotations
+
+from compiler.backends.cpu.kernels.sort.lines import Lines
+from compiler.codegen.index import Emission
+from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.sort_key import SortKey
+
+_BLOCK = 32
+_FEW = 64
+_MOST = 1024
+_STEP = 8
+"""Of many records, how many are moved at a time; as many of the least come before the first."""
+_KEY_BITS = 32
+_READ_NS = 0.3
+_INSERT_NS, _INSERT_AMONG_MANY_NS, _MOVE_NS = 20.0, 12.0, 0.02
+_SORT_NS = 0.18
+"""What an element costs where a whole line is sorted, for each halving of it."""
+
+
+class Selection:
+    """The selection of the first `count` of each line by a key."""
+
+    def __init__(self, lines: Lines, key: SortKey, count: int) -> None:
+        self.lines = lines
+        self.key = key
+        self.count = count
+        self.many = count > _FEW
+        self.lanes = _STEP if self.many else 1 << max(1, (count - 1).bit_length())
+        self.vector = f"<{self.lanes} x i64>"
+        self.room = -(-count // self.lanes) * self.lanes
+        self.head = _STEP if self.many else 0
+
+    @staticmethod
+    def suits(lines: Lines, key: SortKey, count: int) -> bool:
+        """Whether lines can be dealt with in this way, and not sorted faster."""
+        if key.element_type.bits > _KEY_BITS or not 0 < count <= min(_MOST, lines.length // 4):
+            return False
+        # A single line would be sorted by several threads.
+        whole_ns = _SORT_NS * lines.length * lines.length.bit_length() / (2 if lines.count == 1 else 1)
+        return count <= _FEW or Selection(lines, key, count).line_ns < whole_ns
+
+    @property
+    def line_ns(self) -> float:
+        """The expected time for a line."""
+        inserted = self.count * max(1, (self.lines.length // self.count).bit_length())
+        each = _INSERT_AMONG_MANY_NS + _MOVE_NS * self.room if self.many else _INSERT_NS
+        return _READ_NS * self.lines.length + each * inserted
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The best records, for one thread."""
+        return max(64, 8 * (self.head + self.room))
+
+    def emit(self, module: Module) -> str:
+        """`void insert(ptr best, i64 record)`: put a record where it belongs, and drop the last."""
+        function = module.function(
+            f"{self.lines.kernel.name}.insert", "void", [(PTR, "best"), (I64, "record")], linkage="internal"
+        )
+        builder = Builder(function)
+        best, record = function.arguments
+        new = builder.broadcast(record, self.lanes)
+        if self.many:
+            self._insert_among_many(builder, best, new, record)
+        else:
+            old = builder.load(self.vector, best, align=8)
+            shifted = builder.shuffle(old, new, [self.lanes, *range(self.lanes - 1)])
+            builder.store(self._pushed(builder, shifted, new, old), best, align=8)
+        builder.ret()
+        return function.name
+
+    def _pushed(self, builder: Builder, before: Value, new: Value, old: Value) -> Value:
+        """What comes where records were, given those before them: the new one at its place, and others one further."""
+        name = f"v{self.lanes}i64"
+        return builder.intrinsic(f"umin.{name}", [builder.intrinsic(f"umax.{name}", [before, new]), old])
+
+    def _insert_among_many(self, builder: Builder, best: Value, new: Value, record: Value) -> None:
+        """From the last vector to the one that the record belongs into."""
+        header, done = builder.new_label("push"), builder.new_label("push.end")
+        start = builder.block
+        builder.branch(header)
+        builder.begin(header)
+        (place,) = builder.placeholders(I64, 1)
+        address = builder.gep(I64, best, place)
+        before = builder.load(self.vector, builder.gep(I64, address, integer(-1)), align=8)
+        pushed = self._pushed(builder, before, new, builder.load(self.vector, address, align=8))
+        builder.store(pushed, address, align=8)
+        following = builder.sub(place, integer(_STEP))
+        builder.fill(place, [(integer(self.room - _STEP), start), (following, header)])
+        # What comes before the first is less than any record.
+        builder.branch_if(builder.compare("ugt", builder.extract(before, 0), record), header, done)
+        builder.begin(done)
+
+    def _clear(self, builder: Builder, best: Value) -> None:
+        """No record yet."""
+        if self.many:
+            builder.store(Value(self.vector, "zeroinitializer"), builder.gep(I64, best, integer(-_STEP)), align=8)
+        rolled = keep_rolled(builder.module)
+        with builder.loop(
+            integer(0), integer(self.room), step=self.lanes, name="clear", nonempty=True, metadata=rolled
+        ) as part:
+            builder.store(Value(self.vector, "splat (i64 -1)"), builder.gep(I64, best, part.index), align=8)
+
+    def line(self, builder: Builder, insert: str, line: Value, best: Value) -> None:
+        """Select from the line of that number, with the insert function and the thread's workspace."""
+        best = builder.gep(I64, best, integer(self.head))
+        self._clear(builder, best)
+        rolled = keep_rolled(builder.module, scalar=True)
+        with builder.loop(integer(0), integer(self.count), name="first", nonempty=True, metadata=rolled) as first:
+            builder.call(f"@{insert}", "void", [best, self._record(builder, line, first.index)])
+        length = self.lines.length
+        start = length - (length - self.count) // _BLOCK * _BLOCK
+        self._examine(builder, insert, line, best, (integer(self.count), integer(start)))
+        with builder.loop(integer(start), integer(length), step=_BLOCK, name="block") as block:
+            limit = builder.cast("trunc", builder.binary("lshr", self._last(builder, best), integer(32)), "i32")
+            stop = builder.add(block.index, integer(_BLOCK))
+            with builder.loop(block.index, stop, carried=[Value(I1, "false")], name="any", nonempty=True) as each:
+                beats = builder.compare("ult", self._key(builder, line, each.index), limit)
+                each.carry(builder.binary("or", each.carried[0], beats))
+            with builder.when(each.results[0], "some"):
+                self._examine(builder, insert, line, best, (block.index, stop))
+        rolled = keep_rolled(builder.module, scalar=True)
+        with builder.loop(integer(0), integer(self.count), name="result", nonempty=True, metadata=rolled) as result:
+            record = builder.load(I64, builder.gep(I64, best, result.index), align=8)
+            number = builder.binary("and", record, integer(0xFFFFFFFF))
+            self.lines.store(builder, line, result.index, self.lines.load(builder, line, number))
+
+    def _examine(self, builder: Builder, insert: str, line: Value, best: Value, part: tuple[Value, Value]) -> None:
+        """Insert those of a part of a line that belong to the best."""
+        with builder.loop(*part, name="examine", metadata=keep_rolled(builder.module, scalar=True)) as loop:
+            record = self._record(builder, line, loop.index)
+            with builder.when(builder.compare("ult", record, self._last(builder, best)), "better"):
+                builder.call(f"@{insert}", "void", [best, record])
+
+    def _last(self, builder: Builder, best: Value) -> Value:
+        return builder.load(I64, builder.gep(I64, best, integer(self.count - 1)), align=8)
+
+    def _key(self, builder: Builder, line: Value, number: Value) -> Value:
+        values = self.lines.load(builder, line, number)
+        bits = self.key.bits(builder, self.key.value(Emission(builder), values))
+        return builder.cast("zext", bits, "i32")
+
+    def _record(self, builder: Builder, line: Value, number: Value) -> Value:
+        key = builder.cast("zext", self._key(builder, line, number), I64)
+        return builder.binary("or", builder.binary("shl", key, integer(32)), number)

@@ -1,0 +1,223 @@
+"""Sorting by a network: lines that threads share out, and a few long lines of each of which every thread does a part.
+
+Of long lines pieces are sorted first, one by one; then each merge takes two phases, between which threads meet: the
+stages that reach beyond a piece, of which every thread does some turns, and what is left to do inside pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.sort.network import Network
+from compiler.backends.cpu.kernels.sort.record import Record
+from compiler.codegen import nest
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I1, I8, Builder, Module, Value, integer
+from compiler.codegen.signature import arguments
+
+SortLine = Callable[[Builder, Value, Value], None]
+"""Emits the sorting of the line of a number with a thread's workspace."""
+
+_RECORD_NS = 0.5
+"""Making a record and writing an element back."""
+_SHARED_NS = 15_000.0
+"""Lines that take longer are worth meeting for."""
+_MOST_HALVINGS = 4
+_MEETING_NS = 1_000.0
+_MOVED_NS = 4.0
+"""A vector that another core has worked on last."""
+_FLAG_BYTES = 64
+
+
+class Lined:
+    """A network for each line, by one thread."""
+
+    def __init__(self, record: Record, network: Network) -> None:
+        self.record, self.network = record, network
+
+    @property
+    def line_ns(self) -> float:
+        """The expected time for a line."""
+        return self.network.ns + _RECORD_NS * self.record.lines.length
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The records, for one thread."""
+        return self.network.bytes
+
+    def emit(self) -> SortLine:
+        """What sorts a line."""
+
+        def sort(builder: Builder, line: Value, workspace: Value) -> None:
+            flags = _load(builder, self.record, (line, integer(0), integer(self.record.lines.length)), workspace)
+            self._sort(builder, line, workspace, flags)
+
+        return sort
+
+    def _sort(self, builder: Builder, line: Value, records: Value, flags: Sequence[Value]) -> None:
+        lines, network, zero = self.record.lines, self.network, integer(0)
+        network.pad(builder, records, lines.length, zero)
+        network.sort(builder, records, zero, network.whole, zero)
+        _store(builder, self.record, (line, zero, integer(lines.length)), records)
+        if self.record.alike:
+            with builder.when(flags[0], "alike"):
+                self.record.mend(builder, line, records)
+
+
+class Shared:
+    """A network for lines of which every thread does a part."""
+
+    def __init__(self, module: Module, kernel: Kernel, lined: Lined, threads: int) -> None:
+        self.module, self.kernel, self.threads = module, kernel, threads
+        self.record, self.network = lined.record, lined.network
+        self.lines = lined.record.lines
+        self.work = lined.line_ns * self.lines.count
+        self.piece = min((self.network.whole >> n for n in range(1, _MOST_HALVINGS + 1)), key=self._piece_ns)
+        self.flags_bytes = _FLAG_BYTES * threads
+        self.phases: list[str] = []
+
+    @staticmethod
+    def pays(lined: Lined, threads: int) -> bool:
+        """Whether there are too few lines to share them out, and long ones."""
+        return threads > 1 and lined.record.lines.count < 2 * threads and lined.line_ns > _SHARED_NS
+
+    def emit(self) -> EmittedKernel:
+        """Emit the phases."""
+        self._load()
+        with self._phase("pieces") as builder:
+            self._pieces(builder)
+        run = self.piece
+        while run < self.network.vectors:
+            with self._phase(f"flip{run}") as builder:
+                self._flip(builder, run)
+            with self._phase(f"clean{run}") as builder:
+                self._clean(builder, run)
+            run *= 2
+        with self._phase("results") as builder:
+            self._store(builder)
+        self._finish()
+        bytes_ = self.flags_bytes + self.lines.count * self.network.bytes
+        return EmittedKernel(self.kernel, tuple(self.phases), bytes_, parallel=True, work=self.work)
+
+    def _piece_ns(self, size: int) -> float:
+        """The expected time for everything, with pieces of that many vectors."""
+        pieces = -(-self.network.vectors // size) * self.lines.count
+        merges = (self.network.whole // size).bit_length() - 1
+        alone = self.network.ns * size / self.network.vectors * -(-pieces // self.threads)
+        return alone + merges * (2 * _MEETING_NS + self.lines.count * self.network.vectors / self.threads * _MOVED_NS)
+
+    # -- phases -------------------------------------------------------------------------------------------------
+    def _builder(self, part: str) -> Builder:
+        builder = Builder(begin(self.module, self.kernel, part and f".{part}"))
+        self.phases.append(builder.function.name)
+        return builder
+
+    @contextmanager
+    def _phase(self, part: str) -> Iterator[Builder]:
+        builder = self._builder(part)
+        yield builder
+        builder.ret()
+
+    def _any(self, builder: Builder) -> Value:
+        """Whether any thread has found elements that may be alike."""
+        none = [Value(I1, "false")]
+        with builder.loop(integer(0), THREADS, carried=none, name="flag", nonempty=True, scalar=True) as loop:
+            flag = builder.load(I8, self._flag(builder, loop.index))
+            loop.carry(builder.binary("or", loop.carried[0], builder.compare("ne", flag, integer(0, I8))))
+        return loop.results[0]
+
+    def _flag(self, builder: Builder, thread: Value) -> Value:
+        return builder.gep(I8, arguments(self.kernel).workspace, builder.mul(thread, integer(_FLAG_BYTES)))
+
+    def _records(self, builder: Builder, line: Value) -> Value:
+        offset = builder.add(builder.mul(line, integer(self.network.bytes)), integer(self.flags_bytes))
+        return builder.gep(I8, arguments(self.kernel).workspace, offset)
+
+    @contextmanager
+    def _each(self, builder: Builder) -> Iterator[tuple[Value, Value]]:
+        """All lines, each with its records."""
+        with builder.loop(integer(0), integer(self.lines.count), name="line", nonempty=True) as line:
+            yield line.index, self._records(builder, line.index)
+
+    def _load(self) -> None:
+        builder = self._builder("records")
+        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=_FLAG_BYTES)
+        builder.store(integer(0, I8), self._flag(builder, THREAD))
+        with self._each(builder) as (line, records):
+            flags = _load(builder, self.record, (line, part.start, part.stop), records)
+            for flag in flags:
+                with builder.when(flag, "flag"):
+                    builder.store(integer(1, I8), self._flag(builder, THREAD))
+            self.network.pad(builder, records, self.lines.length, THREAD)
+        builder.ret()
+
+    def _pieces(self, builder: Builder) -> None:
+        count = -(-self.network.vectors // self.piece)
+        part = nest.share(builder, count * self.lines.count, THREAD, THREADS)
+        with builder.loop(part.start, part.stop, name="piece", scalar=True) as loop:
+            line, piece = builder.udivrem(loop.index, integer(count))
+            first = builder.mul(piece, integer(self.piece))
+            self.network.sort(builder, self._records(builder, line), first, self.piece, THREAD)
+
+    def _flip(self, builder: Builder, run: int) -> None:
+        network = self.network
+        with self._each(builder) as (_, records):
+            last = integer(network.vectors)
+            with builder.loop(integer(0), last, step=2 * run, name="block", nonempty=True, scalar=True) as block:
+                start = network.flip_start(builder, block.index, run)
+                turns = builder.intrinsic("smax.i64", [builder.sub(network.flip_turns(run), start), integer(0)])
+                ends = [
+                    builder.binary("udiv", builder.mul(turns, number), THREADS)
+                    for number in (THREAD, builder.add(THREAD, integer(1)))
+                ]
+                mine = builder.add(start, ends[0]), builder.add(start, ends[1])
+                network.flip(builder, records, block.index, run, THREAD, mine)
+
+    def _clean(self, builder: Builder, run: int) -> None:
+        stride = self.network.flipped(run)
+        size = max(self.piece, 2 * stride)
+        count = -(-self.network.vectors // size)
+        part = nest.share(builder, count * self.lines.count, THREAD, THREADS)
+        with builder.loop(part.start, part.stop, name="piece", scalar=True) as loop:
+            line, piece = builder.udivrem(loop.index, integer(count))
+            first = builder.mul(piece, integer(size))
+            self.network.clean(builder, self._records(builder, line), first, size, stride, THREAD)
+
+    def _store(self, builder: Builder) -> None:
+        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=_FLAG_BYTES)
+        with self._each(builder) as (line, records):
+            _store(builder, self.record, (line, part.start, part.stop), records)
+
+    def _finish(self) -> None:
+        """What one thread does alone: lines that are to be mended."""
+        if not self.record.alike:
+            return
+        builder = self._builder("")
+        finish, ready = builder.new_label("finish"), builder.new_label("ready")
+        builder.branch_if(builder.compare("eq", THREAD, integer(0)), finish, ready)
+        builder.begin(finish)
+        with builder.when(self._any(builder), "alike"), self._each(builder) as (line, records):
+            self.record.mend(builder, line, records)
+        builder.branch(ready)
+        builder.begin(ready)
+        builder.ret()
+
+
+def _load(builder: Builder, record: Record, part: tuple[Value, Value, Value], records: Value) -> list[Value]:
+    """Make the records of a part (line, from, to); returns whether any may be alike, where that is asked."""
+    line, start, stop = part
+    with builder.loop(start, stop, carried=[Value(I1, "false")] * record.alike, name="load") as loop:
+        made, flags = record.load(builder, line, loop.index)
+        builder.store(made, builder.gep(record.type, records, loop.index))
+        loop.carry(*(builder.binary("or", any_, flag) for any_, flag in zip(loop.carried, flags, strict=True)))
+    return loop.results
+
+
+def _store(builder: Builder, record: Record, part: tuple[Value, Value, Value], records: Value) -> None:
+    """Write the results of a part."""
+    line, start, stop = part
+    with builder.loop(start, stop, name="store") as loop:
+        made = builder.load(record.type, builder.gep(record.type, records, loop.index))
+        record.store(builder, line, loop.index, made)

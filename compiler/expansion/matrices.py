@@ -1,0 +1,184 @@
+"""Batches of matrices as formulas: what elimination, reflections and rotations are written in.
+
+HLO has no word for a column, a diagonal or an adjoint, only slices, comparisons of indices and transposes.  The words
+are here, each once, so that the algorithms read as they stand in books.  A batch of matrices is [batch, rows, columns],
+a vector for each [batch, length], a value for each [batch]; steps of loops number rows and columns from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.expansion.expression import Expression, concatenate, iota
+from compiler.ir.types import S32
+from compiler.ops.build import build
+
+# -- where ------------------------------------------------------------------------------------------------------------
+
+
+def place(array: Expression, dimension: int) -> Expression:
+    """The index along a dimension for each element."""
+    return iota(array.instruction.computation, S32, array.dims, dimension)
+
+
+def on_diagonal(matrix: Expression) -> Expression:
+    """Whether an element stands on the diagonal."""
+    return place(matrix, 1).compare("EQ", place(matrix, 2))
+
+
+def along(vector: Expression, matrix: Expression, dimension: int) -> Expression:
+    """A vector for each matrix, spread over the matrix along a dimension."""
+    return vector.spread(matrix.dims, (0, dimension))
+
+
+def each(value: Expression, other: Expression) -> Expression:
+    """One value for each matrix, spread over an array that starts with the batch."""
+    return value.spread(other.dims, (0,))
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------
+
+
+def line(matrix: Expression, dimension: int, at: Expression) -> Expression:
+    """Row (dimension 1) or column (dimension 2) number `at` of each matrix."""
+    zero = at.literal(0).instruction
+    starts = [at.instruction if d == dimension else zero for d in range(3)]
+    sizes = tuple(1 if d == dimension else n for d, n in enumerate(matrix.dims))
+    computation = matrix.instruction.computation
+    taken = build(computation, "dynamic-slice", [matrix.instruction, *starts], dynamic_slice_sizes=sizes)
+    return Expression(taken).reshape(*(n for d, n in enumerate(matrix.dims) if d != dimension))
+
+
+def only(vector: Expression, at: Expression) -> Expression:
+    """Element number `at` of each vector."""
+    computation = vector.instruction.computation
+    starts = [at.literal(0).instruction, at.instruction]
+    taken = build(computation, "dynamic-slice", [vector.instruction, *starts], dynamic_slice_sizes=(vector.dims[0], 1))
+    return Expression(taken).reshape(vector.dims[0])
+
+
+def with_only(vector: Expression, value: Expression, at: Expression) -> Expression:
+    """Each vector with its element number `at` replaced."""
+    update = value.reshape(value.dims[0], 1)
+    starts = [at.literal(0).instruction, at.instruction]
+    operands = [vector.instruction, update.instruction, *starts]
+    return Expression(build(vector.instruction.computation, "dynamic-update-slice", operands))
+
+
+def rows_at(matrix: Expression, numbers: Expression) -> Expression:
+    """Rows of each matrix by their numbers: one for each matrix, [batch], or several, [batch, count]."""
+    batch, rows, columns = matrix.dims
+    computation = matrix.instruction.computation
+    numbered = iota(computation, S32, numbers.dims) * rows + numbers
+    gathered = build(
+        computation,
+        "gather",
+        [matrix.reshape(batch * rows, columns).instruction, numbered.reshape(*numbers.dims, 1).instruction],
+        offset_dims=(len(numbers.dims),),
+        collapsed_slice_dims=(0,),
+        start_index_map=(0,),
+        index_vector_dim=len(numbers.dims),
+        slice_sizes=(1, columns),
+    )
+    return Expression(gathered)
+
+
+def corner(matrix: Expression, rows: int, columns: int) -> Expression:
+    """The first rows and columns."""
+    return matrix.slice((0, matrix.dims[0]), (0, rows), (0, columns))
+
+
+def padded(matrix: Expression, rows: int, columns: int) -> Expression:
+    """With zeros behind the rows and columns, up to as many of them."""
+    for dimension, size in ((1, rows), (2, columns)):
+        missing = size - matrix.dims[dimension]
+        if missing:
+            dims = tuple(missing if d == dimension else n for d, n in enumerate(matrix.dims))
+            matrix = concatenate([matrix, matrix.literal(0).spread(dims, ())], dimension)
+    return matrix
+
+
+def diagonal(matrix: Expression) -> Expression:
+    """The diagonal of each matrix."""
+    here = on_diagonal(matrix)
+    return by_parts(matrix, lambda part: here.where(part, part.literal(0)).sum(2))
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def real(value: Expression) -> Expression:
+    """The real part."""
+    return value.apply("real") if value.type.is_complex else value
+
+
+def alike(value: Expression, other: Expression) -> Expression:
+    """A real array in the type of another, which may be complex."""
+    return value.apply("complex", value.literal(0)) if other.type.is_complex else value
+
+
+def by_parts(value: Expression, linear: Callable[[Expression], Expression]) -> Expression:
+    """What a real-linear function makes of an array, by way of real and imaginary part."""
+    if not value.type.is_complex:
+        return linear(value)
+    return linear(value.apply("real")).apply("complex", linear(value.apply("imag")))
+
+
+def conjugate(value: Expression) -> Expression:
+    """The complex conjugate."""
+    return value.apply("real").apply("complex", -value.apply("imag")) if value.type.is_complex else value
+
+
+def squares(value: Expression) -> Expression:
+    """|x|^2 for each element."""
+    size = value.apply("abs")
+    return size * size
+
+
+def nonzero(value: Expression) -> Expression:
+    """The value, to be divided by: 1 where it is 0; NaN stays."""
+    return value.compare("EQ", 0).where(value.literal(1), value)
+
+
+def kept(condition: Expression, value: Expression, otherwise: complex) -> Expression:
+    """The value where a condition holds, elsewhere a number."""
+    return condition.where(value, value.literal(otherwise))
+
+
+# -- products ---------------------------------------------------------------------------------------------------------
+
+
+def adjoint(matrix: Expression) -> Expression:
+    """The conjugate of the transpose."""
+    return conjugate(matrix.transpose(0, 2, 1))
+
+
+def identity(matrix: Expression, size: int) -> Expression:
+    """For each matrix the identity of a size, in its type."""
+    square = matrix.literal(0).spread((matrix.dims[0], size, size), ())
+    return on_diagonal(square).to(matrix.type)
+
+
+def times(matrix: Expression, vector: Expression) -> Expression:
+    """Matrix times vector."""
+    return dot(matrix, vector, 2, 1)
+
+
+def transposed_times(matrix: Expression, vector: Expression) -> Expression:
+    """Vector times matrix."""
+    return dot(matrix, vector, 1, 1)
+
+
+def dot(left: Expression, right: Expression, left_summed: int, right_summed: int) -> Expression:
+    """The products of a dimension of each, summed, in each of the batch."""
+    return Expression(
+        build(
+            left.instruction.computation,
+            "dot",
+            [left.instruction, right.instruction],
+            lhs_batch_dims=(0,),
+            rhs_batch_dims=(0,),
+            lhs_contracting_dims=(left_summed,),
+            rhs_contracting_dims=(right_summed,),
+        )
+    )

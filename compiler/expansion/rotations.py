@@ -1,0 +1,277 @@
+"""Jacobi's rotations of batches of matrices written as loops: eigenvalues of Hermitian matrices, singular values.
+
+In each round rows i and n/2 + i are rotated together for all i at once, then all rows but the first move on by one
+place (Brent and Luk, "The solution of singular-value and symmetric eigenvalue problems on multiprocessor arrays",
+1985): after n - 1 rounds, a sweep, every pair has met once and all are back in their places.  Convergence is quadratic,
+so few sweeps do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from compiler.expansion.counted_loop import counted_loop
+from compiler.expansion.expression import Expression, concatenate, element
+from compiler.expansion.matrices import (
+    adjoint,
+    alike,
+    along,
+    by_parts,
+    conjugate,
+    corner,
+    diagonal,
+    dot,
+    each,
+    identity,
+    kept,
+    nonzero,
+    on_diagonal,
+    padded,
+    place,
+    real,
+    rows_at,
+    squares,
+)
+from compiler.expansion.reflections import householder, householder_product
+from compiler.ir.types import F64, S32
+from compiler.ops.build import build
+
+_MOST_SWEEPS = 20
+
+
+def eigen(matrix: Expression, *, lower: bool) -> tuple[Expression, Expression]:
+    """Vectors as columns, and the real eigenvalues in ascending order, of matrices of which one triangle is given."""
+    batch, size, _ = matrix.dims
+    scaled, scale = _scaled(_hermitian(matrix, lower=lower))
+    even = size + size % 2
+    start = padded(scaled, even, even)
+    finished, vectors = _swept([start, identity(start, even)], even, _rotate_both, _off_diagonal)
+    found = real(diagonal(finished)).slice((0, batch), (0, size))
+    ordered, order = _sorted(found * each(scale, found))
+    return adjoint(rows_at(corner(vectors, size, size), order)), ordered
+
+
+def _hermitian(matrix: Expression, *, lower: bool) -> Expression:
+    """The matrix of which one triangle is given."""
+    given = place(matrix, 1).compare("GE" if lower else "LE", place(matrix, 2))
+    return on_diagonal(matrix).where(alike(real(matrix), matrix), given.where(matrix, adjoint(matrix)))
+
+
+def _scaled(matrix: Expression) -> tuple[Expression, Expression]:
+    """Each matrix divided by its greatest element, and that; 1 instead of 0 and of NaN."""
+    largest = matrix.apply("abs").largest(1, 2)
+    scale = kept(largest.compare("GT", 0), largest, 1)
+    return matrix / each(alike(scale, matrix), matrix), scale
+
+
+def _off_diagonal(state: list[Expression]) -> Expression:
+    """For each matrix whether what is off the diagonal still matters."""
+    matrix = state[0]
+    found = squares(matrix)
+    off = kept(place(matrix, 1).compare("NE", place(matrix, 2)), found, 0).sum(1, 2)
+    unit = float(np.finfo(matrix.type.dtype).eps)
+    return off.compare("GT", found.sum(1, 2) * (matrix.dims[1] * unit * unit))
+
+
+def _swept(
+    start: list[Expression],
+    size: int,
+    rotate: Callable[[list[Expression]], list[Expression]],
+    matters: Callable[[list[Expression]], Expression],
+) -> list[Expression]:
+    """The state after as many sweeps as it takes."""
+
+    def sweep(_: Expression, state: list[Expression]) -> list[Expression]:
+        arrays = state[:-1]
+        turned = counted_loop("rotations", size - 1, arrays, lambda _, parts: rotate(parts))
+        return [*turned, _any(matters(turned))]
+
+    def goes_on(_: Expression, state: list[Expression]) -> Expression:
+        return state[-1].compare("GT", 0)
+
+    return counted_loop("sweeps", _MOST_SWEEPS, [*start, _any(matters(start))], sweep, goes_on)[:-1]
+
+
+def _any(flags: Expression) -> Expression:
+    return flags.to(S32).sum(0)
+
+
+def _rotate_both(state: list[Expression]) -> list[Expression]:
+    """One round of two-sided rotations, which make the elements between the partners vanish."""
+    matrix, vectors = state
+    batch, size, _ = matrix.dims
+    half = size // 2
+    whole = real(diagonal(matrix))
+    first, second = (whole.slice((0, batch), (start, start + half)) for start in (0, half))
+    between = diagonal(matrix.slice((0, batch), (0, half), (half, size)))
+    cosine, sine = _angle(first, second, between)
+    turned = _turned(_turned(matrix, 1, cosine, conjugate(sine)), 2, cosine, sine)
+    return [turned, _turned(vectors, 1, cosine, conjugate(sine))]
+
+
+def _angle(first: Expression, second: Expression, between: Expression) -> tuple[Expression, Expression]:
+    """Cosine and sine of the rotation that diagonalises [[first, between], [between*, second]]."""
+    size = between.apply("abs")
+    none, safe = size.compare("EQ", 0), nonzero(size)
+    one = size.literal(1).spread(size.dims, ())
+    cotangent = (second - first) / (safe * 2)
+    share = one / (_hypot_of_one(cotangent) + cotangent.apply("abs"))
+    tangent = none.where(size.literal(0), cotangent.compare("LT", 0).where(-share, share))
+    cosine = one / _hypot_of_one(tangent)
+    sine = alike(tangent * cosine, between) * conjugate(between) / alike(safe, between)
+    return alike(cosine, between), sine
+
+
+def _hypot_of_one(value: Expression) -> Expression:
+    """sqrt(1 + x^2), for large x by its magnitude."""
+    size = value.apply("abs")
+    large = size.compare("GT", 1e8)
+    small = large.where(size.literal(0), size)
+    return large.where(size, (small * small + 1).apply("sqrt"))
+
+
+def _turned(matrix: Expression, dimension: int, cosine: Expression, sine: Expression) -> Expression:
+    """Partners along a dimension rotated, and moved on by one place."""
+    half = matrix.dims[dimension] // 2
+
+    def part(start: int, stop: int, of: Expression = matrix) -> Expression:
+        return of.slice(*((start, stop) if d == dimension else (0, n) for d, n in enumerate(of.dims)))
+
+    first, second = part(0, half), part(half, 2 * half)
+    c, s = (along(value, first, dimension) for value in (cosine, sine))
+    top, bottom = first * c - second * s, first * conjugate(s) + second * c
+    if half == 1:
+        return concatenate([top, bottom], dimension)
+    pieces = [
+        part(0, 1, top),
+        part(0, 1, bottom),
+        part(1, half - 1, top),
+        part(1, half, bottom),
+        part(half - 1, half, top),
+    ]
+    return concatenate([piece for piece in pieces if piece.dims[dimension]], dimension)
+
+
+def _sorted(values: Expression, *, descending: bool = False) -> tuple[Expression, Expression]:
+    """Each row in order, and the columns that its elements stood in."""
+    computation, size = values.instruction.computation, values.dims[1]
+    pair = build(computation, "topk", [values.instruction], k=size, largest=descending)
+    return Expression(element(pair, 0)), Expression(element(pair, 1))
+
+
+class Methods(NamedTuple):
+    """What singular values are made of: reflections, and perhaps a decomposition that is faster than rotations.
+
+    Attributes:
+        householder: as the loop of that name.
+        product: as `householder_product`.
+        eigen: vectors of whole symmetric matrices, as columns, by ascending values.
+    """
+
+    householder: Callable[[Expression], tuple[Expression, Expression]] = householder
+    product: Callable[[Expression, Expression], Expression] = householder_product
+    eigen: Callable[[Expression], Expression] | None = None
+
+
+LOOPS = Methods()
+"""Everything in loops."""
+
+
+def singular(matrix: Expression, *, full: bool, by: Methods = LOOPS) -> tuple[Expression, Expression, Expression]:
+    """Left vectors as columns, singular values in descending order, right vectors as conjugated rows.
+
+    With `full` there are as many vectors as rows and columns, else as many as values.
+    """
+    rows, columns = matrix.dims[1:]
+    if rows < columns:
+        left, values, right = singular(adjoint(matrix), full=full, by=by)
+        return adjoint(right), values, adjoint(left)
+    scaled, scale = _scaled(matrix)
+    # Rows of the adjoint are the columns that are rotated; the identity beside them gathers the rotations.
+    turned, rotations = adjoint(scaled), identity(scaled, columns)
+    if by.eigen is not None:
+        turned, rotations = _nearly_orthogonal(scaled, by.eigen)
+    if turned.type is matrix.type:
+        even, matters = columns + columns % 2, _not_orthogonal if by.eigen is None else _at_an_angle
+        start = [padded(turned, even, rows), _bordered(rotations, even)]
+        turned, rotations = _swept(start, even, _rotate_rows, matters)
+        turned, rotations = corner(turned, columns, rows), corner(rotations, columns, columns)
+    values, order = _sorted(squares(turned).sum(2).apply("sqrt"), descending=True)
+    least = float(np.finfo(matrix.type.dtype).eps) * (rows if turned.type is matrix.type else 0.5)
+    left = _orthonormal(adjoint(rows_at(turned, order)), values, least, full=full, by=by).to(matrix.type)
+    values = values.to(scale.type)
+    return left, values * each(scale, values), rows_at(rotations, order).to(matrix.type)
+
+
+def _bordered(matrix: Expression, size: int) -> Expression:
+    """A square matrix in the corner of the identity."""
+    if matrix.dims[1] == size:
+        return matrix
+    whole = padded(matrix, size, size)
+    last = place(whole, 1).compare("EQ", size - 1) & place(whole, 2).compare("EQ", size - 1)
+    return last.where(whole.literal(1), whole)
+
+
+def _nearly_orthogonal(matrix: Expression, eigen: Callable[[Expression], Expression]) -> tuple[Expression, Expression]:
+    """In f64 the columns of a real matrix, and of the identity, rotated by the vectors of its square, as rows.
+
+    What that loses is half of the digits of f64: nothing that a matrix of f32 had.
+    """
+    wide = matrix.to(F64)
+    vectors = eigen(dot(wide, wide, 1, 1))
+    return dot(vectors, wide, 1, 2), adjoint(vectors)
+
+
+def _partners(matrix: Expression) -> tuple[Expression, Expression, Expression]:
+    """Of rows that are partners the squares of their lengths and their inner product: [batch, half] each."""
+    batch, size, length = matrix.dims
+    first, second = (matrix.slice((0, batch), (start, start + size // 2), (0, length)) for start in (0, size // 2))
+    inner = by_parts(first * conjugate(second), lambda part: part.sum(2))
+    return squares(first).sum(2), squares(second).sum(2), inner
+
+
+def _rotate_rows(state: list[Expression]) -> list[Expression]:
+    """One round of rotations that make partners orthogonal."""
+    cosine, sine = _angle(*_partners(state[0]))
+    return [_turned(part, 1, cosine, conjugate(sine)) for part in state]
+
+
+def _not_orthogonal(state: list[Expression]) -> Expression:
+    """For each matrix whether two rows are not orthogonal yet."""
+    return _off_diagonal([dot(state[0], conjugate(state[0]), 2, 2)])
+
+
+def _at_an_angle(state: list[Expression]) -> Expression:
+    """For each matrix whether two rows, however short they are if not next to nothing, are not orthogonal yet."""
+    gram = dot(state[0], state[0], 2, 2)
+    unit = float(np.finfo(gram.type.dtype).eps) * state[0].dims[2]
+    lengths = diagonal(gram).apply("sqrt")
+    counts = lengths.compare("GT", each(lengths.largest(1) * unit, lengths))
+    lengths = kept(counts, lengths, np.inf)
+    limit = along(lengths, gram, 1) * along(lengths, gram, 2) * unit
+    off = place(gram, 1).compare("NE", place(gram, 2)) & gram.apply("abs").compare("GT", limit)
+    return off.to(S32).sum(1, 2).compare("GT", 0)
+
+
+def _orthonormal(vectors: Expression, lengths: Expression, least: float, *, full: bool, by: Methods) -> Expression:
+    """Orthogonal columns of descending lengths made as long as 1; missing ones are made up.
+
+    So are those that are not longer than a share of the first.
+    """
+    batch, rows, columns = vectors.dims
+    largest = lengths.slice((0, batch), (0, 1)).reshape(batch)
+    counts = lengths.compare("GT", each(largest * least, lengths))
+    safe = alike(kept(counts, lengths, 1), vectors)
+    scaled = kept(along(counts, vectors, 2), vectors / along(safe, vectors, 2), 0)
+    packed, factors = by.householder(scaled)
+    product = by.product(padded(packed, rows, rows) if full else packed, factors)
+    # Reflections give columns up to a sign, that of the diagonal of R.
+    turns = counts & real(diagonal(corner(packed, columns, columns))).compare("LT", 0)
+    given = corner(product, rows, columns)
+    given = along(turns, given, 2).where(-given, given)
+    if not full or rows == columns:
+        return given
+    return concatenate([given, product.slice((0, batch), (0, rows), (columns, rows))], 2)
