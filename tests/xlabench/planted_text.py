@@ -121,8 +121,8 @@ PATCHES = {
     ),
     "start_clamped_early": Patch(
         "codegen.movement:clamped",
-        '"smin.i64", [wide, integer(limit)]',
-        '"smin.i64", [wide, integer(limit - 1)]',
+        "integer(0), integer(limit)",
+        "integer(0), integer(limit - 1)",
         "kernel/dynamic-slice+dynamic-update-slice+gather",
     ),
     "slice_start": Patch(
@@ -174,7 +174,7 @@ PATCHES = {
     ),
     "sort_negative": Patch("codegen.sort_key:ordered", '"ashr"', '"lshr"', "kernel/sort"),
     "fft_chirps": Patch(
-        "backends.cpu.kernels.fft_line:Lines._tables",
+        "backends.cpu.kernels.fft.line:Lines._tables",
         "chirps[:0:-1].conj()",
         "chirps[1:].conj()",
         "kernel/fft",
