@@ -134,10 +134,11 @@ def measure(spec: str, largest: int = LARGEST, *, progress: Callable[[str], None
     Times are in seconds, sizes in bytes, rates in bytes or flops per second; `share` is the part of the limit reached.
     """
     sizes = sizes_up_to(largest)
-    peak = compiler.limits.peak_flops()
     limits: dict[str, list[dict[str, float]]] = {"read": [], "copy": []}
+    peak = 0.0
     for size in sizes:
         progress(f"limits at {size} bytes")
+        peak = max(peak, compiler.limits.peak_flops())
         for name, points in limits.items():
             points.append({"bytes": size, "rate": compiler.limits.bandwidth(name, size)})
     kinds = []
