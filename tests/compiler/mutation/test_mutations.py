@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import compiler
@@ -62,6 +62,7 @@ def test_it_changes_no_bit_of_generated_programs(name):
         check(mutant, case.inputs, compiler.interpret(case.module, *case.inputs))
 
 
+@example(611, "discovery", 1)
 @given(st.integers(0, 10_000), st.sampled_from(sorted(PROFILES)), st.integers(1, 8))
 @settings(max_examples=60)
 def test_many_at_once_change_no_bit(number, profile, count):
