@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.summary import Program, Summary, ratio_json
-from xlabench.results import RIGHT, UNJUDGED
+from xlabench.results import FINE
 from xlabench.timing import stats
 from xlabench.timing.stats import Ratio
 
 RELEVANCE = 0.05
 """A change of speed below it is called none: where memory happens to lie alone makes some per cent."""
 _TELLING = 5
-_AS_IT_SHOULD_BE = RIGHT | UNJUDGED
 _MACHINE = ("machine", "cpu", "usable_cores", "python")
 
 
@@ -36,9 +35,9 @@ class VerdictChange:
     @property
     def kind(self) -> str:
         """`failing` where it was as it should be, `mended` where it is so now, `different` otherwise."""
-        if self.before in _AS_IT_SHOULD_BE:
+        if self.before in FINE:
             return "failing"
-        return "mended" if self.after in _AS_IT_SHOULD_BE else "different"
+        return "mended" if self.after in FINE else "different"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def _verdicts(old: Program, new: Program) -> Iterator[VerdictChange]:
     for engine, after in new.verdicts.items():
         before = old.verdicts.get(engine, after)
         kinds = before["verdict"], after["verdict"]
-        if kinds[0] != kinds[1] and not _AS_IT_SHOULD_BE.issuperset(kinds):
+        if kinds[0] != kinds[1] and not FINE.issuperset(kinds):
             yield VerdictChange(new.name, engine, *kinds, after["message"])
 
 

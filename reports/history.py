@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from reports import figure
 from reports.changes import Changes
-from xlabench.results import RIGHT
+from xlabench.results import FINE
 from xlabench.timing import stats
 
 NIGHTS = 60
@@ -52,7 +52,7 @@ class Night:
         return cls(
             exported["run"]["started_at"][:10],
             {program: ratio for program, ratio in found.items() if ratio is not None},
-            sum(1 for verdict in verdicts if verdict not in RIGHT),
+            sum(1 for verdict in verdicts if verdict not in FINE),
         )
 
 

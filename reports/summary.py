@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xlabench.results import RIGHT, UNJUDGED, VERDICTS
+from xlabench.results import FINE, RIGHT, UNJUDGED, VERDICTS
 from xlabench.timing import stats
 from xlabench.timing.stats import Ratio
 
@@ -43,7 +43,7 @@ class Program:
     @property
     def failures(self) -> list[Mapping[str, Any]]:
         """The verdicts that are not right, of those that are on results."""
-        return [verdict for verdict in self.verdicts.values() if verdict["verdict"] not in RIGHT | UNJUDGED]
+        return [verdict for verdict in self.verdicts.values() if verdict["verdict"] not in FINE]
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,7 @@ def test_nights_are_drawn_from_the_third_on(exported, later):
 
 
 def test_a_night_knows_the_programs_that_it_timed_and_how_many_failed(exported):
+    exported["cases"][0]["verdicts"][0]["verdict"] = "assembled"
     night = history.Night.of(exported, ["cpu:fusion=off", "cpu"])
     assert night.speedups == {("one", "aa"): pytest.approx(2, rel=0.05)}
     assert (night.started, night.failures) == ("2026-11-20", 1)
