@@ -107,7 +107,7 @@ def _differences(earlier: Run, run: Run) -> Iterator[tuple[str, object, object]]
 
 def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Path, progress: Progress) -> None:
     """Do what is left of a run; `progress` hears the program and each step of it, `DONE` at its end."""
-    earlier = _earlier_speedups(records, run_id, config.timed)
+    earlier = _earlier_timings(records, run_id)
     finished = records.finished_cases(run_id)
     memory_bytes = config.memory_bytes or environment.capture().memory_bytes
     workers = Worker(memory_bytes=memory_bytes, preload=ENGINES)
@@ -134,7 +134,7 @@ class _Night:
     scratch: Path
     worker: Worker
     progress: Progress
-    earlier: Mapping[tuple[str, str], Ratio]
+    earlier: Mapping[tuple[str, str], Sequence[Timing]]
     bases: dict[Path, bounds.Basis] = field(default_factory=dict)
 
     def case(self, program: SuiteProgram, case: Case) -> None:
@@ -146,7 +146,7 @@ class _Night:
                 self.records.add(case_id, verdict)
                 right |= {verdict.engine} if verdict.verdict in RIGHT else set()
         if self.config.times and right >= set(self.config.timed):
-            self._time_and_confirm(program, case_id, self.earlier.get((case.name, case.digest)))
+            self._time_and_confirm(program, case_id, self.earlier.get((case.name, case.digest), ()))
         self.records.finish_case(case_id)
 
     def _judge_all(
@@ -263,11 +263,11 @@ class _Night:
         saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
         self.records.add(case_id, Bundle(verdict.engine, path, saved.verified, saved.message))
 
-    def _time_and_confirm(self, program: SuiteProgram, case_id: int, before: Ratio | None) -> None:
+    def _time_and_confirm(self, program: SuiteProgram, case_id: int, earlier: Sequence[Timing]) -> None:
         """Time a program, and once more where it looks slower than it was before."""
         self.progress(program.name, "timing")
         timings = self._time(program, case_id, first=0)
-        now = _speedup(timings, self.config.timed)
+        before, now = _speedup(earlier, self.config.timed), _speedup(timings, self.config.timed)
         if before and now and stats.change(before, now).verdict == "slower":
             self.progress(program.name, "timing once more: slower than before")
             self._time(program, case_id, first=self.config.processes)
@@ -348,14 +348,13 @@ def _verdict_of(error: Exception) -> str:
     return verdict_of(error) or "compile-error"
 
 
-def _earlier_speedups(records: Records, run_id: int, timed: tuple[str, str]) -> dict[tuple[str, str], Ratio]:
-    """The speed-ups that the run before found, by name and digest of the program."""
-    found = {
-        (case["name"], case["digest"]): _speedup([Timing(**timing) for timing in case["timings"]], timed)
+def _earlier_timings(records: Records, run_id: int) -> dict[tuple[str, str], list[Timing]]:
+    """What the run before measured, by name and digest of the program."""
+    return {
+        (case["name"], case["digest"]): [Timing(**timing) for timing in case["timings"]]
         for earlier in records.exports_before(run_id, 1)
         for case in earlier["cases"]
     }
-    return {program: speedup for program, speedup in found.items() if speedup}
 
 
 def _speedup(timings: Sequence[Timing], timed: tuple[str, str]) -> Ratio | None:

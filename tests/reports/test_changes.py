@@ -2,25 +2,13 @@
 
 import copy
 import json
-import sqlite3
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
-from reports import changes, history, site, summary
-from xlabench.results import VERDICTS, Records
-
-FROZEN = Path(__file__).parents[1] / "xlabench" / "results_v1.sql"
-
-
-@pytest.fixture
-def exported(tmp_path):
-    path = tmp_path / "records.sqlite"
-    with sqlite3.connect(path) as connection:
-        connection.executescript(FROZEN.read_text())
-    with Records(path) as records:
-        return records.export(1)
+from reports import changes, history, summary
+from reports.report import Report
+from xlabench.results import VERDICTS
 
 
 @pytest.fixture
@@ -108,7 +96,7 @@ def test_slowdowns_alone_cast_doubt_on_what_measures(exported, later):
 def test_the_page_shows_changes_and_results_json_holds_them(exported, later):
     scale_candidate(later, 4)
     later["cases"][0]["verdicts"][0] |= {"verdict": "wrong", "message": "off by one"}
-    files = site.render(later, [exported])
+    files = Report.of(later, [exported]).files()
     held = json.loads(files["results.json"])["summary"]["changes"]
     assert held["is_regression"]
     assert [speed["kind"] for speed in held["speeds"]] == ["slower"]
@@ -117,16 +105,16 @@ def test_the_page_shows_changes_and_results_json_holds_them(exported, later):
     reader.handle_data = shown.append
     reader.feed(files["index.html"].decode())
     assert {"Changes", "failing", "slower"} <= set(shown)
-    assert "Changes" not in site.render(later)["index.html"].decode()
+    assert "Changes" not in Report.of(later).files()["index.html"].decode()
 
 
 def test_nights_are_drawn_from_the_third_on(exported, later):
-    assert "history.svg" not in site.render(later, [exported])
+    assert "history.svg" not in Report.of(later, [exported]).files()
     scale_candidate(later, 4)
     later["cases"][1]["verdicts"][0]["verdict"] = "wrong"
-    files = site.render(later, [exported, exported])
+    files = Report.of(later, [exported, exported]).files()
     assert files["history.png"].startswith(b"\x89PNG")
-    assert files == site.render(json.loads(json.dumps(later)), [exported, exported])
+    assert files == Report.of(json.loads(json.dumps(later)), [exported, exported]).files()
 
 
 def test_a_night_knows_the_programs_that_it_timed_and_how_many_failed(exported):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reports import site
+from reports.report import Report
 from reports.summary import summarise
 from xlabench import nightly
 from xlabench.cases.suite import load_suite
@@ -135,7 +135,7 @@ def test_what_is_only_assembled_is_neither_right_nor_wrong(suite_folder, tmp_pat
     assert len(exported["cases"][0]["kernels"]) == 2
     found = summarise(exported)
     assert (found.right, found.total, found.programs[0].failures) == (1, 1, [])
-    assert site.render(exported)["index.html"].count(b"assembled") >= 2
+    assert Report.of(exported).files()["index.html"].count(b"assembled") >= 2
 
 
 def test_a_reference_that_only_assembles_leaves_the_others_undecided(suite_folder, tmp_path):

@@ -14,8 +14,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from reports import changes, history, site, summary
-from reports.changes import Changes
+from reports import changes, report, summary
+from reports.report import Report
 from reports.summary import Summary
 from xlabench import nightly
 from xlabench.cases.suite import Suite, load_suite
@@ -71,15 +71,13 @@ def command(**options: Any) -> None:
         run_id = nightly.begin(records, suite, config, resume=options["resume"])
         with _progress_bar(suite, is_quiet=options["as_json"]) as progress:
             nightly.work(records, run_id, suite, config, folder, progress)
-        exported, earlier = records.export(run_id), records.exports_before(run_id, history.NIGHTS)
-        site.write(folder, site.render(exported, earlier))
-    found = summary.summarise(exported)
-    changed = changes.compare(summary.summarise(earlier[-1]), found) if earlier else None
-    code = _exit_code(found)
+        told = Report.of_run(records, run_id)
+        report.write(folder, told.files())
+    code = _exit_code(told.summary)
     if options["as_json"]:
-        click.echo(json.dumps(_to_json(found, changed, folder, code)))
+        click.echo(json.dumps(_to_json(told, folder, code)))
     else:
-        click.echo("\n".join(_to_text(found, changed, folder)))
+        click.echo("\n".join(_to_text(told, folder)))
     click.get_current_context().exit(code)
 
 
@@ -150,7 +148,8 @@ def _exit_code(found: Summary) -> ExitCode:
     return next((code for code in _GRAVEST_FIRST if code in codes), ExitCode.FINE)
 
 
-def _to_json(found: Summary, changed: Changes | None, folder: Path, code: ExitCode) -> dict[str, Any]:
+def _to_json(told: Report, folder: Path, code: ExitCode) -> dict[str, Any]:
+    found = told.summary
     failures = [
         {"program": program.name, **{key: verdict[key] for key in ("engine", "verdict", "message")}}
         for program in found.programs
@@ -162,13 +161,14 @@ def _to_json(found: Summary, changed: Changes | None, folder: Path, code: ExitCo
         "exit_code": int(code),
         **summary.to_json(found),
         "failures": failures,
-        "changes": changes.to_json(changed) if changed else None,
+        "changes": changes.to_json(told.changes) if told.changes else None,
         "report": str(folder / "index.html"),
         "results": str(folder / "results.json"),
     }
 
 
-def _to_text(found: Summary, changed: Changes | None, folder: Path) -> Iterator[str]:
+def _to_text(told: Report, folder: Path) -> Iterator[str]:
+    found = told.summary
     counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
     yield f"{found.run['suite']}: {found.right} of {found.total} verdicts right ({counts})"
     for program in found.programs:
@@ -180,7 +180,7 @@ def _to_text(found: Summary, changed: Changes | None, folder: Path) -> Iterator[
         count = sum(1 for program in found.programs if program.speedup)
         interval = f"95% interval {mean.low:.2f} to {mean.high:.2f}, {count} programs"
         yield f"{found.candidate} over {found.baseline}: geometric mean {mean.estimate:.2f}x ({interval})"
-    if changed:
-        yield f"since run {changed.earlier.run['id']}:"
-        yield from (f"  {line}" for line in changes.to_text(changed))
+    if told.changes:
+        yield f"since run {told.changes.earlier.run['id']}:"
+        yield from (f"  {line}" for line in changes.to_text(told.changes))
     yield f"report: {folder / 'index.html'}"

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from reports import history, site
+from reports import report
+from reports.report import Report
 from xlabench.errors import ExitCode
 from xlabench.results import Records
 
@@ -20,10 +21,10 @@ from xlabench.results import Records
 def command(**options: Any) -> None:
     """Write the report of FOLDER again from the records of its latest run."""
     folder: Path = options["folder"]
-    files = site.render(*_latest(folder))
-    stale = site.stale(folder, files)
+    files = _latest(folder).files()
+    stale = report.stale(folder, files)
     if not options["check"]:
-        site.write(folder, {name: files[name] for name in files if name in stale})
+        report.write(folder, {name: files[name] for name in files if name in stale})
     if options["as_json"]:
         click.echo(json.dumps({"files": sorted(files), "stale": stale, "written": not options["check"]}))
     else:
@@ -31,11 +32,10 @@ def command(**options: Any) -> None:
     click.get_current_context().exit(ExitCode.WRONG if options["check"] and stale else ExitCode.FINE)
 
 
-def _latest(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The records of the latest run, and of those before it."""
+def _latest(folder: Path) -> Report:
+    """The report of the latest run."""
     with Records.of_folder(folder) as records:
-        latest = records.latest_run_id()
-        return records.export(latest), records.exports_before(latest, history.NIGHTS)
+        return Report.of_run(records, records.latest_run_id())
 
 
 def _to_text(folder: Path, stale: list[str], *, is_check: bool) -> str:

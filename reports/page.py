@@ -1,6 +1,6 @@
-"""The report of a run: `index.html`, the chart and `results.json`, from the exported records.
+"""The page of a run, `index.html`: verdicts, failures, what changed, speed-ups and timings, kernels, environment.
 
-The page stands alone: style and chart are inline, no script, nothing fetched.  Every text that comes from a record goes
+It stands alone: style and charts are inline, no script, nothing fetched.  Every text that comes from a record goes
 through `html.escape`, since messages quote the programs of strangers.
 """
 
@@ -9,15 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from reports import changes, history, speedup, summary
 from reports.changes import Changes, SpeedChange, VerdictChange
 from reports.summary import Program, Summary
 from reports.template import fill
-from xlabench import atomic, results
-from xlabench.errors import BenchError
 from xlabench.results import UNJUDGED
 from xlabench.timing.stats import Ratio
 
@@ -33,49 +29,8 @@ _HISTORY = "Line chart of the speed-up of each program over the nights"
 _NONE = '<span class="v mute">none</span>'
 
 
-def render(exported: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]] = ()) -> dict[str, bytes]:
-    """The files of the report by name; the same records give the same bytes.
-
-    `earlier` are runs of the same suite, the oldest first: the page says what changed since the latest of them.
-    """
-    found = summary.summarise(exported)
-    changed = changes.compare(summary.summarise(earlier[-1]), found) if earlier else None
-    over_nights = history.charts([*earlier, exported], changed) if changed else {}
-    numbers = summary.to_json(found) | ({"changes": changes.to_json(changed)} if changed else {})
-    drawn = speedup.charts(found)
-    return {
-        "results.json": results.to_json({**exported, "summary": numbers}).encode(),
-        "speedup.svg": drawn["svg"],
-        "speedup.png": drawn["png"],
-        **{f"history.{kind}": data for kind, data in over_nights.items()},
-        "index.html": _page(found, (drawn, over_nights), changed).encode(),
-    }
-
-
-def write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Replace the files of a report, the page last, so that it never links to what is not there."""
-    try:
-        for name, data in files.items():
-            atomic.write(folder / name, data)
-    except OSError as error:
-        raise BenchError(
-            f"{folder}: cannot be written: {error.strerror}; the records are safe, write it again"
-        ) from error
-
-
-def stale(folder: Path, files: Mapping[str, bytes]) -> list[str]:
-    """The names of the files that are missing from the folder or differ from these."""
-    return [name for name, data in files.items() if not _is_same(folder / name, data)]
-
-
-def _is_same(path: Path, data: bytes) -> bool:
-    try:
-        return path.read_bytes() == data
-    except OSError:
-        return False
-
-
-def _page(found: Summary, charts: Sequence[Mapping[str, bytes]], changed: Changes | None) -> str:
+def render(found: Summary, changed: Changes | None, speedups: bytes, nights: bytes | None) -> str:
+    """The page; `speedups` and `nights` are charts as SVG files, the latter where there are nights enough."""
     run = found.run
     mean = found.geometric_mean
     return fill(
@@ -87,10 +42,10 @@ def _page(found: Summary, charts: Sequence[Mapping[str, bytes]], changed: Change
         verdict_head=_row("th", ["Program", *map(_engine, found.engines)]),
         verdict_rows="".join(_verdict_row(program, found.engines) for program in found.programs),
         failures=_failures(found),
-        changes=_changes(changed, charts[1]) if changed else "",
+        changes=_changes(changed, nights) if changed else "",
         speedup_intro=_speedup_intro(found),
         chart_label=f"Bar chart of the speed-up per program, geometric mean {_ratio_text(mean)}",
-        chart=_inline(charts[0]),
+        chart=_inline(speedups),
         timings_intro="Wall time per call, arguments and results included: median ± scaled median absolute deviation"
         " over all rounds of all processes.",
         timing_head=_timing_head(found),
@@ -101,9 +56,9 @@ def _page(found: Summary, charts: Sequence[Mapping[str, bytes]], changed: Change
     )
 
 
-def _inline(chart: Mapping[str, bytes]) -> str:
+def _inline(chart: bytes) -> str:
     """A chart as part of the page."""
-    return re.sub(r"^.*?(?=<svg)", "", chart["svg"].decode(), count=1, flags=re.DOTALL)
+    return re.sub(r"^.*?(?=<svg)", "", chart.decode(), count=1, flags=re.DOTALL)
 
 
 def _subtitle(run: Mapping[str, Any]) -> str:
@@ -211,7 +166,7 @@ def _bundle(bundle: Mapping[str, Any] | None) -> str:
     return f'<p>Bundle <a href="{path}/manifest.json">{path}</a>, {state}: <code>xlabench replay {path}</code></p>'
 
 
-def _changes(found: Changes, chart: Mapping[str, bytes]) -> str:
+def _changes(found: Changes, chart: bytes | None) -> str:
     """What is better or worse than in the run before, and the nights before that; what stayed the same is a number."""
     earlier = f"run {found.earlier.run['id']}, started {_minute(found.earlier.run['started_at'])}"
     mean, unclear = found.geometric_mean, found.count("unclear")

@@ -2,28 +2,17 @@
 
 import json
 import re
-import sqlite3
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
-from reports import site, summary
+from reports import report, summary
+from reports.report import Report
 from xlabench.errors import BenchError
-from xlabench.results import VERDICTS, Records
+from xlabench.results import VERDICTS
 
-FROZEN = Path(__file__).parents[1] / "xlabench" / "results_v1.sql"
 VOID = {"meta", "br", "link", "hr", "img"}
-
-
-@pytest.fixture
-def exported(tmp_path):
-    path = tmp_path / "records.sqlite"
-    with sqlite3.connect(path) as connection:
-        connection.executescript(FROZEN.read_text())
-    with Records(path) as records:
-        return records.export(1)
 
 
 class Reader(HTMLParser):
@@ -47,11 +36,11 @@ class Reader(HTMLParser):
 
 
 def read(exported):
-    return Reader(site.render(exported)["index.html"].decode())
+    return Reader(Report.of(exported).files()["index.html"].decode())
 
 
 def test_the_same_records_give_the_same_bytes(exported):
-    assert site.render(exported) == site.render(json.loads(json.dumps(exported)))
+    assert Report.of(exported).files() == Report.of(json.loads(json.dumps(exported))).files()
 
 
 def test_the_page_is_well_formed_and_shows_every_program_verdict_and_engine(exported):
@@ -86,13 +75,13 @@ def test_text_from_records_is_escaped(exported):
     exported["cases"][1]["verdicts"][0]["message"] = hostile
     exported["cases"][1]["bundles"][0]["path"] = hostile
     exported["run"]["environment"]["cpu"] = hostile
-    page = site.render(exported)["index.html"].decode()
+    page = Report.of(exported).files()["index.html"].decode()
     assert "<script" not in page
     assert hostile in "".join(Reader(page).text)
 
 
 def test_results_json_holds_the_samples_and_the_derived_numbers(exported):
-    results = json.loads(site.render(exported)["results.json"])
+    results = json.loads(Report.of(exported).files()["results.json"])
     assert results["cases"][0]["timings"][0]["samples"] == [0.002, 0.0021]
     assert results["summary"]["verdicts"] == {"bitwise": 1, "within": 1, "crash": 1}
     assert results["summary"]["speedups"]["one"]["estimate"] == pytest.approx(2, rel=0.05)
@@ -100,7 +89,7 @@ def test_results_json_holds_the_samples_and_the_derived_numbers(exported):
 
 
 def test_the_chart_is_an_svg_and_a_png_without_a_date(exported):
-    files = site.render(exported)
+    files = Report.of(exported).files()
     assert ET.fromstring(files["speedup.svg"]).tag.endswith("svg")
     assert b"<dc:date" not in files["speedup.svg"]
     assert files["speedup.png"].startswith(b"\x89PNG")
@@ -134,7 +123,7 @@ def test_a_run_without_cases_has_a_report_too(exported):
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_every_verdict_has_a_label(exported, verdict):
     exported["cases"][0]["verdicts"][0]["verdict"] = verdict
-    page = site.render(exported)["index.html"].decode()
+    page = Report.of(exported).files()["index.html"].decode()
     assert re.search(rf'class="v (good|bad|warn|mute)">{verdict}<', page)
 
 
@@ -147,13 +136,13 @@ def test_a_failure_while_timing_hides_the_earlier_verdict(exported):
 def test_a_folder_that_cannot_be_written_is_said(exported, tmp_path):
     (tmp_path / "index.html").mkdir()
     with pytest.raises(BenchError, match="the records are safe"):
-        site.write(tmp_path, {"index.html": b""})
+        report.write(tmp_path, {"index.html": b""})
 
 
 def test_stale_names_the_files_that_differ(exported, tmp_path):
-    files = site.render(exported)
-    site.write(tmp_path, files)
-    assert site.stale(tmp_path, files) == []
+    files = Report.of(exported).files()
+    report.write(tmp_path, files)
+    assert report.stale(tmp_path, files) == []
     (tmp_path / "index.html").write_text("edited")
     (tmp_path / "speedup.png").unlink()
-    assert site.stale(tmp_path, files) == ["speedup.png", "index.html"]
+    assert report.stale(tmp_path, files) == ["speedup.png", "index.html"]
