@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
-from compiler.ir.types import ONE_NAN, PRED, ElementType
+from compiler.ir.types import PRED, ElementType
 from compiler.wide.lifting import lift_type
 from compiler.wide.numbers import (
     Wide,
@@ -228,15 +228,11 @@ def _remainder(instruction: Instruction, operands: Sequence[Wide], context: Cont
 def _compare(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     """Close where the operands' intervals meet, and where a NaN, whose sign is left open, has a place in the order."""
     left, right = operands
-    arrays = [left.value, right.value]
+    value = np.asarray(context.evaluate(instruction, [left.value, right.value]))
     error = left.error + right.error
     close = (error > 0) & ((distance(left.value, right.value) <= error) | np.isinf(error))
     if instruction.attributes.get("type") == "TOTALORDER":
-        if context.originals[instruction].operands[0].array.element_type in ONE_NAN:
-            arrays = [np.where(np.isnan(array), np.nan, array) for array in arrays]
-        else:
-            close |= np.isnan(left.value) | np.isnan(right.value)
-    value = np.asarray(context.evaluate(instruction, arrays))
+        close |= np.isnan(left.value) | np.isnan(right.value)
     return Wide(value, np.where(close, np.inf, 0.0))
 
 

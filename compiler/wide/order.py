@@ -7,16 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from compiler.interpreter import Interpreter, Observe
 from compiler.ir.combiner import comparison
-from compiler.ir.module import Instruction
+from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.types import ONE_NAN
 from compiler.wide.numbers import Wide, exact, unknown
 from compiler.wide.rule import Context, Rule
 
+_ORDERS = frozenset({"LT", "GT", "LE", "GE"})
+
 
 def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     along = instruction.attributes["dimensions"][0]
+    comparator: Computation = instruction.attributes["to_apply"]
     positions = np.broadcast_to(
         np.arange(operands[0].value.shape[along]).reshape(
             [-1 if d == along else 1 for d in range(operands[0].value.ndim)]
@@ -25,26 +29,91 @@ def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     )
     # A further operand goes along without the comparator seeing it.
     *values, order = context.evaluate(instruction, [*(operand.value for operand in operands), positions])
-    found = comparison(instruction.attributes["to_apply"])
+    found = comparison(comparator)
     stable = bool(instruction.attributes.get("is_stable", False))
-    if found is not None and found[1] in ("LT", "GT"):
+    rows = [np.moveaxis(np.asarray(value), along, -1) for value in values]
+    equal, is_open = _neighbours(comparator, rows, context)
+    if all(operand.is_exact for operand in operands):
+        open_ = [np.zeros(row.shape, np.bool_) if stable else _exchanged(row, equal) for row in rows]
+        results = [_open_where(exact(v), np.moveaxis(o, -1, along)) for v, o in zip(values, open_, strict=True)]
+    elif found is not None and found[1] in ("LT", "GT"):
         results = _by_key(operands, found[0], np.asarray(order), along, stable=stable)
-    elif stable and all(operand.is_exact for operand in operands):
-        results = [exact(value) for value in values]
     else:
         results = [unknown(value) for value in values]
+    is_open = np.moveaxis(is_open, -1, along)
     if found is not None and found[2] == "TOTALORDER":
         key = _of_open_sign(context.originals[instruction].operands[found[0]], operands[found[0]])
-        is_open = np.any(key, axis=along, keepdims=True)
-        results = [Wide(result.value, np.where(is_open, np.inf, result.error)) for result in results]
+        is_open = is_open | np.any(key, axis=along, keepdims=True)
+    results = [_open_where(result, is_open) for result in results]
     return tuple(results) if len(results) > 1 else results[0]
+
+
+def _open_where(wide: Wide, is_open: Array) -> Wide:
+    return Wide(wide.value, np.where(is_open, np.inf, wide.error))
+
+
+def _neighbours(comparator: Computation, rows: Sequence[Array], context: Context) -> tuple[Array, Array]:
+    """Of sorted rows, which neighbours are equal; and which rows the comparator gives no order that is the only one.
+
+    The language asks for a strict weak order.  `<` is none among floats with a NaN, which is before and behind nothing,
+    so equal to all; nor is `<=` among equals, each of which goes before the other.
+    """
+    former, latter = [row[..., :-1] for row in rows], [row[..., 1:] for row in rows]
+    ahead, behind = _before(comparator, former, latter), _before(comparator, latter, former)
+    equal = ~(ahead | behind)
+    nan, unsigned = _meets_nan(comparator, rows, context)
+    broken = behind | (equal & (nan[..., :-1] != nan[..., 1:]))
+    return equal, np.any(broken, axis=-1, keepdims=True) | np.any(unsigned, axis=-1, keepdims=True)
+
+
+def _before(
+    comparator: Computation, left: Sequence[Array], right: Sequence[Array], trace: Observe | None = None
+) -> Array:
+    sides = [side for pair in zip(left, right, strict=True) for side in pair]
+    return np.broadcast_to(np.asarray(Interpreter(trace).map(comparator, sides)), left[0].shape)
+
+
+def _meets_nan(comparator: Computation, rows: Sequence[Array], context: Context) -> tuple[Array, Array]:
+    """Which elements the comparator orders by a NaN: where that is unordered, and where its type has no sign for it.
+
+    A comparator that only asks whether there is a NaN knows what to do with it.
+    """
+    known: dict[Instruction, Any] = {}
+    unordered, unsigned = np.zeros((2, *rows[0].shape), np.bool_)
+
+    def watch(step: Instruction, value: Any) -> None:
+        nonlocal unordered, unsigned
+        known[step] = value
+        if step.opcode != "compare" or step.attributes["direction"] not in _ORDERS:
+            return
+        own = context.originals[step].operands[0].array.element_type
+        if not own.is_float:
+            return
+        met = np.isnan(known[step.operands[0]]) | np.isnan(known[step.operands[1]])
+        if step.attributes.get("type") != "TOTALORDER":
+            unordered = unordered | met
+        elif own in ONE_NAN:
+            unsigned = unsigned | met
+
+    _before(comparator, rows, rows, watch)
+    return unordered, unsigned
+
+
+def _exchanged(row: Array, equal: Array) -> Array:
+    """Which elements of sorted rows stand among equal ones that differ here, so that any of them may stand there."""
+    left, right = row[..., :-1], row[..., 1:]
+    differ = equal & (left != right) & ((left == left) | (right == right))
+    first = np.concatenate([np.ones((*row.shape[:-1], 1), np.bool_), ~equal], axis=-1)[..., : row.shape[-1]]
+    run = np.cumsum(first.reshape(-1)).reshape(row.shape)
+    count = np.bincount(run[..., 1:][differ], minlength=row.size + 1)
+    return np.asarray(count[run] > 0)
 
 
 def _of_open_sign(source: Instruction, key: Wide) -> Array:
     """Which keys are NaN that something computed: they may have either sign, and so either end of the total order."""
     home = source.parent
     is_given = home is not None and home.module is not None and home is home.module.entry
-    if source.array.element_type in ONE_NAN or (is_given and source.opcode in ("parameter", "constant")):
+    if is_given and source.opcode in ("parameter", "constant"):
         return np.zeros(key.value.shape, np.bool_)
     return np.isnan(key.value)
 

@@ -15,6 +15,7 @@ from compiler.diagnostics import InputError, UnsupportedError
 from compiler.generate import Choices, RandomChoices, Space
 from compiler.generate.table import PAIRS, RECIPES
 from compiler.inputs import draw
+from compiler.ir.types import TYPES
 from compiler.wide import RULES
 
 EVERYTHING = Space(frozenset(RECIPES), frozenset(kind for _, kind in PAIRS), empty_percent=1)
@@ -242,6 +243,50 @@ def test_a_computed_nan_has_either_end_of_the_total_order() -> None:
         lines[0], "ROOT r = f32[2,3] sort(x), dimensions={1}, to_apply=less", inputs=(given,), computations=comparator
     )
     assert not kept.undecided.any()
+
+
+COMPARATORS = {
+    "less": "ROOT r = pred[] compare(a, b), direction=LT",
+    "less of an expression": "m = {t}[] negate(a) n = {t}[] negate(b) ROOT r = pred[] compare(m, n), direction=GT",
+    "less or equal": "ROOT r = pred[] compare(a, b), direction=LE",
+    "less, NaN last": "l = pred[] compare(a, b), direction=LT u = pred[] compare(a, a), direction=EQ"
+    " v = pred[] compare(b, b), direction=NE w = pred[] and(u, v) ROOT r = pred[] or(l, w)",
+    "total": "ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER",
+    "by a key": "k = pred[] compare(c, d), direction=LT q = pred[] compare(c, d), direction=EQ"
+    " l = pred[] compare(a, b), direction=LT m = pred[] and(q, l) ROOT r = pred[] or(k, m)",
+}
+ROWS = [[3, 1, 2, 0], [3, np.nan, 2, 0], [0, 2, 0, 1], [np.nan] * 4]
+
+
+@pytest.mark.parametrize(
+    ("comparator", "element_type", "stable", "keys", "along"),
+    [
+        ("less", "f32", True, "0100", "0100"),
+        ("less", "f8e5m2", False, "0100", "0111"),
+        ("less of an expression", "bf16", True, "0100", "0100"),
+        ("less or equal", "f32", True, "0110", "0110"),
+        ("less, NaN last", "f32", True, "0000", "0000"),
+        ("less, NaN last", "f16", False, "0000", "0011"),
+        ("total", "f32", True, "0000", "0000"),
+        ("total", "f8e4m3fnuz", True, "0101", "0101"),
+        ("by a key", "f64", True, "0000", "0000"),
+    ],
+)
+def test_an_order_that_the_comparator_does_not_give_is_undecided(
+    comparator: str, element_type: str, *, stable: bool, keys: str, along: str
+) -> None:
+    """Of rows with no NaN, with one, with equals, with NaN only: what is open of the keys and of what goes along."""
+    body = COMPARATORS[comparator].replace("{t}", element_type)
+    computation = (
+        f"less {{ a = {element_type}[] parameter(0) b = {element_type}[] parameter(1)"
+        f" c = s32[] parameter(2) d = s32[] parameter(3) {body} }}"
+    )
+    lines = (f"x = {element_type}[4,4] parameter(0)", "i = s32[4,4] iota(), iota_dimension=1")
+    end = f"ROOT r = ({element_type}[4,4], s32[4,4]) sort(x, i), dimensions={{1}}, to_apply=less"
+    end += ", is_stable=true" if stable else ""
+    given = np.array(ROWS).astype(TYPES[element_type].dtype)
+    results = wide(*lines, end, inputs=(given,), computations=computation)
+    assert ["".join(str(int(row.any())) for row in result.undecided) for result in results] == [keys, along]
 
 
 def test_wide_mode_goes_with_neither_trace_nor_around() -> None:
