@@ -61,6 +61,24 @@ def _round_to_odd(value: Array) -> Array:
     return bits.view(_F32)
 
 
+def host_type(target: ElementType) -> np.dtype[np.generic]:
+    """NumPy's type of whole bytes for an integer type."""
+    if target.bits < 8:
+        return np.dtype(np.int8 if target.is_signed else np.uint8)
+    return target.dtype
+
+
+def saturate(value: Array, target: ElementType) -> Array:
+    """Floats as integers: truncated, the nearest there is beyond the type's range, NaN 0."""
+    low, high = integer_bounds(target)
+    host = host_type(target)
+    truncated = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))
+    # 2^63 - 1 is no f64; everything from 2^63 up is above it.
+    above, below = truncated >= float(high + 1), truncated < float(low)
+    inside = np.where(above | below, 0, truncated).astype(host)
+    return narrow(np.where(above, host.type(high), np.where(below, host.type(low), inside)), target)
+
+
 def wrap(value: Array, element_type: ElementType) -> Array:
     """Integers modulo the width of a type narrower than a byte."""
     if value.dtype.itemsize == 1 and value.dtype.kind not in "iu":

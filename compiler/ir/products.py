@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.module import Instruction
-from compiler.ir.numbers import narrow, widen
+from compiler.ir.numbers import narrow, saturate, widen
 from compiler.ir.shape import UNBOUNDED, ArrayShape
 from compiler.ir.shape_rules import distinct_dimensions, pick_dynamic, require
 from compiler.ir.types import ElementType, Kind
@@ -91,9 +91,11 @@ def summable(value: Array, element_type: ElementType) -> Array:
 
 
 def rounded(sums: Array, element_type: ElementType) -> Array:
-    """Sums in the result's type: floats rounded, integers wrapped, pred true where not 0."""
+    """Sums in the type of the result: floats rounded, or saturated to integers; integers wrapped; pred true if not 0."""
     if element_type.kind is Kind.PRED:
         return np.asarray(sums != 0)
+    if element_type.is_integer and sums.dtype.kind == "f":
+        return saturate(sums, element_type)
     if element_type.is_integer and element_type.bits >= 8:
         return sums.astype(element_type.dtype)
     return narrow(sums, element_type)

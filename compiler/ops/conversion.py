@@ -12,7 +12,7 @@ import numpy as np
 
 from compiler.ir.elementwise import Row, kinds, same_shapes, same_types
 from compiler.ir.module import Instruction
-from compiler.ir.numbers import Array, integer_bounds, narrow, widen
+from compiler.ir.numbers import Array, host_type, narrow, saturate, widen
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
@@ -31,30 +31,14 @@ def convert(value: Array, source: ElementType, target: ElementType) -> Array:
     if target.kind is Kind.PRED:
         return np.asarray(wide != 0)
     if target.is_integer:
-        return _saturate(wide, target) if source.is_float else narrow(_as_integer(wide, target), target)
+        return saturate(wide, target) if source.is_float else narrow(_as_integer(wide, target), target)
     if target.is_float and source.is_integer:
         wide = wide.astype(target.dtype if target.bits >= 32 else np.float64)
     return narrow(wide, target)
 
 
 def _as_integer(value: Array, target: ElementType) -> Array:
-    return value if target.bits < 8 and value.dtype.kind in "iu" else value.astype(_host_type(target))
-
-
-def _host_type(target: ElementType) -> np.dtype[np.generic]:
-    if target.bits < 8:
-        return np.dtype(np.int8 if target.is_signed else np.uint8)
-    return target.dtype
-
-
-def _saturate(value: Array, target: ElementType) -> Array:
-    low, high = integer_bounds(target)
-    host = _host_type(target)
-    truncated = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))
-    # 2^63 - 1 is no f64; everything from 2^63 up is above it.
-    above, below = truncated >= float(high + 1), truncated < float(low)
-    inside = np.where(above | below, 0, truncated).astype(host)
-    return narrow(np.where(above, host.type(high), np.where(below, host.type(low), inside)), target)
+    return value if target.bits < 8 and value.dtype.kind in "iu" else value.astype(host_type(target))
 
 
 def _infer_convert(instruction: Instruction) -> Shape:
@@ -202,7 +186,7 @@ def _stochastic_convert(instruction: Instruction, values: Sequence[Array], _: Ev
     threshold = np.trunc(fraction * 2.0**source.bits)
     up = (fraction != 0) & (random.astype(np.float64) < threshold)
     size = np.trunc(wide) + up
-    return _saturate(np.copysign(size, widen(value, source, precise=True)), target)
+    return saturate(np.copysign(size, widen(value, source, precise=True)), target)
 
 
 OPS: dict[str, Op] = {

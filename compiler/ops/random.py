@@ -106,7 +106,7 @@ def _philox_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Array,
 
 _GENERATORS = {
     "rng_three_fry": (_three_fry_bits, (2,)),
-    "rng_philox": (_philox_bits, (3,)),
+    "rng_philox": (_philox_bits, (3, 2)),
     "rng_default": (_philox_bits, (2, 3)),
 }
 

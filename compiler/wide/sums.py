@@ -172,7 +172,8 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
         raise UnsupportedError(f"{instruction.opcode} {instruction.name}", "wide mode", "an operand leaves out zeros")
     value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
     if value.dtype.kind not in "fc":
-        return exact(value) if all(operand.is_exact for operand in operands) else unknown(value)
+        sure = all(operand.is_exact and operand.value.dtype.kind not in "fc" for operand in operands)
+        return exact(value) if sure else unknown(value)
     own = context.own(instruction)
 
     def evaluate(magnitudes: Sequence[Array]) -> Array:

@@ -40,7 +40,7 @@ def everywhere(text, *inputs):
     assert bits(compiler.compile(module, "cpu", OPTIONS)(*inputs)) == bits(expected)
 
 
-STATES = {"rng_three_fry": (2,), "rng_philox": (3,), "rng_default": (2, 3)}
+STATES = {"rng_three_fry": (2,), "rng_philox": (2, 3), "rng_default": (2, 3)}
 
 
 @pytest.mark.parametrize("result", ["u32[]", "u32[7]", "s32[3,4,5]", "f32[3,5]", "u64[5]", "f64[2,3]", "u8[9]", "s4[6]",
