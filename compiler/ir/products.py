@@ -91,7 +91,7 @@ def summable(value: Array, element_type: ElementType) -> Array:
 
 
 def rounded(sums: Array, element_type: ElementType) -> Array:
-    """Sums in the type of the result: floats rounded, or saturated to integers; integers wrapped; pred true if not 0."""
+    """Sums in the result type: floats rounded, or saturated to integers; integers wrapped; pred true if not 0."""
     if element_type.kind is Kind.PRED:
         return np.asarray(sums != 0)
     if element_type.is_integer and sums.dtype.kind == "f":
