@@ -13,10 +13,11 @@ from functools import partial
 from types import MappingProxyType
 
 from compiler.analysis.iteration import Iteration
-from compiler.codegen import complex_functions, math, movement, scalar, windows
+from compiler.codegen import math, movement, scalar, windows
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.movement import Indices, Leaf, Rule, always
+from compiler.codegen.scalar import complex_functions
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import TupleShape
 

@@ -11,7 +11,6 @@ LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
 
 LONG_FILES = {
-    "compiler/codegen/scalar.py": "one table of what elementwise opcodes do, with a few lines for each",
     "tests/compiler/backends/cpu/kernels/test_kernels.py": "one check, with a table of forms for each kind of kernel",
     "tests/compiler/backends/nvptx/simulator/test_machine.py": "one machine, a few lines for each thing it must do",
 }

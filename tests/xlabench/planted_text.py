@@ -137,23 +137,23 @@ PATCHES = {
         "kernel/bitcast-convert",
     ),
     "divide_by_zero": Patch(
-        "codegen.integer_division:divide", "integer(-1, left.type), quotient", "right, quotient", "kernel/divide"
+        "codegen.scalar.integer_division:divide", "integer(-1, left.type), quotient", "right, quotient", "kernel/divide"
     ),
     "overflow_traps": Patch(
-        "codegen.integer_division:_safe", "if not signed", "if signed or True", "kernel/divide+remainder"
+        "codegen.scalar.integer_division:_safe", "if not signed", "if signed or True", "kernel/divide+remainder"
     ),
     "total_order": Patch(
-        "codegen.scalar:_total_order",
+        "codegen.scalar.rules:_total_order",
         'builder.binary("xor", bits, builder.binary("lshr", sign, integer(1, type_)))',
         "bits",
         "kernel/compare",
     ),
-    "unsigned_compare": Patch("codegen.scalar:_compare", '("s" if signed else "u")', '"s"', "kernel/compare"),
+    "unsigned_compare": Patch("codegen.scalar.rules:_compare", '("s" if signed else "u")', '"s"', "kernel/compare"),
     "high_product": Patch(
-        "codegen.scalar:_high_product", "element_type.bits, wide", "element_type.bits - 1, wide", "kernel/mulhi"
+        "codegen.scalar.rules:_high_product", "element_type.bits, wide", "element_type.bits - 1, wide", "kernel/mulhi"
     ),
     "ties_away": Patch(
-        "codegen.rounding:reduce_precision",
+        "codegen.scalar.rounding:reduce_precision",
         '"add", odd, integer((1 << (dropped - 1)) - 1, type_)',
         '"and", integer(-1, type_), integer(1 << (dropped - 1), type_)',
         "kernel/reduce-precision",

@@ -12,7 +12,8 @@ import pytest
 
 import compiler
 from compiler import CompileOptions
-from compiler.codegen import complex_functions, scalar
+from compiler.codegen import scalar
+from compiler.codegen.scalar import complex_functions
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import TYPES, ElementType, Kind

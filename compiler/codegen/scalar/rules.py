@@ -1,4 +1,4 @@
-"""What each elementwise opcode does to one element of each operand: a table from opcode to emission.
+"""What each elementwise opcode does to one real number of each operand: a table from opcode to emission.
 
 Functions of real numbers that need more than an instruction come from `compiler.codegen.math`.  Where HLO's meaning
 differs from LLVM's (division by zero, shifts beyond the width, saturation), the difference is emitted, branch-free.
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from compiler.codegen import complex_functions, complex_numbers, element, integer_division, math, rounding
+from compiler.codegen import complex_numbers, element, math
 from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
+from compiler.codegen.scalar import integer_division, rounding
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import F16, ONE_NAN, ElementType
@@ -49,61 +48,7 @@ class Scalar:
 Rule = Callable[[Scalar, Sequence[Value]], Value]
 
 
-def emit(
-    builder: Builder,
-    instruction: Instruction,
-    operands: Sequence[Value],
-    *,
-    flags: str = CONTRACT,
-    near: bool = False,
-) -> Value:
-    """The value of an elementwise instruction from the values of its operands, rounded to the result's type."""
-    opcode = instruction.opcode
-    source = instruction.operands[-1 if opcode == "select" else 0].array.element_type
-    result = instruction.array.element_type
-    if source.is_complex and opcode not in _ANY_TYPE:
-        return _COMPLEX_RULES.get(opcode, _complex)(Scalar(builder, instruction, source, flags, near), operands)
-    rule = RULES.get(opcode)
-    if rule is None:
-        raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
-    value = rule(Scalar(builder, instruction, source, flags, near), builder.alike(operands))
-    is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
-    arithmetic = opcode in _ARITHMETIC and source is result
-    return value if is_exact else element.round_to(builder, result, value, arithmetic=arithmetic)
-
-
-def has_near_form(instruction: Instruction) -> bool:
-    """Whether there is a cheaper form for some operands, of one type at least."""
-    type_, opcode = instruction.operands[0].array.element_type, instruction.opcode
-    return (type_.is_complex and opcode in complex_functions.NEAR) or (type_.is_float and math.has_near_form(opcode))
-
-
 _MANY = 16
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
-_ANY_TYPE = frozenset({"select", "convert", "copy"})
-_EXACT = frozenset({"negate", "abs", "maximum", "minimum", "clamp", "sign"})
-"""What yields a number that the type has whenever the operands are such numbers."""
-
-
-def multiply_add(builder: Builder, element_type: ElementType, left: Value, right: Value, total: Value) -> Value:
-    """`left * right + total` on values of a type."""
-    if element_type.is_complex:
-        product = complex_functions.emit(builder, "multiply", [left, right])
-        assert product is not None
-        return complex_numbers.add(builder, total, product, "reassoc")
-    if element_type.is_float:
-        product = builder.binary("fmul", left, right, CONTRACT)
-        return builder.binary("fadd", product, total, CONTRACT)
-    return builder.binary("add", builder.binary("mul", left, right), total)
-
-
-def _complex(scalar: Scalar, operands: Sequence[Value]) -> Value:
-    """An opcode that takes and yields complex numbers."""
-    opcode = scalar.instruction.opcode
-    value = complex_functions.emit(scalar.builder, opcode, operands, near=scalar.near)
-    if value is None:
-        raise UnsupportedError(f"{opcode} on {scalar.element_type}", "code generation", "no complex form of it yet")
-    return value
 
 
 def _arithmetic(float_opcode: str, integer_opcode: str, pred_opcode: str) -> Rule:
@@ -341,48 +286,6 @@ def _stochastic_convert(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _imaginary(_: Scalar, operands: Sequence[Value]) -> Value:
     return floating(0.0, operands[0].type)
-
-
-def _complex_compare(scalar: Scalar, operands: Sequence[Value]) -> Value:
-    equal = complex_numbers.equal(scalar.builder, *operands)
-    is_equal = scalar.instruction.attributes["direction"] == "EQ"
-    return equal if is_equal else scalar.builder.binary("xor", equal, Value(I1, "true"))
-
-
-def _complex_add(scalar: Scalar, operands: Sequence[Value]) -> Value:
-    """The sum of parts, which a reduction may add up in any order."""
-    left, right = operands
-    return complex_numbers.add(scalar.builder, left, right, "" if scalar.flags == CONTRACT else scalar.flags)
-
-
-def _complex_divide(scalar: Scalar, operands: Sequence[Value]) -> Value:
-    if _is_real(scalar.instruction.operands[1]):
-        return complex_functions.divide_by_real(scalar.builder, operands, near=scalar.near)
-    return _complex(scalar, operands)
-
-
-def _is_real(value: Instruction) -> bool:
-    """Whether complex numbers are seen to have no imaginary part, which is +0."""
-    while value.opcode in ("broadcast", "reshape", "bitcast", "copy"):
-        value = value.operands[0]
-    if value.opcode == "convert":
-        return not value.operands[0].array.element_type.is_complex
-    imaginary = value.operands[1] if value.opcode == "complex" else value
-    if imaginary.opcode != "constant" or imaginary.literal.array is None:
-        return False
-    numbers = imaginary.literal.array.imag if imaginary is value else imaginary.literal.array
-    return not numbers.any() and not np.signbit(numbers).any()
-
-
-_COMPLEX_RULES: dict[str, Rule] = {
-    "abs": lambda scalar, operands: complex_numbers.absolute(scalar.builder, operands[0]),
-    "add": _complex_add,
-    "compare": _complex_compare,
-    "divide": _complex_divide,
-    "imag": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 1),
-    "real": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 0),
-}
-"""Emission by opcode on complex operands, where the result is none; `complex_functions` has the others."""
 
 
 def _power(scalar: Scalar, operands: Sequence[Value]) -> Value:

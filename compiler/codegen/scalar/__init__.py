@@ -1,0 +1,65 @@
+"""What an elementwise instruction does to one element of each operand.
+
+`rules` is the table for real numbers, `complex_rules` that for complex ones.  Here is what they have in common: which
+of them is asked, and that its value is rounded once, to the type of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.codegen import complex_numbers, element, math
+from compiler.codegen.llvm_ir import Builder, Value
+from compiler.codegen.scalar import complex_functions, complex_rules
+from compiler.codegen.scalar.rules import APPROXIMATE, CONTRACT, RULES, Scalar
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.module import Instruction
+from compiler.ir.types import ElementType
+
+__all__ = ["APPROXIMATE", "CONTRACT", "RULES", "emit", "has_near_form", "multiply_add"]
+
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
+_ANY_TYPE = frozenset({"select", "convert", "copy"})
+_EXACT = frozenset({"negate", "abs", "maximum", "minimum", "clamp", "sign"})
+"""What yields a number that the type has whenever the operands are such numbers."""
+
+
+def emit(
+    builder: Builder,
+    instruction: Instruction,
+    operands: Sequence[Value],
+    *,
+    flags: str = CONTRACT,
+    near: bool = False,
+) -> Value:
+    """The value of an elementwise instruction from the values of its operands, rounded to the result's type."""
+    opcode = instruction.opcode
+    source = instruction.operands[-1 if opcode == "select" else 0].array.element_type
+    result = instruction.array.element_type
+    if source.is_complex and opcode not in _ANY_TYPE:
+        return complex_rules.emit(Scalar(builder, instruction, source, flags, near), operands)
+    rule = RULES.get(opcode)
+    if rule is None:
+        raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
+    value = rule(Scalar(builder, instruction, source, flags, near), builder.alike(operands))
+    is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
+    arithmetic = opcode in _ARITHMETIC and source is result
+    return value if is_exact else element.round_to(builder, result, value, arithmetic=arithmetic)
+
+
+def has_near_form(instruction: Instruction) -> bool:
+    """Whether there is a cheaper form for some operands, of one type at least."""
+    type_, opcode = instruction.operands[0].array.element_type, instruction.opcode
+    return (type_.is_complex and opcode in complex_functions.NEAR) or (type_.is_float and math.has_near_form(opcode))
+
+
+def multiply_add(builder: Builder, element_type: ElementType, left: Value, right: Value, total: Value) -> Value:
+    """`left * right + total` on values of a type."""
+    if element_type.is_complex:
+        product = complex_functions.emit(builder, "multiply", [left, right])
+        assert product is not None
+        return complex_numbers.add(builder, total, product, "reassoc")
+    if element_type.is_float:
+        product = builder.binary("fmul", left, right, CONTRACT)
+        return builder.binary("fadd", product, total, CONTRACT)
+    return builder.binary("add", builder.binary("mul", left, right), total)
