@@ -1,4 +1,4 @@
-"""Factorisations of batches of matrices written as loops over columns: LU, and where Cholesky's method fails.
+"""Elimination in batches of matrices written as loops: LU, tridiagonal systems, and where Cholesky's method fails.
 
 Each step reads one column and one row and changes the rest of the matrix in one elementwise operation, which back ends
 do in place; steps are as LAPACK's unblocked routines have them, so pivots and signs are LAPACK's.  They work in the
@@ -8,7 +8,7 @@ type they are given.
 from __future__ import annotations
 
 from compiler.expansion.counted_loop import counted_loop
-from compiler.expansion.expression import Expression, largest_of_row, number
+from compiler.expansion.expression import Expression, concatenate, largest_of_row, number
 from compiler.expansion.matrices import (
     alike,
     along,
@@ -21,6 +21,7 @@ from compiler.expansion.matrices import (
     real,
     rows_at,
     times,
+    with_line,
     with_only,
 )
 from compiler.ir.types import S32
@@ -103,3 +104,88 @@ def first_failure(matrix: Expression, failed: Expression) -> Expression:
         return state[3].compare("GT", 0)
 
     return counted_loop("first_failure", size, [matrix, factor, found, any_failed], step, goes_on)[2]
+
+
+def tridiagonal_solve(
+    lower: Expression, diagonal: Expression, upper: Expression, right: Expression
+) -> tuple[Expression, Expression, Expression, Expression, Expression]:
+    """Tridiagonal systems: what gtsv leaves of the diagonals, the solutions, the row (from 1) without a pivot or 0.
+
+    Diagonals are [batch, size], right sides [batch, size, columns]; the first element of the lower diagonal and the
+    last of the upper one are not used.  The second diagonal, which exchanges of rows make, stands where the lower was.
+    Elimination leaves what it has come to where there is no pivot.
+    """
+    batch, size, columns = right.dims
+    inner = place(upper, 1).compare("LT", size - 1)
+    parts = [diagonal, kept(inner, upper, 0), upper.literal(0).spread(upper.dims, ())]
+    found = number(right.instruction.computation, 0, S32).spread((batch,), ())
+    above = concatenate([*(part.reshape(batch, size, 1) for part in parts), right], 2)
+    rows, last, found = _rows_eliminated(above, lower, found)
+    rows = with_line(rows, 1, last, found.literal(0) + (size - 1))
+    pivot = last.slice((0, batch), (0, 1)).reshape(batch)
+    found = (found.compare("EQ", 0) & pivot.compare("EQ", 0)).where(found.literal(size).spread((batch,), ()), found)
+    solution = _substituted(rows, columns)
+    # Rows behind the one that has no pivot are as they were given.
+    done = kept(found.compare("NE", 0), found, size)
+    row = place(diagonal, 1)
+    reached = row.compare("LT", each(done, row))
+    eliminated = [rows.slice((0, batch), (0, size), (n, n + 1)).reshape(batch, size) for n in range(3)]
+    second = concatenate([lower.slice((0, batch), (0, 1)), eliminated[2].slice((0, batch), (0, size - 1))], 1)
+    is_second = row.compare("GT", 0) & row.compare("LT", each(done, row)) & row.compare("LT", size - 1)
+    sides = rows.slice((0, batch), (0, size), (3, 3 + columns))
+    left = along(reached, right, 1).where(sides, right)
+    return (
+        is_second.where(second, lower),
+        reached.where(eliminated[0], diagonal),
+        (reached & inner).where(eliminated[1], upper),
+        each(found, solution).compare("EQ", 0).where(solution, left),
+        found,
+    )
+
+
+def _rows_eliminated(
+    rows: Expression, lower: Expression, found: Expression
+) -> tuple[Expression, Expression, Expression]:
+    """Rows as they begin at the pivot, each with its right sides, but for the last, which is by itself."""
+    batch, size, length = rows.dims
+
+    def step(k: Expression, state: list[Expression]) -> list[Expression]:
+        rows, row, lower, found = state
+        following = k + 1
+        below = only(lower, following).reshape(batch, 1)
+        given = line(rows, 1, following)
+        # The next row as it begins below the pivot.
+        following_row = concatenate([below, given.slice((0, batch), (0, 2)), given.slice((0, batch), (3, length))], 1)
+        pivot = row.slice((0, batch), (0, 1))
+        stays = _magnitude(pivot).compare("GE", _magnitude(below)).reshape(batch)
+        found = (stays & pivot.reshape(batch).compare("EQ", 0) & found.compare("EQ", 0)).where(following, found)
+        first, second = (each(stays, row).where(*pair) for pair in ((row, following_row), (following_row, row)))
+        factor = (second.slice((0, batch), (0, 1)) / first.slice((0, batch), (0, 1))).reshape(batch)
+        reduced = second - each(factor, first) * first
+        none = reduced.literal(0).spread((batch, 1), ())
+        shifted = [reduced.slice((0, batch), (1, 3)), none, reduced.slice((0, batch), (3, length))]
+        return [with_line(rows, 1, first, k), concatenate(shifted, 1), lower, found]
+
+    start = line(rows, 1, number(rows.instruction.computation, 0, S32))
+    rows, last, _, found = counted_loop("rows_eliminated", size - 1, [rows, start, lower, found], step)
+    return rows, last, found
+
+
+def _substituted(rows: Expression, columns: int) -> Expression:
+    """The solution of a triangle that has its diagonal and two above it in columns, and right sides behind them."""
+    batch, size, _ = rows.dims
+    none = rows.literal(0).spread((batch, columns), ())
+
+    def step(number: Expression, state: list[Expression]) -> list[Expression]:
+        rows, solution, *known = state
+        k = -number + (size - 1)
+        row = line(rows, 1, k)
+        pivot, *others = (row.slice((0, batch), (n, n + 1)).reshape(batch) for n in range(3))
+        side = row.slice((0, batch), (3, 3 + columns))
+        for factor, value in zip(others, known, strict=True):
+            side = side - each(factor, side) * value
+        found = side / each(pivot, side)
+        return [rows, with_line(solution, 1, found, k), found, known[0]]
+
+    solution = rows.literal(0).spread((batch, size, columns), ())
+    return counted_loop("substituted", size, [rows, solution, none, none], step)[1]

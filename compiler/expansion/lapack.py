@@ -12,10 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
-from compiler.expansion.elimination import first_failure, lu
+from compiler.expansion.elimination import first_failure, lu, tridiagonal_solve
 from compiler.expansion.expression import Expression, element, number
 from compiler.expansion.matrices import adjoint, corner, place, real
-from compiler.expansion.reflections import householder, householder_product
+from compiler.expansion.reflections import (
+    hessenberg,
+    householder,
+    householder_product,
+    pivoted_householder,
+    tridiagonal,
+)
 from compiler.expansion.rotations import LOOPS, Methods, eigen, singular
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
@@ -218,6 +224,59 @@ def _gesdd(operands: Sequence[Expression], options: Options, by: Methods = LOOPS
     return [matrix, values, left, right, _success(matrix)]
 
 
+def _geqp3_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    matrix, fixed = operands
+    result, factors = _geqrf_shapes([matrix], options)
+    pivots = ArrayShape(S32, (*matrix.dims[:-2], matrix.dims[-1]))
+    if without_layout(fixed) != pivots:
+        raise ValueError(f"{fixed} are no columns of {matrix}")
+    return [result, pivots, factors]
+
+
+def _geqp3(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
+    matrix, fixed = operands
+    return pivoted_householder(_batched(matrix), fixed.reshape(prod(fixed.dims[:-1]), fixed.dims[-1]))
+
+
+def _gehrd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    (matrix,) = operands
+    _square(matrix)
+    size, low, high = matrix.dims[-1], int(options["low"]), int(options["high"])
+    if not 1 <= low <= high <= size:
+        raise ValueError(f"rows {low} to {high} are not in {matrix}")
+    result, batch = _like(matrix), matrix.dims[:-2]
+    return [result, result.with_dims((*batch, size - 1)), ArrayShape(S32, batch)]
+
+
+def _gehrd(operands: Sequence[Expression], options: Options) -> list[Expression]:
+    matrix = _batched(operands[0])
+    return [*hessenberg(matrix, int(options["low"]) - 1, int(options["high"])), _success(matrix)]
+
+
+def _sytrd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    result, values, info = _syevd_shapes(operands, options)
+    beside = (*values.dims[:-1], values.dims[-1] - 1)
+    return [result, values, values.with_dims(beside), result.with_dims(beside), info]
+
+
+def _sytrd(operands: Sequence[Expression], options: Options) -> list[Expression]:
+    matrix = _batched(operands[0])
+    return [*tridiagonal(matrix, lower=options["uplo"] == "L"), _success(matrix)]
+
+
+def _gtsv_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]:
+    *diagonals, right = operands
+    expected = _like(right).with_dims(right.dims[:-1])
+    if len(diagonals) != 3 or any(without_layout(diagonal) != expected for diagonal in diagonals):
+        raise ValueError(f"{diagonals} are no diagonals for {right}")
+    return [expected, expected, expected, _like(right), ArrayShape(S32, right.dims[:-2])]
+
+
+def _gtsv(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
+    lower, diagonal, upper = (part.reshape(prod(part.dims[:-1]), part.dims[-1]) for part in operands[:3])
+    return tridiagonal_solve(lower, diagonal, upper, _batched(operands[3]))
+
+
 def _success(matrix: Expression) -> Expression:
     """What a routine says that did not fail, for each matrix."""
     return number(matrix.instruction.computation, 0, S32).spread(matrix.dims[:1], ())
@@ -233,6 +292,12 @@ ROUTINES: dict[str, tuple[Shapes, Routine]] = {
     "syevd": (_syevd_shapes, _syevd),
     "heevd": (_syevd_shapes, _syevd),
     "gesdd": (_gesdd_shapes, _gesdd),
+    "gesvd": (_gesdd_shapes, _gesdd),
+    "geqp3": (_geqp3_shapes, _geqp3),
+    "gehrd": (_gehrd_shapes, _gehrd),
+    "sytrd": (_sytrd_shapes, _sytrd),
+    "hetrd": (_sytrd_shapes, _sytrd),
+    "gtsv": (_gtsv_shapes, _gtsv),
 }
 """By LAPACK's name without the letter of the type: what the routine gives, and how it is done."""
 
@@ -264,5 +329,6 @@ def _vectors(matrix: Expression) -> Expression:
     return _by_kernel("syevd", [matrix], _syevd_shapes([matrix.instruction.array], {"uplo": "L"}))[0]
 
 
-WITH_KERNELS: dict[str, Routine] = {"gesdd": partial(_gesdd, by=Methods(_reflect, _multiply, _vectors))}
+_gesdd_with_kernels = partial(_gesdd, by=Methods(_reflect, _multiply, _vectors))
+WITH_KERNELS: dict[str, Routine] = {"gesdd": _gesdd_with_kernels, "gesvd": _gesdd_with_kernels}
 """How large real matrices are done where there are kernels for `KERNELS`."""

@@ -59,10 +59,21 @@ def only(vector: Expression, at: Expression) -> Expression:
 
 def with_only(vector: Expression, value: Expression, at: Expression) -> Expression:
     """Each vector with its element number `at` replaced."""
-    update = value.reshape(value.dims[0], 1)
-    starts = [at.literal(0).instruction, at.instruction]
-    operands = [vector.instruction, update.instruction, *starts]
-    return Expression(build(vector.instruction.computation, "dynamic-update-slice", operands))
+    return with_line(vector, 1, value, at)
+
+
+def with_line(array: Expression, dimension: int, value: Expression, at: Expression) -> Expression:
+    """Each matrix with its row (dimension 1) or column (dimension 2) number `at` replaced."""
+    update = value.reshape(*(1 if d == dimension else n for d, n in enumerate(array.dims)))
+    starts = [at if d == dimension else at.literal(0) for d in range(len(array.dims))]
+    operands = [part.instruction for part in (array, update, *starts)]
+    return Expression(build(array.instruction.computation, "dynamic-update-slice", operands))
+
+
+def column_at(matrix: Expression, numbers: Expression) -> Expression:
+    """One column of each matrix, by its number: [batch]."""
+    chosen = place(matrix, 2).compare("EQ", each(numbers, matrix))
+    return by_parts(matrix, lambda part: kept(chosen, part, 0).sum(2))
 
 
 def rows_at(matrix: Expression, numbers: Expression) -> Expression:
@@ -151,6 +162,12 @@ def kept(condition: Expression, value: Expression, otherwise: complex) -> Expres
 def adjoint(matrix: Expression) -> Expression:
     """The conjugate of the transpose."""
     return conjugate(matrix.transpose(0, 2, 1))
+
+
+def hermitian(matrix: Expression, *, lower: bool) -> Expression:
+    """The matrix of which one triangle is given."""
+    given = place(matrix, 1).compare("GE" if lower else "LE", place(matrix, 2))
+    return on_diagonal(matrix).where(alike(real(matrix), matrix), given.where(matrix, adjoint(matrix)))
 
 
 def identity(matrix: Expression, size: int) -> Expression:

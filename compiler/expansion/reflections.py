@@ -1,18 +1,24 @@
-"""Householder's reflections of batches of matrices written as loops over columns: QR as LAPACK's geqrf and orgqr.
+"""Householder's reflections of batches of matrices written as loops over columns.
 
+QR as LAPACK's geqrf, geqp3 and orgqr, and from both sides as gehrd and sytrd: Hessenberg's form and three diagonals.
 A reflection is 1 - tau v v*, where v is 0 above its column's diagonal, 1 on it and stands below it in the matrix; beta,
 the diagonal of R, is real and has the sign that avoids cancellation.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from compiler.expansion.counted_loop import counted_loop
-from compiler.expansion.expression import Expression
+from compiler.expansion.expression import Expression, largest_of_row
 from compiler.expansion.matrices import (
     alike,
     along,
+    column_at,
     conjugate,
+    diagonal,
     each,
+    hermitian,
     kept,
     line,
     nonzero,
@@ -20,7 +26,9 @@ from compiler.expansion.matrices import (
     only,
     place,
     real,
+    times,
     transposed_times,
+    with_only,
 )
 
 
@@ -32,19 +40,108 @@ def householder(matrix: Expression) -> tuple[Expression, Expression]:
 
     def step(k: Expression, state: list[Expression]) -> list[Expression]:
         work, factors = state
-        column = line(work, 2, k)
-        row = place(column, 1)
-        tau, beta, vector = _reflection(column, k)
-        # Columns to the right of k are reflected; column k holds beta and the vector.
-        reflected = _reflected(work, vector, conjugate(tau))
-        stored = row.compare("EQ", k).where(each(beta, column), row.compare("GT", k).where(vector, column))
-        at = place(work, 2)
-        result = at.compare("GT", k).where(reflected, at.compare("EQ", k).where(along(stored, work, 1), work))
-        here = place(factors, 1).compare("EQ", k)
-        return [result, here.where(each(tau, factors), factors)]
+        return _column_reflected(work, factors, k)
 
     work, factors = counted_loop("householder", steps, [matrix, factors], step)
     return work, factors
+
+
+def _column_reflected(work: Expression, factors: Expression, k: Expression) -> list[Expression]:
+    """Column k made that of R by a reflection of what is right of it."""
+    column = line(work, 2, k)
+    tau, beta, vector = _reflection(column, k)
+    reflected = _reflected(work, vector, conjugate(tau))
+    return [_with_column(work, reflected, _stored(column, k, beta, vector), k), with_only(factors, tau, k)]
+
+
+def _stored(column: Expression, head: Expression, beta: Expression, vector: Expression) -> Expression:
+    """A column that holds beta at its head and the reflection's vector below it."""
+    row = place(column, 1)
+    return row.compare("EQ", head).where(each(beta, column), row.compare("GT", head).where(vector, column))
+
+
+def _with_column(work: Expression, reflected: Expression, column: Expression, k: Expression) -> Expression:
+    """What is right of column k as it is reflected, and that column."""
+    at = place(work, 2)
+    return at.compare("GT", k).where(reflected, at.compare("EQ", k).where(along(column, work, 1), work))
+
+
+def pivoted_householder(matrix: Expression, fixed: Expression) -> tuple[Expression, Expression, Expression]:
+    """As `householder` of the columns in the order of what is left of their lengths, and those columns' numbers from 1.
+
+    Columns whose `fixed`, [batch, columns], is not 0 come first, in their own order; there are no more than rows.
+    """
+    batch, rows, columns = matrix.dims
+    steps = min(rows, columns)
+    factors = matrix.literal(0).spread((batch, steps), ())
+    order = place(fixed, 1) + 1
+
+    def step(k: Expression, state: list[Expression]) -> list[Expression]:
+        work, factors, order, fixed = state
+        behind = place(work, 1).compare("GE", k)
+        lengths = _norms(kept(behind, work, 0))
+        is_number = lengths.compare("EQ", lengths)
+        keys = fixed.compare("NE", 0).where(
+            lengths.literal(np.inf).spread(lengths.dims, ()), kept(is_number, lengths, 0)
+        )
+        _, chosen = largest_of_row(kept(place(keys, 1).compare("GE", k), keys, -1))
+        order, fixed = (_exchanged(vector, chosen, k) for vector in (order, fixed))
+        return [*_column_reflected(_exchanged(work, chosen, k), factors, k), order, fixed]
+
+    work, factors, order, _ = counted_loop("pivoted_householder", steps, [matrix, factors, order, fixed], step)
+    return work, order, factors
+
+
+def _exchanged(array: Expression, chosen: Expression, k: Expression) -> Expression:
+    """Each matrix, or row, with its column k and one of its own choice in each other's places."""
+    *rest, columns = array.dims
+    matrix = array.reshape(rest[0], rest[-1] if rest[1:] else 1, columns)
+    at = place(matrix, 2)
+    result = at.compare("EQ", each(chosen, matrix)).where(along(line(matrix, 2, k), matrix, 1), matrix)
+    return at.compare("EQ", k).where(along(column_at(matrix, chosen), matrix, 1), result).reshape(*array.dims)
+
+
+def hessenberg(matrix: Expression, low: int, high: int) -> tuple[Expression, Expression]:
+    """H with the vectors below its second diagonal, and the factors; rows and columns low to high - 1 are reflected."""
+    batch, size, _ = matrix.dims
+    factors = matrix.literal(0).spread((batch, size - 1), ())
+    if high - low < 2:
+        return matrix, factors
+
+    def step(number: Expression, state: list[Expression]) -> list[Expression]:
+        work, factors = state
+        k = number + low
+        head, column = k + 1, line(work, 2, k)
+        inside = place(column, 1).compare("LT", high)
+        tau, beta, vector = _reflection(kept(inside, column, 0), head)
+        right = along(times(work, vector), work, 1) * along(conjugate(vector), work, 2)
+        active = place(work, 1).compare("LT", high)
+        work = active.where(work - each(tau, work) * right, work)
+        stored = inside.where(_stored(column, head, beta, vector), column)
+        result = _with_column(work, _reflected(work, vector, conjugate(tau)), stored, k)
+        return [result, with_only(factors, tau, k)]
+
+    work, factors = counted_loop("hessenberg", high - low - 1, [matrix, factors], step)
+    return work, factors
+
+
+def tridiagonal(matrix: Expression, *, lower: bool) -> tuple[Expression, Expression, Expression, Expression]:
+    """Of Hermitian matrices, given by a triangle, that triangle with the vectors in it, both diagonals, the factors."""
+    batch, size, _ = matrix.dims
+    if not lower:
+        # From the last row and column on upwards.
+        results = tridiagonal(_turned_round(matrix), lower=True)
+        packed, values, beside, factors = (_turned_round(result) for result in results)
+        return packed, values, beside, factors
+    work, factors = hessenberg(hermitian(matrix, lower=True), 0, size)
+    packed = place(matrix, 1).compare("GE", place(matrix, 2)).where(work, matrix)
+    below = diagonal(packed.slice((0, batch), (1, size), (0, size - 1)))
+    return packed, real(diagonal(packed)), real(below), factors
+
+
+def _turned_round(array: Expression) -> Expression:
+    """Rows and columns in the opposite order."""
+    return array.apply("reverse", dimensions=tuple(range(1, len(array.dims))))
 
 
 def _reflection(column: Expression, k: Expression) -> tuple[Expression, Expression, Expression]:
@@ -81,11 +178,17 @@ def _reflected(matrix: Expression, vector: Expression, factor: Expression) -> Ex
 
 
 def _norm(vector: Expression) -> Expression:
-    """The length of each vector, scaled so that no square leaves the range of the type."""
-    size = vector.apply("abs")
+    """The length of each vector."""
+    batch, length = vector.dims
+    return _norms(vector.reshape(batch, length, 1)).reshape(batch)
+
+
+def _norms(matrix: Expression) -> Expression:
+    """The length of each column, scaled so that no square leaves the range of the type."""
+    size = matrix.apply("abs")
     largest = size.largest(1)
     safe = nonzero(largest)
-    share = size / each(safe, size)
+    share = size / along(safe, size, 2)
     return safe * (share * share).sum(1).apply("sqrt") * largest.compare("EQ", 0).apply("not").to(size.type)
 
 

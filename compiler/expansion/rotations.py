@@ -25,10 +25,10 @@ from compiler.expansion.matrices import (
     diagonal,
     dot,
     each,
+    hermitian,
     identity,
     kept,
     nonzero,
-    on_diagonal,
     padded,
     place,
     real,
@@ -45,19 +45,13 @@ _MOST_SWEEPS = 20
 def eigen(matrix: Expression, *, lower: bool) -> tuple[Expression, Expression]:
     """Vectors as columns, and the real eigenvalues in ascending order, of matrices of which one triangle is given."""
     batch, size, _ = matrix.dims
-    scaled, scale = _scaled(_hermitian(matrix, lower=lower))
+    scaled, scale = _scaled(hermitian(matrix, lower=lower))
     even = size + size % 2
     start = padded(scaled, even, even)
     finished, vectors = _swept([start, identity(start, even)], even, _rotate_both, _off_diagonal)
     found = real(diagonal(finished)).slice((0, batch), (0, size))
     ordered, order = _sorted(found * each(scale, found))
     return adjoint(rows_at(corner(vectors, size, size), order)), ordered
-
-
-def _hermitian(matrix: Expression, *, lower: bool) -> Expression:
-    """The matrix of which one triangle is given."""
-    given = place(matrix, 1).compare("GE" if lower else "LE", place(matrix, 2))
-    return on_diagonal(matrix).where(alike(real(matrix), matrix), given.where(matrix, adjoint(matrix)))
 
 
 def _scaled(matrix: Expression) -> tuple[Expression, Expression]:

@@ -82,10 +82,13 @@ def _geqp3(values: Sequence[Array], _: Options) -> tuple[Any, ...]:
 
 def _gtsv(values: Sequence[Array], _: Options) -> tuple[Any, ...]:
     lower, diagonal, upper, right = values
+    if diagonal.size == 1:
+        # SciPy's wrapper wants diagonals that are not empty.
+        fails = not diagonal.all()
+        return lower, diagonal, upper, right if fails else right / diagonal, int(fails)
     # Each diagonal is as long as the matrix: the first element of the lower and the last of the upper are not used.
     second, pivots, above, solution, info = _routine("gtsv", right)(lower[1:], diagonal, upper[:-1], right)
-    below = np.concatenate([lower[:1], second, lower[:0]])
-    return np.resize(below, lower.shape), pivots, np.append(above, upper[-1:]), solution, info
+    return np.append(lower[:1], second), pivots, np.append(above, upper[-1:]), solution, info
 
 
 def _gesvd(values: Sequence[Array], options: Options) -> tuple[Any, ...]:
