@@ -7,7 +7,7 @@ where the value of each comes from.
 """
 
 from compiler.edit.attributes import canonical_text, plain, simplify_attributes
-from compiler.edit.bodies import drop_arguments, drop_state, expand, unused_arguments
+from compiler.edit.bodies import drop_arguments, drop_state, expand, sum_up, unused_arguments
 from compiler.edit.dataflow import (
     isolate,
     keep_results,
@@ -35,6 +35,7 @@ __all__ = [
     "retype",
     "simplify_attributes",
     "substitute",
+    "sum_up",
     "to_constants",
     "to_parameters",
     "unused_arguments",

@@ -1,4 +1,4 @@
-"""Edits of what instructions call: bodies in place of calls, and loops with less state."""
+"""Edits of what instructions call: bodies in place of calls, sums in place of bodies, loops with less state."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from compiler.edit.draft import Draft, Edited, Place, place_of
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.shape import TupleShape
+from compiler.ir.types import PRED
 from compiler.ops.build import build
 
 
@@ -36,6 +37,23 @@ def _body(instruction: Instruction, choice: int) -> tuple[Computation, Sequence[
         if choice < len(branches):
             return branches[choice], [instruction.operands[1 + choice]]
     return None
+
+
+def sum_up(module: Module, places: Sequence[Place]) -> Edited:
+    """What is called to combine values with as many of the same types adds them, truth values by `or`."""
+    draft = Draft.of(module)
+    for instruction in draft.find(places):
+        for body in instruction.called_computations():
+            count, is_tuple = len(body.parameters) // 2, body.root.opcode == "tuple"
+            pairs = list(zip(body.parameters[:count], body.parameters[count:], strict=False))
+            results = body.root.operands if is_tuple else (body.root,)
+            if [(r.shape, r.shape) for r in results] == [(left.shape, right.shape) for left, right in pairs]:
+                sums = [
+                    build(body, "or" if left.array.element_type is PRED else "add", (left, right))
+                    for left, right in pairs
+                ]
+                body.root = build(body, "tuple", sums) if is_tuple else sums[0]
+    return draft.finish()
 
 
 def drop_arguments(module: Module, places: Sequence[Place]) -> Edited:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-_CALLERS = frozenset({
-    "reduce", "reduce-window", "scatter", "select-and-scatter", "sort", "all-reduce", "reduce-scatter",
-})  # fmt: skip
+COMBINING = frozenset({"reduce", "reduce-window", "scatter", "select-and-scatter", "all-reduce", "reduce-scatter"})
+"""The opcodes whose bodies make one value of two, or as many of twice as many."""
+
+_CALLERS = COMBINING | {"sort"}
 _FREE_OF_ORDER = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
 
 Form = tuple[Any, ...]
@@ -24,8 +25,10 @@ def doubtful(module: Any) -> frozenset[Form]:
 
 
 def _is_free_of_order(body: Any) -> bool:
-    root, parameters = body.root, body.parameters
-    return root.opcode in _FREE_OF_ORDER and len(parameters) == 2 and set(root.operands) == set(parameters)
+    results = body.root.operands if body.root.opcode == "tuple" else (body.root,)
+    parameters, count = body.parameters, len(results)
+    pairs = [{parameters[n], parameters[count + n]} for n in range(count)] if len(parameters) == 2 * count else []
+    return [set(r.operands) for r in results] == pairs and all(r.opcode in _FREE_OF_ORDER for r in results)
 
 
 def _form(body: Any) -> Form:

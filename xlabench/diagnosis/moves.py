@@ -11,6 +11,7 @@ import numpy as np
 import compiler
 from compiler import edit
 from xlabench.diagnosis.case import Case, Values, derive
+from xlabench.diagnosis.combiners import COMBINING
 from xlabench.diagnosis.simpler import TYPES, sizes, type_rank, value_rank, values_for
 
 Item = tuple[Any, ...]
@@ -202,6 +203,16 @@ def _expand(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     return derive(case, edit.expand(case.module, choices), values)
 
 
+def _combiner_items(case: Case, _: Values) -> Iterator[Item]:
+    for instruction in case.module.instructions():
+        if instruction.opcode in COMBINING:
+            yield (*edit.place_of(instruction),)
+
+
+def _sum_up(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    return derive(case, edit.sum_up(case.module, [(c, i) for c, i in items]), values)
+
+
 def _argument_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if edit.unused_arguments(instruction):
@@ -283,6 +294,7 @@ MOVES: tuple[Move, ...] = (
     Move("substitute", _substitute_items, _substitute),
     Move("root", _root_items, _new_root, together=False),
     Move("bodies", _body_items, _expand),
+    Move("combiners", _combiner_items, _sum_up),
     Move("constants", _constant_items, _to_constants),
     Move("arguments", _argument_items, _drop_arguments),
     Move("state", _state_items, _drop_state, together=False),

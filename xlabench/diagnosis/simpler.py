@@ -14,11 +14,15 @@ _SMALL = (0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 128, 256)
 
 _RANKS = ("pred", "f32", "s32", "u32", "f64", "s64", "u64", "bf16", "f16", "s8", "u8", "s16", "u16", "c64", "c128")
 
+_NARROW_FLOATS = (
+    "f8e5m2", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "f8e3m4", "f8e8m0fnu",
+    "f6e2m3fn", "f6e3m2fn", "f4e2m1fn",
+)  # fmt: skip
+_NARROW_INTEGERS = ("s4", "u4", "s2", "u2", "s1", "u1")
+
 TYPES: Mapping[str, tuple[str, ...]] = {
-    "f64": ("f32",),
-    "f16": ("f32",),
-    "bf16": ("f32",),
-    **dict.fromkeys(("s64", "s16", "s8", "u8", "u16", "u32", "u64"), ("s32",)),
+    **dict.fromkeys(("f64", "f16", "bf16", *_NARROW_FLOATS), ("f32",)),
+    **dict.fromkeys(("s64", "s16", "s8", "u8", "u16", "u32", "u64", *_NARROW_INTEGERS), ("s32",)),
     "c64": ("f32",),
     "c128": ("f32", "c64"),
 }

@@ -61,6 +61,7 @@ EDITS = {
     "substitute": (lambda m: edit.substitute(m, {MAIN["a"]: MAIN["y"]}), None, (1,)),
     "expand call": (lambda m: edit.expand(m, {MAIN["b"]: 0}), None, (0, 1)),
     "expand loop": (lambda m: edit.expand(m, {MAIN["l"]: 0}), None, (0, 1)),
+    "sum up": (lambda m: edit.sum_up(m, [MAIN["v"], MAIN["b"]]), None, (0, 1)),
     "drop arguments": (lambda m: edit.drop_arguments(m, [MAIN["b"], MAIN["v"]]), None, (0, 1)),
     "drop state": (lambda m: edit.drop_state(m, MAIN["l"], 2), None, (0, 1)),
     "isolate": (lambda m: edit.isolate(m, MAIN["v"]), ["f32[6]"], (MAIN["b"],)),

@@ -17,6 +17,19 @@ sum { sum.a = f64[] parameter(0)
   sum.b = f64[] parameter(1)
   ROOT sum.r = f64[] add(sum.a, sum.b) }
 
+places { places.a = f64[] parameter(0)
+  places.i = s32[] parameter(1)
+  places.b = f64[] parameter(2)
+  places.j = s32[] parameter(3)
+  places.ahead = pred[] compare(places.a, places.b), direction=GT
+  places.tie = pred[] compare(places.a, places.b), direction=EQ
+  places.first = pred[] compare(places.i, places.j), direction=LT
+  places.both = pred[] and(places.tie, places.first)
+  places.left = pred[] or(places.ahead, places.both)
+  places.v = f64[] select(places.left, places.a, places.b)
+  places.n = s32[] select(places.left, places.i, places.j)
+  ROOT places.r = (f64[], s32[]) tuple(places.v, places.n) }
+
 body { body.x = f64[32,48] parameter(0)
   body.e = f64[32,48] exponential(body.x)
   ROOT body.r = f64[32,48] tanh(body.e) }
@@ -31,9 +44,13 @@ ENTRY main {
   d = f64[32,16] dot(c, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   zero = f64[] constant(0)
   r = f64[32] reduce(c, zero), dimensions={1}, to_apply=sum
+  k = s32[32,48] iota(), iota_dimension=1
+  nowhere = s32[] constant(48)
+  p = (f64[32], s32[32]) reduce(c, k, zero, nowhere), dimensions={1}, to_apply=places
+  at = s32[32] get-tuple-element(p), index=1
   cut = f64[8,16] slice(d), slice={[2:18:2], [0:16]}
   n = f64[8,16] negate(cut)
-  ROOT out = (f64[32], f64[8,16], f64[32,48]) tuple(r, n, c)
+  ROOT out = (f64[32], f64[8,16], f64[32,48], s32[32]) tuple(r, n, c, at)
 }
 """
 
@@ -42,7 +59,7 @@ def _record(case):
     values = {}
 
     def keep(instruction, value):
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and value.shape == instruction.array.dims:
             values[edit.place_of(instruction)] = value
 
     compiler.interpret(case.module, *case.inputs, trace=keep)
@@ -72,6 +89,10 @@ PREDICATES = {
     "two that are connected": (_has("dot", "slice"), 2),
     "two far apart": (_has("tanh", "negate"), 3),
     "with a body of its own": (_has("reduce"), 2),
+    "with a body of several results": (
+        lambda c: any(i.opcode == "reduce" and len(i.operands) > 2 for i in c.module.instructions()),
+        4,
+    ),
     "a chain of operands": (
         lambda c: any(o.opcode == "multiply" for i in c.module.instructions() for o in i.operands),
         2,
