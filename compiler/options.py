@@ -51,6 +51,7 @@ class CompileOptions:
         arch: for the NVPTX back end: the architecture, e.g. "sm_90".
         atomics: for the NVPTX back end: let scattered updates be combined in any order, by atomic operations; sums of
             floats may then differ from run to run.
+        check_races: for the simulator: report data races in global memory too, which takes time and memory.
         fuel: do only that many rewrites; None for all.
         disable_passes: names of passes to skip.
         verify_each: verify the module after every pass that changed it.
@@ -70,6 +71,7 @@ class CompileOptions:
     device: str = ""
     arch: str = "sm_90"
     atomics: bool = False
+    check_races: bool = False
     fuel: int | None = None
     disable_passes: tuple[str, ...] = ()
     verify_each: bool = False

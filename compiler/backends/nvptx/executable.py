@@ -73,7 +73,9 @@ class NvptxExecutable:
         self._replay_lock = threading.Lock()
         self._is_repeated = False
         if options.device != "ptxas":
-            self._connect(SimulatedDevice() if options.device == "sim" else CudaDevice())
+            self._connect(
+                SimulatedDevice(check_global_races=options.check_races) if options.device == "sim" else CudaDevice()
+            )
 
     @cached_property
     def _assembled(self) -> ptxas.Assembled | None:

@@ -37,8 +37,8 @@ class SimulatedDevice:
     separate_buffers = True
     replays = False
 
-    def __init__(self) -> None:
-        self.options = LaunchOptions()
+    def __init__(self, *, check_global_races: bool = False) -> None:
+        self.options = LaunchOptions(check_global_races=check_global_races)
         self.machine = Machine()
         self.lane_instructions = 0
         self.simulated_s = 0.0
