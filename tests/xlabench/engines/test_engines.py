@@ -87,6 +87,9 @@ def test_xla_agrees_with_the_reference():
         total, first = engine(spec).compile(PROGRAM)(X, Y)
         np.testing.assert_array_equal(total, X + Y)
         np.testing.assert_array_equal(first, X)
+    text = "HloModule m\nENTRY e { x = f32[4] parameter(0)  t = token[] after-all()  ROOT r = (token[], f32[4]) tuple(t, x) }"
+    results = engine("xla").compile(text)(X)
+    assert [result.shape for result in results] == [X.shape], "tokens are no results"
 
 
 def test_programs_are_kept_where_the_environment_says(tmp_path, monkeypatch):
