@@ -276,7 +276,8 @@ def _is_right(cause, wanted):
     stage, _, step = wanted.partition("/")
     if stage != "kernel" or not step:
         return cause.startswith(wanted)
-    return cause.startswith("kernel/") and bool(set(step.split("+")) & set(cause.removeprefix("kernel/").split("+")))
+    opcodes, named = (set(text.replace("any ", "").split("+")) for text in (step, cause.removeprefix("kernel/")))
+    return cause.startswith("kernel/") and bool(opcodes & named)
 
 
 def table(folder):

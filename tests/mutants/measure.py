@@ -39,7 +39,7 @@ def _measure(name):
     return {
         "verdict": judgement.verdict,
         "blamed": found.signature,
-        "right": found.signature.startswith(mutant.blamed),
+        "right": found.signature.startswith(tuple(mutant.blamed.split("|"))),
         "before": instruction_count(module),
         "after": instruction_count(done.case.module),
         "probes": done.probes,

@@ -227,7 +227,7 @@ MUTANTS = {
         "z = f32[12,10] clamp(s2, p0, s1)",
         "kernel",
     ),
-    "sign": Mutant(planted_code.emit("sign", planted_code.sign_of_negative), "z = f32[12,10] sign(p0)", "kernel"),
+    "sign": Mutant(planted_code.emit("sign", planted_code.sign_of_negative), "z = f32[12,10] sign(p0)", "kernel/sign"),
     "integer_negate": Mutant(
         planted_code.emit("negate", planted_code.negates_bits),
         "h = s32[12,10] negate(n)\n z = f32[12,10] convert(h)",
@@ -236,7 +236,7 @@ MUTANTS = {
     "lost_barrier": Mutant(
         planted_code.no_barrier,
         "a = f32[12] reduce(s2, one), dimensions={1}, to_apply=sum\n z = f32[12,10] broadcast(a), dimensions={0}",
-        "kernel",
+        "kernel|program",
         engine="nvptx:sim",
     ),
     "pad": Mutant(
@@ -272,8 +272,9 @@ MUTANTS = {
     "lost_tail": Mutant(
         planted_code.lost_tail,
         "a = f32[11,10] slice(x), slice={[0:11], [0:10]}\n b = f32[11,10] tanh(a)\n"
-        " z = f32[12,10] pad(b, zero), padding=0_1x0_0",
-        "kernel",
+        " d = f32[10,10] dot(b, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"
+        " z = f32[12,10] pad(d, zero), padding=0_2x0_0",
+        "kernel/any elementwise",
     ),
     "convert_rounds": Mutant(
         planted_code.converts_by_rounding,

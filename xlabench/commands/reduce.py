@@ -81,7 +81,7 @@ def _by_engine(target: Target, probers: Sequence[Prober], options: dict[str, Any
     prober = probers[0]
     judgement = prober.judge(target.case)
     require_failure(judgement)
-    found = None if options["any_cause"] else blame.find(prober, target.case, judgement)
+    found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
 
     def is_bad(prober: Prober, case: Case) -> bool:
         if found is None:
@@ -92,6 +92,8 @@ def _by_engine(target: Target, probers: Sequence[Prober], options: dict[str, Any
     predicates = [partial(is_bad, prober) for prober in probers]
     done = reduce(target.case, predicates, prober.record, max_probes=options["max_probes"], focus=focus, report=report)
     final = prober.judge(done.case)
+    if found and final.is_failure and found.stage in blame.DETAILED:
+        found = blame.find(prober, done.case, final)
     kept = found.signature if found else judgement.verdict
     return Result(done, kept, _save(target, done.case, final, found, out))
 

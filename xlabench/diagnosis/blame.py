@@ -3,8 +3,9 @@
 That leaving out a pass makes a failure go away proves nothing, since the pass may only bring a later bug to light.  So
 every module between passes is run on the reference.  The first that is wrong names the pass; withholding its rewrites
 by fuel, one half after the other, names the rewrite.  If all are right the back end is to blame: then each kernel is
-run alone on right operands, and the first wrong one is named; if none is, what joins them is at fault (memory,
-barriers, control flow).  If the code is right without LLVM's optimiser, that is to blame, by the number of its pass.
+run alone on right operands, and what is wrong in the first wrong one is named (`xlabench.diagnosis.kernels`); if none
+is, or of a wrong one every result alone is right, what joins them is at fault (memory, barriers, control flow).  If the
+code is right without LLVM's optimiser, that is to blame, by the number of its pass.
 
 A crash is judged the same way: by the first invalid or wrong module, and if there is none, by the kernel that crashes.
 
@@ -19,14 +20,18 @@ from dataclasses import dataclass, field, replace
 
 import compiler
 from compiler import edit
+from xlabench.diagnosis import kernels
 from xlabench.diagnosis.case import Case, derive
 from xlabench.diagnosis.isolate import Row, examine
 from xlabench.diagnosis.probe import FAILURES, Judgement, Passes, PassStep, Prober, require_failure, with_options
 from xlabench.judging.wrongness import kind_of
 
+DETAILED = frozenset({"kernel", "llvm"})
+"""The stages of which more is known where it is looked for in detail."""
+
 _ALL = 2**31 - 1  # more passes than any program has
+_STRICT = {"nvptx:sim": {"check_races": "on"}}  # without its optimiser a race may well be won, but it is there
 _BAD = ("wrong", "invalid")
-_CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
 _KINDS = {"rounding": "near", "reassociation": "near", "special": "special"}  # any other is far
 
 
@@ -45,6 +50,7 @@ class Blame:
     Attributes:
         stage: `pass`, `kernel`, `program` (what joins kernels), `llvm`, or `engine` where nothing can be seen inside.
         step: the pass, or the opcodes of the kernel.
+        guilty: of a kernel what in it is to blame, where that was looked into.
         rule: the rule of the rewrite; "" where there is none.
         where: the instruction that the rewrite looked at, or the kernel.
         rewrite: the number of the rewrite in the compilation, 0 where there is none.
@@ -66,11 +72,12 @@ class Blame:
     diff: str = ""
     votes: tuple[Vote, ...] = field(default=())
     kind: str = ""
+    guilty: str = ""
 
     @property
     def signature(self) -> str:
         """Equal for failures with the same cause."""
-        return "/".join(filter(None, [self.stage, self.step, self.rule]))
+        return "/".join(filter(None, [self.stage, self.guilty or self.step, self.rule]))
 
     @property
     def place(self) -> tuple[str, str]:
@@ -79,15 +86,18 @@ class Blame:
         return computation, name
 
 
-def find(prober: Prober, case: Case, judgement: Judgement | None = None, *, name_llvm_pass: bool = True) -> Blame:
-    """Find who is to blame for what a case shows; naming LLVM's pass takes a process for each try."""
+def find(prober: Prober, case: Case, judgement: Judgement | None = None, *, in_detail: bool = True) -> Blame:
+    """Find who is to blame for what a case shows; in detail which of LLVM's passes, or what of a kernel.
+
+    LLVM's pass takes a process for each try, a kernel tens of probes.
+    """
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
     passes = prober.passes(case)
     kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
     if passes is None:
         return Blame("engine", prober.setup.engine, judgement.verdict, kind=kind)
-    search = _Search(prober, case, judgement, passes, name_llvm_pass)
+    search = _Search(prober, case, judgement, passes, in_detail)
     return replace(search.blame(), votes=tuple(search.votes), kind=kind)
 
 
@@ -97,7 +107,7 @@ class _Search:
     case: Case
     judgement: Judgement
     passes: Passes
-    name_llvm_pass: bool
+    in_detail: bool
     votes: list[Vote] = field(default_factory=list)
 
     def blame(self) -> Blame:
@@ -167,16 +177,18 @@ class _Search:
     def _in_back_end(self, lowered: str) -> Blame:
         """All modules are right: LLVM, one kernel, or what joins the kernels."""
         spec = self.prober.setup.engine
-        plain = with_options(spec, {"opt": 0})
+        plain = with_options(spec, {"opt": "0", **_STRICT.get(spec.partition(",")[0], {})})
         if plain != spec and not self._fails(plain):
             return self._in_llvm(plain)
         final = Case(compiler.parse(lowered), self.case.inputs)
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
                 self.votes.append(Vote(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict))
-                if self._is_right_without_others(row):
+                opened = self._opened(row)
+                wrong = self._wrong_inside(opened)
+                if self._is_right_without_others(row) or (not wrong and self._are_results_right_alone(opened)):
                     break
-                return self._in_kernel(row)
+                return self._in_kernel(row, wrong or row)
         return Blame("program", "memory or control flow", self.judgement.verdict, diff=lowered)
 
     def _is_right_without_others(self, row: Row) -> bool:
@@ -195,7 +207,7 @@ class _Search:
         """Right without LLVM's optimiser: the first of its passes after which the program is wrong."""
         spec = self.prober.setup.engine
         found = Blame("llvm", "optimiser", self.judgement.verdict, last_good=plain, first_bad=spec)
-        if not self.name_llvm_pass:
+        if not self.in_detail:
             return found
         judgement, names = self._with_llvm(_ALL)
         good, bad = 0, len(names)
@@ -212,28 +224,42 @@ class _Search:
     def _with_llvm(self, limit: int) -> tuple[Judgement, list[str]]:
         return self.prober.judge_llvm(self.case, self.judgement.expected, limit)
 
-    def _in_kernel(self, kernel: Row) -> Blame:
-        """A wrong kernel, or the first instruction in it that is wrong alone as well."""
-        found = Blame("kernel", _opcodes(kernel.case.module), self.judgement.verdict, where="/".join(kernel.place))
+    def _opened(self, kernel: Row) -> Case | None:
+        """The instructions of a fusion as a program; None where the kernel is none."""
         fusions = {edit.place_of(i): 0 for i in kernel.case.module.entry.instructions if i.opcode == "fusion"}
-        opened = derive(kernel.case, edit.expand(kernel.case.module, fusions), {}) if fusions else None
+        return derive(kernel.case, edit.expand(kernel.case.module, fusions), {}) if fusions else None
+
+    def _wrong_inside(self, opened: Case | None) -> Row | None:
+        """The first instruction of a kernel that is wrong alone as well."""
         for row in examine(self.prober, opened) if opened else ():
             if row.judgement.is_failure:
                 self.votes.append(Vote(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict))
-                return replace(found, step=_opcodes(row.case.module), diff=row.case.text())
-        return replace(found, diff=kernel.case.text())
+                return row
+        return None
+
+    def _are_results_right_alone(self, opened: Case | None) -> bool:
+        """Whether a kernel of several results computes each of them: then it is wrong where they lie."""
+        if opened is None or opened.module.entry.root.opcode != "tuple":
+            return False
+        for result in opened.module.entry.root.operands:
+            alone = derive(opened, edit.keep_results(opened.module, [edit.place_of(result)]), {})
+            if alone is None or self.prober.judge(alone).is_failure:
+                return False
+        self.votes.append(Vote("each of its results alone", "right"))
+        return True
+
+    def _in_kernel(self, kernel: Row, wrong: Row) -> Blame:
+        """A wrong kernel; `wrong` is an instruction of it, or itself."""
+        module = wrong.case.module
+        guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement) if self.in_detail else ""
+        step, where = kernels.opcodes(module), "/".join(kernel.place)
+        diff = compiler.to_text(module)
+        return Blame("kernel", step, self.judgement.verdict, where=where, diff=diff, guilty=guilty)
 
     def _fails(self, engine: str) -> bool:
         judgement = self.prober.judge(self.case, engine=engine, expected=self.judgement.expected)
         self.votes.append(Vote(engine, judgement.verdict))
         return judgement.is_failure
-
-
-def _opcodes(module: compiler.Module) -> str:
-    """What a kernel computes: its kind, and what is in it, each opcode once."""
-    plain = {"parameter", "constant", "tuple", "get-tuple-element", "fusion"}
-    names = sorted({i.opcode for i in module.instructions()} - plain)
-    return "+".join(names)
 
 
 def _diff(before: str, after: str) -> str:
@@ -249,13 +275,13 @@ def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
     doing so, and what loses a NaN must.
     """
     judgement = prober.judge(case)
-    if _CLASSES.get(judgement.verdict, judgement.verdict) != _CLASSES.get(wanted.verdict, wanted.verdict):
+    if kernels.class_of(judgement.verdict) != kernels.class_of(wanted.verdict):
         return False
     if wanted.kind and not wanted.rule and judgement.verdict == "wrong":
         kind = kind_of(judgement.expected, judgement.actual)
         if _KINDS.get(kind, "far") != _KINDS.get(wanted.kind, "far"):
             return False
-    return _similar(find(prober, case, judgement, name_llvm_pass=False), wanted)
+    return _similar(find(prober, case, judgement, in_detail=False), wanted)
 
 
 def _similar(left: Blame, right: Blame) -> bool:

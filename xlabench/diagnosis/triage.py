@@ -37,7 +37,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
         judgement = prober.judge(case)
         if not judgement.is_failure:
             return None
-        found = blame.find(prober, case, judgement)
+        found = blame.find(prober, case, judgement, in_detail=False)
         done = reduce(
             case,
             lambda candidate: blame.same_cause(prober, candidate, found),
@@ -46,7 +46,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
             focus=[found.place],
         )
         final = prober.judge(done.case)
-        if final.is_failure and found.stage == "kernel":  # of a kernel less is left than was blamed at first
+        if final.is_failure and found.stage in blame.DETAILED:  # of a kernel less is left than was blamed at first
             found = blame.find(prober, done.case, final)
         return Triaged(
             judgement.verdict,

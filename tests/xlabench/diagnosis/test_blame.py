@@ -18,7 +18,7 @@ def _case(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["call_arguments", "sign", "pass_raises", "short_lives"])
+@pytest.mark.parametrize("name", ["call_arguments", "sign", "pass_raises", "short_lives", "lost_tail"])
 def test_a_planted_bug_is_blamed(name, mutants):
     mutant = mutants[name]
     with Prober(Setup(mutant.engine, factory=f"mutants:{name}")) as prober:
