@@ -87,8 +87,8 @@ def test_xla_agrees_with_the_reference():
         total, first = engine(spec).compile(PROGRAM)(X, Y)
         np.testing.assert_array_equal(total, X + Y)
         np.testing.assert_array_equal(first, X)
-    text = "HloModule m\nENTRY e { x = f32[4] parameter(0)  t = token[] after-all()  ROOT r = (token[], f32[4]) tuple(t, x) }"
-    results = engine("xla").compile(text)(X)
+    text = "ENTRY e { x = f32[4] parameter(0) t = token[] after-all() ROOT r = (token[], f32[4]) tuple(t, x) }"
+    results = engine("xla").compile(f"HloModule m\n{text}")(X)
     assert [result.shape for result in results] == [X.shape], "tokens are no results"
 
 
