@@ -11,6 +11,7 @@ always holds an id or a program shape (fields 4 and up); `HloProto`, which XLA d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from jaxlib import _hlo, _jax
 
 from xlabench.errors import BenchError
 
+_OPEN_SIZES = re.compile(r"tensor<[\dx]*\?")
 _MODULE_FIELD = 1
 _DUMP_FIELDS = frozenset({1, 2, 3})
 _LENGTH_DELIMITED = 2
@@ -42,9 +44,16 @@ def of_proto(data: bytes) -> str:
 
 
 def of_jax(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
-    """The HLO text that a JAX function lowers to; a function that is not jitted keeps the arguments it does not use."""
+    """The HLO text that a JAX function lowers to; a function that is not jitted keeps the arguments it does not use.
+
+    The arguments settle the sizes that an exported function left open.
+    """
     jitted = function if hasattr(function, "lower") else jax.jit(function, keep_unused=True)
-    return of_mlir(jitted.lower(*arguments).as_text().encode())
+    source = jitted.lower(*arguments).as_text().encode()
+    try:
+        return of_mlir(_jax.mlir.refine_polymorphic_shapes(source) if _OPEN_SIZES.search(source.decode()) else source)
+    except (JaxRuntimeError, ValueError) as error:
+        raise BenchError(f"jaxlib cannot convert what JAX lowers it to: {error}") from error
 
 
 CONVERTERS: Mapping[str, Callable[[bytes], str]] = {"mlir": of_mlir, "proto": of_proto}

@@ -1,6 +1,7 @@
 """Programs are read whatever form they have, and what cannot be read is said with its place."""
 
 import gzip
+from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
@@ -156,7 +157,7 @@ def test_bad_mlir_is_bad_input(tmp_path, text):
 
 @needs_jax
 def test_a_jax_function_is_the_module_that_it_lowers_to():
-    jax = __import__("jax")
+    jax = import_module("jax")
     y = np.arange(12, dtype=np.float32).reshape(3, 4)
 
     def function(x, unused, pair):
@@ -169,3 +170,14 @@ def test_a_jax_function_is_the_module_that_it_lowers_to():
     np.testing.assert_allclose(first, np.tanh(y.T) @ y, rtol=1e-5)
     assert second.tolist() == [2 * n for n in range(20)]
     assert xlabench.from_jax(jax.jit(function), *arguments).name == "jit_function"
+
+
+@needs_jax
+def test_arguments_settle_the_sizes_that_an_exported_jax_function_left_open():
+    jax, export = import_module("jax"), import_module("jax.export")
+    argument = jax.ShapeDtypeStruct(export.symbolic_shape("n"), np.float32)
+    exported = export.export(jax.jit(lambda x: x[::2] + x.shape[0]))(argument)
+    module = xlabench.from_jax(exported.call, np.ones(5, np.float32))
+    assert compiler.interpret(module, np.ones(5, np.float32))[0].tolist() == [6, 6, 6]
+    with pytest.raises(BenchError, match="what JAX lowers it to"):
+        xlabench.from_jax(exported.call, argument)
