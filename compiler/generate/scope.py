@@ -180,9 +180,8 @@ class Scope:
             return self.build("iota", shape=bare, iota_dimension=self.choices.integer(0, bare.rank - 1))
         if 0 < bare.size <= _LARGEST_LITERAL:
             values = [self._number(bare.element_type) for _ in range(bare.size)]
-            # Left to itself NumPy makes floats of integers some of which need all 64 bits.
-            own = bare.element_type.dtype if bare.element_type.is_integer and bare.element_type.bits == 64 else None
-            array = np.asarray(values, own).astype(bare.element_type.dtype).reshape(bare.dims)
+            # As objects: left to itself NumPy makes floats of integers some of which need all 64 bits.
+            array = np.array(values, object).astype(bare.element_type.dtype).reshape(bare.dims)
             made = constant(self.computation, array_literal(array, bare.element_type))
             self._offer(made)
             return made
