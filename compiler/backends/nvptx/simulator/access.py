@@ -43,13 +43,13 @@ def load(
     if space in ARENA_SPACES:
         index, is_complete = batch.arena.resolve(addresses, size, writes=False)
         if not is_complete:
-            _check_initialised(batch.arena, index, dtype, count, space)
+            _check_initialised(batch.arena, index, size, space)
         if batch.global_races is not None and space == "global":
             observe = batch.global_races.peek if is_strong else batch.global_races.read
             observe(_byte_offsets(batch, index, size), size, batch.active)
         return batch.arena.load(index, dtype, count)
     memory, index = _resolve(batch, space, addresses, size)
-    _check_initialised(memory, index, dtype, count, space)
+    _check_initialised(memory, index, size, space)
     if batch.races is not None and space == "shared":
         observe = batch.races.peek if is_strong else batch.races.read
         observe(index * size, size, batch.active)
@@ -95,13 +95,13 @@ def locate(batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any])
     size = dtype.itemsize
     if space in ARENA_SPACES:
         index, _ = batch.arena.resolve(addresses, size, writes=True)
-        _check_initialised(batch.arena, index, dtype, 1, space)
+        _check_initialised(batch.arena, index, size, space)
         offsets = _byte_offsets(batch, index, size)
         if batch.global_races is not None:
             batch.global_races.update(offsets, size, batch.active)
         return batch.arena, offsets // size
     memory, lane_index = _resolve(batch, space, addresses, size)
-    _check_initialised(memory, lane_index, dtype, 1, space)
+    _check_initialised(memory, lane_index, size, space)
     if batch.races is not None and space == "shared":
         batch.races.update(lane_index * size, size, batch.active)
     return memory, lane_index
@@ -131,10 +131,9 @@ def _resolve(batch: Batch, space: str, addresses: Addresses, size: int) -> tuple
     return batch.local, batch.local.resolve(addresses, lanes, size)
 
 
-def _check_initialised(memory: Store, index: Index, dtype: np.dtype[Any], count: int, space: str) -> None:
-    place = memory.first_invalid(index, dtype, count)
+def _check_initialised(memory: Store, index: Index, size: int, space: str) -> None:
+    place = memory.first_invalid(index, size)
     if place is not None:
-        size = dtype.itemsize * count
         raise Fault("uninitialised", f"{size} bytes of {space} memory are read that nothing has written", place)
 
 

@@ -77,12 +77,20 @@ class Waiting:
 
 @dataclass(slots=True)
 class PendingCopy:
-    """A `cp.async` that has not landed: for each lane the offset in shared memory and the bytes."""
+    """A `cp.async` that has not landed: for each lane where in shared memory its bytes go, and the bytes.
+
+    `group` counts the groups that the lanes had closed before; it is one number if they agree.
+    """
 
     lanes: Lanes
-    offsets: Lanes
+    index: Lanes
     values: Array
-    group: Lanes | None = None
+    group: Lanes
+
+    def part(self, chosen: NDArray[np.bool_]) -> PendingCopy:
+        """The copies of some lanes."""
+        group = self.group if self.group.size == 1 else self.group[chosen]
+        return PendingCopy(self.lanes[chosen], self.index[chosen], self.values[chosen], group)
 
 
 class Batch:
@@ -102,6 +110,7 @@ class Batch:
         self.block_of_lane: Lanes = self.all_lanes // geometry.threads
         thread = self.all_lanes % geometry.threads
         self.lane_in_warp: Lanes = thread & 31
+        self.has_whole_warps = geometry.threads % 32 == 0
         warps = -(-geometry.threads // 32)
         self.warp_of_lane: Lanes = self.block_of_lane * warps + thread // 32
         self.is_alive: NDArray[np.bool_] = np.ones(geometry.lanes, np.bool_)
@@ -111,7 +120,7 @@ class Batch:
         self.pc = 0
         self.steps = 0
         self.pending: list[PendingCopy] = []
-        self.committed: Lanes = np.zeros(geometry.lanes, np.int64)
+        self.committed: Lanes = np.zeros(1, np.int64)
         self._groups: dict[int, list[Lanes]] = {}
         self._waiting: list[Waiting] = []
 

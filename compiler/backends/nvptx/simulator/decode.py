@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from compiler.backends.nvptx.simulator.async_copy import decode_async_copy
 from compiler.backends.nvptx.simulator.atomics import decode_atomic
 from compiler.backends.nvptx.simulator.batch import Action, Batch
 from compiler.backends.nvptx.simulator.carry import decode_carry, has_carry
@@ -39,7 +40,7 @@ from compiler.backends.nvptx.simulator.syntax import (
     Symbol,
     Variable,
 )
-from compiler.backends.nvptx.simulator.transfer import decode_async_copy, decode_load, decode_store
+from compiler.backends.nvptx.simulator.transfer import decode_load, decode_store
 from compiler.backends.nvptx.simulator.warp import (
     decode_active_mask,
     decode_elect,

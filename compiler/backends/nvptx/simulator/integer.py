@@ -128,30 +128,22 @@ def saturating(opcode: str) -> Function:
     return apply
 
 
-def _amount(a: Array, b: Array) -> tuple[Array, Array]:
-    """The shift amount in the operand's type, and where it is within the width."""
-    is_within = b < _bits(a)
-    return np.where(is_within, b, b.dtype.type(0)).astype(a.dtype), is_within
+def _amount(a: Array, b: Array) -> Array:
+    """The shift amount in the operand's type; past the width NumPy shifts all out, which is PTX's rule too."""
+    return np.minimum(b, np.uint32(0x7F)).astype(a.dtype)
 
 
 def shift_left(a: Array, b: Array) -> Array:
     """`shl`: amounts past the width give 0."""
-    amount, is_within = _amount(a, b)
-    return np.where(is_within, a << amount, a.dtype.type(0))
+    result: Array = a << _amount(a, b)
+    return result
 
 
 def shift_right(*, is_signed: bool) -> Function:
     """`shr`: amounts past the width give 0 or the sign."""
-
-    def logical(a: Array, b: Array) -> Array:
-        amount, is_within = _amount(a, b)
-        return np.where(is_within, a >> amount, a.dtype.type(0))
-
-    def arithmetic(a: Array, b: Array) -> Array:
-        amount = np.minimum(b, b.dtype.type(_bits(a) - 1)).astype(a.dtype)
-        return unsigned(signed(a) >> signed(amount))
-
-    return arithmetic if is_signed else logical
+    if is_signed:
+        return lambda a, b: unsigned(signed(a) >> signed(_amount(a, b)))
+    return lambda a, b: a >> _amount(a, b)
 
 
 def funnel(*, left: bool, wraps: bool) -> Function:

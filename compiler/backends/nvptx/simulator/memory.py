@@ -3,7 +3,8 @@
 `Arena` is global memory: one flat array of bytes in which allocations lie apart, so that an address just past one
 belongs to none.  `LaneMemory` is shared or local memory: one flat array in which every block or lane owns a stretch.
 Beside each byte stands whether it was ever written.  Both turn the addresses of many lanes into an index into the
-flat array, a slice where the addresses are consecutive, and let `load` and `store` do the rest.
+flat array, a slice where the addresses are consecutive, and let `load` and `store` do the rest: a lane's access, of
+however many elements, is one element of a NumPy type of its size.
 """
 
 from __future__ import annotations
@@ -25,44 +26,54 @@ LOCAL_BASE = 0x0200_0000_0000
 GLOBAL_BASE = 0x7F00_0000_0000
 WINDOW = 0x0100_0000_0000
 
+WHOLE = {size: np.dtype(kind) for size, kind in ((1, "u1"), (2, "u2"), (4, "u4"), (8, "u8"), (16, "c16"), (32, "V32"))}
+"""Types of an access as a whole, by its bytes; they are moved and never computed with."""
+MARKS = {
+    is_written: {size: np.full(size, is_written, np.uint8).view(kind) for size, kind in WHOLE.items()}
+    for is_written in (False, True)
+}
+"""What stands beside the bytes of an access."""
+_WORD = np.dtype(np.uint64)
 _ALIGNMENT = 256
 _GUARD = 256
 _LONGEST_ACCESS = 32
+
+
+def bytes_for(size_bytes: int) -> NDArray[np.uint8]:
+    """As many bytes, all zero, rounded up so that they can be seen as accesses of every size."""
+    return np.zeros(-(-max(size_bytes, 1) // _LONGEST_ACCESS) * _LONGEST_ACCESS, np.uint8)
 
 
 class Store:
     """Bytes, and which of them hold something."""
 
     def __init__(self, size_bytes: int) -> None:
-        size = -(-max(size_bytes, 1) // _LONGEST_ACCESS) * _LONGEST_ACCESS
-        self.data: NDArray[np.uint8] = np.zeros(size, np.uint8)
-        self.valid: NDArray[np.uint8] = np.zeros(size, np.uint8)
+        self.data, self.valid = bytes_for(size_bytes), bytes_for(size_bytes)
 
     def load(self, index: Index, dtype: np.dtype[Any], lanes: int) -> NDArray[Any]:
         """Values of `lanes` elements each, at an index in units of the whole access; shape (accesses, lanes)."""
-        view = self.data.view(dtype)
-        result: NDArray[Any] = (view if lanes == 1 else view.reshape(-1, lanes))[index]
-        return result.reshape(-1, lanes)
+        whole = self.data.view(WHOLE[dtype.itemsize * lanes])[index]
+        result: NDArray[Any] = whole.view(dtype).reshape(-1, lanes)
+        return result
 
-    def first_invalid(self, index: Index, dtype: np.dtype[Any], lanes: int) -> int | None:
-        """Which access is the first that touches a byte never written."""
-        view = self.valid.view(dtype)
-        full = dtype.type(int.from_bytes(b"\x01" * dtype.itemsize, "little"))
-        wrong = ((view if lanes == 1 else view.reshape(-1, lanes))[index] != full).reshape(-1, lanes)
-        return int(np.argmax(wrong.any(axis=1))) if wrong.any() else None
+    def first_invalid(self, index: Index, size: int) -> int | None:
+        """Which access of `size` bytes is the first that touches a byte never written."""
+        marks, full = self.valid.view(WHOLE[size])[index], MARKS[True][size]
+        if size > _WORD.itemsize:
+            marks, full = marks.view(_WORD), full.view(_WORD)[:1]
+        if np.bitwise_and.reduce(marks) == full[0]:
+            return None
+        return int(np.argmax(marks != full)) * marks.itemsize // size
 
     def store(self, index: Index, values: NDArray[Any]) -> None:
         """Write values of shape (accesses, lanes)."""
-        lanes = values.shape[1]
-        dtype = values.dtype
-        full = dtype.type(int.from_bytes(b"\x01" * dtype.itemsize, "little"))
-        data, valid = self.data.view(dtype), self.valid.view(dtype)
-        if lanes == 1:
-            data[index] = values[:, 0]
-            valid[index] = full
-        else:
-            data.reshape(-1, lanes)[index] = values
-            valid.reshape(-1, lanes)[index] = full
+        size = values.dtype.itemsize * values.shape[1]
+        self.data.view(WHOLE[size])[index] = np.ascontiguousarray(values).view(WHOLE[size]).reshape(-1)
+        self.mark(index, size, is_written=True)
+
+    def mark(self, index: Index, size: int, *, is_written: bool) -> None:
+        """Note that accesses of `size` bytes hold something, or no longer do."""
+        self.valid.view(WHOLE[size])[index] = MARKS[is_written][size]
 
 
 @dataclass(slots=True)
@@ -91,14 +102,14 @@ def is_consecutive(addresses: Addresses, size: int) -> bool:
     count = addresses.size
     if int(addresses[-1]) - int(addresses[0]) != (count - 1) * size:
         return False
-    return bool((addresses == addresses[0] + _ramp(count) * np.uint64(size)).all())
+    return bool(np.logical_and.reduce(addresses == addresses[0] + _ramp(count) * np.uint64(size)))
 
 
 def check_alignment(addresses: Addresses, size: int) -> None:
     """Every access lies at a multiple of its size."""
-    wrong = addresses & np.uint64(size - 1)
-    if wrong.any():
-        place = int(np.argmax(wrong != 0))
+    low_bits = np.uint64(size - 1)
+    if np.bitwise_or.reduce(addresses) & low_bits:
+        place = int(np.argmax(addresses & low_bits != 0))
         message = f"address {int(addresses[place]):#x} is not a multiple of the access size {size}"
         raise Fault("misaligned", message, place)
 
@@ -150,9 +161,9 @@ class Arena(Store):
             check_alignment(addresses[:1], size)
             index: Index = slice((low - GLOBAL_BASE) // size, (high - GLOBAL_BASE) // size + 1)
         else:
-            low, high = int(addresses.min()), int(addresses.max())
+            low, high = int(np.minimum.reduce(addresses)), int(np.maximum.reduce(addresses))
             check_alignment(addresses, size)
-            index = ((addresses - base) // np.uint64(size)).astype(np.int64)
+            index = ((addresses - base) >> np.uint64(size.bit_length() - 1)).view(np.int64)
         allocation = self.find(low)
         if allocation is None or high + size > allocation.end or (writes and not allocation.is_writable):
             return index, self._check_each(addresses, size, writes=writes)
@@ -206,11 +217,11 @@ class LaneMemory(Store):
     def resolve(self, addresses: Addresses, owners: NDArray[np.int64], size: int) -> NDArray[np.int64]:
         """Check the accesses and give the index of each in units of `size`."""
         check_alignment(addresses, size)
-        is_outside = addresses + np.uint64(size) > np.uint64(self.size_bytes)
-        is_outside |= addresses > np.uint64(self.size_bytes)
-        if is_outside.any():
-            place = int(np.argmax(np.broadcast_to(is_outside, owners.shape)))
-            address = int(np.broadcast_to(addresses, owners.shape)[place])
+        last = self.size_bytes - size
+        if int(np.maximum.reduce(addresses)) > last:
+            everyone = np.broadcast_to(addresses, owners.shape)
+            place = int(np.argmax(everyone > np.uint64(last))) if last >= 0 else 0
+            address = int(everyone[place])
             message = f"{size} bytes at {address:#x} lie outside the {self.size_bytes} bytes of {self.space} memory"
             raise Fault("out-of-bounds", message, place)
-        return (addresses.astype(np.int64) + owners * self.stride) // size
+        return (addresses.astype(np.int64) + owners * self.stride) >> (size.bit_length() - 1)

@@ -6,45 +6,75 @@ Beside each granule stands who wrote it last and the first and last who read it,
 block and warp had passed.  Keeping two readers instead of all can miss a race; one that is reported is there.  Atomic
 and strong operations are checked against plain accesses but not against each other, and threads that write the same
 value with one instruction are let pass.
+
+Most accesses are reads behind a barrier behind which nothing was written, and these cost next to nothing.  Reads are
+noted as they come, and entered beside the granules only before a write to a place among them; a barrier for everybody
+forgets them.  The latest time of all writes, and of all reads, tells when there is nothing to look for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.nvptx.simulator.faults import Fault
+from compiler.backends.nvptx.simulator.memory import MARKS, WHOLE, bytes_for
 
 _Lanes = NDArray[np.int64]
 
+_NEVER = -1
+_THREAD_BITS = 32
+_THREAD = (1 << _THREAD_BITS) - 1
+_MOST_NOTED = 1 << 18
+"""Reads by so many lanes are noted before they are entered."""
 
-@dataclass(frozen=True, slots=True)
+
 class _Access:
-    """Who accesses: numbers of threads in the launch, and the barriers that their blocks and warps have passed."""
+    """Who accesses: numbers of threads in the launch, and the barriers that their blocks and warps have passed.
 
-    threads: _Lanes
-    block_time: NDArray[np.int32]
-    warp_time: NDArray[np.int32]
+    A stamp is a block's time above a thread's number: what is stamped before `floor` is ordered by a block's barrier.
+    `lanes` access, each perhaps more than one granule.
+    """
+
+    def __init__(self, threads: _Lanes, block_time: _Lanes, warp_time: _Lanes) -> None:
+        self.threads = threads
+        self.lanes = threads.size
+        self.warp_time = warp_time
+        self.floor = block_time << _THREAD_BITS
+        self.stamp = self.floor | threads
+        self.earliest = int(np.minimum.reduce(self.floor))
+        self.latest = int(np.maximum.reduce(self.stamp))
+        self._several: dict[int, _Access] = {}
 
     def pick(self, places: _Lanes) -> _Access:
-        return _Access(self.threads[places], self.block_time[places], self.warp_time[places])
+        """Some of the lanes."""
+        return _Access(self.threads[places], self.floor[places] >> _THREAD_BITS, self.warp_time[places])
+
+    def several(self, count: int) -> _Access:
+        """All of the lanes so many times, one after the other."""
+        if count == 1:
+            return self
+        if count not in self._several:
+            self._several[count] = self.pick(np.tile(np.arange(self.lanes), count))
+            self._several[count].lanes = self.lanes
+        return self._several[count]
 
 
 class _Log:
-    """The last access to each granule."""
+    """The last access to each granule, and the latest of them all."""
 
     def __init__(self, granules: int) -> None:
-        self.thread = np.full(granules, -1, np.int32)
-        self.block_time = np.full(granules, -1, np.int32)
-        self.warp_time = np.full(granules, -1, np.int32)
+        self.stamp: _Lanes = np.full(granules, _NEVER, np.int64)
+        self.warp_time: _Lanes = np.zeros(granules, np.int64)
+        self.latest = _NEVER
 
     def record(self, at: _Lanes, access: _Access) -> None:
-        self.thread[at] = access.threads
-        self.block_time[at] = access.block_time
+        self.stamp[at] = access.stamp
         self.warp_time[at] = access.warp_time
+        self.latest = max(self.latest, access.latest)
 
 
 class RaceDetector:
@@ -57,18 +87,26 @@ class RaceDetector:
         self._is_shared = space == "shared"
         self._met_by_warp = False
         self._latest: tuple[_Lanes, int, _Access] | None = None
+        self._noted: list[tuple[_Lanes, int, _Access]] = []
+        self._noted_lanes = 0
+        self._marked = 0
+        self._marks = bytes_for(size_bytes)
         self._granule = granule
         self._block_threads = block_threads
         self._block_warps = -(-block_threads // 32)
         granules = -(-size_bytes // granule)
         self._writes, self._first_reads, self._last_reads = _Log(granules), _Log(granules), _Log(granules)
-        self._block_time = np.zeros(blocks, np.int32)
-        self._warp_time = np.zeros(blocks * self._block_warps, np.int32)
+        self._block_time: _Lanes = np.zeros(blocks, np.int64)
+        self._warp_time: _Lanes = np.zeros(blocks * self._block_warps, np.int64)
 
     def pass_block_barrier(self, lanes: _Lanes) -> None:
         """The blocks of these lanes have come together."""
-        self._block_time[np.unique(self._block(lanes + self.first_thread))] += 1
         self._latest = None
+        if self._is_shared and lanes.size == self._block_time.size * self._block_threads:
+            self._block_time += 1
+            self._forget_reads()
+        else:
+            self._block_time[np.unique(self._block(lanes + self.first_thread))] += 1
 
     def pass_warp_barrier(self, lanes: _Lanes) -> None:
         """The warps of these lanes have come together."""
@@ -77,42 +115,44 @@ class RaceDetector:
 
     def read(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
         """Plain reads of `size` bytes at byte offsets."""
-        access = self._access(lanes)
-        for at in self._granules(offsets, size):
-            self._complain(self._conflicts(self._writes, at, access), at, access, "reads", self._writes, "wrote")
-            is_new = self._unordered(self._first_reads, at, access)
-            if not is_new.all():
-                backwards = np.flatnonzero(~is_new)[::-1]
-                self._first_reads.record(at[backwards], access.pick(backwards))
-            self._last_reads.record(at, access)
+        self.peek(offsets, size, lanes)
+        self._noted.append((offsets, size, self._access(lanes)))
+        self._noted_lanes += offsets.size
+        if self._noted_lanes > _MOST_NOTED:
+            self._enter_reads()
 
     def peek(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
         """Reads that are strong (`volatile`, `relaxed`, ...): only plain writes race with them."""
         access = self._access(lanes)
-        for at in self._granules(offsets, size):
-            self._complain(self._conflicts(self._writes, at, access), at, access, "reads", self._writes, "wrote")
+        if self._may_meet(self._writes, access):
+            self._check_log(self._writes, *self._granules(offsets, size, access), "reads", "wrote")
 
     def write(self, offsets: _Lanes, values: NDArray[Any], lanes: _Lanes) -> None:
         """Plain writes of values of shape (lanes, elements)."""
-        access = self._access(lanes)
-        for at in self._granules(offsets, values.dtype.itemsize * values.shape[1]):
-            self._check(at, access, "writes")
-            self._writes.record(at, access)
-            winner = self._writes.thread[at]
-            if (winner != access.threads).any():
-                self._check_simultaneous(at, winner, values, access)
+        size, access = values.dtype.itemsize * values.shape[1], self._access(lanes)
+        self._check(offsets, size, access, "writes")
+        at, access = self._granules(offsets, size, access)
+        self._writes.record(at, access)
+        winner = self._writes.stamp[at]
+        if np.logical_or.reduce(winner != access.stamp):
+            self._check_simultaneous(at, winner & _THREAD, values, access)
 
     def update(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
         """Atomic read-modify-writes, and strong writes."""
-        access = self._access(lanes)
-        for at in self._granules(offsets, size):
-            self._check(at, access, "atomically updates")
+        self._check(offsets, size, self._access(lanes), "atomically updates")
+
+    def _granules(self, offsets: _Lanes, size: int, access: _Access) -> tuple[_Lanes, _Access]:
+        """The granules that are accessed, the first of all lanes before the second, and by whom each."""
+        first, count = offsets // self._granule, max(1, size // self._granule)
+        at = first if count == 1 else (first + np.arange(count)[:, None]).reshape(-1)
+        return at, access.several(count)
 
     def _access(self, lanes: _Lanes) -> _Access:
         if self._latest is not None and self._latest[0] is lanes and self._latest[1] == self.first_thread:
             return self._latest[2]
         threads = lanes + self.first_thread
-        access = _Access(threads, self._block_time[self._block(threads)], self._warp_time[self._warp(threads)])
+        warp_time = self._warp_time[self._warp(threads)] if self._met_by_warp else _zeros(threads.size)
+        access = _Access(threads, self._block_time[self._block(threads)], warp_time)
         self._latest = lanes, self.first_thread, access
         return access
 
@@ -122,40 +162,69 @@ class RaceDetector:
     def _warp(self, threads: _Lanes) -> _Lanes:
         return self._block(threads) * self._block_warps + threads % self._block_threads // 32
 
-    def _granules(self, offsets: _Lanes, size: int) -> list[_Lanes]:
-        first = offsets // self._granule
-        return [first + step for step in range(max(1, size // self._granule))]
+    def _enter_reads(self) -> None:
+        """What was read goes beside the granules, in the order in which it came."""
+        for offsets, size, lanes in self._noted:
+            at, access = self._granules(offsets, size, lanes)
+            is_new = self._unordered(self._first_reads, at, access)
+            if not is_new.all():
+                backwards = np.flatnonzero(~is_new)[::-1]
+                self._first_reads.record(at[backwards], access.pick(backwards))
+            self._last_reads.record(at, access)
+        self._forget_reads()
+
+    def _forget_reads(self) -> None:
+        self._noted.clear()
+        self._noted_lanes = 0
+        if self._marked:
+            self._marks[:] = 0
+            self._marked = 0
+
+    def _is_noted(self, offsets: _Lanes, size: int) -> bool:
+        """Whether any of the places is among those that were read."""
+        if not self._noted:
+            return False
+        for read, read_size, _ in self._noted[self._marked :]:
+            self._marks.view(WHOLE[read_size])[read // read_size] = MARKS[True][read_size]
+        self._marked = len(self._noted)
+        return bool(self._marks.view(WHOLE[size])[offsets // size].view(np.uint8).any())
 
     def _unordered(self, log: _Log, at: _Lanes, access: _Access) -> NDArray[np.bool_]:
         """Where something is logged since the last barrier that stands between it and this access."""
-        result: NDArray[np.bool_] = log.block_time[at] >= access.block_time
+        stamp = log.stamp[at]
+        result: NDArray[np.bool_] = stamp >= access.floor
         if not self._is_shared:
-            other = log.thread[at].astype(np.int64)
-            result |= (self._block(other) != self._block(access.threads)) & (other >= 0)
+            result |= (self._block(stamp & _THREAD) != self._block(access.threads)) & (stamp >= 0)
         if self._met_by_warp:
             places = np.flatnonzero(result)
-            other = log.thread[at[places]].astype(np.int64)
-            same_warp = self._warp(other) == self._warp(access.threads[places])
+            same_warp = self._warp(stamp[places] & _THREAD) == self._warp(access.threads[places])
             result[places[same_warp & (log.warp_time[at[places]] < access.warp_time[places])]] = False
         return result
 
-    def _conflicts(self, log: _Log, at: _Lanes, access: _Access) -> NDArray[np.bool_]:
-        """Where another thread's access is not separated from this one."""
-        result = self._unordered(log, at, access)
-        if result.any():
-            result &= log.thread[at] != access.threads
-        return result
+    def _may_meet(self, log: _Log, access: _Access) -> bool:
+        """Whether anything logged may be unordered with an access: in shared memory what is as late."""
+        return log.latest >= (access.earliest if self._is_shared else 0)
 
-    def _check(self, at: _Lanes, access: _Access, verb: str) -> None:
-        self._complain(self._conflicts(self._writes, at, access), at, access, verb, self._writes, "wrote")
-        for log in (self._first_reads, self._last_reads):
-            self._complain(self._conflicts(log, at, access), at, access, verb, log, "read")
+    def _check(self, offsets: _Lanes, size: int, access: _Access, verb: str) -> None:
+        if self._is_noted(offsets, size):
+            self._enter_reads()
+        for log, did in ((self._writes, "wrote"), (self._first_reads, "read"), (self._last_reads, "read")):
+            if self._may_meet(log, access):
+                self._check_log(log, *self._granules(offsets, size, access), verb, did)
 
-    def _check_simultaneous(self, at: _Lanes, winner: NDArray[np.int32], values: NDArray[Any], access: _Access) -> None:
+    def _check_log(self, log: _Log, at: _Lanes, access: _Access, verb: str, other_verb: str) -> None:
+        """No other thread's access is logged that nothing separates from this one."""
+        wrong = self._unordered(log, at, access)
+        if wrong.any():
+            wrong &= log.stamp[at] & _THREAD != access.threads
+            self._complain(wrong, at, access, verb, log, other_verb)
+
+    def _check_simultaneous(self, at: _Lanes, winner: _Lanes, values: NDArray[Any], access: _Access) -> None:
         """Threads that write one place with one instruction must write the same value."""
+        lane = np.arange(at.size) % access.lanes
         place = np.zeros(int(access.threads.max()) - self.first_thread + 1, np.int64)
-        place[access.threads - self.first_thread] = np.arange(access.threads.size)
-        differs = (values != values[place[winner - self.first_thread]]).any(axis=1)
+        place[access.threads - self.first_thread] = lane
+        differs = (values[lane] != values[place[winner - self.first_thread]]).any(axis=1)
         wrong = differs & (winner != access.threads)
         self._complain(wrong, at, access, "writes", self._writes, "wrote another value to")
 
@@ -171,11 +240,16 @@ class RaceDetector:
         if not wrong.any():
             return
         place = int(np.argmax(wrong))
-        block, thread = divmod(int(log.thread[at[place]]), self._block_threads)
+        block, thread = divmod(int(log.stamp[at[place]]) & _THREAD, self._block_threads)
         is_same = block == int(access.threads[place]) // self._block_threads
         whose = "its block" if is_same else f"block {block} (by number)"
         message = (
             f"a thread {verb} {self._space} memory that thread {thread} (by number) of {whose} {other_verb}, "
             f"with no barrier between them"
         )
-        raise Fault("race", message, place)
+        raise Fault("race", message, place % access.lanes)
+
+
+@cache
+def _zeros(count: int) -> _Lanes:
+    return np.zeros(count, np.int64)

@@ -1,8 +1,4 @@
-"""Decoding of loads and stores, and of `cp.async`.
-
-A `cp.async` reads its source at once, but its bytes land only at the `wait_group` that covers it; until then they
-count as never written, so that a kernel that forgets to wait is caught reading them.
-"""
+"""Decoding of loads and stores."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from compiler.backends.nvptx.simulator.access import GENERIC, load, store
-from compiler.backends.nvptx.simulator.batch import Action, Array, Batch, Lanes, PendingCopy
+from compiler.backends.nvptx.simulator.batch import Action, Array, Batch
 from compiler.backends.nvptx.simulator.compute import compute, in_order
 from compiler.backends.nvptx.simulator.memory import Addresses
 from compiler.backends.nvptx.simulator.operands import Operands, storage
@@ -19,7 +15,6 @@ from compiler.backends.nvptx.simulator.syntax import (
     TYPE_BITS,
     Address,
     Group,
-    Immediate,
     Operand,
     Register,
     Sink,
@@ -148,103 +143,3 @@ def decode_store(operands: Operands) -> Action:
         store(batch, space, addresses(batch), values, is_strong=is_strong)
 
     return act
-
-
-def decode_async_copy(operands: Operands) -> Action:
-    """`cp.async`, its groups and its waits."""
-    modifiers = operands.instruction.modifiers
-    if modifiers[:1] != ("async",) or {"bulk", "mbarrier"} & set(modifiers):
-        operands.unsupported()
-    if "commit_group" in modifiers:
-        return _commit
-    if "wait_all" in modifiers:
-        return lambda batch: _land(batch, 0)
-    if "wait_group" in modifiers:
-        allowed = operands[0]
-        if not isinstance(allowed, Immediate):
-            operands.fail("cp.async.wait_group wants a constant")
-        assert isinstance(allowed, Immediate)
-        number = int(allowed.value)
-        return lambda batch: _land(batch, number)
-    return _async_copy(operands)
-
-
-def _async_copy(operands: Operands) -> Action:
-    destination, source = decode_address(operands, operands[0]), decode_address(operands, operands[1])
-    size_operand = operands[2]
-    if not isinstance(size_operand, Immediate) or size_operand.value not in (4, 8, 16):
-        operands.fail("cp.async copies 4, 8 or 16 bytes")
-    assert isinstance(size_operand, Immediate)
-    size = int(size_operand.value)
-    valid_size = operands.source(operands[3], "b32") if len(operands) > 3 else None
-
-    def act(batch: Batch) -> None:
-        count = batch.active_count
-        sources = np.broadcast_to(source(batch), (count,))
-        targets = np.broadcast_to(destination(batch), (count,))
-        values = _read_source(batch, sources, size, valid_size)
-        index = batch.shared.resolve(targets, batch.block_of_lane[batch.active], size)
-        if batch.races is not None:
-            batch.races.update(index * size, size, batch.active)
-        batch.shared.valid.reshape(-1, size)[index] = 0
-        batch.pending.append(PendingCopy(batch.active.copy(), index, values))
-
-    return act
-
-
-def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | None) -> Array:
-    """The bytes to copy; those past the source size are zero and not read."""
-    byte = np.dtype(np.uint8)
-    if valid_size is None:
-        rows = load(batch, "global", sources, byte, size)
-        return np.broadcast_to(rows, (sources.size, size))
-    wanted = np.minimum(batch.read_full(valid_size), np.uint32(size))
-    values = np.zeros((sources.size, size), np.uint8)
-    saved, active = batch.index, batch.active
-    for amount in np.unique(wanted):
-        places = np.flatnonzero(wanted == amount)
-        batch.index = active[places]
-        step = size if amount == size else 1
-        for offset in range(0, int(amount), step):
-            part = load(batch, "global", sources[places] + np.uint64(offset), byte, step)
-            values[places, offset : offset + step] = part
-    batch.index = saved
-    return values
-
-
-def _commit(batch: Batch) -> None:
-    """Copies of the active lanes that belong to no group yet form the next one."""
-    active = batch.active
-    is_active = np.zeros(batch.lane_count, np.bool_)
-    is_active[active] = True
-    for copy in batch.pending:
-        if copy.group is None:
-            copy.group = np.full(copy.lanes.size, -1, np.int64)
-        mine = is_active[copy.lanes] & (copy.group < 0)
-        copy.group[mine] = batch.committed[copy.lanes[mine]]
-    batch.committed[active] += 1
-
-
-def _land(batch: Batch, allowed: int) -> None:
-    """Complete all but the latest `allowed` groups of the active lanes; with 0 also what is in no group."""
-    is_active = np.zeros(batch.lane_count, np.bool_)
-    is_active[batch.active] = True
-    rest = []
-    for copy in batch.pending:
-        group = np.full(copy.lanes.size, -1, np.int64) if copy.group is None else copy.group
-        is_old = group < batch.committed[copy.lanes] - allowed
-        lands = is_active[copy.lanes] & is_old & ((group >= 0) | (allowed == 0))
-        _complete(batch, copy, np.flatnonzero(lands))
-        if not lands.all():
-            stays = ~lands
-            group = group[stays]
-            rest.append(PendingCopy(copy.lanes[stays], copy.offsets[stays], copy.values[stays], group))
-    batch.pending = rest
-
-
-def _complete(batch: Batch, copy: PendingCopy, places: Lanes) -> None:
-    values = copy.values[places]
-    index = copy.offsets[places]
-    if batch.races is not None and places.size:
-        batch.races.write(index * values.shape[1], values, copy.lanes[places])
-    batch.shared.store(index, values)

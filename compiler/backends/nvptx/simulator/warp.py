@@ -7,6 +7,7 @@ names a live lane which is not executing, is undefined on the hardware (it hangs
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from compiler.backends.nvptx.simulator.operands import Operands
 from compiler.backends.nvptx.simulator.syntax import TYPE_BITS, Pair, Sink
 
 _ONE = np.uint32(1)
+_WARP = 32
+_EVERYBODY = 0xFFFF_FFFF
+_Range = tuple[Lanes, NDArray[np.bool_]]
 
 
 def _warp_bits(batch: Batch, holds: NDArray[np.bool_]) -> NDArray[np.uint32]:
@@ -59,7 +63,8 @@ def decode_shuffle(operands: Operands) -> Action:
     modifiers = operands.instruction.modifiers
     if modifiers[0] != "sync" or modifiers[1] not in _SOURCE_LANE:
         operands.unsupported()
-    find = _SOURCE_LANE[modifiers[1]]
+    mode = modifiers[1]
+    find = _SOURCE_LANE[mode]
     target = operands[0]
     value_target, flag_target = (target.first, target.second) if isinstance(target, Pair) else (target, Sink())
     value_slot = None if isinstance(value_target, Sink) else operands.target(value_target, "b32")
@@ -67,6 +72,12 @@ def decode_shuffle(operands: Operands) -> Action:
     value, amount, clamp, mask = (operands.source(operands[place], "b32") for place in range(1, 5))
 
     def act(batch: Batch) -> None:
+        controls = [batch.registers[slot] for slot in (amount, clamp, mask)]
+        if batch.index is None and batch.has_whole_warps and all(c.size == 1 for c in controls):
+            distance, bounds, members = (int(control[0]) for control in controls)
+            if members == _EVERYBODY:
+                everywhere(batch, *_pattern(mode, distance, bounds))
+                return
         _check_mask(batch, batch.read_full(mask))
         lanes = batch.active
         own = batch.lane_in_warp[lanes]
@@ -80,7 +91,25 @@ def decode_shuffle(operands: Operands) -> Action:
         if flag_slot is not None:
             batch.write(flag_slot, is_inside)
 
+    def everywhere(batch: Batch, source: Lanes, is_inside: NDArray[np.bool_]) -> None:
+        """All lanes of all warps take part, each warp in the same way, so that nothing can be missing."""
+        warps = batch.lane_count // _WARP
+        if value_slot is not None:
+            full = np.broadcast_to(batch.registers[value], (batch.lane_count,)).reshape(warps, _WARP)
+            batch.write(value_slot, full.take(source, axis=1).reshape(-1))
+        if flag_slot is not None:
+            batch.write(flag_slot, np.tile(is_inside, warps))
+
     return act
+
+
+@cache
+def _pattern(mode: str, amount: int, clamp: int) -> _Range:
+    """The lanes that those of one warp read from, and where that is inside their segments."""
+    own = np.arange(_WARP)
+    bounds = np.array([clamp])
+    source, is_inside = _SOURCE_LANE[mode](own, np.array([amount & 31]), bounds & 31, bounds >> 8 & 31)
+    return np.where(is_inside, source, own), is_inside
 
 
 def _source_lanes(batch: Batch, lanes: Lanes, own: Lanes, source: Lanes) -> Lanes:
@@ -98,9 +127,6 @@ def _source_lanes(batch: Batch, lanes: Lanes, own: Lanes, source: Lanes) -> Lane
         raise Fault("divergent-shuffle", message, place)
     result: Lanes = source_lane
     return result
-
-
-_Range = tuple[Lanes, NDArray[np.bool_]]
 
 
 def _up(own: Lanes, amount: Lanes, clamp: Lanes, segment: Lanes) -> _Range:

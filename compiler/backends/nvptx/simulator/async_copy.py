@@ -1,0 +1,125 @@
+"""`cp.async`: copies from global to shared memory that land only when they are waited for.
+
+A copy reads its source at once, but until its bytes land, at the wait that covers it, they count as never written, so
+that a kernel that forgets to wait is caught reading them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.backends.nvptx.simulator.access import load
+from compiler.backends.nvptx.simulator.batch import Action, Array, Batch, Lanes, PendingCopy
+from compiler.backends.nvptx.simulator.memory import Addresses
+from compiler.backends.nvptx.simulator.operands import Operands
+from compiler.backends.nvptx.simulator.syntax import Immediate
+from compiler.backends.nvptx.simulator.transfer import decode_address
+
+_BYTE = np.dtype(np.uint8)
+
+
+def decode_async_copy(operands: Operands) -> Action:
+    """`cp.async`, its groups and its waits."""
+    modifiers = operands.instruction.modifiers
+    if modifiers[:1] != ("async",) or {"bulk", "mbarrier"} & set(modifiers):
+        operands.unsupported()
+    if "commit_group" in modifiers:
+        return _commit
+    if "wait_all" in modifiers:
+        return _wait_for_all
+    if "wait_group" in modifiers:
+        allowed = operands[0]
+        if not isinstance(allowed, Immediate):
+            operands.fail("cp.async.wait_group wants a constant")
+        assert isinstance(allowed, Immediate)
+        number = int(allowed.value)
+        return lambda batch: _land(batch, number)
+    return _copy(operands)
+
+
+def _copy(operands: Operands) -> Action:
+    destination, source = decode_address(operands, operands[0]), decode_address(operands, operands[1])
+    size_operand = operands[2]
+    if not isinstance(size_operand, Immediate) or size_operand.value not in (4, 8, 16):
+        operands.fail("cp.async copies 4, 8 or 16 bytes")
+    assert isinstance(size_operand, Immediate)
+    size = int(size_operand.value)
+    valid_size = operands.source(operands[3], "b32") if len(operands) > 3 else None
+
+    def act(batch: Batch) -> None:
+        count = batch.active_count
+        sources = np.broadcast_to(source(batch), (count,))
+        targets = np.broadcast_to(destination(batch), (count,))
+        values = _read_source(batch, sources, size, valid_size)
+        index = batch.shared.resolve(targets, batch.block_of_lane[batch.active], size)
+        if batch.races is not None:
+            batch.races.update(index * size, size, batch.active)
+        batch.shared.mark(index, size, is_written=False)
+        batch.pending.append(PendingCopy(batch.active, index, values, _of_lanes(batch.committed, batch.index)))
+
+    return act
+
+
+def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | None) -> Array:
+    """The bytes to copy; those past the source size are zero and not read."""
+    wanted = None if valid_size is None else batch.read(valid_size)
+    if wanted is None or np.minimum.reduce(wanted) >= size:
+        return np.broadcast_to(load(batch, "global", sources, _BYTE, size), (sources.size, size))
+    wanted = np.minimum(np.broadcast_to(wanted, sources.shape), np.uint32(size))
+    values = np.zeros((sources.size, size), np.uint8)
+    saved, active = batch.index, batch.active
+    for amount in np.unique(wanted):
+        places = np.flatnonzero(wanted == amount)
+        batch.index = active[places]
+        step = size if amount == size else 1
+        for offset in range(0, int(amount), step):
+            part = load(batch, "global", sources[places] + np.uint64(offset), _BYTE, step)
+            values[places, offset : offset + step] = part
+    batch.index = saved
+    return values
+
+
+def _of_lanes(numbers: Lanes, lanes: Lanes | None) -> Lanes:
+    """The numbers of some lanes; all have the same if there is only one."""
+    return numbers if numbers.size == 1 or lanes is None else numbers[lanes]
+
+
+def _commit(batch: Batch) -> None:
+    """The group of the active lanes is closed: what they copy from now on is in the next one."""
+    if batch.index is None:
+        batch.committed = batch.committed + 1
+    else:
+        batch.committed = np.broadcast_to(batch.committed, (batch.lane_count,)).copy()
+        batch.committed[batch.index] += 1
+
+
+def _wait_for_all(batch: Batch) -> None:
+    _commit(batch)
+    _land(batch, 0)
+
+
+def _land(batch: Batch, allowed: int) -> None:
+    """Complete all but the latest `allowed` groups of the active lanes."""
+    is_active = None
+    if batch.index is not None:
+        is_active = np.zeros(batch.lane_count, np.bool_)
+        is_active[batch.index] = True
+    rest = []
+    for copy in batch.pending:
+        lands = copy.group < _of_lanes(batch.committed, copy.lanes) - allowed
+        if is_active is not None:
+            lands = lands & is_active[copy.lanes]
+        if lands.all():
+            _complete(batch, copy)
+        elif not lands.any():
+            rest.append(copy)
+        else:
+            _complete(batch, copy.part(lands))
+            rest.append(copy.part(~lands))
+    batch.pending = rest
+
+
+def _complete(batch: Batch, copy: PendingCopy) -> None:
+    if batch.races is not None:
+        batch.races.write(copy.index * copy.values.shape[1], copy.values, copy.lanes)
+    batch.shared.store(copy.index, copy.values)
