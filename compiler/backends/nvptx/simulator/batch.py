@@ -25,6 +25,7 @@ from compiler.backends.nvptx.simulator.races import RaceDetector
 Array = NDArray[Any]
 Lanes = NDArray[np.int64]
 
+_MOST_KEPT = 64
 RESCHEDULE = -1
 """What a control instruction returns when its lanes no longer stand at one place."""
 
@@ -122,6 +123,7 @@ class Batch:
         self.pending: list[PendingCopy] = []
         self.committed: Lanes = np.zeros(1, np.int64)
         self._groups: dict[int, list[Lanes]] = {}
+        self._repeated: dict[tuple[int, int], tuple[Lanes, Lanes]] = {}
         self._waiting: list[Waiting] = []
 
     def watch_races(self, granule: int) -> None:
@@ -139,6 +141,17 @@ class Batch:
     def active(self) -> Lanes:
         """The lanes that execute."""
         return self.all_lanes if self.index is None else self.index
+
+    def repeated(self, count: int) -> Lanes:
+        """The active lanes so many times, one after the other; the same array for the same lanes."""
+        active = self.active
+        lanes, repeated = self._repeated.get((id(active), count), (None, active))
+        if lanes is not active:
+            repeated = np.tile(active, count)
+            if len(self._repeated) >= _MOST_KEPT:
+                self._repeated.clear()
+            self._repeated[id(active), count] = active, repeated
+        return repeated
 
     @property
     def active_count(self) -> int:
@@ -161,9 +174,9 @@ class Batch:
             self.registers[slot] = value
             return
         target = self.registers[slot]
-        if target.size != self.lane_count:
-            target = np.full(self.lane_count, target[0])
-            self.registers[slot] = target
+        if target.size == 1:
+            # What is one number for all lanes may be a constant of the program, and is never written in place.
+            target = self.registers[slot] = target.repeat(self.lane_count)
         target[self.index] = value
 
     # --- where lanes stand ---------------------------------------------------------------------------------------

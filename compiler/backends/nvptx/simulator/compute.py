@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,19 +26,36 @@ from compiler.backends.nvptx.simulator.syntax import (
 _BASES = {"shared": SHARED_BASE, "local": LOCAL_BASE}
 
 
-def compute(function: RawFunction, target: int, sources: Sequence[int]) -> Action:
-    """An action that applies a function to slots; it must return an array of its own."""
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """An action that applies a function to slots; the function must return an array of its own.
 
-    def act(batch: Batch) -> None:
-        registers = batch.registers
-        index = batch.index
+    Functions of one `kind`, unless it is None, are the same, and take arrays of any length.
+    """
+
+    function: RawFunction
+    target: int
+    sources: Sequence[int]
+    kind: Hashable = None
+
+    @property
+    def reads(self) -> Sequence[int]:
+        """The slots that it reads."""
+        return self.sources
+
+    @property
+    def writes(self) -> Sequence[int]:
+        """The slots that it writes."""
+        return (self.target,)
+
+    def __call__(self, batch: Batch) -> None:
+        """Do so for the active lanes."""
+        registers, index = batch.registers, batch.index
+        values = [registers[slot] for slot in self.sources]
         if index is None:
-            registers[target] = function(*[registers[slot] for slot in sources])
+            registers[self.target] = self.function(*values)
         else:
-            values = [registers[slot] for slot in sources]
-            batch.write(target, function(*[v if v.size == 1 else v[index] for v in values]))
-
-    return act
+            batch.write(self.target, self.function(*[v if v.size == 1 else v[index] for v in values]))
 
 
 def in_order(actions: Sequence[Action]) -> Action:
@@ -85,7 +103,10 @@ def decode_pure(operands: Operands) -> Action:
     bits = TYPE_BITS[operands.register_type(target)]
     if not is_loose and storage(bits) != storage(TYPE_BITS[operation.result]):
         operands.fail(f"{operands.instruction.name} gives {TYPE_BITS[operation.result]} bits, the register has {bits}")
-    return compute(resize(function, operation.result, bits), operands.register(target), slots)
+    # One of the operands of lop3 is part of the function.
+    form = (bits, *(operands.slots.initial[slot].dtype for slot in slots))
+    kind = None if operands.instruction.opcode == "lop3" else (operands.instruction.name, form)
+    return Compute(resize(function, operation.result, bits), operands.register(target), slots, kind)
 
 
 def _narrowed(function: RawFunction, place: int, bits: int) -> RawFunction:
@@ -116,11 +137,11 @@ def decode_move(operands: Operands) -> Action:
     if isinstance(source, Address) and isinstance(source.base, Symbol):
         offset = np.uint64(source.offset % 2**64)
         slot = operands.symbol(source.base)
-        return compute(lambda a: a + offset, operands.register(target), [slot])
+        return Compute(lambda a: a + offset, operands.register(target), [slot])
     slot = operands.target(target, type_)
     if isinstance(source, Symbol) and TYPE_BITS[type_] == 32:
-        return compute(lambda a: a.astype(np.uint32), slot, [operands.symbol(source)])
-    return compute(lambda a: a.copy(), slot, [operands.source(source, type_)])
+        return Compute(lambda a: a.astype(np.uint32), slot, [operands.symbol(source)])
+    return Compute(lambda a: a.copy(), slot, [operands.source(source, type_)])
 
 
 def _clock(target: int, dtype: np.dtype[np.generic]) -> Action:
@@ -162,7 +183,7 @@ def _pack(operands: Operands, target: Operand, source: Group) -> Action:
         columns = np.broadcast_arrays(*raws)
         return np.stack(columns, axis=1).astype(dtype).reshape(-1).view(whole)
 
-    return compute(pack, operands.register(target), slots)
+    return Compute(pack, operands.register(target), slots)
 
 
 def decode_set_predicate(operands: Operands) -> Action:
@@ -230,7 +251,7 @@ def _set_packed_predicates(operands: Operands, type_: str) -> Action:
         return lambda a, b: relate(*((x >> shift).astype(np.uint16) for x in (a, b)))
 
     targets = [(half(i), t) for i, t in enumerate((pair.first, pair.second)) if not isinstance(t, Sink)]
-    return in_order([compute(function, operands.target(target, "pred"), sources) for function, target in targets])
+    return in_order([Compute(function, operands.target(target, "pred"), sources) for function, target in targets])
 
 
 def decode_set(operands: Operands) -> Action:
@@ -246,7 +267,7 @@ def decode_set(operands: Operands) -> Action:
     dtype = storage(TYPE_BITS[types[0]])
     true = dtype.type({"f32": 0x3F80_0000, "f16": 0x3C00, "bf16": 0x3F80}.get(types[0], -1 % 2 ** (8 * dtype.itemsize)))
     sources = [operands.source(operands[1], types[1]), operands.source(operands[2], types[1])]
-    return compute(lambda a, b: np.where(relate(a, b), true, dtype.type(0)), operands.register(operands[0]), sources)
+    return Compute(lambda a, b: np.where(relate(a, b), true, dtype.type(0)), operands.register(operands[0]), sources)
 
 
 def decode_address_conversion(operands: Operands) -> Action:
@@ -261,8 +282,8 @@ def decode_address_conversion(operands: Operands) -> Action:
     slot = operands.source(source, "b64")
     target = operands.register(operands[0])
     if "to" in modifiers:
-        return compute(lambda a: a - base, target, [slot])
-    return compute(lambda a: a + (base + offset), target, [slot])
+        return Compute(lambda a: a - base, target, [slot])
+    return Compute(lambda a: a + (base + offset), target, [slot])
 
 
 def decode_is_space(operands: Operands) -> Action:
@@ -273,4 +294,4 @@ def decode_is_space(operands: Operands) -> Action:
     def inside(a: Array) -> Array:
         return a - low < np.uint64(WINDOW)
 
-    return compute(inside, operands.register(operands[0]), [operands.source(operands[1], "b64")])
+    return Compute(inside, operands.register(operands[0]), [operands.source(operands[1], "b64")])

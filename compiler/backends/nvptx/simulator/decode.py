@@ -31,6 +31,7 @@ from compiler.backends.nvptx.simulator.flatten import FlatProgram, Placed, flatt
 from compiler.backends.nvptx.simulator.matrix import decode_load_matrix, decode_matrix_multiply
 from compiler.backends.nvptx.simulator.operands import Operands, Slots
 from compiler.backends.nvptx.simulator.order import in_order
+from compiler.backends.nvptx.simulator.straight import straightened
 from compiler.backends.nvptx.simulator.syntax import (
     TYPE_BITS,
     Function,
@@ -59,6 +60,8 @@ class Program:
     kernel: Function
     instructions: tuple[Instruction, ...]
     actions: tuple[Action, ...]
+    together: tuple[Action, ...]
+    """The actions once more, with straight lines where they begin."""
     slots: Slots
     variables: Mapping[str, Variable]
     granule: int
@@ -71,7 +74,8 @@ def decode(module: PtxModule, kernel: Function) -> Program:
     slots = Slots()
     actions = tuple(_decode_instruction(placed, slots, flat) for placed in flat.placed)
     instructions = tuple(placed.instruction for placed in flat.placed)
-    return Program(kernel, instructions, actions, slots, flat.variables, _granule(instructions))
+    together = straightened(actions, set(flat.labels.values()))
+    return Program(kernel, instructions, actions, together, slots, flat.variables, _granule(instructions))
 
 
 def _granule(instructions: tuple[Instruction, ...]) -> int:

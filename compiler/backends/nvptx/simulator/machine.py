@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.nvptx.simulator.banks import BankCounter
-from compiler.backends.nvptx.simulator.batch import Action, Batch, Geometry
+from compiler.backends.nvptx.simulator.batch import Batch, Geometry
 from compiler.backends.nvptx.simulator.decode import Program, decode
 from compiler.backends.nvptx.simulator.faults import Coordinates, Fault, SimulationError
 from compiler.backends.nvptx.simulator.image import Image, encode_arguments
@@ -27,6 +27,7 @@ from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE, Arena
 from compiler.backends.nvptx.simulator.parser import most_threads, required_threads
 from compiler.backends.nvptx.simulator.races import RaceDetector
 from compiler.backends.nvptx.simulator.special import special_value
+from compiler.backends.nvptx.simulator.straight import MOST_LANES, StraightLine
 from compiler.backends.nvptx.simulator.syntax import Function, PtxModule
 from compiler.diagnostics import InputError
 
@@ -196,6 +197,7 @@ class _Launch:
         self.block = block
         self.options = options
         self.counts = [0] * len(program.actions)
+        self.counts_together = [0] * len(program.actions)
         self.banks = BankCounter()
         self.global_races: RaceDetector | None = None
         if options.check_global_races:
@@ -211,6 +213,7 @@ class _Launch:
             for first in range(0, blocks, per_batch):
                 geometry = Geometry(self.grid, self.block, first, min(per_batch, blocks - first))
                 self._run_batch(geometry, registers)
+        self._count_each()
         by_opcode: Counter[str] = Counter()
         for instruction, count in zip(self.program.instructions, self.counts, strict=True):
             by_opcode[instruction.name] += count
@@ -220,7 +223,7 @@ class _Launch:
 
     def _registers(self, parameters: bytes, parameter_address: int) -> list[NDArray[Any]]:
         slots = self.program.slots
-        registers = [value.copy() for value in slots.initial]
+        registers = list(slots.initial)
         for (offset, size), slot in slots.parameters.items():
             registers[slot] = np.frombuffer(parameters[offset : offset + size], registers[slot].dtype).copy()
         for key, slot in slots.symbols.items():
@@ -229,9 +232,7 @@ class _Launch:
 
     def _run_batch(self, geometry: Geometry, registers: list[NDArray[Any]]) -> None:
         layout = self.layout
-        # Registers are written in place where lanes diverge; what is shared between batches is copied.
-        own = [value.copy() for value in registers]
-        batch = Batch(geometry, own, self.arena, layout.shared_bytes, layout.local_bytes)
+        batch = Batch(geometry, registers, self.arena, layout.shared_bytes, layout.local_bytes)
         for name, slot in self.program.slots.specials.items():
             batch.registers[slot] = special_value(name, batch, layout)
         if self.options.check_races and layout.shared_bytes:
@@ -242,24 +243,23 @@ class _Launch:
             batch.banks = self.banks
         batch.put(0, batch.all_lanes)
         try:
-            self._execute(batch, self.program.actions)
+            self._execute(batch)
         except Fault as fault:
             raise self._diagnosis(batch, fault) from None
 
-    def _execute(self, batch: Batch, actions: tuple[Action, ...]) -> None:
+    def _execute(self, batch: Batch) -> None:
         """Run groups of lanes, each until it meets the next one or parts."""
-        counts = self.counts
-        end = len(actions)
-        left = self.options.step_limit
+        end = len(self.counts)
         while (pc := batch.select()) is not None:
             limit = batch.next_group(end)
             active = batch.active_count
+            actions, counts = self.program.actions, self.counts
+            if active <= MOST_LANES and batch.banks is None:
+                actions, counts = self.program.together, self.counts_together
             while pc < limit:
-                if left <= 0:
-                    batch.pc = pc
-                    raise self._endless(batch)
-                left -= 1
                 batch.pc = pc
+                if batch.steps >= self.options.step_limit:
+                    raise self._endless(batch)
                 batch.steps += 1
                 counts[pc] += active
                 target = actions[pc](batch)
@@ -274,6 +274,12 @@ class _Launch:
                     batch.put(pc, batch.active)
                 else:
                     batch.retire(batch.active)
+
+    def _count_each(self) -> None:
+        """What executed together counts for each of its instructions."""
+        for pc, (action, count) in enumerate(zip(self.program.together, self.counts_together, strict=True)):
+            for at in range(pc, action.end) if isinstance(action, StraightLine) else (pc,):
+                self.counts[at] += count
 
     def _endless(self, batch: Batch) -> Fault:
         limit = self.options.step_limit

@@ -8,6 +8,7 @@ width (bool for a predicate); what the slots hold at the start of a launch is ke
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from compiler.diagnostics import ParseError, UnsupportedError
 BY = "the PTX simulator"
 
 
+@cache
 def storage(bits: int) -> np.dtype[Any]:
     """How a register of that width is kept."""
     if bits == 1:

@@ -28,6 +28,7 @@ _Lanes = NDArray[np.int64]
 _NEVER = -1
 _THREAD_BITS = 32
 _THREAD = (1 << _THREAD_BITS) - 1
+_MOST_KEPT = 64
 _MOST_NOTED = 1 << 18
 """Reads by so many lanes are noted before they are entered."""
 
@@ -86,7 +87,7 @@ class RaceDetector:
         # A place in shared memory is one block's alone.
         self._is_shared = space == "shared"
         self._met_by_warp = False
-        self._latest: tuple[_Lanes, int, _Access] | None = None
+        self._accesses: dict[tuple[int, int], tuple[_Lanes, _Access]] = {}
         self._noted: list[tuple[_Lanes, int, _Access]] = []
         self._noted_lanes = 0
         self._marked = 0
@@ -101,7 +102,7 @@ class RaceDetector:
 
     def pass_block_barrier(self, lanes: _Lanes) -> None:
         """The blocks of these lanes have come together."""
-        self._latest = None
+        self._accesses.clear()
         if self._is_shared and lanes.size == self._block_time.size * self._block_threads:
             self._block_time += 1
             self._forget_reads()
@@ -111,7 +112,8 @@ class RaceDetector:
     def pass_warp_barrier(self, lanes: _Lanes) -> None:
         """The warps of these lanes have come together."""
         self._warp_time[np.unique(self._warp(lanes + self.first_thread))] += 1
-        self._met_by_warp, self._latest = True, None
+        self._met_by_warp = True
+        self._accesses.clear()
 
     def read(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
         """Plain reads of `size` bytes at byte offsets."""
@@ -148,12 +150,16 @@ class RaceDetector:
         return at, access.several(count)
 
     def _access(self, lanes: _Lanes) -> _Access:
-        if self._latest is not None and self._latest[0] is lanes and self._latest[1] == self.first_thread:
-            return self._latest[2]
+        """Who these lanes are; there is one for the same array until the next barrier."""
+        key = id(lanes), self.first_thread
+        if key in self._accesses:
+            return self._accesses[key][1]
         threads = lanes + self.first_thread
         warp_time = self._warp_time[self._warp(threads)] if self._met_by_warp else _zeros(threads.size)
         access = _Access(threads, self._block_time[self._block(threads)], warp_time)
-        self._latest = lanes, self.first_thread, access
+        if len(self._accesses) >= _MOST_KEPT:
+            self._accesses.clear()
+        self._accesses[key] = lanes, access
         return access
 
     def _block(self, threads: _Lanes) -> _Lanes:

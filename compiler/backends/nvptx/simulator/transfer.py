@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from compiler.backends.nvptx.simulator.access import GENERIC, load, store
 from compiler.backends.nvptx.simulator.batch import Action, Array, Batch
-from compiler.backends.nvptx.simulator.compute import compute, in_order
+from compiler.backends.nvptx.simulator.compute import Compute, in_order
 from compiler.backends.nvptx.simulator.memory import Addresses
 from compiler.backends.nvptx.simulator.operands import Operands, storage
 from compiler.backends.nvptx.simulator.syntax import (
@@ -40,20 +42,30 @@ def _is_variable(operands: Operands, address: Operand) -> bool:
     return not operands.symbol_key(address.base).startswith("param:")
 
 
-def decode_address(operands: Operands, operand: Operand) -> Callable[[Batch], Addresses]:
-    """A function that gives the active lanes' addresses, one element if they agree."""
+@dataclass(frozen=True, slots=True)
+class AddressOf:
+    """The active lanes' addresses: what a slot holds and an offset, added in the slot's width."""
+
+    slot: int
+    offset: np.unsignedinteger[Any]
+
+    def __call__(self, batch: Batch) -> Addresses:
+        """The addresses; one element if they agree."""
+        value = batch.read(self.slot)
+        return (
+            (value + self.offset).astype(np.uint64, copy=False) if self.offset else value.astype(np.uint64, copy=False)
+        )
+
+
+def decode_address(operands: Operands, operand: Operand) -> AddressOf:
+    """Where an instruction accesses memory."""
     if not isinstance(operand, Address):
         operands.fail(f"{operands.instruction.name} wants an address in brackets")
     assert isinstance(operand, Address)
     base = operand.base
     if isinstance(base, Register) and operands.dtype(base) == np.uint32:
-        slot, narrow = operands.register(base), np.uint32(operand.offset % 2**32)
-        return lambda batch: (batch.read(slot) + narrow).astype(np.uint64)
-    slot = operands.source(base, "b64")
-    offset = np.uint64(operand.offset % 2**64)
-    if not offset:
-        return lambda batch: batch.read(slot)
-    return lambda batch: batch.read(slot) + offset
+        return AddressOf(operands.register(base), np.uint32(operand.offset % 2**32))
+    return AddressOf(operands.source(base, "b64"), np.uint64(operand.offset % 2**64))
 
 
 def _shape(operands: Operands, values: Operand) -> tuple[str, list[Operand]]:
@@ -82,10 +94,53 @@ def decode_load(operands: Operands) -> Action:
     if space == "param" and isinstance(address, Address) and isinstance(address.base, Symbol):
         return _load_parameter(operands, address, dtype, targets)
     addresses = decode_address(operands, address)
-    count, is_strong = len(items), bool(_STRONG & set(operands.instruction.modifiers))
+    if _STRONG & set(operands.instruction.modifiers):
+        return _load_strongly(addresses, space, dtype, targets, len(items))
+    forms = tuple(operands.slots.initial[slot].dtype for _, slot, _ in targets)
+    kind = (operands.instruction.name, space, tuple(place for place, _, _ in targets), forms)
+    return Load(addresses, space, dtype, len(items), targets, kind)
+
+
+_Targets = Sequence[tuple[int, int, Callable[[Array], Array]]]
+"""Which element goes to which slot, and how it is extended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An action that loads so many elements; loads of one `kind` differ in addresses and slots only."""
+
+    address: AddressOf
+    space: str
+    dtype: np.dtype[Any]
+    count: int
+    targets: _Targets
+    kind: Hashable
+
+    @property
+    def reads(self) -> Sequence[int]:
+        """The slots that it reads."""
+        return (self.address.slot,)
+
+    @property
+    def writes(self) -> Sequence[int]:
+        """The slots that it writes."""
+        return [slot for _, slot, _ in self.targets]
+
+    def put(self, batch: Batch, values: Array) -> None:
+        """Set the registers to what was loaded, of shape (lanes, elements)."""
+        for place, slot, extend in self.targets:
+            batch.write(slot, extend(values[:, place]))
+
+    def __call__(self, batch: Batch) -> None:
+        """Do so for the active lanes."""
+        self.put(batch, load(batch, self.space, self.address(batch), self.dtype, self.count))
+
+
+def _load_strongly(address: AddressOf, space: str, dtype: np.dtype[Any], targets: _Targets, count: int) -> Action:
+    """A load that others may write at the same time; it stays where it is."""
 
     def act(batch: Batch) -> None:
-        values = load(batch, space, addresses(batch), dtype, count, is_strong=is_strong)
+        values = load(batch, space, address(batch), dtype, count, is_strong=True)
         for place, slot, extend in targets:
             batch.write(slot, extend(values[:, place]))
 
@@ -118,7 +173,7 @@ def _load_parameter(
         if offset < 0 or offset + dtype.itemsize > parameter.size_bytes:
             operands.fail(f"parameter {name!r} has {parameter.size_bytes} bytes")
         source = operands.slots.parameter(parameter.offset + offset, dtype)
-        actions.append(compute(extend, slot, [source]))
+        actions.append(Compute(extend, slot, [source]))
     return in_order(actions)
 
 

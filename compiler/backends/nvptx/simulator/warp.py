@@ -74,9 +74,9 @@ def decode_shuffle(operands: Operands) -> Action:
     def act(batch: Batch) -> None:
         controls = [batch.registers[slot] for slot in (amount, clamp, mask)]
         if batch.index is None and batch.has_whole_warps and all(c.size == 1 for c in controls):
-            distance, bounds, members = (int(control[0]) for control in controls)
+            distance, segments, members = (int(control[0]) for control in controls)
             if members == _EVERYBODY:
-                everywhere(batch, *_pattern(mode, distance, bounds))
+                everywhere(batch, *_pattern(mode, distance, segments))
                 return
         _check_mask(batch, batch.read_full(mask))
         lanes = batch.active

@@ -1,0 +1,188 @@
+"""Straight-line code in which instructions of one kind execute together.
+
+With few lanes what an instruction costs is the call of NumPy, not the lanes.  So between two places at which lanes part
+or meet, or memory is written, instructions that only compute or load are put in another order: those of one kind that
+do not need each other come together and execute as one, on an array with a row for each.  Where one of them faults,
+the registers are as before and all is executed again in the order of the text, which finds the first culprit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.backends.nvptx.simulator.access import load
+from compiler.backends.nvptx.simulator.batch import Action, Array, Batch
+from compiler.backends.nvptx.simulator.compute import Compute
+from compiler.backends.nvptx.simulator.faults import Fault
+from compiler.backends.nvptx.simulator.transfer import Load
+
+MOST_LANES = 1 << 12
+"""With more, copying values into rows takes longer than the calls that it saves."""
+
+
+_Member = Compute | Load
+"""What may change places."""
+
+
+@dataclass(frozen=True, slots=True)
+class StraightLine:
+    """An action that executes instructions up to `end`.
+
+    Attributes:
+        end: the place of the next instruction.
+        members: the instructions in the order of the text.
+        actions: what executes them all in another order.
+        replaced: registers whose old values are needed to execute them again.
+    """
+
+    end: int
+    members: tuple[_Member, ...]
+    actions: tuple[Action, ...]
+    replaced: tuple[int, ...]
+
+    def __call__(self, batch: Batch) -> int:
+        """Execute all, and say where the lanes go."""
+        registers = batch.registers
+        saved = [registers[slot] if batch.index is None else registers[slot].copy() for slot in self.replaced]
+        try:
+            for action in self.actions:
+                action(batch)
+        except Fault:
+            for slot, value in zip(self.replaced, saved, strict=True):
+                registers[slot] = value
+            for member in self.members:
+                member(batch)
+                batch.pc += 1
+        batch.steps += len(self.members) - 1
+        return self.end
+
+
+def straightened(actions: Sequence[Action], starts: Collection[int]) -> tuple[Action, ...]:
+    """The actions of a program in which `starts` are jumped to, with straight lines where they begin."""
+    found = list(actions)
+    begin = 0
+    while begin < len(actions):
+        end = begin
+        while end < len(actions) and isinstance(actions[end], _Member) and (end == begin or end not in starts):
+            end += 1
+        if end - begin > 1:
+            members = tuple(action for action in actions[begin:end] if isinstance(action, _Member))
+            found[begin] = StraightLine(end, members, tuple(_grouped(members)), tuple(_replaced(members)))
+        begin = max(end, begin + 1)
+    return tuple(found)
+
+
+def _replaced(members: Sequence[_Member]) -> Iterator[int]:
+    """The registers that are read before they are written."""
+    read, written = set[int](), set[int]()
+    for member in members:
+        read.update(slot for slot in member.reads if slot not in written)
+        yield from (slot for slot in member.writes if slot in read and slot not in written)
+        written.update(member.writes)
+
+
+def _grouped(members: Sequence[_Member]) -> Iterator[Action]:
+    """Of those that can execute next always the kind of which there are most."""
+    after, missing = _dependences(members)
+    ready: dict[Hashable, list[int]] = {}
+
+    def enter(number: int) -> None:
+        ready.setdefault(members[number].kind, []).append(number)
+
+    for number, count in enumerate(missing):
+        if not count:
+            enter(number)
+    while ready:
+        kind = max(ready, key=lambda kind: len(ready[kind]))
+        numbers = ready.pop(kind)
+        yield from _together([members[number] for number in numbers])
+        for number in numbers:
+            for other in after[number]:
+                missing[other] -= 1
+                if not missing[other]:
+                    enter(other)
+
+
+def _dependences(members: Sequence[_Member]) -> tuple[list[set[int]], list[int]]:
+    """For each member those that must come after it, and how many must come before it."""
+    after: list[set[int]] = [set() for _ in members]
+    writer: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    for number, member in enumerate(members):
+        before = {writer[slot] for slot in (*member.reads, *member.writes) if slot in writer}
+        before.update(reader for slot in member.writes for reader in readers.get(slot, ()))
+        for other in before - {number}:
+            after[other].add(number)
+        for slot in member.reads:
+            readers.setdefault(slot, []).append(number)
+        for slot in member.writes:
+            writer[slot], readers[slot] = number, []
+    missing = [0] * len(members)
+    for others in after:
+        for other in others:
+            missing[other] += 1
+    return after, missing
+
+
+def _together(members: Sequence[_Member]) -> Sequence[Action]:
+    """Members of one kind as one action."""
+    if len(members) == 1 or members[0].kind is None:
+        return members
+    computations = [member for member in members if isinstance(member, Compute)]
+    if computations:
+        return [_Computations(computations)]
+    return [_Loads([member for member in members if isinstance(member, Load)])]
+
+
+class _Computations:
+    """One function for several targets."""
+
+    def __init__(self, members: Sequence[Compute]) -> None:
+        self.members = members
+        self.operands = list(zip(*(member.sources for member in members), strict=True))
+
+    def __call__(self, batch: Batch) -> None:
+        registers = batch.registers
+        values = [[registers[slot] for slot in slots] for slots in self.operands]
+        # What is the same for all lanes stays one number.
+        if any(all(value.size == 1 for value in of_member) for of_member in zip(*values, strict=True)):
+            for member in self.members:
+                member(batch)
+            return
+        result = self.members[0].function(*(_rows(batch, column) for column in values))
+        for member, row in zip(self.members, result.reshape(len(self.members), -1), strict=True):
+            batch.write(member.target, row)
+
+
+def _rows(batch: Batch, values: Sequence[Array]) -> Array:
+    """The values for the active lanes one after the other."""
+    rows = np.empty((len(values), batch.active_count), values[0].dtype)
+    for row, value in zip(rows, values, strict=True):
+        row[...] = value if batch.index is None or value.size == 1 else value[batch.index]
+    return rows.reshape(-1)
+
+
+class _Loads:
+    """Loads of one form from several addresses."""
+
+    def __init__(self, members: Sequence[Load]) -> None:
+        self.members = members
+
+    def __call__(self, batch: Batch) -> None:
+        first, count = self.members[0], len(self.members)
+        addresses = [member.address(batch) for member in self.members]
+        if any(address.size == 1 for address in addresses):
+            for member in self.members:
+                member(batch)
+            return
+        lanes, saved = batch.repeated(count), batch.index
+        batch.index = lanes
+        try:
+            values = load(batch, first.space, np.concatenate(addresses), first.dtype, first.count)
+        finally:
+            batch.index = saved
+        for member, part in zip(self.members, values.reshape(count, -1, values.shape[1]), strict=True):
+            member.put(batch, part)
