@@ -122,7 +122,7 @@ def may_copy(instruction: Instruction, copies: int) -> bool:
 
 def _spread_operands(instruction: Instruction) -> bool:
     """Whether an operand of two is a smaller array spread out: then each copy reads as much as it would of the sum."""
-    return sum(operand.opcode == "broadcast" for operand in instruction.operands) == 1
+    return any(operand.opcode == "broadcast" for operand in instruction.operands)
 
 
 def _is_splat(instruction: Instruction) -> bool:

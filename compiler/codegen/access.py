@@ -1,7 +1,8 @@
 """Elements read and written at an index on symbols: one, or as many neighbours as the emission's lanes ask for.
 
-Where lanes are neighbours in memory, they are one vector; where they are apart, a gather; where the index is the same
-for all of them, one element that `LaneBuilder` spreads when it meets a vector.
+Where lanes are neighbours in memory, they are one vector; where they are a few elements apart, they are picked from a
+few; where they are far apart, a gather; where the index is the same for all of them, one element that `LaneBuilder`
+spreads when it meets a vector.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import I1, I32, PTR, Value, integer, lanes_of, mangled, splat, vector_type, zero
 from compiler.ir.types import ElementType
 
+_NEAR = 8
+"""Elements from one lane to the next up to which reading all that lies between is cheaper than a gather."""
+
 
 def read(emission: Emission, pointer: Value, element_type: ElementType, index: Index, metadata: str = "") -> Value:
     """The element at an index of an array at `pointer`, in the form in which it is computed with."""
@@ -19,6 +23,10 @@ def read(emission: Emission, pointer: Value, element_type: ElementType, index: I
     storage = element.storage_type(element_type)
     start = lane.start(index) if lane else None
     if lane is None or start is None:
+        strided = lane.strided(index) if lane and lane.mask is None else None
+        if lane and strided and 1 < strided[1] <= min(_NEAR, lane.width):
+            first = builder.gep(storage, pointer, emission.value(strided[0]))
+            return element.loaded(builder, element_type, _picked(emission, first, element_type, strided[1]))
         address = builder.gep(storage, pointer, emission.value(index))
         if lanes_of(address.type):
             return element.loaded(builder, element_type, _gather(emission, address, storage, element_type.size_bytes))
@@ -32,6 +40,23 @@ def read(emission: Emission, pointer: Value, element_type: ElementType, index: I
         arguments = [address, integer(size, I32), lane.mask, zero(vector)]
         found = builder.intrinsic(name, arguments, result=vector)
     return element.loaded(builder, element_type, found)
+
+
+def _picked(emission: Emission, first: Value, element_type: ElementType, step: int) -> Value:
+    """Every `step`th element from an address on, out of vectors that do not reach beyond the last."""
+    builder, lane = emission.builder, emission.lane
+    assert lane
+    width, storage = lane.width, element.storage_type(element_type)
+    starts = [min(number * width, step * (width - 1) + 1 - width) for number in range(step)]
+    vector, size = vector_type(storage, width), element_type.size_bytes
+    parts = [builder.load(vector, builder.gep(storage, first, integer(n)), align=size) for n in starts]
+    picked, places = parts[0], [n * step for n in range(width)]
+    for start, part in zip(starts[1:], parts[1:], strict=True):
+        # What is beyond the present part is picked from a later one.
+        lanes = [at if at < width else width + n * step - start for n, at in enumerate(places)]
+        places = [n if lane < 2 * width else width for n, lane in enumerate(lanes)]
+        picked = builder.shuffle(picked, part, [lane if lane < 2 * width else -1 for lane in lanes])
+    return picked
 
 
 def _gather(emission: Emission, addresses: Value, storage: str, size: int) -> Value:

@@ -147,11 +147,16 @@ class Lane:
 
     def start(self, index: Index) -> Index | None:
         """The index in the first lane where it grows by one from lane to lane, None where it does not."""
+        found = self.strided(index)
+        return found[0] if found and found[1] == 1 else None
+
+    def strided(self, index: Index) -> tuple[Index, int] | None:
+        """The index in the first lane, and by how much it grows from lane to lane, None where not by a constant."""
         mine = [(digit, factor) for digit, factor in index.terms if digit.variable is self.variable]
-        if len(mine) != 1 or mine[0][1] != 1 or not mine[0][0].is_whole:
+        if len(mine) != 1 or not mine[0][0].is_whole:
             return None
         others = tuple(term for term in index.terms if term[0].variable is not self.variable)
-        return whole(self.first) + Index(others, index.constant)
+        return whole(self.first).times(mine[0][1]) + Index(others, index.constant), mine[0][1]
 
 
 Terms = tuple[tuple[Digit, int], ...]

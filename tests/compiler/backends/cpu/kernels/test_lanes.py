@@ -172,3 +172,35 @@ def test_an_extremum_keeps_nan_and_the_sign_of_zero(name, opcode, start, length,
     assert np.array_equal(found, expected, equal_nan=True)
     wanted_sign = np.signbit(x[4:]).all(1) if opcode == "maximum" else np.signbit(x[4:]).any(1)
     assert np.array_equal(np.signbit(found[4:]), wanted_sign)
+
+
+PAIRS = """HloModule m
+plus {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY e {{
+  p = f32[{rows},{columns}] parameter(0)
+  q = f32[{length},{columns}] parameter(1)
+  w = f32[{length}] parameter(2)
+  ps = f32[{rows},{length},{columns}] broadcast(p), dimensions={{0,2}}
+  qs = f32[{rows},{length},{columns}] broadcast(q), dimensions={{1,2}}
+  ws = f32[{rows},{length},{columns}] broadcast(w), dimensions={{1}}
+  away = f32[{rows},{length},{columns}] subtract(ps, qs)
+  heavy = f32[{rows},{length},{columns}] multiply(away, ws)
+  zero = f32[] constant(0)
+  ROOT r = f32[{rows},{columns}] reduce(heavy, zero), dimensions={{1}}, to_apply=plus
+}}
+"""
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4])
+@pytest.mark.parametrize(("rows", "length"), [(1, 5000), (4, 16), (6, 17), (7, 100)])
+def test_few_columns_are_reduced_side_by_side(rows, length, columns):
+    generator = np.random.default_rng(length)
+    p, q, w = (generator.integers(-9, 9, s).astype(np.float32) for s in ((rows, columns), (length, columns), length))
+
+    (sums,) = compiler.compile(PAIRS.format(rows=rows, length=length, columns=columns))(p, q, w)
+
+    assert np.array_equal(sums, ((p[:, None] - q) * w[:, None]).sum(1))
