@@ -1,6 +1,8 @@
 """The nightly on scripted engines: every way to fail is a record, and a kill loses only the case in flight."""
 
 import json
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -30,9 +32,11 @@ QUICK = Config(
 RECIPE = {"seed": 1, "params": [{"name": "x", "shape": [4], "dtype": "f32", "gen": {"kind": "normal"}}]}
 
 
-@pytest.fixture(autouse=True)
-def _fakes(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+@pytest.fixture(autouse=True, scope="module")
+def _fakes():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE))
+        yield
 
 
 @pytest.fixture
@@ -65,9 +69,8 @@ def verdicts(exported):
     return {case["name"]: {v["engine"]: v["verdict"] for v in case["verdicts"]} for case in exported["cases"]}
 
 
-def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(suite_folder, tmp_path):
-    add(suite_folder, "p")
-    exported, _ = run(suite_folder, tmp_path / "out")
+def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(finished):
+    exported = finished[1]
     assert verdicts(exported) == {"p": dict.fromkeys(QUICK.engines, "bitwise")}
     timings = exported["cases"][0]["timings"]
     assert [(t["engine"], t["process"], len(t["samples"])) for t in timings] == [
@@ -100,30 +103,56 @@ def test_what_kernels_take_of_a_gpu_is_recorded_whether_they_run_or_not(suite_fo
     ]
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "verdict", "says"),
-    [
-        ("wrong-in", "wrong", "4 of 4 elements are wrong"),
-        ("flaky-in", "flaky", "second call"),
-        ("clobber-in", "wrong", "changed its inputs"),
-        ("crash-in", "crash", "SIGABRT"),
-        ("raise-in", "crash", "kernel launch failed"),
-        ("uncompilable-by", "compile-error", "cannot select"),
-        ("uncompilable-by", "compile-error", "Traceback"),
-        ("unsupported-by", "unsupported", "opcode frobnicate"),
-    ],
-)
-def test_a_failure_is_a_record_and_the_run_goes_on(suite_folder, tmp_path, behaviour, verdict, says):
-    add(suite_folder, "bad", f"sum {behaviour}-cpu ")
-    add(suite_folder, "good")
-    exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, engines=("cpu",)))
-    assert verdicts(exported) == {"bad": {"cpu": verdict}, "good": {"cpu": "bitwise"}}
-    bad = exported["cases"][0]
-    assert says in bad["verdicts"][0]["message"]
-    assert bad["timings"] == []
-    bundles = [] if verdict == "unsupported" else ["bundles/run-1/bad.cpu"]
+FAILURES = {
+    "wrong-in-cpu": ("wrong", "4 of 4 elements are wrong"),
+    "flaky-in-cpu": ("flaky", "second call"),
+    "clobber-in-cpu": ("wrong", "changed its inputs"),
+    "crash-in-cpu": ("crash", "SIGABRT"),
+    "raise-in-cpu": ("crash", "kernel launch failed"),
+    "uncompilable-by-cpu": ("compile-error", "Traceback(?s:.*)cannot select"),
+    "unsupported-by-cpu": ("unsupported", "opcode frobnicate"),
+    "unsupported-by-reference": ("undecided", "ran, but reference did not"),
+    "assembled-by-reference": ("undecided", "ran, but reference did not"),
+    "no-inputs": ("compile-error", "not a recipe"),
+}
+"""What an engine does, the verdict on it, and what the message says."""
+
+
+@pytest.fixture(scope="module")
+def night_of_failures(tmp_path_factory):
+    """The cases of a run in which all programs but the last fail, by name, and its folder."""
+    folder, out = tmp_path_factory.mktemp("suite"), tmp_path_factory.mktemp("out")
+    for behaviour in (*FAILURES, "well"):
+        add(folder, behaviour, f"sum {behaviour}")
+    (folder / "no-inputs.json").write_text("{")
+    exported, _ = run(folder, out, replace(QUICK, engines=("cpu", "cpu:fusion=off")))
+    return {case["name"]: case for case in exported["cases"]}, out
+
+
+def test_a_run_goes_on_after_failures_and_times_what_is_right(night_of_failures):
+    cases, _ = night_of_failures
+    assert list(cases) == sorted((*FAILURES, "well"))
+    assert [found["verdict"] for found in cases["well"]["verdicts"]] == ["bitwise", "bitwise"]
+    assert [name for name, case in cases.items() if case["timings"]] == ["well"]
+
+
+@pytest.mark.parametrize("behaviour", FAILURES)
+def test_a_failure_is_a_record(night_of_failures, behaviour):
+    cases, out = night_of_failures
+    bad = cases[behaviour]
+    verdict, says = FAILURES[behaviour]
+    of = {found["engine"]: found for found in bad["verdicts"]}
+    found = of["reference" if behaviour == "no-inputs" else "cpu"]
+    assert found["verdict"] == verdict
+    assert re.search(says, found["message"])
+    if behaviour.endswith("by-reference"):
+        assert of["reference"]["verdict"] == behaviour.partition("-")[0]
+    else:
+        assert of.get("cpu:fusion=off", {"verdict": "bitwise"})["verdict"] == "bitwise"
+    is_kept = behaviour.endswith("cpu") and verdict != "unsupported"
+    bundles = [f"bundles/run-1/{behaviour}.cpu"] if is_kept else []
     assert [bundle["path"] for bundle in bad["bundles"]] == bundles
-    assert all((tmp_path / "out" / path / "manifest.json").is_file() for path in bundles)
+    assert all((out / path / "manifest.json").is_file() for path in bundles)
 
 
 def test_what_is_only_assembled_is_neither_right_nor_wrong(suite_folder, tmp_path):
@@ -138,33 +167,12 @@ def test_what_is_only_assembled_is_neither_right_nor_wrong(suite_folder, tmp_pat
     assert Report.of(exported).files()["index.html"].count(b"assembled") >= 2
 
 
-def test_a_reference_that_only_assembles_leaves_the_others_undecided(suite_folder, tmp_path):
-    add(suite_folder, "p", "sum assembled-by-reference")
-    exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, engines=("cpu",)))
-    assert verdicts(exported) == {"p": {"reference": "assembled", "cpu": "undecided"}}
-
-
 def test_a_hang_ends_at_the_time_limit(suite_folder, tmp_path):
     add(suite_folder, "p", "sum hang-in-cpu")
     config = replace(QUICK, engines=("cpu",), timeout_s=1.0)
     exported, _ = run(suite_folder, tmp_path / "out", config)
     (verdict,) = exported["cases"][0]["verdicts"]
     assert (verdict["verdict"], verdict["stage"]) == ("timeout", "compile")
-
-
-def test_without_a_reference_an_engine_is_undecided(suite_folder, tmp_path):
-    add(suite_folder, "p", "sum unsupported-by-reference")
-    exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, engines=("cpu",)))
-    assert verdicts(exported) == {"p": {"reference": "unsupported", "cpu": "undecided"}}
-
-
-def test_a_program_without_inputs_is_a_failure_of_its_own(suite_folder, tmp_path):
-    add(suite_folder, "p")
-    (suite_folder / "p.json").write_text("{")
-    exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, engines=("cpu",)))
-    (verdict,) = exported["cases"][0]["verdicts"]
-    assert verdict["verdict"] == "compile-error"
-    assert "not a recipe" in verdict["message"]
 
 
 def test_a_reduced_program_is_what_the_engine_runs_and_the_record_says_so(suite_folder, tmp_path):
@@ -208,33 +216,42 @@ def test_a_kill_loses_only_the_case_in_flight(suite_folder, tmp_path):
     assert exported["run"]["id"] == 1
 
 
-def test_a_finished_run_resumes_to_itself(suite_folder, tmp_path):
-    add(suite_folder, "p")
-    first, _ = run(suite_folder, tmp_path / "out")
-    again, steps = run(suite_folder, tmp_path / "out", resume=True)
-    assert again["cases"] == first["cases"]
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The suite and folder of a finished run, and its export."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "suite").mkdir()
+    add(folder / "suite", "p")
+    exported, _ = run(folder / "suite", folder / "out")
+    return folder, exported
+
+
+@pytest.fixture
+def resume(finished, tmp_path):
+    """Goes on with a copy of the finished run, in which the suite may have been changed."""
+    shutil.copytree(finished[0], tmp_path, dirs_exist_ok=True)
+    return lambda config=QUICK: run(tmp_path / "suite", tmp_path / "out", config, resume=True)
+
+
+def test_a_finished_run_resumes_to_itself(finished, resume):
+    again, steps = resume()
+    assert again["cases"] == finished[1]["cases"]
     assert steps == [("p", nightly.DONE)]
 
 
-def test_resuming_with_other_options_says_which(suite_folder, tmp_path):
-    add(suite_folder, "p")
-    run(suite_folder, tmp_path / "out")
+def test_resuming_with_other_options_says_which(resume):
     with pytest.raises(BenchError, match="engines"):
-        run(suite_folder, tmp_path / "out", replace(QUICK, engines=("cpu",)), resume=True)
+        resume(replace(QUICK, engines=("cpu",)))
 
 
-def test_resuming_after_a_program_changed_names_it(suite_folder, tmp_path):
-    add(suite_folder, "p")
-    run(suite_folder, tmp_path / "out")
-    add(suite_folder, "p", "another sum")
+def test_resuming_after_a_program_changed_names_it(resume, tmp_path):
+    add(tmp_path / "suite", "p", "another sum")
     with pytest.raises(BenchError, match="'p' has changed"):
-        run(suite_folder, tmp_path / "out", resume=True)
+        resume()
 
 
-def test_resuming_on_another_machine_is_refused(suite_folder, tmp_path, monkeypatch):
-    add(suite_folder, "p")
-    run(suite_folder, tmp_path / "out")
+def test_resuming_on_another_machine_is_refused(resume, monkeypatch):
     elsewhere = replace(nightly.environment.capture(), cpu="another CPU")
     monkeypatch.setattr(nightly.environment, "capture", lambda: elsewhere)
     with pytest.raises(BenchError, match="another CPU"):
-        run(suite_folder, tmp_path / "out", resume=True)
+        resume()
