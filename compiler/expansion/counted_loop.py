@@ -31,11 +31,11 @@ def counted_loop(
     zero = number(computation, 0, S32)
     state = build(computation, "tuple", [zero.instruction, *(part.instruction for part in start)])
     condition, body = Computation(f"{name}.goes_on"), Computation(f"{name}.step")
+    computation.module.add_computation(condition)
+    computation.module.add_computation(body)
     at, parts = _parts(condition, state.shape, len(start))
     test = at.compare("LT", count)
     condition.root = (test if goes_on is None else test & goes_on(at, parts)).instruction
-    computation.module.add_computation(condition)
-    computation.module.add_computation(body)
     at, parts = _parts(body, state.shape, len(start))
     following = [at + 1, *step(at, parts)]
     body.root = build(body, "tuple", [part.instruction for part in following])

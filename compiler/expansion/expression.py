@@ -107,10 +107,11 @@ class Expression:
 
     def largest(self, *dimensions: int) -> Expression:
         """The greatest along dimensions; NaN where there is one."""
+        least = np.iinfo(self.type.dtype).min if self.type.dtype.kind == "i" else -np.inf
         computation = self.instruction.computation
         assert computation.module is not None
         combine = combiner(computation.module, "maximum", self.type)
-        operands = [self.instruction, self.literal(-np.inf).instruction]
+        operands = [self.instruction, self.literal(least).instruction]
         return Expression(build(computation, "reduce", operands, dimensions=dimensions, to_apply=combine))
 
     def __add__(self, other: Expression | complex) -> Expression:

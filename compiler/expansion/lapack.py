@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from compiler.expansion.eigenvectors import eigenvalues, eigenvectors
 from compiler.expansion.elimination import first_failure, lu, tridiagonal_solve
 from compiler.expansion.expression import Expression, element, number
-from compiler.expansion.matrices import adjoint, corner, place, real
+from compiler.expansion.matrices import adjoint, alike, corner, each, place, real
 from compiler.expansion.reflections import (
     hessenberg,
     householder,
@@ -23,12 +24,13 @@ from compiler.expansion.reflections import (
     tridiagonal,
 )
 from compiler.expansion.rotations import LOOPS, Methods, eigen, singular
+from compiler.expansion.schur import Schur, schur
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
-from compiler.ir.types import F32, F64, S32
+from compiler.ir.types import C64, C128, F32, F64, S32
 from compiler.ops.arithmetic import real_part_type
 from compiler.ops.build import build
-from compiler.ops.custom_call import TARGET, options_of
+from compiler.ops.custom_call import TARGET, has_no_elements, options_of
 
 Options = dict[str, str]
 Shapes = Callable[[Sequence[ArrayShape], Options], list[ArrayShape]]
@@ -52,7 +54,7 @@ class Call:
     @property
     def suits_kernel(self) -> bool:
         """Whether a back end that has kernels should keep it."""
-        return self.name in KERNELS and self._is_large
+        return self.name in KERNELS and self._is_large and not has_no_elements(self.instruction)
 
     @property
     def _is_large(self) -> bool:
@@ -65,7 +67,11 @@ class Call:
         _, routine = ROUTINES[self.name]
         if with_kernels and self._is_large:
             routine = WITH_KERNELS.get(self.name, routine)
-        results = routine([Expression(operand) for operand in instruction.operands], self.options)
+        results: Sequence[Expression]
+        if has_no_elements(instruction):
+            results = [number(instruction.computation, 0, s.element_type).spread(s.dims, ()) for s in self.shapes]
+        else:
+            results = routine([Expression(operand) for operand in instruction.operands], self.options)
         parts = [result.reshape(*shape.dims).instruction for result, shape in zip(results, self.shapes, strict=True)]
         is_tuple = isinstance(instruction.shape, TupleShape)
         return build(instruction.computation, "tuple", parts) if is_tuple else parts[0]
@@ -86,12 +92,14 @@ def call_of(instruction: Instruction) -> Call | None:
     stated = instruction.shape.elements if isinstance(instruction.shape, TupleShape) else (instruction.shape,)
     if [without_layout(shape) for shape in stated] != expected:
         return None
+    if any(0 in operand.array.dims for operand in instruction.operands) and not has_no_elements(instruction):
+        return None
     return Call(instruction, found[1], options, tuple(expected))
 
 
 def _is_matrix_or_more(operand: Instruction) -> bool:
     shape = operand.shape
-    return isinstance(shape, ArrayShape) and not shape.is_dynamic and 0 not in shape.dims
+    return isinstance(shape, ArrayShape) and not shape.is_dynamic
 
 
 def _batched(matrix: Expression) -> Expression:
@@ -277,6 +285,54 @@ def _gtsv(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
     return tridiagonal_solve(lower, diagonal, upper, _batched(operands[3]))
 
 
+def _eigenvalue_shapes(matrix: ArrayShape) -> list[ArrayShape]:
+    """Of a complex matrix one array, of a real one real and imaginary parts."""
+    _square(matrix)
+    return [_like(matrix).with_dims(matrix.dims[:-1])] * (1 if matrix.element_type.is_complex else 2)
+
+
+def _eigenvalues(form: Schur) -> list[Expression]:
+    parts = [part * each(form.scale, part) for part in eigenvalues(form)]
+    return [parts[0].apply("complex", parts[1])] if form.triangle.type.is_complex else parts
+
+
+def _gees_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    (matrix,) = operands
+    if options.get("sort", "N") != "N" or options["mode"] not in "NV":
+        raise ValueError("eigenvalues cannot be sorted, and vectors are wanted or not")
+    info = ArrayShape(S32, matrix.dims[:-2])
+    return [_like(matrix), _like(matrix), *_eigenvalue_shapes(matrix), info, info]
+
+
+def _gees(operands: Sequence[Expression], options: Options) -> list[Expression]:
+    matrix = _batched(operands[0])
+    form = schur(matrix)
+    triangle = form.triangle * each(alike(form.scale, matrix), matrix)
+    return [triangle, _wanted(form.vectors, options["mode"]), *_eigenvalues(form), _success(matrix), form.failed]
+
+
+def _geev_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
+    (matrix,) = operands
+    if not {options["compute_left"], options["compute_right"]} <= set("NV"):
+        raise ValueError("vectors are wanted or not")
+    double = matrix.element_type in (F64, C128)
+    vectors = ArrayShape(C128 if double else C64, matrix.dims)
+    return [*_eigenvalue_shapes(matrix), vectors, vectors, ArrayShape(S32, matrix.dims[:-2])]
+
+
+def _geev(operands: Sequence[Expression], options: Options) -> list[Expression]:
+    form = schur(_batched(operands[0]))
+    vectors = [
+        _wanted(side, options[name])
+        for side, name in zip(eigenvectors(form), ("compute_left", "compute_right"), strict=True)
+    ]
+    return [*_eigenvalues(form), *vectors, form.failed]
+
+
+def _wanted(vectors: Expression, option: str) -> Expression:
+    return vectors if option == "V" else vectors.literal(0).spread(vectors.dims, ())
+
+
 def _success(matrix: Expression) -> Expression:
     """What a routine says that did not fail, for each matrix."""
     return number(matrix.instruction.computation, 0, S32).spread(matrix.dims[:1], ())
@@ -293,6 +349,8 @@ ROUTINES: dict[str, tuple[Shapes, Routine]] = {
     "heevd": (_syevd_shapes, _syevd),
     "gesdd": (_gesdd_shapes, _gesdd),
     "gesvd": (_gesdd_shapes, _gesdd),
+    "gees": (_gees_shapes, _gees),
+    "geev": (_geev_shapes, _geev),
     "geqp3": (_geqp3_shapes, _geqp3),
     "gehrd": (_gehrd_shapes, _gehrd),
     "sytrd": (_sytrd_shapes, _sytrd),

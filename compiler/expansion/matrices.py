@@ -7,7 +7,7 @@ a vector for each [batch, length], a value for each [batch]; steps of loops numb
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from compiler.expansion.expression import Expression, concatenate, iota
 from compiler.ir.types import S32
@@ -39,41 +39,44 @@ def each(value: Expression, other: Expression) -> Expression:
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-def line(matrix: Expression, dimension: int, at: Expression) -> Expression:
+def block(array: Expression, starts: Sequence[Expression], sizes: Sequence[int]) -> Expression:
+    """What begins at numbers known at run time and has these sizes."""
+    operands = [part.instruction for part in (array, *starts)]
+    sizes = tuple(sizes)
+    return Expression(build(array.instruction.computation, "dynamic-slice", operands, dynamic_slice_sizes=sizes))
+
+
+def with_block(array: Expression, update: Expression, starts: Sequence[Expression]) -> Expression:
+    """An array with another in it, which begins at numbers known at run time."""
+    operands = [part.instruction for part in (array, update, *starts)]
+    return Expression(build(array.instruction.computation, "dynamic-update-slice", operands))
+
+
+def line(array: Expression, dimension: int, at: Expression) -> Expression:
     """Row (dimension 1) or column (dimension 2) number `at` of each matrix."""
-    zero = at.literal(0).instruction
-    starts = [at.instruction if d == dimension else zero for d in range(3)]
-    sizes = tuple(1 if d == dimension else n for d, n in enumerate(matrix.dims))
-    computation = matrix.instruction.computation
-    taken = build(computation, "dynamic-slice", [matrix.instruction, *starts], dynamic_slice_sizes=sizes)
-    return Expression(taken).reshape(*(n for d, n in enumerate(matrix.dims) if d != dimension))
-
-
-def only(vector: Expression, at: Expression) -> Expression:
-    """Element number `at` of each vector."""
-    computation = vector.instruction.computation
-    starts = [at.literal(0).instruction, at.instruction]
-    taken = build(computation, "dynamic-slice", [vector.instruction, *starts], dynamic_slice_sizes=(vector.dims[0], 1))
-    return Expression(taken).reshape(vector.dims[0])
-
-
-def with_only(vector: Expression, value: Expression, at: Expression) -> Expression:
-    """Each vector with its element number `at` replaced."""
-    return with_line(vector, 1, value, at)
+    taken = block(array, _starts(array, dimension, at), [1 if d == dimension else n for d, n in enumerate(array.dims)])
+    return taken.reshape(*(n for d, n in enumerate(array.dims) if d != dimension))
 
 
 def with_line(array: Expression, dimension: int, value: Expression, at: Expression) -> Expression:
     """Each matrix with its row (dimension 1) or column (dimension 2) number `at` replaced."""
     update = value.reshape(*(1 if d == dimension else n for d, n in enumerate(array.dims)))
-    starts = [at if d == dimension else at.literal(0) for d in range(len(array.dims))]
-    operands = [part.instruction for part in (array, update, *starts)]
-    return Expression(build(array.instruction.computation, "dynamic-update-slice", operands))
+    return with_block(array, update, _starts(array, dimension, at))
 
 
-def column_at(matrix: Expression, numbers: Expression) -> Expression:
-    """One column of each matrix, by its number: [batch]."""
-    chosen = place(matrix, 2).compare("EQ", each(numbers, matrix))
-    return by_parts(matrix, lambda part: kept(chosen, part, 0).sum(2))
+def _starts(array: Expression, dimension: int, at: Expression) -> list[Expression]:
+    zero = at.literal(0)
+    return [at if d == dimension else zero for d in range(len(array.dims))]
+
+
+def only(vector: Expression, at: Expression) -> Expression:
+    """Element number `at` of each vector."""
+    return line(vector, 1, at)
+
+
+def with_only(vector: Expression, value: Expression, at: Expression) -> Expression:
+    """Each vector with its element number `at` replaced."""
+    return with_line(vector, 1, value, at)
 
 
 def rows_at(matrix: Expression, numbers: Expression) -> Expression:
@@ -94,6 +97,12 @@ def rows_at(matrix: Expression, numbers: Expression) -> Expression:
     return Expression(gathered)
 
 
+def column_at(matrix: Expression, numbers: Expression) -> Expression:
+    """One column of each matrix, by its number: [batch]."""
+    chosen = place(matrix, 2).compare("EQ", each(numbers, matrix))
+    return by_parts(matrix, lambda part: kept(chosen, part, 0).sum(2))
+
+
 def corner(matrix: Expression, rows: int, columns: int) -> Expression:
     """The first rows and columns."""
     return matrix.slice((0, matrix.dims[0]), (0, rows), (0, columns))
@@ -107,6 +116,30 @@ def padded(matrix: Expression, rows: int, columns: int) -> Expression:
             dims = tuple(missing if d == dimension else n for d, n in enumerate(matrix.dims))
             matrix = concatenate([matrix, matrix.literal(0).spread(dims, ())], dimension)
     return matrix
+
+
+def turned_round(array: Expression) -> Expression:
+    """Rows and columns in the opposite order."""
+    return array.apply("reverse", dimensions=tuple(range(1, len(array.dims))))
+
+
+def next_along(array: Expression, dimension: int) -> Expression:
+    """For each element the one behind it along a dimension; 0 at the end."""
+    return concatenate([cut(array, dimension, 1, array.dims[dimension]), _zeros(array, dimension)], dimension)
+
+
+def previous_along(array: Expression, dimension: int) -> Expression:
+    """For each element the one in front of it along a dimension; 0 at the start."""
+    return concatenate([_zeros(array, dimension), cut(array, dimension, 0, array.dims[dimension] - 1)], dimension)
+
+
+def cut(array: Expression, dimension: int, start: int, stop: int) -> Expression:
+    """A part along a dimension."""
+    return array.slice(*((start, stop) if d == dimension else (0, n) for d, n in enumerate(array.dims)))
+
+
+def _zeros(array: Expression, dimension: int) -> Expression:
+    return array.literal(0).spread([1 if d == dimension else n for d, n in enumerate(array.dims)], ())
 
 
 def diagonal(matrix: Expression) -> Expression:
@@ -154,6 +187,13 @@ def nonzero(value: Expression) -> Expression:
 def kept(condition: Expression, value: Expression, otherwise: complex) -> Expression:
     """The value where a condition holds, elsewhere a number."""
     return condition.where(value, value.literal(otherwise))
+
+
+def scaled(matrix: Expression) -> tuple[Expression, Expression]:
+    """Each matrix divided by its greatest element, and that; 1 instead of 0 and of NaN."""
+    largest = matrix.apply("abs").largest(1, 2)
+    scale = kept(largest.compare("GT", 0), largest, 1)
+    return matrix / each(alike(scale, matrix), matrix), scale
 
 
 # -- products ---------------------------------------------------------------------------------------------------------

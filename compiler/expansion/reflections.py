@@ -28,6 +28,7 @@ from compiler.expansion.matrices import (
     real,
     times,
     transposed_times,
+    turned_round,
     with_only,
 )
 
@@ -49,7 +50,7 @@ def householder(matrix: Expression) -> tuple[Expression, Expression]:
 def _column_reflected(work: Expression, factors: Expression, k: Expression) -> list[Expression]:
     """Column k made that of R by a reflection of what is right of it."""
     column = line(work, 2, k)
-    tau, beta, vector = _reflection(column, k)
+    tau, beta, vector = reflection(column, k)
     reflected = _reflected(work, vector, conjugate(tau))
     return [_with_column(work, reflected, _stored(column, k, beta, vector), k), with_only(factors, tau, k)]
 
@@ -79,7 +80,7 @@ def pivoted_householder(matrix: Expression, fixed: Expression) -> tuple[Expressi
     def step(k: Expression, state: list[Expression]) -> list[Expression]:
         work, factors, order, fixed = state
         behind = place(work, 1).compare("GE", k)
-        lengths = _norms(kept(behind, work, 0))
+        lengths = lengths_of(kept(behind, work, 0))
         is_number = lengths.compare("EQ", lengths)
         keys = fixed.compare("NE", 0).where(
             lengths.literal(np.inf).spread(lengths.dims, ()), kept(is_number, lengths, 0)
@@ -113,7 +114,7 @@ def hessenberg(matrix: Expression, low: int, high: int) -> tuple[Expression, Exp
         k = number + low
         head, column = k + 1, line(work, 2, k)
         inside = place(column, 1).compare("LT", high)
-        tau, beta, vector = _reflection(kept(inside, column, 0), head)
+        tau, beta, vector = reflection(kept(inside, column, 0), head)
         right = along(times(work, vector), work, 1) * along(conjugate(vector), work, 2)
         active = place(work, 1).compare("LT", high)
         work = active.where(work - each(tau, work) * right, work)
@@ -130,8 +131,8 @@ def tridiagonal(matrix: Expression, *, lower: bool) -> tuple[Expression, Express
     batch, size, _ = matrix.dims
     if not lower:
         # From the last row and column on upwards.
-        results = tridiagonal(_turned_round(matrix), lower=True)
-        packed, values, beside, factors = (_turned_round(result) for result in results)
+        results = tridiagonal(turned_round(matrix), lower=True)
+        packed, values, beside, factors = (turned_round(result) for result in results)
         return packed, values, beside, factors
     work, factors = hessenberg(hermitian(matrix, lower=True), 0, size)
     packed = place(matrix, 1).compare("GE", place(matrix, 2)).where(work, matrix)
@@ -139,12 +140,7 @@ def tridiagonal(matrix: Expression, *, lower: bool) -> tuple[Expression, Express
     return packed, real(diagonal(packed)), real(below), factors
 
 
-def _turned_round(array: Expression) -> Expression:
-    """Rows and columns in the opposite order."""
-    return array.apply("reverse", dimensions=tuple(range(1, len(array.dims))))
-
-
-def _reflection(column: Expression, k: Expression) -> tuple[Expression, Expression, Expression]:
+def reflection(column: Expression, k: Expression) -> tuple[Expression, Expression, Expression]:
     """tau, beta and the vector that make a column's elements below number k vanish."""
     head = only(column, k)
     tail = _below(column, k)
@@ -180,10 +176,10 @@ def _reflected(matrix: Expression, vector: Expression, factor: Expression) -> Ex
 def _norm(vector: Expression) -> Expression:
     """The length of each vector."""
     batch, length = vector.dims
-    return _norms(vector.reshape(batch, length, 1)).reshape(batch)
+    return lengths_of(vector.reshape(batch, length, 1)).reshape(batch)
 
 
-def _norms(matrix: Expression) -> Expression:
+def lengths_of(matrix: Expression) -> Expression:
     """The length of each column, scaled so that no square leaves the range of the type."""
     size = matrix.apply("abs")
     largest = size.largest(1)

@@ -33,6 +33,7 @@ from compiler.expansion.matrices import (
     place,
     real,
     rows_at,
+    scaled,
     squares,
 )
 from compiler.expansion.reflections import householder, householder_product
@@ -45,20 +46,13 @@ _MOST_SWEEPS = 20
 def eigen(matrix: Expression, *, lower: bool) -> tuple[Expression, Expression]:
     """Vectors as columns, and the real eigenvalues in ascending order, of matrices of which one triangle is given."""
     batch, size, _ = matrix.dims
-    scaled, scale = _scaled(hermitian(matrix, lower=lower))
+    form, scale = scaled(hermitian(matrix, lower=lower))
     even = size + size % 2
-    start = padded(scaled, even, even)
+    start = padded(form, even, even)
     finished, vectors = _swept([start, identity(start, even)], even, _rotate_both, _off_diagonal)
     found = real(diagonal(finished)).slice((0, batch), (0, size))
     ordered, order = _sorted(found * each(scale, found))
     return adjoint(rows_at(corner(vectors, size, size), order)), ordered
-
-
-def _scaled(matrix: Expression) -> tuple[Expression, Expression]:
-    """Each matrix divided by its greatest element, and that; 1 instead of 0 and of NaN."""
-    largest = matrix.apply("abs").largest(1, 2)
-    scale = kept(largest.compare("GT", 0), largest, 1)
-    return matrix / each(alike(scale, matrix), matrix), scale
 
 
 def _off_diagonal(state: list[Expression]) -> Expression:
@@ -183,11 +177,11 @@ def singular(matrix: Expression, *, full: bool, by: Methods = LOOPS) -> tuple[Ex
     if rows < columns:
         left, values, right = singular(adjoint(matrix), full=full, by=by)
         return adjoint(right), values, adjoint(left)
-    scaled, scale = _scaled(matrix)
+    form, scale = scaled(matrix)
     # Rows of the adjoint are the columns that are rotated; the identity beside them gathers the rotations.
-    turned, rotations = adjoint(scaled), identity(scaled, columns)
+    turned, rotations = adjoint(form), identity(form, columns)
     if by.eigen is not None:
-        turned, rotations = _nearly_orthogonal(scaled, by.eigen)
+        turned, rotations = _nearly_orthogonal(form, by.eigen)
     if turned.type is matrix.type:
         even, matters = columns + columns % 2, _not_orthogonal if by.eigen is None else _at_an_angle
         start = [padded(turned, even, rows), _bordered(rotations, even)]

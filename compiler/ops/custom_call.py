@@ -22,6 +22,7 @@ from compiler.ir.numbers import Array, narrow, ranking, widen
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import agree, stated
+from compiler.ir.types import S32
 
 Routine = Callable[[Sequence[Array], dict[str, str]], tuple[Array, ...]]
 
@@ -125,13 +126,25 @@ def options_of(instruction: Instruction) -> dict[str, str]:
     return {name: chr(int(code)) if kind == "ui8" else code for name, code, kind in _OPTION.findall(text)}
 
 
+def has_no_elements(instruction: Instruction) -> bool:
+    """Whether a routine is called for empty matrices: all that it gives is that it succeeded, or not even that."""
+    operands = [operand.array.dims for operand in instruction.operands]
+    info = operands[0][:-2] if operands else ()
+    return any(0 in dims for dims in operands) and all(
+        0 in shape.dims or (shape.element_type is S32 and shape.dims == info) for shape in leaves(instruction.shape)
+    )
+
+
 def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Value:
     options = options_of(instruction)
     types = [operand.array.element_type for operand in instruction.operands]
     if name not in ROUTINES:
         values = [widen(v, kind, precise=True) for v, kind in zip(values, types, strict=True)]
     try:
-        results = LAPACK[name](values, options)
+        if has_no_elements(instruction):
+            results = tuple(np.zeros(shape.dims) for shape in leaves(instruction.shape))
+        else:
+            results = LAPACK[name](values, options)
         rounded = tuple(_fitted(r, shape) for r, shape in zip(results, leaves(instruction.shape), strict=True))
     except (AttributeError, LookupError, TypeError, ValueError, np.linalg.LinAlgError) as error:
         # No rule says what operands and options a target takes: it is the routine that finds out.

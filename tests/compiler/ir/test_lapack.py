@@ -29,7 +29,7 @@ def program(name, values, options):
 
 
 def native(name, values, options):
-    return compiler.compile(program(name, values, options), "cpu", compiler.CompileOptions(verify_each=True))(*values)
+    return compiler.compile(program(name, values, options), "cpu")(*values)
 
 
 def matrices(dtype):
@@ -107,8 +107,8 @@ CHECKS = {
 }
 
 
-NATIVELY = {("gesvd", np.float64)}
-"""What of the calls whose results are not determined is done by native code as well."""
+NATIVELY = {("geev", np.float32), ("geev", np.complex128)}
+"""What of the calls whose results are not determined is done by native code here."""
 
 
 @pytest.mark.parametrize("dtype", LETTERS)
@@ -150,6 +150,31 @@ def test_native_results_are_those_of_the_library(case, dtype):
     values = prepare(matrices(dtype))
     for expected, found in zip(batched(name, values, options), native(name, values, options), strict=True):
         np.testing.assert_allclose(found, expected, atol=100 * np.finfo(dtype).eps, rtol=100 * np.finfo(dtype).eps)
+
+
+def test_matrices_of_any_kind_have_a_form_of_schur():
+    """A permutation, whose eigenvalues lie on a circle; a chain; one of rank one; what is no number; great numbers."""
+    a = np.stack(
+        [np.roll(np.eye(SIZE), 1, axis=0), np.eye(SIZE, k=1), np.ones((SIZE, SIZE)), np.eye(SIZE), np.eye(SIZE)]
+    )
+    a[3, 1, 2], a[4] = np.nan, 1e300 * matrices(np.float64)[0]
+    triangle, vectors, *_, info = compiler.compile(program("gees", [a], {"mode": "V", "sort": "N"}), "cpu")(a)
+    assert info.tolist() == [0, 0, 0, SIZE, 0]
+    for given, form, basis in zip(np.delete(a, 3, 0), np.delete(triangle, 3, 0), np.delete(vectors, 3, 0), strict=True):
+        scale = np.abs(given).max()
+        np.testing.assert_allclose(basis @ (form / scale) @ basis.T, given / scale, atol=1e-14)
+        assert not np.tril(form, -2).any()
+
+
+def test_of_empty_matrices_nothing_is_computed():
+    texts = ["f32[0,3]", "(f32[0,3], s32[0], s32[])"], ["f32[2,0,0]", "(f32[2,0,0], s32[2,0], s32[2])"]
+    for operand, results in texts:
+        call = f"""ENTRY e {{ x = {operand} parameter(0)
+          ROOT r = {results} custom-call(x), custom_call_target="lapack_sgetrf_ffi" }}"""
+        given = np.zeros([int(n) for n in operand[4:-1].split(",")], np.float32)
+        for results in (compiler.interpret(compiler.parse(call), given), compiler.compile(call, "cpu")(given)):
+            assert [array.shape for array in results][-1] == given.shape[:-2]
+            assert not results[-1].any()
 
 
 def test_columns_are_fixed_in_front_by_native_code_only():

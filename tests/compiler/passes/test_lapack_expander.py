@@ -259,13 +259,13 @@ def test_eigenvectors_diagonalise_what_one_triangle_gives(element_type, form, up
 )
 def test_singular_vectors_are_orthonormal_and_make_the_matrix(element_type, form, mode):
     rows, columns = form
-    count = min(form)
+    count, name = min(form), "gesvd" if rows == columns else "gesdd"
     left, right = ((rows, rows), (columns, columns)) if mode == "A" else ((rows, count), (count, columns))
     real = {"c64": "f32", "c128": "f64"}.get(element_type, element_type)
     matrix, values = shape(element_type, form), shape(real, (count,))
     text = f"""ENTRY e {{ x = {matrix} parameter(0)
       ROOT r = ({matrix}, {values}, {shape(element_type, left)}, {shape(element_type, right)}, s32[]) custom-call(x),
-        custom_call_target="lapack_{TYPES[element_type]}gesdd_ffi", backend_config={{mode = {ord(mode)} : ui8}} }}"""
+        custom_call_target="lapack_{TYPES[element_type]}{name}_ffi", backend_config={{mode = {ord(mode)} : ui8}} }}"""
     module, given = compiler.parse(text), draw(element_type, form)
     if rows == columns > 1:
         given[:, 1], given[:, 3] = given[:, 2], 0  # singular: some vectors are free
