@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from xlabench.judging.bounds import Basis, Bounds
 from xlabench.judging.tolerance import (
+    NO_DISTANCE,
     Array,
     Tolerance,
     TolerancePolicy,
@@ -124,7 +125,7 @@ class Comparison:
 
     @property
     def max_ulps(self) -> int | None:
-        """The largest distance in units of the last place, None where every result is exact."""
+        """The largest distance in units of the last place; integers and NaNs have none."""
         return max((r.max_ulps for r in self.results if r.max_ulps is not None), default=None)
 
     def describe(self) -> str:
@@ -206,7 +207,7 @@ def _compare_result(index: int, expected: Array, actual: Array, rule: _Rule, wor
         mismatches=int(wrong.sum()),
         max_abs=_largest(differing.error),
         max_rel=_largest(differing.relative()),
-        max_ulps=None if differing.ulps is None else int(differing.ulps.max()),
+        max_ulps=differing.max_ulps(),
         kinds=_count_kinds(differing.kinds()[wrong]),
         worst=_worst(differing, wrong, positions, shape, worst),
     )
@@ -251,6 +252,11 @@ class _Differing:
         """The errors as a share of the expected magnitude."""
         with np.errstate(all="ignore"):
             return np.asarray(self.error / np.abs(self.wide_expected).astype(np.float64))
+
+    def max_ulps(self) -> int | None:
+        """The largest distance; None where there is none, as from a NaN to a number."""
+        known = np.zeros(0, np.uint64) if self.ulps is None else self.ulps[self.ulps < NO_DISTANCE]
+        return int(known.max()) if known.size else None
 
     def kinds(self) -> NDArray[np.intp]:
         """The position in `KINDS` of each element's kind of error, as if it were wrong."""

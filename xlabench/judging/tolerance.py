@@ -110,11 +110,15 @@ def real_dtype(dtype: DType) -> DType:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
+NO_DISTANCE = np.iinfo(np.uint64).max
+"""The distance in ULP from a NaN to a number, beyond all others."""
+
+
 def ulp_distance(left: Array, right: Array) -> NDArray[np.uint64]:
     """How many representable values lie between two real float arrays of one type, element by element.
 
     Both zeros are one value; infinity is one step beyond the largest finite number.  A NaN is at distance 0 from a NaN
-    and at the largest distance from anything else.
+    and at `NO_DISTANCE` from anything else.
     """
     dtype = left.dtype
     assert dtype == right.dtype, f"{dtype} and {right.dtype} have no common spacing"
@@ -125,7 +129,7 @@ def ulp_distance(left: Array, right: Array) -> NDArray[np.uint64]:
     distance: NDArray[np.uint64] = np.where(signs[0] == signs[1], high - low, high + low)
     left_nan, right_nan = np.isnan(left), np.isnan(right)
     distance[left_nan & right_nan] = 0
-    distance[left_nan ^ right_nan] = np.iinfo(np.uint64).max
+    distance[left_nan ^ right_nan] = NO_DISTANCE
     return distance
 
 

@@ -81,6 +81,7 @@ def test_each_kind_of_error_is_counted():
     result = _one([1.0, 1.0, 1.0, 1.0, 1.0], [NAN, INF, -1.0, 2.0, 1.0])
     assert result.kinds == {"nan": 1, "inf": 1, "sign": 1, "value": 1}
     assert result.worst[0].kind == "nan"
+    assert _one([1.0], [NAN]).max_ulps is None, "a NaN is at no distance"
 
 
 def test_ulps_of_a_wrong_element_are_shown():
