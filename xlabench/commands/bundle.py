@@ -82,7 +82,8 @@ def show(folder: Path, *, as_json: bool) -> None:
         click.echo(json.dumps({**fields, **arrays, "module": failure.module_text, "original": original}))
         return
     for name, value in fields.items():
-        click.echo(f"{name}: {value}")
+        if value is not None:  # of a reduced program no seed makes the inputs
+            click.echo(f"{name}: {value}")
     for name, shapes in arrays.items():
         click.echo(f"{name}: {', '.join(shapes) or 'none'}")
     click.echo(f"\n{failure.module_text.rstrip()}")

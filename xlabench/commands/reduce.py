@@ -111,6 +111,7 @@ def _save(target: Target, case: Case, judgement: Judgement, found: Blame | None,
         verdict=judgement.verdict,
         message=f"{judgement.message}{cause}",
         policy=target.setup.policy,
+        original=None if case is target.case else bundle.Original(target.case.text(), target.case.inputs),
     )
     return bundle.save(failure, out, timeout_s=target.setup.timeout_s)
 

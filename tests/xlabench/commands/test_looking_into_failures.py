@@ -93,6 +93,7 @@ def test_a_wrong_program_is_reduced_into_a_bundle(sliced, tmp_path):
     assert report["instructions"] <= 5
     saved = bundle.load(tmp_path / "out")
     assert (saved.module_text, saved.verdict) == (report["text"], "wrong")
+    assert "slice={[6:12], [0:10]}" in saved.original.module_text
 
 
 @pytest.mark.slow
