@@ -115,7 +115,7 @@ class _Search:
         before, unknown = self.case.text(), list[str]()
         for step in self.passes.steps:
             verdict = self._verdict(step.text)
-            self.votes.append(Vote(f"after {step.name} (pass run {step.number})", verdict))
+            self._vote(f"after {step.name} (pass run {step.number})", verdict)
             if verdict in _BAD:
                 found = self._in_pass(before, step)
                 return replace(found, where=f"or {', '.join(unknown)}") if unknown and not found.where else found
@@ -183,7 +183,7 @@ class _Search:
         final = Case(compiler.parse(lowered), self.case.inputs)
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
-                self.votes.append(Vote(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict))
+                self._vote(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict)
                 opened = self._opened(row)
                 wrong = self._wrong_inside(opened)
                 if self._is_right_without_others(row) or (not wrong and self._are_results_right_alone(opened)):
@@ -200,7 +200,7 @@ class _Search:
         if given is None:
             return False
         verdict = self.prober.judge(given).verdict
-        self.votes.append(Vote(f"kernel {'/'.join(row.place)} on given operands only", verdict))
+        self._vote(f"kernel {'/'.join(row.place)} on given operands only", verdict)
         return verdict not in FAILURES
 
     def _in_llvm(self, plain: str) -> Blame:
@@ -217,7 +217,7 @@ class _Search:
             middle = (good + bad) // 2
             good, bad = (good, middle) if self._with_llvm(middle)[0].is_failure else (middle, bad)
         name, _, where = names[bad - 1].partition(" on ")
-        self.votes.append(Vote(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict))
+        self._vote(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict)
         engines = [with_options(spec, {"llvm_limit": limit}) for limit in (good, bad)]
         return replace(found, step=name, where=where, rewrite=bad, last_good=engines[0], first_bad=engines[1])
 
@@ -233,7 +233,7 @@ class _Search:
         """The first instruction of a kernel that is wrong alone as well."""
         for row in examine(self.prober, opened) if opened else ():
             if row.judgement.is_failure:
-                self.votes.append(Vote(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict))
+                self._vote(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict)
                 return row
         return None
 
@@ -245,20 +245,23 @@ class _Search:
             alone = derive(opened, edit.keep_results(opened.module, [edit.place_of(result)]), {})
             if alone is None or self.prober.judge(alone).is_failure:
                 return False
-        self.votes.append(Vote("each of its results alone", "right"))
+        self._vote("each of its results alone", "right")
         return True
+
+    def _vote(self, witness: str, verdict: str) -> None:
+        self.votes.append(Vote(witness, verdict))
 
     def _in_kernel(self, kernel: Row, wrong: Row) -> Blame:
         """A wrong kernel; `wrong` is an instruction of it, or itself."""
         module = wrong.case.module
-        guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement) if self.in_detail else ""
+        guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement, self._vote) if self.in_detail else ""
         step, where = kernels.opcodes(module), "/".join(kernel.place)
         diff = compiler.to_text(module)
         return Blame("kernel", step, self.judgement.verdict, where=where, diff=diff, guilty=guilty)
 
     def _fails(self, engine: str) -> bool:
         judgement = self.prober.judge(self.case, engine=engine, expected=self.judgement.expected)
-        self.votes.append(Vote(engine, judgement.verdict))
+        self._vote(engine, judgement.verdict)
         return judgement.is_failure
 
 

@@ -9,7 +9,7 @@ the kind share; and all findings that such a bug brings about have this in commo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -61,16 +61,24 @@ def opcodes(module: compiler.Module) -> str:
     return "+".join(sorted({i.opcode for i in module.instructions()} - _NO_WORK))
 
 
-def guilty(prober: Prober, kernel: Case, wanted: Judgement) -> str:
-    """The opcodes that a wrong kernel cannot do without; `any elementwise`, `any reduce`... where none is to blame."""
+def guilty(prober: Prober, kernel: Case, wanted: Judgement, hear: Callable[[str, str], None]) -> str:
+    """The opcodes that a wrong kernel cannot do without; `any elementwise`, `any reduce`... where none is to blame.
 
-    def fails_alike(case: Case) -> bool:
-        return class_of(prober.judge(case).verdict) == class_of(wanted.verdict)
+    `hear` is told what stood in the kernel's place, and the verdict on that.
+    """
+
+    def fails_alike(case: Case, witness: str = "") -> bool:
+        verdict = prober.judge(case).verdict
+        if witness:
+            hear(witness, verdict)
+        return class_of(verdict) == class_of(wanted.verdict)
 
     if "+" in opcodes(kernel.module) and wanted.verdict != "timeout":
         kernel = reduce(kernel, fails_alike, prober.record, max_probes=_MOST_PROBES).case
-    kinds = (kind for kind, plain in _plainer(kernel) if fails_alike(plain))
-    return next((f"any {kind}" for kind in kinds), opcodes(kernel.module))
+    for kind, plain in _plainer(kernel):
+        if fails_alike(plain, f"a plain {kind} kernel in its place"):
+            return f"any {kind}"
+    return opcodes(kernel.module)
 
 
 def _plainer(kernel: Case) -> Iterator[tuple[str, Case]]:
