@@ -24,8 +24,15 @@ def _findable_engines(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH", "")])))
 
 
-def run(config, folder):
-    return campaign.run(config, Generated(), folder, observe=lambda _progress, _found: None)
+class Unprobed(Generated):
+    """Programs of a profile, of which every engine supports all."""
+
+    def support(self, config, worker):
+        return {"banned": []}
+
+
+def run(config, folder, source=Generated):
+    return campaign.run(config, source(), folder, observe=lambda _progress, _found: None)
 
 
 def test_a_right_engine_has_no_findings_and_is_not_spoilt_by_one_of_others(tmp_path):
@@ -51,19 +58,19 @@ def test_an_engine_that_dies_of_one_opcode_is_asked_about_the_others(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "verdict"), [("wrong", "wrong"), ("raises", "compile-error"), ("dies", "crash")])
 def test_a_bug_is_found_bundled_and_counted_once(tmp_path, engine, verdict):
-    config = replace(CONFIG, engines=(engine,), count=120)
+    config = replace(CONFIG, engines=(engine,))
     summary = run(config, tmp_path / "campaign")
     found = summary["findings"]
     assert {finding["verdict"] for finding in found} == {verdict}
     assert len(found) <= 5
-    assert summary["cases"] + (len(found[0]["cases"]) if engine == "dies" else 0) == 120
+    assert summary["cases"] + (len(found[0]["cases"]) if engine == "dies" else 0) == CONFIG.count
     for finding in found:
         assert (tmp_path / "campaign" / finding["bundle"] / "manifest.json").is_file()
 
 
 @pytest.mark.slow
 def test_an_engine_that_hangs_does_not_stop_the_campaign(tmp_path):
-    summary = run(replace(CONFIG, engines=("hangs",), timeout_s=4, count=20), tmp_path / "campaign")
+    summary = run(replace(CONFIG, engines=("hangs",), timeout_s=2, count=20), tmp_path / "campaign")
     assert [finding["verdict"] for finding in summary["findings"]] in (["timeout"], [])
     assert summary["cases"] >= 12
 
@@ -83,13 +90,6 @@ def test_a_campaign_that_is_stopped_does_not_wait_for_an_engine_that_hangs(tmp_p
     assert time.monotonic() - begin < CONFIG.timeout_s / 2
 
 
-class Unprobed(Generated):
-    """Programs of a profile, of which every engine supports all."""
-
-    def support(self, config, worker):
-        return {"banned": []}
-
-
 class Unknown(Unprobed):
     """Programs that the reference cannot evaluate."""
 
@@ -100,7 +100,7 @@ class Unknown(Unprobed):
 def test_what_the_reference_cannot_evaluate_is_a_finding_and_the_campaign_goes_on(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     config = replace(CONFIG, count=20)
-    summary = campaign.run(config, Unknown(), tmp_path / "campaign", observe=lambda _progress, _found: None)
+    summary = run(config, tmp_path / "campaign", Unknown)
     (found,) = summary["findings"]
     assert (found["engines"], found["verdict"], found["cases"]) == (("reference",), "crash", tuple(range(1, 20, 2)))
     assert "elided" in found["message"]
@@ -123,15 +123,15 @@ def test_a_campaign_is_resumed_where_it_was_left(tmp_path):
 
 @pytest.mark.slow
 def test_workers_do_not_change_what_is_drawn(tmp_path):
-    one = run(replace(CONFIG, count=60), tmp_path / "one")
-    two = run(replace(CONFIG, count=60, workers=2), tmp_path / "two")
+    one = run(replace(CONFIG, count=60), tmp_path / "one", Unprobed)
+    two = run(replace(CONFIG, count=60, workers=2), tmp_path / "two", Unprobed)
     assert one["coverage"] == two["coverage"]
 
 
 def test_a_folder_of_another_campaign_is_refused(tmp_path):
-    run(replace(CONFIG, count=20), tmp_path / "campaign")
+    run(replace(CONFIG, count=20), tmp_path / "campaign", Unprobed)
     with pytest.raises(BenchError, match="another campaign"):
-        run(replace(CONFIG, count=20, seed=1), tmp_path / "campaign")
+        run(replace(CONFIG, count=20, seed=1), tmp_path / "campaign", Unprobed)
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / "thesis.txt").write_text("not a campaign")
     with pytest.raises(BenchError, match="something else"):
