@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.cases import inputs, programs
+from xlabench.engines import facts_of
 from xlabench.judging import bounds
 from xlabench.timing import measure
 from xlabench.timing.stats import share_interval
@@ -41,8 +42,9 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
 
     What its kernels take of a GPU, where that is known, is written to `kernels`, if it is given, before it is run.
 
-    The answer says how long things took, and what the engine did that no engine may: change its inputs, or answer the
-    same question differently.  Of a program that cannot be run it says what is `proven`, and there are no results.
+    The answer says how long things took, what the engine says of how it `ran`, and what it did that no engine may:
+    change its inputs, or answer the same question differently.  Of a program that cannot be run it says what is
+    `proven`, and there are no results.
     """
     say("load")
     text, made = _load(arguments)
@@ -52,16 +54,16 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     options = {"dump_to": dump_to} if dump_to else {}
     call = engine_of(arguments["factory"], arguments["engine"], **options).compile(text)
     compiled = time.perf_counter()
+    facts = facts_of(call)
     if "kernels" in arguments:
-        kernels = [asdict(kernel) for kernel in getattr(call, "resources", ())]
-        Path(arguments["kernels"]).write_text(json.dumps(kernels))
-    if proven := getattr(call, "proven", ""):
-        return {"proven": proven, "compile_s": compiled - begin}
+        Path(arguments["kernels"]).write_text(json.dumps([asdict(kernel) for kernel in facts.kernels]))
+    if facts.proven:
+        return {"proven": facts.proven, "compile_s": compiled - begin}
     begin_run = time.perf_counter()
     say("run")
     before = [array.tobytes() for array in made]
     results = [np.asarray(array) for array in call(*made)]
-    run_s = time.perf_counter() - begin_run
+    run_s, ran = time.perf_counter() - begin_run, facts_of(call).ran
     write_arrays(Path(arguments["results"]), results)
     changed = [number for number, (array, old) in enumerate(zip(made, before, strict=True)) if array.tobytes() != old]
     repeats = run_s > _REPEAT_BELOW_S or bool(changed) or _same_bytes(results, call(*made))
@@ -69,6 +71,7 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     return {
         "compile_s": compiled - begin,
         "run_s": run_s,
+        "ran": ran,
         "changed_inputs": changed,
         "repeats": repeats,
         "flaky": flaky,

@@ -39,6 +39,7 @@ def to_json(file: Path, report: Report) -> dict[str, Any]:
         "exit_code": int(judgement.exit_code),
         "stage": judgement.stage or None,
         "message": judgement.message,
+        "ran": judgement.ran or None,
         "elements": comparison.elements if comparison else None,
         "mismatches": comparison.mismatches if comparison else None,
         "results": [_result_json(result) for result in comparison.results] if comparison else [],
@@ -73,6 +74,8 @@ def show(report: Report) -> None:
             if result.worst:
                 console.print(_worst_table(result))
     console.print(f"{judgement.verdict}: {judgement.message}", markup=False, soft_wrap=True)
+    if judgement.ran:
+        console.print(judgement.ran, markup=False, soft_wrap=True)
     if saved is not None:
         state = "verified by a replay" if saved.verified else f"not verified: {saved.message}"
         console.print(f"bundle: {saved.path} ({state})", markup=False, soft_wrap=True)

@@ -15,7 +15,7 @@ import compiler
 from xlabench import jobs
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
-from xlabench.engines import Array, Engine, build, engine, execute
+from xlabench.engines import Array, Engine, build, engine, execute, facts_of
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
 from xlabench.judging.bounds import Basis, basis_of
@@ -71,7 +71,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of it; there is a comparison unless an engine failed, and then the stage in which it did."""
+    """What came of it; there is a comparison unless an engine failed, and then the stage in which it did.
+
+    How the engine `ran` is said by engines that count.
+    """
 
     verdict: str
     message: str
@@ -79,6 +82,7 @@ class Judgement:
     actual: Sequence[Array] = ()
     comparison: Comparison | None = None
     stage: str = ""
+    ran: str = ""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -144,7 +148,7 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
     try:
         expected = execute(reference, build(reference, case.module), case.arrays)
         program = build(subject, case.module)
-        if proven := getattr(program, "proven", ""):
+        if proven := facts_of(program).proven:
             return Judgement("assembled", f"{subject.spec}: {proven}", expected)
         actual = execute(subject, program, case.arrays)
     except Exception as error:
@@ -157,7 +161,7 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
         basis = basis_of(case.module, case.arrays, expected)
         comparison = compare(expected, actual, policy=case.policy, basis=basis)
     message = described(comparison, expected, actual)
-    return Judgement(str(comparison.agreement), message, expected, actual, comparison)
+    return Judgement(str(comparison.agreement), message, expected, actual, comparison, ran=facts_of(program).ran)
 
 
 def _wants_bounds(case: Case, comparison: Comparison, reference: str) -> bool:
@@ -212,7 +216,7 @@ def judge_watched(
             "flaky",
             f"a second call of {subject} gave other results; {outcome.value['flaky']}; of the first, {message}",
         )
-    return Judgement(verdict, message, expected, actual, comparison)
+    return Judgement(verdict, message, expected, actual, comparison, ran=outcome.value["ran"])
 
 
 def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()) -> Judgement:

@@ -19,6 +19,8 @@ _SHOWN_WORST = 3
 def of_answer(engine: str, variant: Variant, outcome: Outcome, comparison: differ.Comparison) -> Verdict:
     """What an answer is worth: the comparison, unless the engine did what no engine may."""
     verdict, message = str(comparison.agreement), _describe(comparison)
+    if outcome.value["ran"]:
+        message = f"{message}\n{outcome.value['ran']}"
     if outcome.value["changed_inputs"]:
         numbers = ", ".join(map(str, outcome.value["changed_inputs"]))
         verdict, message = "wrong", f"changed its inputs, numbers {numbers}; {message}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
@@ -30,6 +31,32 @@ class KernelTime(NamedTuple):
     start_ns: int
     duration_ns: int
     thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What a GPU's assembler says of one kernel; sizes in bytes."""
+
+    name: str
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    spill_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of an executable besides its results, as far as there is something to say.
+
+    Attributes:
+        kernels: what each kernel takes of a GPU.
+        proven: of one that is only assembled, and cannot be run, what that proves, in a sentence.
+        ran: how much was executed so far, and how fast, in a sentence.
+    """
+
+    kernels: tuple[KernelResources, ...] = ()
+    proven: str = ""
+    ran: str = ""
 
 
 class Phases:
@@ -92,6 +119,10 @@ class Executable(Protocol):
     @property
     def artifacts(self) -> Mapping[str, Artifact]:
         """What the compilation left behind, by XLA's dump suffix."""
+
+    @property
+    def facts(self) -> Facts:
+        """What else is known of it."""
 
     def __call__(self, *inputs: object) -> list[NDArray[Any]]:
         """Run it on the entry parameters in order; returns the leaves of the root in order."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.executable import Artifact, Executable, KernelTime
+from compiler.backends.executable import Artifact, Executable, Facts, KernelTime
 from compiler.diagnostics import InputError
 from compiler.ir.shape import ArrayShape
 
@@ -30,9 +30,9 @@ class PaddedExecutable:
         return self.inner.artifacts
 
     @property
-    def resources(self) -> Sequence[Any]:
-        """What the kernels take of the device, where the back end knows it."""
-        return getattr(self.inner, "resources", ())
+    def facts(self) -> Facts:
+        """What else is known of it."""
+        return self.inner.facts
 
     def __call__(self, *inputs: object) -> list[NDArray[Any]]:
         """Run it; each input may be shorter than its bounds along dynamic dimensions, and so may each result."""

@@ -101,6 +101,8 @@ def test_what_kernels_take_of_a_gpu_is_recorded_whether_they_run_or_not(suite_fo
         ("nvptx:sim", "first", 40, 0),
         ("nvptx:sim", "second", 40, 8),
     ]
+    (simulated,) = (v["message"] for v in exported["cases"][0]["verdicts"] if v["engine"] == "nvptx:sim")
+    assert ("simulated 7 lane-instructions" in simulated) is not bool(failing)
 
 
 FAILURES = {

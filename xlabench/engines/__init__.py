@@ -10,11 +10,22 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, cast
 
-from compiler import CompilerError, InputError, UnsupportedError
+from compiler import CompilerError, Facts, InputError, UnsupportedError
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable
 
-__all__ = ["ENGINES", "Array", "Engine", "Program", "apart", "build", "engine", "execute", "flushes_denormals"]
+__all__ = [
+    "ENGINES",
+    "Array",
+    "Engine",
+    "Program",
+    "apart",
+    "build",
+    "engine",
+    "execute",
+    "facts_of",
+    "flushes_denormals",
+]
 
 ENGINES: Mapping[str, str] = {
     "reference": "xlabench.engines.reference",
@@ -67,6 +78,12 @@ def execute(engine: Engine, program: Program, inputs: Sequence[Array]) -> list[A
         raise
     except CompilerError as error:
         raise RunFailure(f"{engine.spec} failed while running: {error}") from error
+
+
+def facts_of(program: Program) -> Facts:
+    """What is known of a program besides its results; of engines that are not ours that is nothing."""
+    facts: Facts = getattr(program, "facts", Facts())
+    return facts
 
 
 def _load(name: str) -> EngineModule:

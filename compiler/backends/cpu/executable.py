@@ -15,7 +15,7 @@ from compiler.backends.cpu.image import Image, create, leaf, sources
 from compiler.backends.cpu.runtime import memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.entry import Entry
-from compiler.backends.executable import Artifacts, Keeper, KernelTime, Phases
+from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
 from compiler.codegen import llvm, parts
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
@@ -73,7 +73,7 @@ class CpuExecutable:
             self._library = llvm.Library(image.objects, (program.PROGRAM, *image.kernels), self._target, self._opt)
         self._parameters = [leaf(array) for array in image.parameters]
         self._results = [leaf(array) for array in image.results]
-        self.phases = phases.done
+        self.phases, self.facts = phases.done, Facts()
         self.artifacts = Artifacts(
             {
                 "cpu_after_optimizations.txt": lambda: to_text(self.module),

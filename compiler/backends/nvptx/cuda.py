@@ -60,7 +60,9 @@ def _context() -> Any:
         # The bindings' own error when the driver's library is not there; its class is not part of their interface.
         if type(error).__name__ != "DynamicLibNotFoundError":
             raise
-        raise UnsupportedError("a GPU", "this machine", "no CUDA driver is installed") from error
+        raise UnsupportedError(
+            "a GPU", "this machine", "no CUDA driver is installed; the devices sim and ptxas need none"
+        ) from error
     if status != driver.CUresult.CUDA_SUCCESS:
         raise UnsupportedError("a GPU", "this machine", f"the CUDA driver says {_what(status)}")
     return _check(driver.cuDevicePrimaryCtxRetain(_gpu()))
@@ -282,6 +284,10 @@ class CudaDevice:
         _enter()
         if size_bytes:
             _check(driver.cuMemcpyDtoDAsync(target, source, size_bytes, self.stream_of(stream)))
+
+    def account(self) -> str:
+        """Nothing: a GPU does not count."""
+        return ""
 
     def timed(self, action: Callable[[], None]) -> float:
         """Nanoseconds between two events around what `action` launches."""

@@ -56,5 +56,8 @@ class Device(Protocol):
     def capture(self, action: Callable[[], None]) -> Callable[[], None]:
         """What `action` puts on streams, to be done as a whole whenever the returned function is called."""
 
+    def account(self) -> str:
+        """How much was executed so far, and how fast, in a sentence; nothing where nobody counts."""
+
     def timed(self, action: Callable[[], None]) -> float:
         """Nanoseconds that what `action` launches takes on the device."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from compiler.analysis.placing import Buffer
-from compiler.backends.executable import Artifacts, KernelTime, Phases
+from compiler.backends.executable import Artifacts, Facts, KernelResources, KernelTime, Phases
 from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.cuda import CudaDevice
@@ -86,14 +86,16 @@ class NvptxExecutable:
             return None
 
     @property
-    def resources(self) -> tuple[ptxas.KernelResources, ...]:
+    def resources(self) -> tuple[KernelResources, ...]:
         """Registers, shared memory and spills of every kernel; none where they are not known."""
         return self._assembled.kernels if self._assembled is not None else ()
 
     @property
-    def proven(self) -> str:
-        """What is known of a module that is only assembled, in a sentence; of one that can be run, nothing."""
-        return ptxas.to_sentence(self.resources, self.options.arch) if self.options.device == "ptxas" else ""
+    def facts(self) -> Facts:
+        """What the assembler says, and what ran so far."""
+        if self.device is None:
+            return Facts(self.resources, proven=ptxas.to_sentence(self.resources, self.options.arch))
+        return Facts(self.resources, ran=self.device.account())
 
     def _connect(self, device: Device) -> None:
         self.device = device

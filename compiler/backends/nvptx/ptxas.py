@@ -10,20 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from compiler.backends.executable import KernelResources
 from compiler.diagnostics import UnsupportedError
 
 _TIMEOUT_S = 300
-
-
-@dataclass(frozen=True, slots=True)
-class KernelResources:
-    """What `ptxas -v` says of one kernel; sizes in bytes."""
-
-    name: str
-    registers: int
-    shared_bytes: int
-    stack_bytes: int
-    spill_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

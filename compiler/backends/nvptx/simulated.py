@@ -96,6 +96,11 @@ class SimulatedDevice:
         """The action itself."""
         return action
 
+    def account(self) -> str:
+        """Lane-instructions, and how many a second."""
+        rate = self.lane_instructions / self.simulated_s if self.simulated_s else 0.0
+        return f"simulated {self.lane_instructions:,} lane-instructions, {rate / 1e6:.1f} million a second"
+
     def timed(self, action: Callable[[], None]) -> float:
         """Wall time, which says how fast the simulator is and nothing about a GPU."""
         start = time.perf_counter_ns()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +66,7 @@ def test_an_unknown_device_names_the_known_ones() -> None:
 def test_what_was_only_assembled_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ptxas, "assemble", lambda ptx, arch: ptxas.Assembled(b"", (), ""))
     executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="ptxas"))
+    assert executable.facts.proven == "nothing to assemble for sm_90: no kernels"
     with pytest.raises(UnsupportedError, match="only assembles"):
         executable(*inputs.draw(executable.module, 0))
 
@@ -74,6 +76,7 @@ def test_code_and_results_are_the_same_every_time(gpu: Any) -> None:
     first, second = (gpu.compile(PROGRAM, replace(gpu.options, device="sim")) for _ in range(2))
     assert first.ptx == second.ptx
     assert all(a.tobytes() == b.tobytes() for a, b in zip(first(*arrays), second(*arrays), strict=True))
+    assert re.fullmatch(r"simulated \d[\d,]+ lane-instructions, \d+\.\d million a second", second.facts.ran)
 
 
 @pytest.mark.parametrize("opt", [0, 1, 2])
