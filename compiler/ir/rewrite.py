@@ -6,9 +6,13 @@ rewrites of a compilation happen and no other; bisecting N names the one guilty 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compiler.ir.module import Instruction
+from compiler.ir.module import Instruction, Module
+
+Rule = Callable[[Instruction], Instruction | None]
+"""Gives the simpler equal of an instruction, in the same computation, or None; its name is that of the rewrite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +56,24 @@ class Fuel:
             return False
         old.replace_uses_with(new)
         return True
+
+
+def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel) -> bool:
+    """Replace every instruction by what the first rule of its opcode that has an answer gives.
+
+    What nobody uses is left as it is.  Returns whether anything changed.
+    """
+    changed = False
+    for computation in module.computations:
+        for instruction in list(computation.instructions):
+            if fuel.is_spent:
+                break
+            if not (instruction.users or instruction.is_root):
+                continue
+            for rule in rules.get(instruction.opcode, ()):
+                simpler = rule(instruction)
+                if simpler is not None and simpler is not instruction:
+                    changed |= fuel.replace(rule.__name__.strip("_"), instruction, simpler)
+                    break
+        computation.sort()
+    return changed

@@ -7,13 +7,12 @@ Floating point keeps NaN, infinities and the sign of zero, so `x * 0 -> 0` or `x
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from compiler.ir.literal import Literal
 from compiler.ir.module import Instruction, Module
-from compiler.ir.rewrite import Fuel
+from compiler.ir.rewrite import Fuel, Rule, apply_rules
 from compiler.ir.shape import without_layout
 from compiler.ir.types import Kind
 from compiler.ops.build import build, constant
@@ -21,18 +20,7 @@ from compiler.ops.build import build, constant
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    changed = False
-    for computation in module.computations:
-        for instruction in list(computation.instructions):
-            if fuel.is_spent:
-                break
-            for rule in RULES.get(instruction.opcode, ()):
-                simpler = rule(instruction)
-                if simpler is not None:
-                    changed |= fuel.replace(rule.__name__.strip("_"), instruction, simpler)
-                    break
-        computation.sort()
-    return changed
+    return apply_rules(RULES, module, fuel)
 
 
 def scalar_of(instruction: Instruction) -> np.generic | None:
@@ -241,8 +229,6 @@ def _takes_its_parameters(root: Instruction) -> bool:
 def _adds_its_parameters(root: Instruction) -> bool:
     return root.opcode == "add" and _takes_its_parameters(root)
 
-
-Rule = Callable[[Instruction], Instruction | None]
 
 _EXTREMES = {"GT": "maximum", "LE": "maximum", "LT": "minimum", "GE": "minimum"}
 

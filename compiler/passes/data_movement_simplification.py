@@ -6,12 +6,12 @@ Each rule is a function from an instruction to its simpler equal, or None; its d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.module import Instruction, Module
-from compiler.ir.rewrite import Fuel
+from compiler.ir.rewrite import Fuel, Rule, apply_rules
 from compiler.ir.shape import ArrayShape, without_layout
 from compiler.ops import OPS
 from compiler.ops.build import build
@@ -19,18 +19,7 @@ from compiler.ops.build import build
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    changed = False
-    for computation in module.computations:
-        for instruction in list(computation.instructions):
-            if fuel.is_spent:
-                break
-            for rule in RULES.get(instruction.opcode, ()):
-                simpler = rule(instruction)
-                if simpler is not None and simpler is not instruction:
-                    changed |= fuel.replace(rule.__name__.strip("_"), instruction, simpler)
-                    break
-        computation.sort()
-    return changed
+    return apply_rules(RULES, module, fuel)
 
 
 def _new(like: Instruction, opcode: str, operands: Sequence[Instruction], **attributes: object) -> Instruction:
@@ -218,8 +207,6 @@ def _reverse_nothing(instruction: Instruction) -> Instruction | None:
     sizes = [operand.array.dims[d] for d in instruction.attributes["dimensions"]]
     return operand if math.prod(sizes) == 1 else None
 
-
-Rule = Callable[[Instruction], Instruction | None]
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "broadcast": (_broadcast_to_same, _broadcast_of_broadcast, _broadcast_of_unit_reshape),

@@ -14,7 +14,7 @@ from compiler.ir.attributes import SliceDimension
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import integer_bounds
-from compiler.ir.rewrite import Fuel
+from compiler.ir.rewrite import Fuel, apply_rules
 from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
 from compiler.ops.build import build, constant
@@ -22,17 +22,7 @@ from compiler.ops.build import build, constant
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    changed = False
-    for computation in module.computations:
-        for instruction in list(computation.instructions):
-            rule = _RULES.get(instruction.opcode)
-            if fuel.is_spent or rule is None or not (instruction.users or instruction.is_root):
-                continue
-            simpler = rule(instruction)
-            if simpler is not None:
-                changed |= fuel.replace(rule.__name__.strip("_"), instruction, simpler)
-        computation.sort()
-    return changed
+    return apply_rules(_RULES, module, fuel)
 
 
 def _gather_of_one_window(gather: Instruction) -> Instruction | None:
@@ -72,7 +62,7 @@ def _scatter_of_one_window(scatter: Instruction) -> Instruction | None:
     return build(computation, "dynamic-update-slice", [operand, new, *starts], name=scatter.name)
 
 
-_RULES = {"gather": _gather_of_one_window, "scatter": _scatter_of_one_window}
+_RULES = {"gather": (_gather_of_one_window,), "scatter": (_scatter_of_one_window,)}
 
 
 def _is_plain(instruction: Instruction) -> bool:
