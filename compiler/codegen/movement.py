@@ -251,7 +251,7 @@ def _pad(values: Values, instruction: Instruction, indices: Indices) -> Value:
         conditions.append(is_element)
         source.append(moved)
     if is_uniform(operand) and NEVER not in conditions:
-        value = values.value(operand, tuple(source))
+        value = values.value(operand, (ZERO,) * len(source))  # it may lie in memory, of which there is none for padding
         for condition in conditions:
             value = values.builder.select(condition, value, values.value(filler, ())) if condition else value
         return value
@@ -264,7 +264,7 @@ def _pad(values: Values, instruction: Instruction, indices: Indices) -> Value:
 
 
 def is_uniform(value: Instruction) -> bool:
-    """Whether all elements are the same scalar, so that one may be asked for where there is none."""
+    """Whether all elements are the same scalar, so that the first may be asked for where there is none."""
     return value.opcode == "broadcast" and not value.operands[0].array.rank
 
 
