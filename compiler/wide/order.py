@@ -160,8 +160,10 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
     """The greatest or least of each row: the values move by an error at most, their places where they are close."""
     (operand,) = operands
     values, places = context.evaluate(instruction, [operand.value])
+    source = context.originals[instruction].operands[0]
+    is_open = np.any(_of_open_sign(source, operand), axis=-1, keepdims=True)
     if operand.is_exact:
-        return (exact(values), exact(places))
+        return tuple(_open_where(exact(result), is_open) for result in (values, places))
     errors = np.take_along_axis(operand.error, places.astype(np.int64), axis=-1)
     apart = np.abs(operand.value[..., None, :] - values[..., :, None])
     reach = operand.error[..., None, :] + errors[..., :, None]
@@ -170,8 +172,8 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
     close = (~(apart > reach) & (reach > 0) & ~itself).any(axis=-1)
     farthest = np.max(operand.error, axis=-1, keepdims=True, initial=0.0)
     return (
-        Wide(values, np.broadcast_to(farthest, values.shape)),
-        Wide(places, np.where(close, np.inf, 0.0)),
+        Wide(values, np.where(is_open, np.inf, np.broadcast_to(farthest, values.shape))),
+        Wide(places, np.where(is_open | close, np.inf, 0.0)),
     )
 
 

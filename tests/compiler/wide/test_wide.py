@@ -239,6 +239,8 @@ def test_a_computed_nan_has_either_end_of_the_total_order() -> None:
         *lines, "ROOT r = f32[2,3] sort(y), dimensions={1}, to_apply=less", inputs=(given,), computations=comparator
     )
     assert computed.undecided.tolist() == [[True] * 3, [False] * 3]
+    for result in wide(*lines, "ROOT r = (f32[2,3], s32[2,3]) topk(y), k=3", inputs=(given,)):
+        assert result.undecided.tolist() == [[True] * 3, [False] * 3]
     (kept,) = wide(
         lines[0], "ROOT r = f32[2,3] sort(x), dimensions={1}, to_apply=less", inputs=(given,), computations=comparator
     )
