@@ -39,6 +39,8 @@ _BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 _COUNTED = "llvm.nvvm.barrier.cta.sync.aligned.count"
 _SOME = 1
 """The number of the barrier for some of the threads: at number 0 the others are waiting already."""
+_PART = "alwaysinline convergent nounwind"
+"""LLVM may double a call before it looks inside, and a barrier or shuffle must stay where all threads come by."""
 _SHARED = re.compile(r"@[\w.]+")
 _BYTES = {"i1": 1, "i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
 
@@ -118,7 +120,7 @@ class Emission:
         parameters = [(re.sub(r" (noalias|readonly)", "", type_), name) for type_, name in original.parameters]
         own = [(argument.type, argument.name[1:]) for argument in (_THREAD, _BLOCK)]
         copy = self.ir.function(
-            f"{original.name}.part", "void", [*parameters, *own], linkage="internal", attributes="alwaysinline nounwind"
+            f"{original.name}.part", "void", [*parameters, *own], linkage="internal", attributes=_PART
         )
         threads = next(s.launch.threads for s in launches_of(self.row) if s.launch.function == original.name)
         barrier = _BARRIER
