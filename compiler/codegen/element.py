@@ -132,7 +132,7 @@ def constant(element_type: ElementType, value: object) -> Value:
 def round_to(builder: Builder, element_type: ElementType, value: Value, *, arithmetic: bool = False) -> Value:
     """Round a computed value to the precision of its type, wrap it to its width; nothing where it has them already.
 
-    `arithmetic` says that it is a sum, a product, a quotient or a root of numbers of the type.
+    `arithmetic` says that it is a sum, a product, a quotient or a function of numbers of the type.
     """
     if element_type is F16:
         return builder.cast("fpext", builder.cast("fptrunc", value, "half"), "float")
@@ -146,16 +146,14 @@ def round_to(builder: Builder, element_type: ElementType, value: Value, *, arith
 def _round_to_bf16(builder: Builder, value: Value, *, arithmetic: bool) -> Value:
     """A float with 8 significant bits, by integer arithmetic, because x86's own instruction flushes denormals.
 
-    Half a unit is added and the lower half cut off; after a tie, when nothing is left of it, the last bit as well.
-    x86 makes NaN of a sum by passing one on, whose lower half is empty in bf16, or by a certain one: adding does no
-    harm.  Other NaN might become infinite or change sign.
+    What is added before the lower half is cut off is half a unit to numbers whose last bit is set, and a little less to
+    others, so that ties go to even.  x86 makes NaN of a sum by passing one on, whose lower half is empty in bf16, or by
+    a certain one: adding does no harm.  Other NaN might become infinite or change sign.
     """
     bits = builder.cast("bitcast", value, "i32")
-    raised = builder.binary("add", bits, integer(0x8000, "i32"))
-    rest = builder.binary("and", raised, integer(0xFFFF, "i32"))
-    tie = builder.compare("eq", rest, integer(0, "i32"))
-    mask = builder.select(tie, integer(-131072, "i32"), integer(-65536, "i32"))
-    rounded = builder.binary("and", raised, mask)
+    odd = builder.binary("and", builder.binary("lshr", bits, integer(16, "i32")), integer(1, "i32"))
+    raised = builder.binary("add", builder.binary("add", bits, integer(0x7FFF, "i32")), odd)
+    rounded = builder.binary("and", raised, integer(-65536, "i32"))
     if not (arithmetic and "avx512f" in builder.module.features):
         quiet = builder.binary("and", builder.binary("or", bits, integer(0x400000, "i32")), integer(-65536, "i32"))
         rounded = builder.select(builder.compare("uno", value, value), quiet, rounded)

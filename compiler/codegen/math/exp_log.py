@@ -13,7 +13,7 @@ coefficients rounded one by one with the remaining ones fitted again); the comme
 
 from __future__ import annotations
 
-from compiler.codegen.llvm_ir import integer
+from compiler.codegen.llvm_ir import integer, mangled
 from compiler.codegen.math.term import Format, Term, polynomial
 
 _LOG2_E = 1.4426950408889634
@@ -68,36 +68,59 @@ def _power_of_two(n: Term, format_: Format, *, minus: int = 0) -> Term:
 
 
 def scale(p: Term, n: Term, *, minus: int = 0) -> Term:
-    """Compute p * 2^(n - minus) by two factors, so that results round once into the denormals, and overflow."""
+    """Compute p * 2^(n - minus), rounded once into the denormals, from n in the low bits of a sum with `magic`.
+
+    AVX-512 does that in one instruction, which LLVM makes of its intrinsic too, in loops that it makes vectors of.
+    """
     format_ = p.format
-    native = _SCALE.get(p.type) if "avx512f" in p.builder.module.features else None
-    if native is not None:
+    if not _scales(p):
+        return _scale_by_factors(p, n - minus if minus else n)
+    if p.type in _VECTORS:
         exponent = n.real() - format_.magic
-        return _scale_natively(native, p, exponent - float(minus) if minus else exponent)
-    n = n - minus if minus else n
+        return _native("scalef", p, exponent - float(minus) if minus else exponent)
+    exponent = n - (format_.magic_bits + minus)
+    if format_.integer == "i64":
+        exponent = exponent.cast("trunc", "i32")
+    return Term(
+        p.builder, p.builder.intrinsic(f"ldexp.{mangled(p.type)}.{mangled(exponent.type)}", [p.value, exponent.value])
+    )
+
+
+def _scale_by_factors(p: Term, n: Term) -> Term:
+    format_ = p.format
     whole = n << format_.mantissa
     half = (whole >> 1) & -(1 << format_.mantissa)
     return p * (half + format_.one).real() * (whole - half + format_.one).real()
 
 
-_SCALE = {"<16 x float>": ("ps", "i16"), "<8 x double>": ("pd", "i8")}
-"""Vectors for which AVX-512 multiplies by a power of two in one instruction: its name's end, and a mask's type."""
-
-
-def _scale_natively(native: tuple[str, str], p: Term, exponent: Term) -> Term:
-    """P * 2^exponent, rounded once: the same bits as by two factors, in one instruction for six."""
-    name, mask = native
-    arguments = [p.value, exponent.value, p.value, integer(-1, mask), integer(_ROUND_AS_SET, "i32")]
-    return Term(p.builder, p.builder.intrinsic(f"x86.avx512.mask.scalef.{name}.512", arguments))
-
-
+_VECTORS = {"<16 x float>": ("ps", "i16"), "<8 x double>": ("pd", "i8")}
+"""Vectors that fill a register of AVX-512: the end of its instructions' names, and the type of a mask."""
 _ROUND_AS_SET = 4
+_LESSER_MAGNITUDE = 2
+
+
+def _scales(x: Term) -> bool:
+    """Whether the target multiplies by powers of two; others do it by two factors, with the same bits."""
+    return {"avx512f", "avx512vl", "avx512dq"} <= x.builder.module.features
+
+
+def _native(name: str, x: Term, y: Term, *options: int) -> Term:
+    """An instruction of AVX-512 on two whole vectors."""
+    end, mask = _VECTORS[x.type]
+    last = [x.value, integer(-1, mask), integer(_ROUND_AS_SET, "i32")]
+    arguments = [x.value, y.value, *(integer(option, "i32") for option in options), *last]
+    return Term(x.builder, x.builder.intrinsic(f"x86.avx512.mask.{name}.{end}.512", arguments))
 
 
 def exp_scaled(x: Term, *, minus: int = 0) -> Term:
     """e^x * 2^-minus for a small `minus`, without overflow before the result's own."""
-    low, high = _EXP_RANGE[x.format.type]
-    n, r = _reduce(x.at_most(high).at_least(low))
+    if x.type in _VECTORS and _scales(x):
+        # Whatever is left of an x beyond the range, n makes the result zero, infinite or NaN of a number.
+        n, r = _reduce(x)
+        r = _native("range", r, r.literal(LN2), _LESSER_MAGNITUDE)
+    else:
+        low, high = _EXP_RANGE[x.format.type]
+        n, r = _reduce(x.at_most(high).at_least(low))
     return scale(exp_reduced(r), n, minus=minus)
 
 
@@ -166,7 +189,7 @@ def integer_to_real(e: Term, format_: Format) -> Term:
     """A small integer as a float; for f64 without the conversion of i64 that AVX2 lacks."""
     if format_.type == "float":
         return e.cast("sitofp", "float")
-    return (e + 0x4338000000000000).real() - format_.magic
+    return (e + format_.magic_bits).real() - format_.magic
 
 
 def _logarithm_edges(x: Term, result: Term, zero: float) -> Term:

@@ -38,6 +38,11 @@ class Format:
         """The sign bit as the integer type's smallest number."""
         return -1 << int(self.integer[1:]) - 1
 
+    @property
+    def magic_bits(self) -> int:
+        """The bits of `magic`."""
+        return self.one + (self.mantissa << self.mantissa) + (1 << self.mantissa - 1)
+
 
 F32 = Format("float", "i32", 23, 0x3F800000, 0x3F3504F3, 2.0**-126, 1.5 * 2.0**23)
 F64 = Format("double", "i64", 52, 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 2.0**-1022, 1.5 * 2.0**52)

@@ -18,7 +18,7 @@ from compiler.ir.types import ElementType
 
 __all__ = ["APPROXIMATE", "CONTRACT", "RULES", "emit", "has_near_form", "multiply_add"]
 
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "sqrt"}) | APPROXIMATE
 _ANY_TYPE = frozenset({"select", "convert", "copy"})
 _EXACT = frozenset({"negate", "abs", "maximum", "minimum", "clamp", "sign"})
 """What yields a number that the type has whenever the operands are such numbers."""

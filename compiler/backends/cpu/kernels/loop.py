@@ -29,13 +29,15 @@ _LARGEST_JAM = 64
 """Instructions in a turn of the innermost loop up to which it takes in those of another."""
 _FEW = 64
 _FEW_TERMS = 8
-_SHORT = 256
+_SHORT, _MANY_TURNS = 256, 4096
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
 _CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.2, 2.5, 8.0, 20.0
 """Weights of bodies, in nanoseconds per element, between which a loop is interleaved."""
 _WORTH, _WELL_WORTH = 1.5e6, 4e6
 """Nanoseconds of work for which compiling a long, and a very long, body four times over is worth while."""
+_WORTH_ALL = 0.5e6
+"""And a short one eight times over; longer ones that often if they are well worth it."""
 
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
@@ -216,8 +218,9 @@ def interleave(kernel: Kernel, length: int, work: float) -> int:
     """How many vectors to compute at once, 0 to leave it to LLVM, which counts registers and leaves long bodies single.
 
     A polynomial is a chain of operations that wait for one another: one vector at a time keeps the units idle most of
-    the time, while operands that no longer fit into registers cost next to nothing.  Long bodies take long to compile
-    so many times over: they get fewer.
+    the time, while operands that no longer fit into registers cost next to nothing.  A CPU looks some two hundred
+    operations ahead: of eight vectors taken in turn enough are ready among these, of fewer with long chains they are
+    not.  Long bodies take long to compile so many times over: they get fewer.
     """
     types = _types(kernel)
     weight = sum(cost.element_weight(instruction.opcode) for instruction in kernel.body())
@@ -226,4 +229,7 @@ def interleave(kernel: Kernel, length: int, work: float) -> int:
     if length < _SHORT or not _CHAIN <= weight < _ENDLESS or _has_complex(kernel):
         return 0
     enough = 0.0 if weight < _LONG else _WORTH if weight < _VERY_LONG else _WELL_WORTH
-    return 4 if work >= enough else 2
+    if work < enough:
+        return 2
+    # What is left of a loop by so many vectors is done one by one.
+    return 8 if length >= _MANY_TURNS and work >= (_WORTH_ALL if weight < _LONG else _WELL_WORTH) else 4
