@@ -163,13 +163,30 @@ class Network:
         return Builder(function), function.arguments
 
     def _sort(self) -> Function:
-        """`void sort(ptr records, i64 first, i64 stop)`: sort inside each vector, then each group."""
+        """`void sort(ptr records, i64 first, i64 stop)`: sort inside each vector, then each group.
+
+        What the levels of a group have in common is a function: written out in each it would be most of the code.
+        """
         if "sort" not in self._functions:
+            merge = self._merge() if self.group > 2 else None
             builder, arguments = self._begin("sort", ("first", "stop"))
             self._walk(builder, arguments, 2, self._sort_pair)
-            self._walk(builder, arguments, self.group, self._sort_group)
+            run = 1
+            while run < self.group and merge:
+                self._walk(builder, arguments, 2 * run, self._meet_runs)
+                builder.call(f"@{merge.name}", "void", arguments)
+                run *= 2
+            if not merge:
+                self._walk(builder, arguments, 2, self._merge_pair)
             builder.ret()
         return self._functions["sort"]
+
+    def _merge(self) -> Function:
+        """`void merge(ptr records, i64 first, i64 stop)`: the stages of a merge inside each vector."""
+        builder, arguments = self._begin("merge", ("first", "stop"))
+        self._walk(builder, arguments, 2, self._merge_inside)
+        builder.ret()
+        return self._functions["merge"]
 
     def _clean(self) -> Function:
         """`void clean(ptr records, i64 first, i64 stop)`: the last stages of a merge, inside each group."""
@@ -246,19 +263,22 @@ class Network:
             size *= 2
         self._inside(builder, values, partners)
 
-    def _sort_group(self, builder: Builder, values: list[Value]) -> None:
-        run = 1
-        while run < self.group:
-            for first in range(0, self.group, 2 * run):
-                for n in range(run):
-                    self._meet(builder, values, first + n, first + 2 * run - 1 - n)
-            self._halve(builder, values, run // 2)
-            self._inside(builder, values, self._strides(self.lanes // 2))
-            run *= 2
+    def _meet_runs(self, builder: Builder, values: list[Value]) -> None:
+        """The stages of the merge of two runs, the halves of the vectors, that exchange whole vectors."""
+        for n in range(len(values) // 2):
+            self._meet(builder, values, n, len(values) - 1 - n)
+        self._halve(builder, values, len(values) // 4)
+
+    def _merge_inside(self, builder: Builder, values: list[Value]) -> None:
+        self._inside(builder, values, self._strides(self.lanes // 2))
+
+    def _merge_pair(self, builder: Builder, values: list[Value]) -> None:
+        self._meet_runs(builder, values)
+        self._merge_inside(builder, values)
 
     def _clean_group(self, builder: Builder, values: list[Value]) -> None:
         self._halve(builder, values, self.group // 2)
-        self._inside(builder, values, self._strides(self.lanes // 2))
+        self._merge_inside(builder, values)
 
     def _halve(self, builder: Builder, values: list[Value], stride: int) -> None:
         """Exchange whole vectors at a stride, then at half of it, and so on."""

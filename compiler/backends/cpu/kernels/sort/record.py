@@ -70,11 +70,8 @@ class Record:
         """Write the elements that are alike, zeros and NaNs, to their places in a sorted line."""
         length, type_ = integer(self.lines.length), self.key.element_type
         alike = [self._record(builder, [element.constant(type_, value)]) for value in (0.0, math.nan)]
-        with builder.loop(integer(0), length, carried=[integer(0)] * 2, name="before", nonempty=True) as loop:
-            record = builder.load(self.type, builder.gep(self.type, records, loop.index))
-            before = [builder.cast("zext", builder.compare("ult", record, one), I64) for one in alike]
-            loop.carry(*(builder.add(count, more) for count, more in zip(loop.carried, before, strict=True)))
-        with builder.loop(integer(0), length, carried=loop.results, name="mend", nonempty=True, scalar=True) as loop:
+        places = self._places(builder, records, alike)
+        with builder.loop(integer(0), length, carried=places, name="mend", nonempty=True, scalar=True) as loop:
             values = self.lines.load(builder, line, loop.index)
             record = self._record(builder, values)
             following = []
@@ -84,6 +81,21 @@ class Record:
                     self.lines.store(builder, line, place, values)
                 following.append(builder.add(place, builder.cast("zext", found, I64)))
             loop.carry(*following)
+
+    def _places(self, builder: Builder, records: Value, wanted: Sequence[Value]) -> list[Value]:
+        """How many records of a sorted line are less than each wanted one, found by halving."""
+        length, bits = integer(self.lines.length), self.lines.length.bit_length()
+        start = [integer(0) for _ in wanted]
+        with builder.loop(integer(0), integer(bits), carried=start, name="halve", nonempty=True, scalar=True) as loop:
+            step, following = builder.binary("lshr", integer(1 << (bits - 1)), loop.index), []
+            for place, record in zip(loop.carried, wanted, strict=True):
+                ahead = builder.add(place, step)
+                last = builder.sub(builder.intrinsic("smin.i64", [ahead, length]), integer(1))
+                is_less = builder.compare("ult", builder.load(self.type, builder.gep(self.type, records, last)), record)
+                goes_on = builder.binary("and", is_less, builder.compare("sle", ahead, length))
+                following.append(builder.select(goes_on, ahead, place))
+            loop.carry(*following)
+        return loop.results
 
 
 def record_of(lines: Lines, key: SortKey) -> Record | None:
