@@ -361,9 +361,7 @@ class _Driver:
         if self.threads > 1:
             part = nest.share(builder, size, THREAD, THREADS, align=_COPY_ALIGN)
             offset, length = part.start, builder.sub(part.stop, part.start)
-        callee = self.ir.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-        ends = [builder.gep("i8", pointer, offset) for pointer in (target, source)]
-        builder.call(callee, "void", [*ends, length, Value("i1", "false")])
+        builder.copy_bytes(builder.gep("i8", source, offset), builder.gep("i8", target, offset), length)
 
     def _predicate(self, instruction: Instruction) -> Value:
         (buffer,) = self.assignment.of[instruction]

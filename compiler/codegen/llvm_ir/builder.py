@@ -193,6 +193,16 @@ class Builder:
         alignment = f", align {align}" if align else ""
         self._lines.append(f"  store {value}, {pointer}{alignment}{metadata}")
 
+    def copy_bytes(self, source: Value, target: Value, count: Value) -> None:
+        """Copy memory; source and target do not overlap."""
+        callee = self.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+        self.call(callee, "void", [target, source, count, Value("i1", "false")])
+
+    def clear_bytes(self, target: Value, count: Value) -> None:
+        """Set memory to zero."""
+        callee = self.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+        self.call(callee, "void", [target, integer(0, "i8"), count, Value("i1", "false")])
+
     # -- vectors ------------------------------------------------------------------------------------------------
     def broadcast(self, value: Value, lanes: int) -> Value:
         """A vector with `value` in every lane."""

@@ -16,7 +16,7 @@ from compiler.backends.cpu.kernels.gemm.share import minimum
 from compiler.codegen import element
 from compiler.codegen.index import ZERO, Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I8, Builder, Value, integer, keep_rolled, zero
+from compiler.codegen.llvm_ir import Builder, Value, integer, keep_rolled, zero
 from compiler.codegen.product import accumulation_type
 from compiler.codegen.signature import elemental_of
 from compiler.ir.module import Instruction
@@ -133,7 +133,7 @@ class PatchCopy:
         b, type_ = self.b, self.plan.shape.type
         address = b.gep(type_, self.target, b.add(offset, b.mul(start, integer(inner))))
         size = b.mul(b.sub(stop, start), integer(inner * self.plan.shape.size))
-        b.intrinsic("memset.p0.i64", [address, integer(0, I8), size, Value("i1", "false")], result="void")
+        b.clear_bytes(address, size)
 
 
 def _least(b: Builder, left: Value, right: Value) -> Value:
@@ -163,8 +163,7 @@ def pack_weights(
         output = b.add(b.mul(group, integer(shape.outputs)), first)
         if nothings is not None:
             nothing = b.gep(shape.type, nothings, output)
-            size = b.mul(width, integer(shape.size))
-            b.intrinsic("memset.p0.i64", [nothing, integer(0, I8), size, Value("i1", "false")], result="void")
+            b.clear_bytes(nothing, b.mul(width, integer(shape.size)))
         if plan.panel_elements == 0:
             return
         with b.loop(

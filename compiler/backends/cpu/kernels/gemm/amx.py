@@ -149,7 +149,7 @@ class AmxNest:
         with b.loop(columns.start, columns.stop, name="rest", nonempty=True) as panel:
             offset = b.mul(b.sub(panel.index, columns.start), integer(self.steps))
             line = b.gep(I32, packed, b.mul(b.add(offset, integer(self.whole)), integer(_BLOCK)))
-            _clear(b, line, (self.steps - self.whole) * _BLOCK)
+            b.clear_bytes(line, integer((self.steps - self.whole) * _BLOCK * _WORD_BYTES))
             if self.rest:
                 first = b.mul(panel.index, integer(_BLOCK))
                 count = minimum(b, b.sub(integer(self.gemm.n), first), _BLOCK)
@@ -207,7 +207,7 @@ class AmxNest:
 
     def _end_rows(self, b: Builder, batch: Value, rows: Range, block: Value) -> None:
         """The last words of every row, filled up with zeros."""
-        _clear(b, block, _BLOCK * _TILE)
+        b.clear_bytes(block, integer(_BLOCK * _TILE * _WORD_BYTES))
         start = self.whole // _TILE * _TILE
         with b.loop(rows.start, rows.stop, name="row", nonempty=True) as row:
             line = b.gep(I32, block, b.mul(b.sub(row.index, rows.start), integer(_TILE)))
@@ -274,11 +274,6 @@ class AmxNest:
 def _move(b: Builder, direction: str, tile: int, place: tuple[Value, int]) -> None:
     address, row = place
     b.intrinsic(f"x86.tile{direction}", [integer(tile, I8), address, integer(row)], result="void")
-
-
-def _clear(b: Builder, words: Value, count: int) -> None:
-    arguments = [words, integer(0, I8), integer(count * _WORD_BYTES), Value("i1", "false")]
-    b.intrinsic("memset.p0.i64", arguments, result="void")
 
 
 def _configure(b: Builder) -> None:

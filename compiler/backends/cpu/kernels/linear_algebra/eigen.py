@@ -147,14 +147,13 @@ class Eigen:
         b = Builder(function)
         form.blocks.clear(b, matrix, integer(0), integer(form.elements))
         b.call(t.turn(), "void", [source, size, matrix, integer(pitch), size, size])
-        copy = t.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
         with b.loop(integer(0), size, name="row", scalar=True, metadata=keep_rolled(t.module)) as row:
             given, wanted = t.at(b, source, (row.index, self.size)), t.at(b, matrix, (row.index, pitch))
             count = b.add(row.index, integer(1))
             if not self.lower:
                 given, wanted = b.gep(t.type, given, row.index), b.gep(t.type, wanted, row.index)
                 count = b.sub(size, row.index)
-            b.call(copy, "void", [wanted, given, b.mul(count, integer(t.bytes)), Value("i1", "false")])
+            b.copy_bytes(given, wanted, b.mul(count, integer(t.bytes)))
         with form.blocks.vectors(b, integer(0), integer(self.size * pitch), [zero(t.vector)]) as at:
             value = b.intrinsic(f"fabs.{mangled(t.vector)}", [t.load(b, b.gep(t.type, matrix, at.index))])
             finite = b.compare("olt", value, floating(math.inf, t.vector))
@@ -167,7 +166,6 @@ class Eigen:
         """Values to their places in ascending order, scaled back, and rows as columns beside them."""
         t, size, (vectors, values) = self.tiles, integer(self.size), results
         diagonal, wide = parts["wide_diagonal"], b.cast("fpext", by, _F64)
-        copy = t.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
         pitch = self._iteration.pitch
         with b.loop(integer(0), size, name="value", nonempty=True, scalar=True) as at:
             value = b.load(_F64, b.gep(_F64, diagonal, at.index))
@@ -182,7 +180,7 @@ class Eigen:
             b.store(b.cast("fptrunc", b.binary("fmul", value, wide), t.type), b.gep(t.type, values, rank))
             if self.vectors:
                 row, place = t.at(b, parts["rows"], (at.index, pitch)), t.at(b, parts["product"], (rank, self.size))
-                b.call(copy, "void", [place, row, integer(self.size * t.bytes), Value("i1", "false")])
+                b.copy_bytes(row, place, integer(self.size * t.bytes))
         if self.vectors:
             b.call(t.turn(), "void", [parts["product"], size, vectors, size, size, size])
         else:

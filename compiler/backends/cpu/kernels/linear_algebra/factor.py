@@ -72,9 +72,7 @@ class Factor:
         given, wanted = (matrix.address(integer(0), integer(0)) for matrix in pair)
         matrix = wanted if self.in_place else work
         if self.in_place:
-            copy = t.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-            length = integer(self.size * self.size * t.bytes)
-            b.call(copy, "void", [matrix, given, length, Value("i1", "false")])
+            b.copy_bytes(given, matrix, integer(self.size * self.size * t.bytes))
         elif self.is_native:
             b.call(t.turn(), "void", [given, size, matrix, size, size, size])
         else:
@@ -99,12 +97,11 @@ class Factor:
 
     def _clear_above(self, b: Builder, matrix: Value) -> None:
         t = self.tiles
-        fill = t.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
         with b.loop(integer(0), integer(self.size), name="row", scalar=True, metadata=keep_rolled(t.module)) as row:
             after = b.add(row.index, integer(1))
             length = b.mul(b.sub(integer(self.size), after), integer(t.bytes))
             place = t.at(b, matrix, (row.index, self.size), (after, 1))
-            b.call(fill, "void", [place, integer(0, "i8"), length, Value("i1", "false")])
+            b.clear_bytes(place, length)
 
     def emit(self) -> str:
         """`T NAME(ptr matrix, ptr work)`: the factor of a lower triangle where it lies; NaN if a pivot is, or 0."""

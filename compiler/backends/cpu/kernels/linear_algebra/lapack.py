@@ -68,18 +68,6 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
     return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, work)
 
 
-def copy(builder: Builder, source: Value, target: Value, size: int) -> None:
-    """Copy bytes."""
-    callee = builder.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-    builder.call(callee, "void", [target, source, integer(size), Value("i1", "false")])
-
-
-def clear(builder: Builder, target: Value, size: int) -> None:
-    """Set bytes to zero."""
-    callee = builder.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
-    builder.call(callee, "void", [target, integer(0, "i8"), integer(size), Value("i1", "false")])
-
-
 def _getrf(tiles: Tiles, call: Call) -> Method:
     rows, columns = call.shapes[0].dims[-2:]
     form = Lu(tiles, rows, columns)
@@ -87,7 +75,7 @@ def _getrf(tiles: Tiles, call: Call) -> Method:
 
     def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
         source, matrix, pivots, info = pointers
-        copy(builder, source, matrix, rows * columns * tiles.bytes)
+        builder.copy_bytes(source, matrix, integer(rows * columns * tiles.bytes))
         builder.call(function, "void", [matrix, pivots, info, workspace])
 
     work = _FMA_NS * rows * columns * form.steps + _ELEMENT_NS * rows * columns
@@ -101,7 +89,7 @@ def _geqrf(tiles: Tiles, call: Call) -> Method:
 
     def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
         source, matrix, factors = pointers
-        copy(builder, source, matrix, rows * columns * tiles.bytes)
+        builder.copy_bytes(source, matrix, integer(rows * columns * tiles.bytes))
         builder.call(function, "void", [matrix, factors, workspace])
 
     work = 2 * _FMA_NS * rows * columns * min(rows, columns) + _ELEMENT_NS * rows * columns
@@ -114,7 +102,7 @@ def _orgqr(tiles: Tiles, call: Call) -> Method:
     function = form.emit()
 
     def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
-        clear(builder, pointers[2], rows * columns * tiles.bytes)
+        builder.clear_bytes(pointers[2], integer(rows * columns * tiles.bytes))
         builder.call(function, "void", [*pointers, workspace])
 
     work = 2 * _FMA_NS * rows * columns * form.steps + _ELEMENT_NS * rows * columns
