@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from compiler import edit, generate, mutation
 from compiler.backends.cpu import limits
-from compiler.backends.executable import Executable, Facts, KernelTime, Phase
+from compiler.backends.executable import Executable, Facts, KernelTime
 from compiler.backends.nvptx import standalone as ptx
 from compiler.codegen.llvm import version as llvm_version
 from compiler.devices import Host, interpret_devices
@@ -40,7 +40,6 @@ __all__ = [
     "KernelTime",
     "Module",
     "ParseError",
-    "Phase",
     "Trace",
     "UnsupportedError",
     "VerifyError",
