@@ -147,7 +147,7 @@ class Call:
         arguments = [*(self.address(buffer) for buffer in step.buffers), *launch.numbers]
 
         def action() -> None:
-            self.loaded.launch(launch.function, launch.blocks, launch.threads, arguments, stream)
+            self.loaded.launch(launch, arguments, stream)
 
         if times is None:
             action()

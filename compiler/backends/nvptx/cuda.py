@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from compiler.backends.nvptx.device import Array
+from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.diagnostics import UnsupportedError
 
 try:
@@ -168,17 +169,25 @@ class CudaModule:
         self._module = module
         self._functions: dict[str, Any] = {}
 
-    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int], stream: int = 0) -> None:
+    def launch(self, launch: Launch, arguments: Sequence[int], stream: int = 0) -> None:
         """Launch a function on a stream of the device's."""
         _enter()
-        if function not in self._functions:
-            self._functions[function] = _check(driver.cuModuleGetFunction(self._module, function.encode()))
+        if launch.function not in self._functions:
+            self._functions[launch.function] = self._function(launch)
         # The driver reads the arguments during the call; both arrays live until it is over.
         values = np.array(arguments, np.uint64)
         pointers = np.arange(len(values), dtype=np.uint64) * np.uint64(8) + np.uint64(values.ctypes.data)
-        grid = (blocks, 1, 1, threads, 1, 1, 0)
-        handle = self._functions[function]
+        grid = (launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared_bytes)
+        handle = self._functions[launch.function]
         _check(driver.cuLaunchKernel(handle, *grid, self._device.stream_of(stream), pointers.ctypes.data, 0))
+
+    def _function(self, launch: Launch) -> Any:
+        """The function, allowed as much shared memory as its launches ask for."""
+        function = _check(driver.cuModuleGetFunction(self._module, launch.function.encode()))
+        if launch.shared_bytes:
+            most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            _check(driver.cuFuncSetAttribute(function, most, launch.shared_bytes))
+        return function
 
 
 class CudaDevice:

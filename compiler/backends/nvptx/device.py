@@ -7,13 +7,15 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from compiler.backends.nvptx.kernels.grid import Launch
+
 Array = NDArray[Any]
 
 
 class LoadedModule(Protocol):
     """A PTX module on a device."""
 
-    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int], stream: int = 0) -> None:
+    def launch(self, launch: Launch, arguments: Sequence[int], stream: int = 0) -> None:
         """Launch a function on addresses; what is put on one stream runs in order."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +19,8 @@ from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.program import Program, build
 from compiler.backends.nvptx.replay import Replay, replay
 from compiler.backends.nvptx.simulated import SimulatedDevice
-from compiler.backends.nvptx.target import compute_capability, target_of
+from compiler.backends.nvptx.steps import launches_of
+from compiler.backends.nvptx.target import ARCHITECTURES, compute_capability, target_of
 from compiler.codegen import llvm
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import flatten
@@ -44,7 +46,9 @@ class NvptxExecutable:
         self.options = options
         target = target_of(options.arch)
         with phases.phase("emit"):
-            self._program: Program = build(module, Gpu(compute_capability(options.arch), options.atomics))
+            shared_bytes = 1024 * ARCHITECTURES[options.arch].shared_kib
+            gpu = Gpu(compute_capability(options.arch), shared_bytes, options.atomics)
+            self._program: Program = build(module, gpu)
             text = str(self._program.ir)
         with phases.phase("llvm-optimise"):
             native = llvm.parse(text, target, options.opt)
@@ -88,7 +92,13 @@ class NvptxExecutable:
     @property
     def resources(self) -> tuple[KernelResources, ...]:
         """Registers, shared memory and spills of every kernel; none where they are not known."""
-        return self._assembled.kernels if self._assembled is not None else ()
+        if self._assembled is None:
+            return ()
+        asked = {step.launch.function: step.launch.shared_bytes for step in launches_of(self._program.steps)}
+        return tuple(
+            replace(kernel, shared_bytes=kernel.shared_bytes + asked.get(kernel.name, 0))
+            for kernel in self._assembled.kernels
+        )
 
     @property
     def facts(self) -> Facts:

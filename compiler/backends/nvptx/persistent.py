@@ -41,7 +41,6 @@ _BLOCK_SHARE = 2.0
 _ROUND_NS = 700.0
 _BYTES_PER_NS = 20.0
 _TURNS = 8
-_MOST_SHARED_BYTES = 48 * 1024
 _MOST_BUFFERS = 256
 """A launch has 4 KB of arguments."""
 _MOST_LINES = 20_000
@@ -159,12 +158,12 @@ class _Persistent:
         shared: dict[str, int] = {}
         for name, launch in functions.items():
             threads, function = launch.launch.threads, self.functions[name]
-            if (waits(function) and threads % grid.WARP) or threads > MOST_THREADS:
+            if (waits(function) and threads % grid.WARP) or threads > MOST_THREADS or launch.launch.shared_bytes:
                 return False
             shared |= shared_arrays(function)
         lines = sum(len(self.functions[name].lines) for name in functions)
         few = len(set(buffers_of(row))) <= _MOST_BUFFERS and lines <= _MOST_LINES
-        return few and sum(shared.values()) <= _MOST_SHARED_BYTES
+        return few and sum(shared.values()) <= grid.OWN_SHARED_BYTES
 
 
 def _meet(one: Sequence[Step], other: Sequence[Step]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from compiler.backends.nvptx.device import Array
+from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.simulator import LaunchOptions, Machine, PtxModule, parse_ptx
 
 _WORD_BYTES = 16  # the widest load of one thread
@@ -20,12 +21,17 @@ class SimulatedModule:
         self._device = device
         self._module = module
 
-    def launch(self, function: str, blocks: int, threads: int, arguments: Sequence[int], stream: int = 0) -> None:
+    def launch(self, launch: Launch, arguments: Sequence[int], stream: int = 0) -> None:
         """Run a function to its end, whatever stream it is on."""
         del stream
-        grid, block = (blocks, 1, 1), (threads, 1, 1)
         statistics = self._device.machine.launch(
-            self._module, function, grid, block, list(arguments), options=self._device.options
+            self._module,
+            launch.function,
+            (launch.blocks, 1, 1),
+            (launch.threads, 1, 1),
+            list(arguments),
+            shared_bytes=launch.shared_bytes,
+            options=self._device.options,
         )
         self._device.lane_instructions += statistics.lane_instructions
         self._device.simulated_s += statistics.duration_s

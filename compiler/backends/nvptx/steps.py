@@ -37,7 +37,8 @@ class LaunchStep:
     def __str__(self) -> str:
         pointers = [str(buffer) if buffer else "null" for buffer in self.buffers]
         given = "; ".join([*pointers, *map(str, self.launch.numbers)])
-        launch = f"launch {self.launch.function}<<<{self.launch.blocks}, {self.launch.threads}>>>({given})"
+        asked = f", {self.launch.shared_bytes} bytes" if self.launch.shared_bytes else ""
+        launch = f"launch {self.launch.function}<<<{self.launch.blocks}, {self.launch.threads}{asked}>>>({given})"
         return launch + _on(self.stream) + _because(self.note)
 
 

@@ -6,32 +6,43 @@ runs the GPU at all.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from compiler.codegen.llvm import Target
 from compiler.diagnostics import InputError
 
-ARCHITECTURES: dict[str, int] = {
-    "sm_70": 64,
-    "sm_72": 64,
-    "sm_75": 64,
-    "sm_80": 70,
-    "sm_86": 71,
-    "sm_87": 74,
-    "sm_89": 78,
-    "sm_90": 78,
-    "sm_100": 86,
-    "sm_103": 88,
-    "sm_120": 87,
-    "sm_121": 88,
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """What is known of one: the version of PTX, as 10 * major + minor, and the shared memory of a multiprocessor."""
+
+    ptx: int
+    shared_kib: int
+
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "sm_70": Architecture(64, 96),
+    "sm_72": Architecture(64, 96),
+    "sm_75": Architecture(64, 64),
+    "sm_80": Architecture(70, 164),
+    "sm_86": Architecture(71, 100),
+    "sm_87": Architecture(74, 164),
+    "sm_89": Architecture(78, 100),
+    "sm_90": Architecture(78, 228),
+    "sm_100": Architecture(86, 228),
+    "sm_103": Architecture(88, 228),
+    "sm_120": Architecture(87, 100),
+    "sm_121": Architecture(88, 100),
 }
-"""PTX versions, as 10 * major + minor, by architecture."""
+"""By name, as NVIDIA's programming guide has them."""
 
 
 def target_of(arch: str) -> Target:
     """The target for an architecture's name, or InputError."""
-    version = ARCHITECTURES.get(arch)
-    if version is None:
+    architecture = ARCHITECTURES.get(arch)
+    if architecture is None:
         raise InputError(f"unknown architecture {arch!r} of back end 'nvptx'; known are: {', '.join(ARCHITECTURES)}")
-    return Target.nvptx(arch, f"+ptx{version}")
+    return Target.nvptx(arch, f"+ptx{architecture.ptx}")
 
 
 def compute_capability(arch: str) -> int:

@@ -47,7 +47,7 @@ def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
     if min(product.rows, product.columns, product.depth) < _LEAST:
         is_long = product.size < _FEW and product.depth >= _LONG_SUM
         return dot.warp_per_element(module, product) if is_long else loop.emit(module, kernel)
-    return tile.emit(module, product, gpu.capability)
+    return tile.emit(module, product, gpu)
 
 
 def _without_window(convolution: Instruction, part: Factor) -> Factor:

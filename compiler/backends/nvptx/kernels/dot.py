@@ -40,7 +40,7 @@ def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
 def emit_product(module: Module, product: Product, gpu: Gpu) -> EmittedKernel:
     """Emit the form of kernel that suits a batch of matrix products, which is not empty."""
     if min(product.rows, product.columns) >= _LEAST and product.depth:
-        return tile.emit(module, product, gpu.capability)
+        return tile.emit(module, product, gpu)
     if product.depth >= _LONG_SUM:
         return warp_per_element(module, product)
     launch = grid.for_each(

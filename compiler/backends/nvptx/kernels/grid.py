@@ -17,26 +17,44 @@ from compiler.codegen.llvm_ir import I32, I64, Builder, Module, Value, element_o
 
 BLOCK = 256
 WARP = 32
+OWN_SHARED_BYTES = 48 * 1024
+"""The most shared memory that functions have arrays in; for more a launch has to ask."""
 Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
 """Emits one set of accumulators from two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What kernels are emitted for: a compute capability, e.g. 80, and whether updates may be combined in any order."""
+    """What kernels are emitted for.
+
+    Attributes:
+        capability: the compute capability, e.g. 80.
+        shared_bytes: the shared memory of a multiprocessor, for all blocks that are on it at once.
+        atomics: whether updates may be combined in any order.
+    """
 
     capability: int
+    shared_bytes: int
     atomics: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One function with its launch dimensions, blocks of threads, and the numbers it is given behind the pointers."""
+    """One function with its launch dimensions.
+
+    Attributes:
+        function: its name.
+        blocks: how many.
+        threads: of each block.
+        numbers: what it is given behind the pointers.
+        shared_bytes: shared memory that the launch asks for, beside the function's own arrays.
+    """
 
     function: str
     blocks: int
     threads: int
     numbers: tuple[int, ...] = ()
+    shared_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +163,12 @@ def shared_array(module: Module, name: str, element: str, count: int) -> Value:
     """An array in the block's shared memory."""
     definition = f"internal addrspace(3) global [{count} x {element}] poison, align 16"
     return Value("ptr addrspace(3)", module.define_global(name, definition).name)
+
+
+def asked_memory(module: Module) -> Value:
+    """Where the shared memory begins that a launch asks for; one and the same for all functions of a module."""
+    definition = "external addrspace(3) global [0 x i8], align 16"
+    return Value("ptr addrspace(3)", module.define_global("asked", definition).name)
 
 
 def reduce_lanes(

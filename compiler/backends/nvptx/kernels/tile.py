@@ -15,16 +15,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid, mma, split, tile_mma, tile_plain
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
 from compiler.backends.nvptx.kernels.matrix_product import Product, all_of, inside
 from compiler.backends.nvptx.kernels.tile_slice import Layout, Slice
 from compiler.backends.nvptx.kernels.tree import power_of_two
 from compiler.codegen.index import Emission, Index, Variable, constant, reshape, whole
 from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer
 
-_SHARED_BYTES = 48 * 1024
-"""What a block has without asking for more when it is launched."""
 _MOST_STAGES = 4
+_MANY_SLICES = 2 * _MOST_STAGES
+"""Slices from which on it pays to ask for shared memory for all stages."""
+_AT_ONCE = 2
+"""Blocks that there is still to be room for on a multiprocessor."""
+_TAKEN_BYTES = 1024
+"""Shared memory of each block that is the system's."""
 _MANY_BLOCKS = 128
 """Blocks from which on a larger tile keeps a GPU busy too."""
 _LONG_BODY = 40
@@ -72,7 +76,7 @@ def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
 
 def _choose(product: Product, form: mma.Mma | None) -> _Plan:
     """The largest tile of which there are enough to keep a GPU busy."""
-    *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= _SHARED_BYTES)
+    *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES)
     for plan in plans:
         blocks = product.batch * -(-product.rows // plan.rows) * -(-product.columns // plan.columns)
         if blocks >= _MANY_BLOCKS and not _is_long(product):
@@ -93,21 +97,22 @@ def _resident(product: Product, plan: _Plan) -> int:
     return 1 if plan.form is None or _is_long(product) or product.type.size_bytes >= _WIDE_BYTES else 2
 
 
-def emit(module: Module, product: Product, capability: int) -> EmittedKernel:
+def emit(module: Module, product: Product, gpu: Gpu) -> EmittedKernel:
     """Emit a product kernel."""
-    plan = _choose(product, mma.find(product, capability))
+    plan = _choose(product, mma.find(product, gpu.capability))
     builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan))
-    kernel = _TileKernel(module, builder, product, plan, capability)
+    kernel = _TileKernel(module, builder, product, plan, gpu)
     kernel.store(kernel.sums())
     builder.ret()
-    launch = Launch(builder.function.name, kernel.parts * kernel.blocks, plan.threads)
+    blocks = kernel.parts * kernel.blocks
+    launch = Launch(builder.function.name, blocks, plan.threads, shared_bytes=kernel.asked_bytes)
     return split.finished(module, product, launch, kernel.parts)
 
 
 class _TileKernel:
     """One block's work."""
 
-    def __init__(self, module: Module, builder: Builder, product: Product, plan: _Plan, capability: int) -> None:
+    def __init__(self, module: Module, builder: Builder, product: Product, plan: _Plan, gpu: Gpu) -> None:
         self.product = product
         self.plan = plan
         self.emission = emission = Emission(builder)
@@ -123,16 +128,35 @@ class _TileKernel:
         )
         self.start = row.times(plan.rows), column.times(plan.columns)
         self.slices = [
-            Slice(product, side, layout, plan.threads, capability)
+            Slice(product, side, layout, plan.threads, gpu.capability)
             for side, layout in zip(product.sides, plan.layouts, strict=True)
         ]
         self.is_asynchronous = any(part.is_asynchronous for part in self.slices)
-        most = min(_MOST_STAGES, _SHARED_BYTES // plan.stage_bytes) if self.is_asynchronous else 2
-        self.stages = power_of_two(most)
-        self.shared = [
-            grid.shared_array(module, f"{product.kernel.name}.{name}", layout.stored, self.stages * layout.size)
-            for name, layout in zip(("lhs", "rhs"), plan.layouts, strict=True)
+        self.stages = self._stages(gpu.shared_bytes)
+        shared_bytes = self.stages * plan.stage_bytes
+        self.asked_bytes = shared_bytes if shared_bytes > grid.OWN_SHARED_BYTES else 0
+        self.shared = self._asked(module) if self.asked_bytes else self._own(module)
+
+    def _stages(self, multiprocessor_bytes: int) -> int:
+        """How many slices of each operand shared memory holds: where copies go by themselves, more than two."""
+        if not self.is_asynchronous:
+            return 2
+        room = grid.OWN_SHARED_BYTES
+        if self.count >= _MANY_SLICES:
+            room = max(room, multiprocessor_bytes // _AT_ONCE - _TAKEN_BYTES)
+        return power_of_two(min(_MOST_STAGES, room // self.plan.stage_bytes))
+
+    def _own(self, module: Module) -> list[Value]:
+        """Arrays of the function for the slices of both operands."""
+        return [
+            grid.shared_array(module, f"{self.product.kernel.name}.{name}", layout.stored, self.stages * layout.size)
+            for name, layout in zip(("lhs", "rhs"), self.plan.layouts, strict=True)
         ]
+
+    def _asked(self, module: Module) -> list[Value]:
+        """The same in memory that the launch asks for."""
+        start, (left, _) = grid.asked_memory(module), self.plan.layouts
+        return [start, self.emission.builder.gep(left.stored, start, integer(self.stages * left.size))]
 
     def sums(self) -> list[Value]:
         """The thread's sums, slice by slice."""

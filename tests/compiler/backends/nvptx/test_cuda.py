@@ -19,6 +19,7 @@ import compiler
 from compiler import CompileOptions, UnsupportedError
 from compiler.backends.nvptx import cuda, streams
 from compiler.backends.nvptx.cuda import CudaDevice
+from compiler.backends.nvptx.kernels.grid import Launch
 
 pytestmark = pytest.mark.usefixtures("small_launches")
 
@@ -39,6 +40,7 @@ class FakeDriver:
     CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
     CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL="thread")
     CUjit_option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER="log", CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES="size")
+    CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES="most shared")
     CUdevice_attribute = SimpleNamespace(
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=8, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=0
     )
@@ -190,12 +192,23 @@ def test_nothing_is_copied_for_empty_arrays(driver: FakeDriver) -> None:
 
 def test_arguments_are_packed_behind_pointers(driver: FakeDriver) -> None:
     module = CudaDevice().load(".target sm_80")
-    module.launch("f", 3, 128, [1, 2**63, 7])
-    module.launch("f", 1, 32, [4, 5, 6])
+    module.launch(Launch("f", 3, 128), [1, 2**63, 7])
+    module.launch(Launch("f", 1, 32), [4, 5, 6])
     assert driver.values == [4, 5, 6]
+    assert "cuFuncSetAttribute" not in driver.names()
     launches = [arguments for name, *arguments in driver.calls if name == "cuLaunchKernel"]
     assert [launch[1:8] for launch in launches] == [[3, 1, 1, 128, 1, 1, 0], [1, 1, 1, 32, 1, 1, 0]]
     assert driver.names().count("cuModuleGetFunction") == 1
+
+
+def test_a_function_is_allowed_the_shared_memory_that_its_launches_ask_for(driver: FakeDriver) -> None:
+    module = CudaDevice().load(".target sm_80")
+    for _ in range(2):
+        module.launch(Launch("f", 1, 32, shared_bytes=80_000), [4, 5, 6])
+    assert [call for call in driver.calls if call[0] == "cuFuncSetAttribute"] == [
+        ("cuFuncSetAttribute", "handle", "most shared", 80_000)
+    ]
+    assert [call[8] for call in driver.calls if call[0] == "cuLaunchKernel"] == [80_000, 80_000]
 
 
 def test_a_module_that_is_refused_shows_the_log_and_both_architectures(driver: FakeDriver) -> None:
@@ -224,7 +237,7 @@ def test_an_error_of_the_driver_is_said_in_its_words(driver: FakeDriver) -> None
     module = CudaDevice().load(".target sm_80")
     driver.answers["cuLaunchKernel"] = [(CUresult.CUDA_ERROR_LAUNCH_FAILED,)]
     with pytest.raises(RuntimeError, match="CUDA_ERROR_LAUNCH_FAILED: what it means"):
-        module.launch("f", 1, 1, [])
+        module.launch(Launch("f", 1, 1), [])
 
 
 def test_a_machine_without_a_gpu_is_unsupported(driver: FakeDriver) -> None:

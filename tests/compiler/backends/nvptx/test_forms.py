@@ -209,9 +209,10 @@ def test_dots_of_complex_numbers_are_right(type_: str, how: str, m: int, k: int,
 
 
 @pytest.mark.parametrize("type_", [*TENSOR_TYPES, "f32", "tf32"])
-@pytest.mark.parametrize("blocks", [1, 4])
-def test_large_tiles_are_right(type_: str, blocks: int, gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("blocks", "slices"), [(1, 1), (1, 8), (4, 8)])
+def test_large_tiles_are_right(type_: str, blocks: int, slices: int, gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tile, "_MANY_BLOCKS", blocks)
+    monkeypatch.setattr(tile, "_MANY_SLICES", slices)
     algorithm, type_ = ("dot_tf32_tf32_f32", "f32") if type_ == "tf32" else ("", type_)
     check_exactly(dot(type_, 130, 72, 140, algorithm=algorithm), gpu)
 
@@ -277,6 +278,18 @@ def test_a_long_sum_is_cut_into_chunks(gpu: Any) -> None:
     steps = str(gpu.compile(reduction("40000", "", "0")).artifacts["thunk_sequence.txt"])
     assert "_partial<<<9, 256>>>" in steps
     assert "_combine<<<1, 8>>>" in steps
+
+
+@pytest.mark.parametrize(
+    ("arch", "stages", "asked"), [("sm_70", 2, False), ("sm_80", 4, True), ("sm_86", 2, False), ("sm_90", 4, True)]
+)
+def test_a_launch_asks_for_the_shared_memory_that_the_target_has(arch: str, stages: int, asked: bool) -> None:  # noqa: FBT001
+    options = compiler.CompileOptions(device="sim", arch=arch)
+    executable = compiler.compile(dot("f32", 2048, 256, 2048), "nvptx", options)
+    shared_bytes = stages * 2 * 16 * (128 + 4) * 4
+    steps = str(executable.artifacts["thunk_sequence.txt"])
+    assert (f"<<<256, 256, {shared_bytes} bytes>>>" in steps, "<<<256, 256>>>" in steps) == (asked, not asked)
+    assert {kernel.shared_bytes for kernel in executable.facts.kernels} <= {shared_bytes}
 
 
 def test_what_kernels_need_is_recorded(gpu: Any) -> None:
