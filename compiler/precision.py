@@ -67,6 +67,8 @@ def infer(instruction: Instruction) -> Shape:
 
 def derived(instruction: Instruction) -> Shape:
     """The shape that an instruction's operands give; the stated one where they give that, or none."""
+    if OPS[instruction.opcode].miscounted(len(instruction.operands)):
+        return instruction.shape
     try:
         inferred = infer(instruction)
     except ShapeError:

@@ -149,11 +149,9 @@ def _check_layouts(instruction: Instruction) -> Iterator[Finding]:
 
 
 def _check_form(instruction: Instruction, op: Op) -> Iterator[Finding]:
-    where, (least, most) = _place(instruction), op.operands
-    count = len(instruction.operands)
-    if count < least or (most is not None and count > most):
-        takes = f"{least}" if least == most else f"at least {least}" if most is None else f"{least} to {most}"
-        yield Finding("V4", where, f"{op.opcode} takes {takes} operands, not {count}")
+    where = _place(instruction)
+    if miscounted := op.miscounted(len(instruction.operands)):
+        yield Finding("V4", where, miscounted)
     missing = [name for name in op.required if name not in instruction.attributes]
     if missing:
         yield Finding("V5", where, f"{op.opcode} needs the attribute {', '.join(missing)}")

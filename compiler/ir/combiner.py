@@ -19,9 +19,12 @@ COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "
 
 
 def binary_opcode(computation: Computation) -> str | None:
-    """The opcode of a computation that is one commutative op on its two parameters, else None."""
+    """The opcode of a computation that is one commutative op on its two parameters, else None.
+
+    The computation need not be valid: it is asked for before that is known.
+    """
     root = _unwrapped(computation.root)
-    if root.opcode not in COMMUTATIVE or len(computation.parameters) != 2:
+    if root.opcode not in COMMUTATIVE or len(computation.parameters) != 2 or len(root.operands) != 2:
         return None
     left, right = root.operands
     if left is right or "parameter" not in (left.opcode, right.opcode) or left.opcode != right.opcode:
@@ -31,8 +34,9 @@ def binary_opcode(computation: Computation) -> str | None:
 
 def _unwrapped(root: Instruction) -> Instruction:
     """What a tuple of one holds, taken out of it or not."""
-    if root.opcode == "get-tuple-element" and root.operands[0].opcode == "tuple":
-        return root.operands[0].operands[root.attributes["index"]]
+    if root.opcode == "get-tuple-element" and root.operands and root.operands[0].opcode == "tuple":
+        elements, index = root.operands[0].operands, root.attributes["index"]
+        return elements[index] if 0 <= index < len(elements) else root
     return root.operands[0] if root.opcode == "tuple" and len(root.operands) == 1 else root
 
 

@@ -74,6 +74,14 @@ class Op:
     elementwise: bool = False
     side_effect: bool = False
 
+    def miscounted(self, count: int) -> str:
+        """What is wrong about a number of operands; empty where nothing is."""
+        least, most = self.operands
+        if least <= count <= (count if most is None else most):
+            return ""
+        takes = f"{least}" if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+        return f"{self.opcode} takes {takes} operands, not {count}"
+
 
 def scalar(value: object) -> Array:
     """A rank-0 array from a NumPy scalar or an array."""

@@ -21,7 +21,7 @@ from compiler.ir.types import U32
 
 def start_of(instruction: Instruction) -> Instruction | None:
     """The async-start that an async-update or -done continues; None where something else hands its value on."""
-    while instruction.opcode in ("async-update", "async-done"):
+    while instruction.opcode in ("async-update", "async-done") and instruction.operands:
         instruction = instruction.operands[0]
     return instruction if instruction.opcode == "async-start" else None
 

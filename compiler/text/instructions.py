@@ -345,11 +345,8 @@ class InstructionReader(Scanner):
             self.fail(
                 f"the shape of {call.opcode} must be written before the opcode", call.at, call.at + len(call.opcode)
             )
-        low, high = op.operands
-        if not low <= len(call.operands) <= (len(call.operands) if high is None else high):
-            wanted = str(low) if low == high else f"{low} to {high}" if high is not None else f"at least {low}"
-            message = f"{call.opcode} takes {wanted} operands, not {len(call.operands)}"
-            self.fail(message, call.at, call.at + len(call.opcode))
+        if miscounted := op.miscounted(len(call.operands)):
+            self.fail(miscounted, call.at, call.at + len(call.opcode))
         try:
             return infer(instruction)
         except ShapeError as error:
