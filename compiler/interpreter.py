@@ -59,9 +59,15 @@ class Interpreter:
         return result
 
     def _evaluate(self, instruction: Instruction, evaluate: Evaluate, operands: Sequence[Value]) -> Value:
-        if self.around is None:
-            return evaluate(instruction, operands, self)
-        return self.around(instruction, operands, lambda values: evaluate(instruction, values, self))
+        try:
+            if self.around is None:
+                return evaluate(instruction, operands, self)
+            return self.around(instruction, operands, lambda values: evaluate(instruction, values, self))
+        except (IndexError, ValueError) as error:
+            if not any(leaf.is_dynamic for i in (instruction, *instruction.operands) for leaf in leaves(i.shape)):
+                raise
+            # No rule of the language says what sizes that do not go together mean.
+            raise instruction.unsupported(f"the sizes that it meets: {error}", by="the interpreter") from error
 
     def map(self, computation: Computation, arguments: Sequence[Array]) -> Value:
         """Evaluate a computation of scalars on every element of arrays that broadcast together, at once."""

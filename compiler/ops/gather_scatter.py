@@ -48,7 +48,14 @@ def _check_starts(instruction: Instruction, first: int, source: ArrayShape) -> N
         require(integer, f"start index {index} of {instruction.opcode} must be an integer, not {start}")
 
 
+def _check_room(sizes: Sequence[int], dims: Sequence[int]) -> None:
+    """Refuse a part that is larger than the array, as it may be where that has a size known at run time only."""
+    if any(size > n for size, n in zip(sizes, dims, strict=True)):
+        raise ValueError(f"a part of {list(sizes)} is taken of {list(dims)}")
+
+
 def _starts(values: Sequence[Array], sizes: Sequence[int], dims: Sequence[int]) -> list[int]:
+    _check_room(sizes, dims)
     one = len(values) == 1 and values[0].ndim == 1
     given = [values[0][k] for k in range(len(dims))] if one else values
     return [min(max(int(start), 0), n - size) for start, size, n in zip(given, sizes, dims, strict=True)]
@@ -197,7 +204,11 @@ def _infer_gather(instruction: Instruction) -> Shape:
 
 def _gather(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     source, indices = values
-    indexing, sizes = _gathering(instruction), instruction.attributes["slice_sizes"]
+    indexing, shape = _gathering(instruction), instruction.operands[0].array
+    # All of a dimension is all that there is of it.
+    bounds = zip(instruction.attributes["slice_sizes"], source.shape, shape.dims, strict=True)
+    sizes = [n if size == bound else size for size, n, bound in bounds]
+    _check_room(sizes, source.shape)
     kept = indexing.kept(source.ndim)
     starts = indexing.places(indices, source.ndim, kept)
     at = [np.clip(start, 0, n - size) for start, n, size in zip(starts, source.shape, sizes, strict=True)]

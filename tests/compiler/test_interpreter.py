@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -284,6 +285,41 @@ def test_a_dynamic_dimension_takes_what_lies_within_its_bound() -> None:
     )
     values, size = interpret(module, np.arange(4, dtype=np.float32), np.int32(3))
     assert (values.tolist(), size) == ([0, -1, -2], 3)
+
+
+SIZED = {
+    "all of a dimension": "r = f32[<=4,1] gather(d, i), offset_dims={0}, collapsed_slice_dims={}, start_index_map={0},"
+    " index_vector_dim=1, slice_sizes={4}",
+    "a part": "r = f32[2] dynamic-slice(d, i), dynamic_slice_sizes={2}",
+    "another size": "r = f32[<=4] add(d, e)",
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "size", "expected"),
+    [
+        ("all of a dimension", 1, [[0]]),
+        ("a part", 3, [1, 2]),
+        ("a part", 1, "a part of [2] is taken of [1]"),
+        ("another size", 3, "the sizes that it meets"),
+    ],
+)
+def test_sizes_that_do_not_go_together_are_refused(form: str, size: int, expected: object) -> None:
+    module = _module(
+        "x = f32[4] parameter(0)",
+        "n = s32[] parameter(1)",
+        "d = f32[<=4] set-dimension-size(x, n), dimensions={0}",
+        "two = s32[] constant(2)",
+        "e = f32[<=4] set-dimension-size(x, two), dimensions={0}",
+        "i = s32[1] constant({3})",
+        f"ROOT {SIZED[form]}",
+    )
+    inputs = (np.arange(4, dtype=np.float32), np.int32(size))
+    if isinstance(expected, str):
+        with pytest.raises(UnsupportedError, match=re.escape(expected)):
+            interpret(module, *inputs)
+    else:
+        assert interpret(module, *inputs)[0].tolist() == expected
 
 
 def test_an_op_rounds_once_at_its_end() -> None:
