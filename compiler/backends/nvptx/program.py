@@ -63,7 +63,7 @@ def _costs(emitted: EmittedKernel) -> Iterator[tuple[str, float]]:
     # A loop inside a kernel is one launch as it is, and nobody knows how long it takes.
     whole = math.inf if kernel.kind is KernelKind.ITERATION else nanoseconds(kernel)
     if kernel.kind is KernelKind.UPDATE:
-        whole *= min(1.0, most / kernel.instruction.array.size)
+        whole *= min(1.0, most / max(1, kernel.instruction.array.size))
     for launch in emitted.launches:
         yield launch.function, whole * launch.blocks * launch.threads / most
 

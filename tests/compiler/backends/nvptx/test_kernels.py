@@ -119,6 +119,11 @@ PROGRAMS = {
   f = f32[30] iota(), iota_dimension=0
   g = f32[4] dynamic-slice(f32[30] add(e, f), i), dynamic_slice_sizes={4}
   ROOT r = f32[30] dynamic-update-slice(e, g, i)""",
+    "update of nothing": """
+  x = f32[2,0] parameter(0)
+  u = f32[1,0] parameter(1)
+  i = s32[] parameter(2)
+  ROOT r = f32[2,0] dynamic-update-slice(f32[2,0] negate(x), u, i, i)""",
     "gather": """
   x = f32[20,7] parameter(0)
   i = s32[11] parameter(1)
