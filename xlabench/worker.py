@@ -36,12 +36,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from xlabench.errors import BenchError
+
 Say = Callable[[str], None]
 Job = Callable[[dict[str, Any], Say], dict[str, Any]]
 
 ENGINES = ("xlabench.jobs", "xlabench.engines")
 """What a worker that runs engines loads before a job's time begins."""
 
+_STARTING = "start"  # the stage of a job whose process is not ready yet
+_MOST_STARTS = 3  # a machine that is busy is no finding about an engine
 _LAST_OUTPUT = 4000
 _LAST_WORDS_S = 2.0
 _START_S = 60.0
@@ -62,6 +66,11 @@ class Outcome:
     error: str = ""
     message: str = ""
     output: str = ""
+
+    def require_start(self) -> None:
+        """Refuse to go on where there was no process to do the job."""
+        if self.stage == _STARTING:
+            raise BenchError(f"no worker can be started: {self.message}\n{self.output}".strip())
 
 
 class Worker:
@@ -91,12 +100,12 @@ class Worker:
 
         The time is for all of the job, or begins anew with each stage that it says.
         """
-        process = self.start()
-        assert process.stdin is not None
-        stage = "start"
+        stage = _STARTING
         try:
-            if not self._await_ready():
-                return self._lost(Outcome("timeout", stage, message=f"the process was not ready after {_START_S:g} s"))
+            process = self._started()
+            if process is None:
+                return Outcome("timeout", stage, message=f"the process was not ready after {_START_S:g} s, nor others")
+            assert process.stdin is not None
             stage = ""
             clock = _Clock(process.pid, timeout_s)
             process.stdin.write(json.dumps({"job": job, "arguments": arguments}).encode() + b"\n")
@@ -153,6 +162,15 @@ class Worker:
             )
             os.close(theirs)
         return self._process
+
+    def _started(self) -> subprocess.Popen[bytes] | None:
+        """A process that is ready, None where none gets so in time."""
+        for _ in range(_MOST_STARTS):
+            process = self.start()
+            if self._await_ready():
+                return process
+            self._lost(Outcome("timeout", _STARTING))
+        return None
 
     def _await_ready(self) -> bool:
         """Wait for the worker's first line, once."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from xlabench.errors import BenchError
 from xlabench.worker import Worker
 
 
@@ -96,3 +97,11 @@ def test_a_worker_dies_with_its_parent_even_in_the_middle_of_a_job():
             assert selector.select(timeout=30)
     finally:
         os.close(worker)
+
+
+def test_a_machine_that_starts_no_process_is_no_finding(worker, monkeypatch):
+    monkeypatch.setattr("xlabench.worker._START_S", 0.0)
+    outcome = ask(worker, "echo")
+    assert outcome.ending == "timeout"
+    with pytest.raises(BenchError, match=r"no worker can be started: the process was not ready after 0 s"):
+        outcome.require_start()

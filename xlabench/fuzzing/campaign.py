@@ -332,6 +332,7 @@ class _Crew:
                 break
             if self._stop.is_set():
                 return None
+            outcome.require_start()
             guilty = self._guilty(outcome)
             deaths.append(guilty)
             left = [case for case in left if case > guilty.number]

@@ -112,6 +112,7 @@ def _probe(
             raise BenchError(f"{spec}: {outcome.message}")
         if outcome.ending == "answered":
             return unsupported | {(opcode, kind) for opcode, kind in outcome.value["unsupported"]}, fatal
+        outcome.require_start()
         opcode, kind, *others = outcome.stage.split(" ")
         unsupported |= {(opcode, other) for other in others}
         fatal.append((kind, "timeout" if outcome.ending == "timeout" else "crash"))
