@@ -355,6 +355,8 @@ def _read_files(source: _Source, digests: Mapping[str, str], max_bytes: int) -> 
 def _read_limited(path: Path, max_bytes: int) -> bytes:
     if path.is_symlink():
         raise ValueError(f"{path.name} is a link")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path.name} is no plain file")
     if path.stat().st_size > max_bytes:
         raise ValueError(f"{path.name} is larger than the limit of {max_bytes:,} bytes")
     return path.read_bytes()

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 import pickle
 import zipfile
 
@@ -167,6 +168,10 @@ def test_a_link_is_refused(draft):
     (draft / "module.hlo").rename(draft / "elsewhere")
     (draft / "module.hlo").symlink_to(draft / "elsewhere")
     with pytest.raises(BenchError, match=r"module\.hlo is a link"):
+        bundle.load(draft)
+    (draft / "module.hlo").unlink()
+    os.mkfifo(draft / "module.hlo")
+    with pytest.raises(BenchError, match=r"module\.hlo is no plain file"):
         bundle.load(draft)
 
 
