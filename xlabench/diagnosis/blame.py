@@ -4,7 +4,7 @@ That leaving out a pass makes a failure go away proves nothing, since the pass m
 every module between passes is run on the reference.  The first that is wrong names the pass; withholding its rewrites
 by fuel, one half after the other, names the rewrite.  If all are right the back end is to blame: then each kernel is
 run alone on right operands, and what is wrong in the first wrong one is named (`xlabench.diagnosis.kernels`); if none
-is, or of a wrong one every result alone is right, what joins them is at fault (memory, barriers, control flow).  If the
+is, or any with as many results is wrong like it, what joins them is at fault (memory, barriers, control flow).  If the
 code is right without LLVM's optimiser, that is to blame, by the number of its pass.
 
 A crash is judged the same way: by the first invalid or wrong module, and if there is none, by the kernel that crashes.
@@ -186,7 +186,7 @@ class _Search:
                 self._vote(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict)
                 opened = self._opened(row)
                 wrong = self._wrong_inside(opened)
-                if self._is_right_without_others(row) or (not wrong and self._are_results_right_alone(opened)):
+                if self._is_right_without_others(row) or (not wrong and self._is_wrong_where_results_lie(row, opened)):
                     break
                 return self._in_kernel(row, wrong or row)
         return Blame("program", "memory or control flow", self.judgement.verdict, diff=lowered)
@@ -237,16 +237,12 @@ class _Search:
                 return row
         return None
 
-    def _are_results_right_alone(self, opened: Case | None) -> bool:
-        """Whether a kernel of several results computes each of them: then it is wrong where they lie."""
-        if opened is None or opened.module.entry.root.opcode != "tuple":
-            return False
-        for result in opened.module.entry.root.operands:
-            alone = derive(opened, edit.keep_results(opened.module, [edit.place_of(result)]), {})
-            if alone is None or self.prober.judge(alone).is_failure:
-                return False
-        self._vote("each of its results alone", "right")
-        return True
+    def _is_wrong_where_results_lie(self, kernel: Row, opened: Case | None) -> bool:
+        """Whether it is how several results lie in memory that is wrong, not what any kernel computes."""
+        found = opened is not None and kernels.is_wrong_where_results_lie(self.prober, opened, kernel.judgement)
+        if found:
+            self._vote("a plain kernel with as many results", kernel.judgement.verdict)
+        return found
 
     def _vote(self, witness: str, verdict: str) -> None:
         self.votes.append(Vote(witness, verdict))

@@ -26,15 +26,6 @@ _MOST_PROBES = 60
 _PERIOD = 7  # of values that tell places apart; what is misplaced, is so by an even number of places
 _CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
 _NO_WORK = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "fusion"})
-_ELEMENTWISE = """HloModule plain
-
-ENTRY main {{
-  which = pred[{dims}] parameter(0)
-  one = {kind}[{dims}] parameter(1)
-  other = {kind}[{dims}] parameter(2)
-  ROOT result = {kind}[{dims}] {written}
-}}
-"""
 _SUM = """HloModule plain
 
 sum {{
@@ -81,6 +72,16 @@ def guilty(prober: Prober, kernel: Case, wanted: Judgement, hear: Callable[[str,
     return opcodes(kernel.module)
 
 
+def is_wrong_where_results_lie(prober: Prober, kernel: Case, wanted: Judgement) -> bool:
+    """Whether any kernel with several results of the same shapes is wrong, while one with one of them is not."""
+    root = kernel.module.entry.root
+    if root.opcode != "tuple" or not all(map(_is_array, root.operands)):
+        return False
+    (one,), (all_,) = (list(_valid("", _elementwise(*some))) for some in (root.operands[:1], root.operands))
+    verdicts = [class_of(prober.judge(plain).verdict) for _, plain in (all_, one)]
+    return verdicts[0] == class_of(wanted.verdict) != verdicts[1]
+
+
 def _plainer(kernel: Case) -> Iterator[tuple[str, Case]]:
     """Kernels to put in the place of one, the plainest first, and what they stand for."""
     results = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK and _is_array(i)]
@@ -103,13 +104,21 @@ def _combines(instruction: Any) -> bool:
     return any(len(body.parameters) == 2 and body.root.shape == body.parameters[0].shape for body in bodies)
 
 
-def _elementwise(instruction: Any) -> compiler.Module:
-    """A kernel with a result of the same shape; not by the same opcode, which may be to blame."""
-    kind = instruction.shape.element_type.name
-    written = "select(which, one, other)"
-    if instruction.opcode == "select":
-        written = f"{'or' if kind == 'pred' else 'add'}(one, other)"
-    return compiler.parse(_ELEMENTWISE.format(kind=kind, dims=_written(instruction.shape.dims), written=written))
+def _elementwise(*results: Any) -> compiler.Module:
+    """One kernel with results of the same shapes; not by the same opcode, which may be to blame."""
+    is_taken = any(result.opcode == "select" for result in results)
+    given, lines = dict[str, str](), list[str]()
+    for number, shape in enumerate(result.array for result in results):
+        kind, dims = shape.element_type.name, _written(shape.dims)
+        # What several results share makes one kernel of them.
+        operands = {f"which{dims.replace(',', '_')}": "pred", f"one{number}": kind, f"other{number}": kind}
+        names = list(operands)[is_taken:]
+        given |= {name: f"{operands[name]}[{dims}]" for name in names}
+        opcode = "select" if not is_taken else "or" if kind == "pred" else "add"
+        lines.append(f"r{number} = {kind}[{dims}] {opcode}({', '.join(names)})")
+    parameters = [f"{name} = {type_} parameter({n})" for n, (name, type_) in enumerate(given.items())]
+    lines.append(f"ROOT all = tuple({', '.join(f'r{number}' for number in range(len(results)))})")
+    return compiler.parse("\n".join(["HloModule plain", "ENTRY main {", *parameters, *lines, "}"]))
 
 
 def _sum_like(dot: Any) -> compiler.Module:
@@ -134,14 +143,14 @@ def _written(dims: tuple[int, ...]) -> str:
 
 
 def _valid(kind: str, module: compiler.Module) -> Iterator[tuple[str, Case]]:
-    """A program with inputs that tell places apart, and zeros for scalars; nothing where there is no such program."""
+    """A program with inputs that tell places apart and from nothing, scalars aside; none where it would be invalid."""
     try:
         compiler.verify(module)
     except compiler.VerifyError:
         return
-    yield kind, Case(module, tuple(_values(parameter.array) for parameter in module.entry.parameters))
+    yield kind, Case(module, tuple(_values(p.array, n) for n, p in enumerate(module.entry.parameters)))
 
 
-def _values(shape: edit.ArrayShape) -> Array:
-    dims, dtype = shape.dims, shape.element_type.dtype
-    return (np.arange(math.prod(dims)) % _PERIOD if dims else np.zeros(1)).astype(dtype).reshape(dims)
+def _values(shape: edit.ArrayShape, first: int) -> Array:
+    numbers = np.arange(first, first + shape.size) % _PERIOD if shape.rank else np.zeros(1)
+    return numbers.astype(shape.element_type.dtype).reshape(shape.dims)
