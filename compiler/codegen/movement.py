@@ -138,7 +138,7 @@ def clamped(values: Values, instruction: Instruction, indices: Indices, limit: i
     def read() -> Value:
         raw = values.value(instruction, indices)
         if not instruction.array.element_type.is_signed:
-            return builder.intrinsic("umin.i64", [builder.cast("zext", raw, "i64"), integer(limit)])
+            return builder.umin(builder.cast("zext", raw, "i64"), integer(limit))
         return builder.clamp(builder.cast("sext", raw, "i64"), integer(0), integer(limit))
 
     if any(index.terms for index in indices):

@@ -273,7 +273,7 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
         scaled = builder.mul(position, integer(align))
         if blocks * align == count:
             return scaled
-        return builder.intrinsic("umin.i64", [scaled, integer(count)])
+        return builder.umin(scaled, integer(count))
 
     return Range(cut(thread), cut(builder.add(thread, integer(1))))
 

@@ -210,7 +210,7 @@ def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
 
     def clamp(place: Value) -> Value:
         moved = builder.sub(place, integer(first)) if first else place
-        above = builder.intrinsic("smax.i64", [moved, integer(0)]) if first else moved
-        return builder.intrinsic("smin.i64", [above, integer(size)])
+        above = builder.smax(moved, integer(0)) if first else moved
+        return builder.smin(above, integer(size))
 
     return Range(clamp(part.start), clamp(part.stop))

@@ -127,9 +127,25 @@ class Builder:
         """Quotient and remainder of integers that are not negative: the row and the column of a place, for one."""
         return self.binary("udiv", left, right), self.binary("urem", left, right)
 
+    def smin(self, left: Value, right: Value) -> Value:
+        """The lesser of two signed i64."""
+        return self._extremum("smin", left, right)
+
+    def smax(self, left: Value, right: Value) -> Value:
+        """The greater of two signed i64."""
+        return self._extremum("smax", left, right)
+
+    def umin(self, left: Value, right: Value) -> Value:
+        """The lesser of two unsigned i64."""
+        return self.intrinsic("umin.i64", [left, right])
+
+    def _extremum(self, name: str, left: Value, right: Value) -> Value:
+        folded = fold(name, left, right)
+        return self.intrinsic(f"{name}.i64", [left, right]) if folded is None else folded
+
     def clamp(self, value: Value, low: Value, high: Value) -> Value:
         """A signed i64 between two bounds; the upper one wins where they cross."""
-        return self.intrinsic("smin.i64", [self.intrinsic("smax.i64", [value, low]), high])
+        return self.smin(self.smax(value, low), high)
 
     def compare(self, predicate: str, left: Value, right: Value) -> Value:
         """`icmp` or `fcmp`, whichever the type asks for."""

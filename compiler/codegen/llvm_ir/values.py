@@ -7,6 +7,7 @@ LLVM as they are.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -112,9 +113,11 @@ def fold(opcode: str, left: Value, right: Value) -> Value | None:
     return Value(left.type, str(wrapped - (1 << width) if wrapped >> (width - 1) else wrapped))
 
 
-_FOLDS = {
+_FOLDS: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
+    "smin": min,
+    "smax": max,
 }
 _NEUTRAL = {("add", 0), ("sub", 0), ("mul", 1), ("udiv", 1), ("sdiv", 1), ("shl", 0), ("or", 0), ("lshr", 0)}

@@ -86,7 +86,7 @@ def _divide(body: Builder, x: tuple[Value, Value], y: tuple[Value, Value], divid
     first = body.binary("urem", x_significand, y_significand)
     with body.loop(integer(0), count, step=bits, carried=[first], name="step") as loop:
         left = body.sub(count, loop.index)
-        shifted = body.binary("shl", loop.carried[0], body.intrinsic("umin.i64", [left, integer(bits)]))
+        shifted = body.binary("shl", loop.carried[0], body.umin(left, integer(bits)))
         loop.carry(body.binary("urem", shifted, y_significand))
     return loop.results[0]
 
@@ -95,7 +95,7 @@ def _assemble(body: Builder, significand: Value, exponent: Value, format_: Forma
     """The bits of a significand at an exponent: moved up as far as the exponent lets it."""
     zeros = body.intrinsic("ctlz.i64", [significand, Value(I1, "false")], result=I64)
     room = body.sub(exponent, integer(1))
-    shift = body.intrinsic("umin.i64", [body.sub(zeros, integer(63 - format_.mantissa)), room])
+    shift = body.umin(body.sub(zeros, integer(63 - format_.mantissa)), room)
     raised = body.sub(room, shift)
     normal = body.binary(
         "add", body.binary("shl", raised, integer(format_.mantissa)), body.binary("shl", significand, shift)

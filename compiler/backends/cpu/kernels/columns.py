@@ -39,7 +39,7 @@ def emit(loops: ReductionNest, emission: Emission, walk: Walk) -> None:
         count = integer(size)
         if width % size:
             left = builder.sub(integer(width), emission.value(first))
-            count = builder.intrinsic("smin.i64", [integer(size), left])
+            count = builder.smin(integer(size), left)
         span = nest.Range(integer(0), count)
         columns = _Columns(loops, emission, places, kept_types, [*kept, first], span)
         initial = walk.start(emission)

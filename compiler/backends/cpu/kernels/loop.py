@@ -167,7 +167,7 @@ class _Turns:
             return
         with builder.loop(limits.start, limits.stop, step=_BLOCK, name="block", nonempty=limits.nonempty) as block:
             last = builder.add(block.index, integer(_BLOCK))
-            stop = last if self.whole else builder.intrinsic("smin.i64", [last, limits.stop])
+            stop = last if self.whole else builder.smin(last, limits.stop)
             none = Value(I1, "false")
             with builder.loop(block.index, stop, carried=[none], nonempty=True, metadata=metadata) as loop:
                 self._far = loop.carried[0]

@@ -255,7 +255,7 @@ class _Steps:
         reductions = []
         for number, phase in enumerate(phases):
             own = first = builder.sub(index, integer(number * self.side))
-            first = builder.intrinsic("smax.i64", [builder.intrinsic("smin.i64", [first, last]), part.start])
+            first = builder.smax(builder.smin(first, last), part.start)
             reach = [self._reach(emission, number, row, slots) for row in range(self.side)]
             rows = _Side.of(form.rows, emission, first, reach)
             for earlier in range(number):

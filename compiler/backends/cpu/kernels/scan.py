@@ -146,7 +146,7 @@ class Scan:
             outer, number = b.udivrem(block.index, integer(columns))
             first = b.mul(number, integer(self.columns))
             left = b.sub(integer(self.inner), first)
-            width = b.intrinsic("smin.i64", [left, integer(self.columns)])
+            width = b.smin(left, integer(self.columns))
             with b.loop(integer(0), width, name="start", nonempty=True) as loop:
                 b.store(self.start(), b.gep(self.type, held, loop.index))
             with b.loop(

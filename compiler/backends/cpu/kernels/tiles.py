@@ -74,7 +74,7 @@ class _Blocks:
         if self.blocks % self.most == 0:
             return integer(self.most)
         left = builder.sub(integer(self.blocks), builder.mul(tile, integer(self.most)))
-        return builder.intrinsic("smin.i64", [left, integer(self.most)])
+        return builder.smin(left, integer(self.most))
 
     def start(self, builder: Builder, tile: Value, block: Value) -> Value:
         """The first turn of a tile's block."""
@@ -82,7 +82,7 @@ class _Blocks:
         first = builder.mul(number, integer(self.side))
         if self.count % self.side == 0:
             return first
-        return builder.intrinsic("smin.i64", [first, integer(self.count - self.side)])
+        return builder.smin(first, integer(self.count - self.side))
 
 
 Point = tuple[Value, Value]

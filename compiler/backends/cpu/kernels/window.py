@@ -123,7 +123,7 @@ class _Rows:
         with b.loop(
             integer(0), integer(row), step=_CHUNK, name="chunk", nonempty=True, metadata=keep_rolled(b.module)
         ) as chunk:
-            stop = b.intrinsic("smin.i64", [b.add(chunk.index, integer(_CHUNK)), integer(row)])
+            stop = b.smin(b.add(chunk.index, integer(_CHUNK)), integer(row))
             length = b.sub(stop, chunk.index)
             with b.loop(integer(0), length, name="start", nonempty=True) as loop:
                 start = self._values(Emission(b)).value(self.initial, ())
@@ -153,7 +153,7 @@ class _Rows:
         first = b.sub(b.mul(emission.value(places[dim]), integer(part.stride)), integer(part.pad_low))
         start = self._ceiling(b.sub(integer(0), first), part.rhs_dilate)
         stop = self._ceiling(b.sub(integer(size), first), part.rhs_dilate)
-        stop = b.intrinsic("smin.i64", [stop, integer(part.size)])
+        stop = b.smin(stop, integer(part.size))
         with b.loop(start, stop, name="point", metadata=keep_rolled(b.module)) as point:
             position = b.add(first, b.mul(point.index, integer(part.rhs_dilate)))
             self._points(dim + 1, places, [*source, Emission(b).opaque(position, size)], chunk)
@@ -161,7 +161,7 @@ class _Rows:
     def _ceiling(self, value: Value, divisor: int) -> Value:
         """`value / divisor` rounded up, at least 0."""
         b = self.builder
-        raised = b.intrinsic("smax.i64", [b.add(value, integer(divisor - 1)), integer(0)])
+        raised = b.smax(b.add(value, integer(divisor - 1)), integer(0))
         return b.binary("udiv", raised, integer(divisor))
 
     def _add_row(self, source: list[Index], point: Value | None, chunk: tuple[Value, Value, Value]) -> None:
@@ -174,8 +174,8 @@ class _Rows:
             shift = b.sub(b.mul(point, integer(part.rhs_dilate)), integer(part.pad_low))
             first = self._ceiling(b.sub(integer(0), shift), part.stride)
             past = self._ceiling(b.sub(integer(self.dims[-1]), shift), part.stride)
-            begin_ = b.intrinsic("smax.i64", [start, first])
-            end = b.intrinsic("smin.i64", [stop, past])
+            begin_ = b.smax(start, first)
+            end = b.smin(stop, past)
         else:
             begin_, end = start, stop
         with b.loop(begin_, end, name="element") as loop:

@@ -76,7 +76,7 @@ class _Blocked:
         matrix, part = builder.udivrem(grid.block(builder), parts)
         mine, left = grid.thread(builder), self._left(builder, matrix)
         factor = self.form.matrices(builder, matrix)[1]
-        width = builder.intrinsic("smin.i64", [builder.sub(integer(self.size), first), integer(_PANEL)])
+        width = builder.smin(builder.sub(integer(self.size), first), integer(_PANEL))
         square = grid.shared_array(self.module, f"square.{self.kernel.name}", "double", _PANEL * _PANEL)
         shared = Matrix(
             builder,
@@ -166,7 +166,7 @@ class _Blocked:
             pivot = factor.load(last, last)
             failed, is_above = builder.compare("uno", pivot, pivot), builder.compare("slt", row, column)
             # The last pivot stays as it is: everybody reads it.
-            is_other = builder.compare("slt", builder.intrinsic("smin.i64", [row, column]), last)
+            is_other = builder.compare("slt", builder.smin(row, column), last)
             fills = builder.binary("and", builder.binary("or", failed, is_above), is_other)
             with builder.when(fills, "filled"):
                 factor.store(row, column, builder.select(failed, floating(math.nan, "double"), floating(0.0, "double")))

@@ -88,7 +88,7 @@ def warp_per_element(module: Module, product: Product) -> EmittedKernel:
         part, element = emission.divide(emission.opaque(number, count * product.size), product.size)
         place = product.position(emission, emission.value(element))
         first = builder.mul(emission.value(part), integer(each))
-        end = builder.intrinsic("smin.i64", [builder.add(first, integer(each)), integer(product.depth)])
+        end = builder.smin(builder.add(first, integer(each)), integer(product.depth))
         total = _sum(product, emission, place, (builder.add(first, lane), end, grid.WARP))
         (total,) = grid.reduce_lanes(emission, [total], lambda _, *sums: [_add(product, builder, *sums)], grid.WARP)
         with builder.when(builder.compare("eq", lane, integer(0)), "first"):

@@ -135,7 +135,7 @@ class _Lines(Transform):
         name = f"line.{self.kernel.name}{self.suffix}"
         halves = [grid.shared_array(self.module, f"{name}.{n}", "double", 2 * size) for n in range(2)]
         first = builder.mul(grid.block(builder), integer(together))
-        end = builder.intrinsic("smin.i64", [builder.sub(integer(lines), first), integer(together)])
+        end = builder.smin(builder.sub(integer(lines), first), integer(together))
         count = builder.mul(end, integer(length))
         with grid.strided(builder, integer(0), count, threads) as place:
             line, number = builder.udivrem(place, integer(length))
@@ -253,7 +253,7 @@ class _Convolution(_Lines):
         nothing = Term(builder, floating(0.0, "double"))
         self._put(builder, target, place, Complex(nothing, nothing))
         # Chirps stand around the first one, backwards from the end too.
-        distance = builder.intrinsic("smin.i64", [number, builder.sub(integer(room), number)])
+        distance = builder.smin(number, builder.sub(integer(room), number))
         within = builder.compare("slt", distance, integer(length))
         with builder.when(builder.binary("and", builder.compare("eq", line, integer(lines)), within), "chirp"):
             self._put(builder, target, place, _conjugate(self._chirp(builder, distance)))

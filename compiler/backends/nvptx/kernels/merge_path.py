@@ -33,8 +33,8 @@ class MergePath:
     def element(self, builder: Builder, number: Value) -> Value:
         """The place of the element of that number in the merged runs, by a comparator that orders them."""
         (left, left_size), (right, right_size) = self.left, self.right
-        low = builder.intrinsic("smax.i64", [builder.sub(number, right_size), integer(0)])
-        high = builder.intrinsic("smin.i64", [number, left_size])
+        low = builder.smax(builder.sub(number, right_size), integer(0))
+        high = builder.smin(number, left_size)
         from_left = self._crossing(builder, number, (low, high), builder.add(self.level, integer(1)))
         from_right = builder.sub(number, from_left)
         right_is_left = builder.compare("slt", from_right, right_size)
@@ -55,8 +55,8 @@ class MergePath:
             left_from, right_from, left_to, right_to = loop.carried
             ends = builder.add(left_from, right_from), builder.add(left_to, right_to)
             middle = builder.binary("lshr", builder.add(*ends), integer(1))
-            low = builder.intrinsic("smax.i64", [left_from, builder.sub(middle, right_to)])
-            high = builder.intrinsic("smin.i64", [left_to, builder.sub(middle, right_from)])
+            low = builder.smax(left_from, builder.sub(middle, right_to))
+            high = builder.smin(left_to, builder.sub(middle, right_from))
             left = self._crossing(builder, middle, (low, high), builder.sub(levels, loop.index))
             right = builder.sub(middle, left)
             is_behind = builder.compare("sle", middle, number)

@@ -112,7 +112,7 @@ class _Emitter:
         warp = builder.binary("lshr", grid.thread(builder), integer(5))
         number = builder.add(emission.value(strip.times(grid.WARP)), lane)
         # Lanes beyond the last result do its work again, and do not store it.
-        kept = emission.opaque(builder.intrinsic("umin.i64", [number, integer(form.kept - 1)]), form.kept)
+        kept = emission.opaque(builder.umin(number, integer(form.kept - 1)), form.kept)
         part = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
         values = self._strided(
             emission, (builder.add(part.start, warp), part.stop, warps), self.length, self._elements(kept)

@@ -119,7 +119,7 @@ class _Scan:
 
         def load(emission: Emission, part: Value) -> Value:
             # What lies before a part is the total of the one before it; before the first there is nothing to add.
-            before = emission.builder.intrinsic("smax.i64", [emission.builder.sub(part, integer(1)), integer(0)])
+            before = emission.builder.smax(emission.builder.sub(part, integer(1)), integer(0))
             address = self._total(emission, line, emission.opaque(before, parts), parts, 0)
             return element.load(emission.builder, self.type, address)
 
@@ -148,8 +148,8 @@ class _Scan:
         """The line and the part of a block, and the part's steps."""
         emission, builder = tile.emission, tile.builder
         line, part = emission.divide(emission.opaque(grid.block(builder), self.lines * parts), parts)
-        first = builder.intrinsic("smin.i64", [emission.value(part.times(size)), integer(self.length - 1)])
-        end = builder.intrinsic("smin.i64", [builder.add(first, integer(size)), integer(self.length)])
+        first = builder.smin(emission.value(part.times(size)), integer(self.length - 1))
+        end = builder.smin(builder.add(first, integer(size)), integer(self.length))
         return line, part, (first, end)
 
     def _total(self, emission: Emission, line: Index, part: Index, parts: int, half: int) -> Value:
@@ -216,7 +216,7 @@ class _Tile:
             emission = Emission(builder)
             # Beyond the end are the last element's copies, whose sums nobody needs.
             last = builder.sub(bounds[1], integer(1))
-            found = [load(emission, builder.intrinsic("smin.i64", [step, last])) for step in steps]
+            found = [load(emission, builder.smin(step, last)) for step in steps]
             sums = found[:1]
             for value in found[1:]:
                 sums.append(self._combine(emission, sums[-1], value))

@@ -120,7 +120,7 @@ class _Sorter:
         line, part = builder.udivrem(grid.block(builder), integer(parts.count))
         line = builder.mul(line, integer(self.length))
         first = builder.mul(part, integer(parts.size))
-        length = builder.intrinsic("smin.i64", [builder.sub(integer(parts.length), first), integer(parts.size)])
+        length = builder.smin(builder.sub(integer(parts.length), first), integer(parts.size))
         start = builder.add(line, first)
         arrays = self._arrays(builder, integer(2 * parts.pair))
         with grid.strided(builder, integer(0), length, threads) as number:
@@ -231,8 +231,8 @@ class _Sorter:
     @staticmethod
     def _size(builder: Builder, width: Value, start: Value, length: Value) -> Value:
         """The size of the run of that width at `start`, cut off where the line ends."""
-        rest = builder.intrinsic("smax.i64", [builder.sub(length, start), integer(0)])
-        return builder.intrinsic("smin.i64", [width, rest])
+        rest = builder.smax(builder.sub(length, start), integer(0))
+        return builder.smin(width, rest)
 
     def _goes_first(self, builder: Builder, right: Sequence[Value], left: Sequence[Value]) -> Value:
         """Whether the comparator puts the right run's element strictly before the left one's."""

@@ -89,7 +89,7 @@ class Team:
         if count % self.rows:
             exists = builder.compare("slt", row, integer(count))
             # Teams beyond the last row do its work again, and do not store it.
-            row = builder.intrinsic("umin.i64", [row, integer(count - 1)])
+            row = builder.umin(row, integer(count - 1))
         return Place(emission.opaque(row, count), exists, builder.binary("urem", thread, width))
 
     def pieces(self, emission: Emission, number: Value) -> Iterator[Piece]:
@@ -99,7 +99,7 @@ class Team:
             piece, inside = builder.add(number, integer(turn * self.threads)), None
             if (turn + 1) * self.threads > count:
                 inside = builder.compare("slt", piece, integer(count))
-                piece = builder.intrinsic("umin.i64", [piece, integer(count - 1)])
+                piece = builder.umin(piece, integer(count - 1))
             first = emission.opaque(piece, count).times(self.neighbours)
             yield [first.plus(n) for n in range(self.neighbours)], inside
 

@@ -109,7 +109,7 @@ class _Nest:
         b, plan = self.b, self.plan
         walk, most = plan.walks[plan.banded], self.shape.places.get(plan.walks[plan.banded].dim, 0)
         if walk.count < most:
-            item = replace(item, stop=b.intrinsic("smin.i64", [item.stop, integer(walk.count)]))
+            item = replace(item, stop=b.smin(item.stop, integer(walk.count)))
         with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True) as block:
             found = self.patch(item, block.index) if patch is None else patch
             resumes = b.compare("sgt", block.index, integer(0))
@@ -126,7 +126,7 @@ class _Nest:
         count = plan.walks[plan.banded].count
         stop = b.add(start, integer(plan.band))
         if count % plan.band:
-            stop = b.intrinsic("smin.i64", [stop, integer(count)])
+            stop = b.smin(stop, integer(count))
         return _Item(group, batch, start, stop)
 
     def _split(self, value: Value, count: int) -> tuple[Value, Value]:

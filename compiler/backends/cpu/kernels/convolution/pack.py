@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.convolution.plan import Plan, Source
 from compiler.backends.cpu.kernels.gemm.micro import multiply_add
-from compiler.backends.cpu.kernels.gemm.share import minimum
 from compiler.codegen import element
 from compiler.codegen.index import ZERO, Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
@@ -112,17 +111,17 @@ class PatchCopy:
             stop = b.add(base, extent)
             if source.banded:
                 limit = b.add(self.first.get(source.role, integer(0)), integer(self._batch()))
-                stop = _least(b, stop, limit)
+                stop = b.smin(stop, limit)
             return Region(base, stop, integer(0), extent)
         origin = b.sub(b.mul(first, integer(source.stride)), integer(source.low))
-        before = _greatest(b, b.add(origin, integer(source.dilate - 1)), integer(0))
+        before = b.smax(b.add(origin, integer(source.dilate - 1)), integer(0))
         start = b.binary("udiv", before, integer(source.dilate))
-        past = _greatest(b, b.add(origin, integer(source.extent + source.dilate - 1)), integer(0))
-        stop = _least(b, b.binary("udiv", past, integer(source.dilate)), integer(source.size))
-        stop = _greatest(b, stop, start)
+        past = b.smax(b.add(origin, integer(source.extent + source.dilate - 1)), integer(0))
+        stop = b.smin(b.binary("udiv", past, integer(source.dilate)), integer(source.size))
+        stop = b.smax(stop, start)
         low, high = (b.sub(b.mul(edge, integer(source.dilate)), origin) for edge in (start, stop))
-        low = _greatest(b, _least(b, low, extent), integer(0))
-        return Region(start, stop, low, _greatest(b, _least(b, high, extent), low))
+        low = b.smax(b.smin(low, extent), integer(0))
+        return Region(start, stop, low, b.smax(b.smin(high, extent), low))
 
     def _batch(self) -> int:
         return self.plan.shape.batch
@@ -136,18 +135,6 @@ class PatchCopy:
         b.clear_bytes(address, size)
 
 
-def _least(b: Builder, left: Value, right: Value) -> Value:
-    if left.literal is not None and right.literal is not None:
-        return integer(min(left.literal, right.literal))
-    return b.intrinsic("smin.i64", [left, right])
-
-
-def _greatest(b: Builder, left: Value, right: Value) -> Value:
-    if left.literal is not None and right.literal is not None:
-        return integer(max(left.literal, right.literal))
-    return b.intrinsic("smax.i64", [left, right])
-
-
 def pack_weights(
     b: Builder, kernel: Kernel, plan: Plan, to: tuple[Value, Value | None], part: tuple[Value, Value]
 ) -> None:
@@ -159,7 +146,7 @@ def pack_weights(
     with b.loop(*part, name="panel") as panel:
         group, number = b.udivrem(panel.index, integer(plan.panels))
         first = b.mul(number, integer(plan.panel))
-        width = minimum(b, b.sub(integer(shape.outputs), first), plan.panel)
+        width = b.smin(b.sub(integer(shape.outputs), first), integer(plan.panel))
         output = b.add(b.mul(group, integer(shape.outputs)), first)
         if nothings is not None:
             nothing = b.gep(shape.type, nothings, output)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm.pack import Packer, Panels, Steps
 from compiler.backends.cpu.kernels.gemm.product import Gemm, Narrow, Operand
-from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, minimum, share
+from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
@@ -152,7 +152,7 @@ class AmxNest:
             b.clear_bytes(line, integer((self.steps - self.whole) * _BLOCK * _WORD_BYTES))
             if self.rest:
                 first = b.mul(panel.index, integer(_BLOCK))
-                count = minimum(b, b.sub(integer(self.gemm.n), first), _BLOCK)
+                count = b.smin(b.sub(integer(self.gemm.n), first), integer(_BLOCK))
                 with b.loop(integer(0), count, name="column", nonempty=True) as column:
                     place = batch, b.add(first, column.index), integer(self.whole)
                     b.store(self.right.word(b, place, self.rest), b.gep(I32, line, column.index))
@@ -160,7 +160,7 @@ class AmxNest:
     def _pack_left(self, b: Builder, packer: Packer, where: tuple[Value, Value], packed: Value) -> None:
         batch, panel = where
         first = b.mul(panel, integer(_BLOCK))
-        rows = Range(first, b.add(first, minimum(b, b.sub(integer(self.gemm.m), first), _BLOCK)))
+        rows = Range(first, b.add(first, b.smin(b.sub(integer(self.gemm.m), first), integer(_BLOCK))))
         full = self.whole // _TILE
         if full:
             with b.loop(integer(0), integer(full), name="step", nonempty=True, metadata=keep_rolled(b.module)) as step:
@@ -226,8 +226,8 @@ class AmxNest:
             b.call(self._kernel(b.module), "void", [*factors, b.gep(I32, self.out.base(b, batch), offset)])
             return
         b.call(self._kernel(b.module), "void", [*factors, sums])
-        height = minimum(b, b.sub(integer(gemm.m), top), _BLOCK)
-        width = minimum(b, b.sub(integer(gemm.n), left), _BLOCK)
+        height = b.smin(b.sub(integer(gemm.m), top), integer(_BLOCK))
+        width = b.smin(b.sub(integer(gemm.n), left), integer(_BLOCK))
         with b.loop(integer(0), height, name="row", nonempty=True, metadata=keep_rolled(b.module)) as i:
             line = b.gep(gemm.type, sums, b.mul(i.index, integer(_BLOCK)))
             with b.loop(integer(0), width, name="column", nonempty=True) as j:

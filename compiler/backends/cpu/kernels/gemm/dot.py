@@ -12,7 +12,7 @@ import itertools
 
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes, multiply_add
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
-from compiler.backends.cpu.kernels.gemm.share import Extent, batches, minimum, share
+from compiler.backends.cpu.kernels.gemm.share import Extent, batches, share
 from compiler.codegen.llvm_ir import FLOAT_TYPES, PTR, Builder, Value, integer, keep_rolled, vector_type, zero
 
 # Places for the sums of a group of rows.
@@ -77,7 +77,7 @@ def _emit_groups(
             _gather_columns(b, gemm, batch, base)
         with b.loop(part.start, part.stop, name="group", nonempty=True) as group:
             wanted = b.mul(group.index, integer(rows))
-            first = wanted if gemm.m % rows == 0 else minimum(b, wanted, gemm.m - rows)
+            first = wanted if gemm.m % rows == 0 else b.smin(wanted, integer(gemm.m - rows))
             for columns in itertools.starmap(range, itertools.pairwise(starts)):
                 lines = b.gep(gemm.type, left.base(b, batch), b.mul(first, integer(left.row)))
                 held = b.gep(gemm.type, base, integer(columns.start * stride))

@@ -16,7 +16,7 @@ from compiler.backends.cpu.kernels.gemm.micro import Tile, micro_kernel
 from compiler.backends.cpu.kernels.gemm.pack import Packer, Panels, Rows, Steps
 from compiler.backends.cpu.kernels.gemm.plan import Plan
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array
-from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, minimum, share
+from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
 from compiler.backends.cpu.kernels.gemm.stream import stream_scratch
 from compiler.backends.cpu.kernels.gemm.words import FLIP
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Value, integer, keep_rolled
@@ -177,7 +177,7 @@ class TileNest:
             nonempty=True,
             metadata=keep_rolled(b.module),
         ) as depth:
-            count = minimum(b, b.sub(integer(plan.gemm.k), depth.index), plan.depth)
+            count = b.smin(b.sub(integer(plan.gemm.k), depth.index), integer(plan.depth))
             steps = Steps(block.batch, depth.index, count)
             self._pack_rhs(block.columns, steps)
             self._sweep(block, steps)
@@ -230,7 +230,7 @@ class TileNest:
     def _first_row(self, panel: Value) -> Value:
         """The row at which a register tile starts."""
         row = self.b.mul(panel, integer(self.plan.rows))
-        return row if self.plan.most_row is None else minimum(self.b, row, self.plan.most_row)
+        return row if self.plan.most_row is None else self.b.smin(row, integer(self.plan.most_row))
 
     def _sweep(self, block: _Block, steps: Steps) -> None:
         """Every register tile of a block over the given steps."""
@@ -247,7 +247,7 @@ class TileNest:
         stop = block.columns.stop
         partial = plan.last_columns < plan.columns
         if partial:
-            stop = minimum(b, stop, plan.column_panels - 1)
+            stop = b.smin(stop, integer(plan.column_panels - 1))
         with b.loop(block.columns.start, stop, name="tile", nonempty=not partial) as column:
             self._tile(block, steps, (*row, column.index), plan.columns)
         if partial:
@@ -264,7 +264,7 @@ class TileNest:
         if isinstance(left, Rows):
             start, stop = row, b.add(row, integer(plan.rows))
             if plan.last_rows < plan.rows:
-                stop = minimum(b, stop, plan.gemm.m)
+                stop = b.smin(stop, integer(plan.gemm.m))
 
         def pack(b: Builder, given: Sequence[Value]) -> None:
             places = Steps(*given[:3]), Range(*given[3:5])
@@ -345,9 +345,9 @@ class TileNest:
         """The epilogue over a finished block."""
         b, plan, gemm = self.b, self.plan, self.plan.gemm
         first = b.mul(block.rows.start, integer(plan.rows))
-        height = b.sub(minimum(b, b.mul(block.rows.stop, integer(plan.rows)), gemm.m), first)
+        height = b.sub(b.smin(b.mul(block.rows.stop, integer(plan.rows)), integer(gemm.m)), first)
         left = b.mul(block.columns.start, integer(plan.columns))
-        width = b.sub(minimum(b, b.mul(block.columns.stop, integer(plan.columns)), gemm.n), left)
+        width = b.sub(b.smin(b.mul(block.columns.stop, integer(plan.columns)), integer(gemm.n)), left)
         sums = self._out_address(block, block.rows.start, block.columns.start)
         # A tile that overlaps others starts with what has been stored already.
         skipped = b.mul(b.sub(first, self._first_row(block.rows.start)), integer(self._out_pitch))

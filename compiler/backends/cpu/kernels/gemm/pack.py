@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Operand
-from compiler.backends.cpu.kernels.gemm.share import Range, minimum
+from compiler.backends.cpu.kernels.gemm.share import Range
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 _MANY_PANELS = 8
@@ -96,7 +96,7 @@ class Panels:
     def first(self, b: Builder, panel: Value) -> Value:
         """The first row of a panel."""
         row = b.mul(panel, integer(self.width))
-        return row if self.most is None else minimum(b, row, self.most)
+        return row if self.most is None else b.smin(row, integer(self.most))
 
     def pitch(self, rows: int) -> int:
         """Elements from one step to the next in a panel of so many rows."""
@@ -160,7 +160,7 @@ class Packer:
         shape = self.panels
         uniform = shape.last == shape.width
         if shape.count > 1 or uniform:
-            stop = panels.stop if uniform else minimum(b, panels.stop, shape.count - 1)
+            stop = panels.stop if uniform else b.smin(panels.stop, integer(shape.count - 1))
             self._pack_full(b, steps, Range(panels.start, stop), target)
         if not uniform:
             last = integer(shape.count - 1)

@@ -140,8 +140,8 @@ def batches(b: Builder, mine: Share) -> Iterator[tuple[Value, Range]]:
             yield loop.index, Range(integer(0), integer(1))
             return
         before = b.mul(loop.index, integer(count))
-        start = b.intrinsic("smax.i64", [b.sub(rows.start, before), integer(0)])
-        yield loop.index, Range(start, minimum(b, b.sub(rows.stop, before), count))
+        start = b.smax(b.sub(rows.start, before), integer(0))
+        yield loop.index, Range(start, b.smin(b.sub(rows.stop, before), integer(count)))
 
 
 @contextmanager
@@ -152,9 +152,4 @@ def blocks(b: Builder, within: Range, size: int, most: int, name: str) -> Iterat
         return
     with b.loop(within.start, within.stop, step=size, name=name, nonempty=True, metadata=keep_rolled(b.module)) as loop:
         after = b.add(loop.index, integer(size))
-        yield Range(loop.index, b.intrinsic("smin.i64", [after, within.stop]))
-
-
-def minimum(b: Builder, value: Value, bound: int) -> Value:
-    """The smaller of a value and a constant."""
-    return b.intrinsic("smin.i64", [value, integer(bound)])
+        yield Range(loop.index, b.smin(after, within.stop))

@@ -32,7 +32,7 @@ def emit_stream(b: Builder, gemm: Gemm, lanes: int, scratch: Value, threads: tup
     ):
         start = b.mul(block.start, integer(_COLUMN_UNIT))
         past = b.mul(block.stop, integer(_COLUMN_UNIT))
-        columns = Range(start, b.intrinsic("smin.i64", [past, integer(gemm.n)]))
+        columns = Range(start, b.smin(past, integer(gemm.n)))
         _stream_block(b, gemm, lanes, (batch, columns), scratch)
 
 

@@ -83,7 +83,7 @@ class WordFactor:
         if not self.checks or position < self.k % self.group or self.k % self.group == 0:
             return k, None
         last = integer(self.k - 1)
-        return b.intrinsic("smin.i64", [k, last]), b.compare("sle", k, last)
+        return b.smin(k, last), b.compare("sle", k, last)
 
     def _part(self, b: Builder, element: Value, lanes: int) -> Value:
         """An element's bits as a number of 32 bits, or a vector of them."""

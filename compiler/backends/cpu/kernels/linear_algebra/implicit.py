@@ -132,7 +132,7 @@ class Implicit:
             share = b.binary("fmul", both, floating(_UNIT[self.tiles.type], _F64))
             limit = b.intrinsic("maxnum.f64", [share, floating(_NOTHING, _F64)])
             small = b.compare("ole", b.intrinsic("fabs.f64", [_at(b, beside, row.index)]), limit)
-            found = b.select(small, b.intrinsic("smin.i64", [row.index, row.carried[0]]), row.carried[0])
+            found = b.select(small, b.smin(row.index, row.carried[0]), row.carried[0])
             row.carry(found, following)
         return row.results[0]
 
@@ -166,7 +166,7 @@ class Implicit:
             _put(b, length, beside, b.add(row, integer(1)))
             following = _fma(b, inverse, b.binary("fmul", bulge, mixed), b.unary("fneg", near))
             following = b.binary("fadd", following, floating(_LEAST, _F64))
-            ahead = _at(b, beside, b.intrinsic("smax.i64", [b.sub(row, integer(1)), integer(0)]))
+            ahead = _at(b, beside, b.smax(b.sub(row, integer(1)), integer(0)))
             squares = b.binary("fmul", b.binary("fmul", far, far), b.binary("fmul", ahead, ahead))
             total = _fma(b, following, following, b.binary("fmul", inverse, squares))
             turn.carry(sine, cosine, following, total, b.binary("fsub", here, taken))

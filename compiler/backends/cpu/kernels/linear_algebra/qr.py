@@ -109,7 +109,7 @@ class Product:
         count = -(-self.steps // PANEL)
         with b.loop(integer(0), integer(count), name="block", nonempty=True, scalar=True) as block:
             start = b.mul(b.sub(integer(count - 1), block.index), integer(PANEL))
-            width = b.intrinsic("smin.i64", [integer(PANEL), b.sub(integer(self.steps), start)])
+            width = b.smin(integer(PANEL), b.sub(integer(self.steps), start))
             height, corner = b.sub(integer(self.rows), start), t.at(b, vectors, (start, self.columns + 1))
             scales = b.gep(t.type, factors, start)
             form.load(b, corner, panel, height, width)

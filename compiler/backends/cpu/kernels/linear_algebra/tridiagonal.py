@@ -221,7 +221,7 @@ class Tridiagonal:
         with b.loop(integer(0), integer(count), name="block", nonempty=True, scalar=True) as block:
             start = b.mul(b.sub(integer(count - 1), block.index), integer(PANEL))
             behind = b.add(start, integer(1))
-            width = b.intrinsic("smin.i64", [integer(PANEL), b.sub(integer(steps), start)])
+            width = b.smin(integer(PANEL), b.sub(integer(steps), start))
             height = b.sub(integer(self.size), behind)
             panel = b.gep(t.type, t.at(b, matrix, (start, self.pitch)), behind)
             b.call(compact, "void", [panel, b.gep(t.type, factors, start), triangle, height, width])

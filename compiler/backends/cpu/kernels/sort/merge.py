@@ -46,8 +46,8 @@ class Merging:
         pairs = builder.binary("udiv", builder.add(length, builder.sub(double, integer(1))), double)
         with builder.loop(integer(0), pairs, name="pair", nonempty=True) as pair:
             start = builder.mul(pair.index, double)
-            middle = builder.intrinsic("smin.i64", [builder.add(start, width), length])
-            end = builder.intrinsic("smin.i64", [builder.add(start, double), length])
+            middle = builder.smin(builder.add(start, width), length)
+            end = builder.smin(builder.add(start, double), length)
             with builder.loop(start, end, carried=[start, middle], name="merge", nonempty=True) as step:
                 left, right = step.carried
                 takes_right = self._take(builder, pointers, step.index, (left, middle), (right, end))

@@ -98,7 +98,7 @@ class Network:
             run *= 2
 
     def _stop(self, builder: Builder, first: Value, size: int) -> Value:
-        return builder.intrinsic("smin.i64", [builder.add(first, integer(size)), integer(self.vectors)])
+        return builder.smin(builder.add(first, integer(size)), integer(self.vectors))
 
     # -- parts of a merge ---------------------------------------------------------------------------------------
     def _fused(self, run: int) -> int:
@@ -112,7 +112,7 @@ class Network:
         """The first turn that has anything to do: whose vectors of the second run are not all beyond the last."""
         stride = run >> self._fused(run)
         beyond = 2 * run - (run - stride) - self.vectors
-        return builder.intrinsic("smax.i64", [builder.add(first, integer(beyond)), integer(0)])
+        return builder.smax(builder.add(first, integer(beyond)), integer(0))
 
     def flipped(self, run: int) -> int:
         """The stride from which on `clean` has to go on after `flip`."""

@@ -90,7 +90,7 @@ class Record:
             step, following = builder.binary("lshr", integer(1 << (bits - 1)), loop.index), []
             for place, record in zip(loop.carried, wanted, strict=True):
                 ahead = builder.add(place, step)
-                last = builder.sub(builder.intrinsic("smin.i64", [ahead, length]), integer(1))
+                last = builder.sub(builder.smin(ahead, length), integer(1))
                 is_less = builder.compare("ult", builder.load(self.type, builder.gep(self.type, records, last)), record)
                 goes_on = builder.binary("and", is_less, builder.compare("sle", ahead, length))
                 following.append(builder.select(goes_on, ahead, place))

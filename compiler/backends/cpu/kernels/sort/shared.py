@@ -167,7 +167,7 @@ class Shared:
             last = integer(network.vectors)
             with builder.loop(integer(0), last, step=2 * run, name="block", nonempty=True, scalar=True) as block:
                 start = network.flip_start(builder, block.index, run)
-                turns = builder.intrinsic("smax.i64", [builder.sub(network.flip_turns(run), start), integer(0)])
+                turns = builder.smax(builder.sub(network.flip_turns(run), start), integer(0))
                 ends = [
                     builder.binary("udiv", builder.mul(turns, number), THREADS)
                     for number in (THREAD, builder.add(THREAD, integer(1)))
