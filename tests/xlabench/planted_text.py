@@ -158,7 +158,7 @@ PATCHES = {
         '"and", integer(-1, type_), integer(1 << (dropped - 1), type_)',
         "kernel/reduce-precision",
     ),
-    "bf16_truncates": Patch("codegen.element:_round_to_bf16", "integer(0x8000", "integer(0x0000", "kernel"),
+    "bf16_truncates": Patch("codegen.element:_round_to_bf16", "integer(0x7FFF", "integer(0x0000", "kernel"),
     "minimum_from_zero": Patch("codegen.reduction:_greatest", "return math.inf", "return 0.0", "kernel/reduce+minimum"),
     "window_dilation": Patch(
         "codegen.windows:covered", "inner.times(part.rhs_dilate)", "inner", "kernel/reduce-window+convolution"
