@@ -51,15 +51,14 @@ def persist(ir: Module, steps: Sequence[Step], costs: Mapping[str, float], name:
     """The steps with persistent launches in place of those that are worth it.
 
     Args:
-        ir: holds the kernels' functions; those that are launched no longer go.
+        ir: holds the kernels' functions; those that nobody launches go.
         steps: what the host does.
         costs: of each function what a core of a CPU would take for a launch of it, in ns.
         name: what the launches' functions are called.
     """
     found = tuple(_Persistent(ir, costs, name).sequence(steps))
     launched = {launch.launch.function for launch in launches_of(found)}
-    gone = {launch.launch.function for launch in launches_of(steps)} - launched
-    ir.functions[:] = [function for function in ir.functions if function.name not in gone]
+    ir.functions[:] = [f for f in ir.functions if f.name not in costs or f.name in launched]
     return found
 
 
@@ -144,8 +143,7 @@ class _Persistent:
                 return LAUNCH_NS
             case WhileStep():
                 decision = DECISION_NS if step.turns is None else 0.0
-                asked = step.condition if step.turns is None else ()
-                return _turns(step) * (decision + sum(map(self._saved, (*asked, *step.body))))
+                return _turns(step) * (decision + sum(map(self._saved, (*step.condition, *step.body))))
             case ConditionalStep():
                 return DECISION_NS + min(sum(map(self._saved, branch)) for branch in step.branches)
             case RecordStep() | WaitStep():

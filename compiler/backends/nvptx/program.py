@@ -106,7 +106,8 @@ class _Steps:
         body: Computation = instruction.attributes["body"]
         yield from self._copies(instruction.operands[0], instruction)
         (predicate,) = self.assignment.of[condition.root]
-        asked, steps, turns = tuple(self.of(condition)), tuple(self.of(body)), turns_of(instruction)
+        steps, turns = tuple(self.of(body)), turns_of(instruction)
+        asked = tuple(self.of(condition)) if turns is None else ()
         exchanged = dict(self.assignment.exchanged[instruction])
         if turns is None or not exchanged or not all(isinstance(step, LaunchStep | CopyStep) for step in steps):
             yield WhileStep(asked, predicate, (*steps, *self._copies(body.root, instruction)), turns)

@@ -9,8 +9,29 @@ from compiler.analysis.placing import Buffer
 from compiler.backends.nvptx.kernels.grid import Launch
 
 
+class _Base:
+    """What a step is to those who look at many: the memory that it touches itself, and the steps inside it."""
+
+    __slots__ = ()
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """What it may read."""
+        return ()
+
+    @property
+    def writes(self) -> tuple[Buffer, ...]:
+        """What it may write."""
+        return ()
+
+    @property
+    def parts(self) -> tuple[tuple[Step, ...], ...]:
+        """Steps of which the host does all or some."""
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
-class LaunchStep:
+class LaunchStep(_Base):
     """Launch one function; `buffers` are its pointer arguments (None: null), the last `written` outputs.
 
     A function is one of a kernel, or does the steps `within` all by itself, for the reason that `note` gives.
@@ -43,7 +64,7 @@ class LaunchStep:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyStep:
+class CopyStep(_Base):
     """Copy one buffer over another on the device."""
 
     source: Buffer
@@ -65,7 +86,7 @@ class CopyStep:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordStep:
+class RecordStep(_Base):
     """An event stands for what has been put on a stream so far."""
 
     event: int
@@ -76,7 +97,7 @@ class RecordStep:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitStep:
+class WaitStep(_Base):
     """What follows on a stream comes after what an event stands for."""
 
     event: int
@@ -87,11 +108,11 @@ class WaitStep:
 
 
 @dataclass(frozen=True, slots=True)
-class WhileStep:
+class WhileStep(_Base):
     """Run `condition`, read one byte of `predicate`, and while it is not 0 run `body` and again.
 
-    Where the number of `turns` is known beforehand, the body is run as often, and nobody asks.  `note` says why it is
-    the host that does it.
+    Where the number of `turns` is known beforehand, the body is run as often, and nobody asks: there are no steps of a
+    condition.  `note` says why it is the host that does it.
     """
 
     condition: tuple[Step, ...]
@@ -100,18 +121,38 @@ class WhileStep:
     turns: int | None = None
     note: str = ""
 
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """The predicate, if it is asked for."""
+        return (self.predicate,) if self.turns is None else ()
+
+    @property
+    def parts(self) -> tuple[tuple[Step, ...], ...]:
+        """The condition and the body."""
+        return self.condition, self.body
+
     def __str__(self) -> str:
         head = f"while ({self.predicate})" if self.turns is None else f"{self.turns} turns"
         return head + _because(self.note)
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionalStep:
+class ConditionalStep(_Base):
     """Read the selector (a pred picks branch 0 when true, an s32 by number, the last when out of range)."""
 
     selector: Buffer
     is_pred: bool
     branches: tuple[tuple[Step, ...], ...]
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """The selector."""
+        return (self.selector,)
+
+    @property
+    def parts(self) -> tuple[tuple[Step, ...], ...]:
+        """The branches."""
+        return self.branches
 
     def __str__(self) -> str:
         return f"conditional ({self.selector})"
@@ -147,52 +188,28 @@ def lines(steps: Sequence[Step], depth: int = 0) -> Iterator[str]:
     """The steps as text, what runs inside others indented."""
     for step in steps:
         yield "  " * depth + str(step)
-        if isinstance(step, LaunchStep):
-            yield from lines(step.within, depth + 1)
-        if isinstance(step, WhileStep):
-            condition = step.condition if step.turns is None else ()
-            yield from lines((*condition, *step.body), depth + 1)
-        elif isinstance(step, ConditionalStep):
-            for branch in step.branches:
-                yield from lines(branch, depth + 1)
+        for part in (step.within,) if isinstance(step, LaunchStep) else step.parts:
+            yield from lines(part, depth + 1)
+
+
+def walk(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps, and those in loops and branches; what a launch does all by itself is not among them."""
+    for step in steps:
+        yield step
+        for part in step.parts:
+            yield from walk(part)
 
 
 def launches_of(steps: Sequence[Step]) -> Iterator[LaunchStep]:
     """The launches among steps, those in loops and branches too."""
-    for step in steps:
-        if isinstance(step, LaunchStep):
-            yield step
-        for part in _parts(step):
-            yield from launches_of(part)
-
-
-def _parts(step: Step) -> tuple[tuple[Step, ...], ...]:
-    if isinstance(step, WhileStep):
-        return step.condition, step.body
-    return step.branches if isinstance(step, ConditionalStep) else ()
+    return (step for step in walk(steps) if isinstance(step, LaunchStep))
 
 
 def buffers_of(steps: Sequence[Step]) -> Iterator[Buffer]:
     """What steps read or write, in loops and branches too."""
-    for step in steps:
-        match step:
-            case LaunchStep() | CopyStep():
-                yield from step.reads
-                yield from step.writes
-            case WhileStep():
-                yield step.predicate
-            case ConditionalStep():
-                yield step.selector
-            case RecordStep() | WaitStep():
-                pass
-        for part in _parts(step):
-            yield from buffers_of(part)
+    return (buffer for step in walk(steps) for buffer in (*step.reads, *step.writes))
 
 
 def written_by(steps: Sequence[Step]) -> Iterator[Buffer]:
     """What steps write."""
-    for step in steps:
-        if isinstance(step, LaunchStep | CopyStep):
-            yield from step.writes
-        for part in _parts(step):
-            yield from written_by(part)
+    return (buffer for step in walk(steps) for buffer in step.writes)
