@@ -3,7 +3,9 @@
 Updates may hit the same element, and the combiner need not commute, so each element is one thread's: the result is that
 of a sequential program.  Where a dimension of the windows is not scattered, an update's place in it is its place in the
 operand, and that is what is shared: every thread goes through all windows, and applies its part of each.  Where that
-is too short, the operand's rows are shared: every thread applies the windows that lie in its own.
+is too short, the operand's rows are shared: every thread applies the windows that lie in its own.  Of many windows it
+makes lists of these first: which they are is as good as random, and a branch on it would be mispredicted half the time.
+Where windows are short too, one thread applies them all in the time that several would take to find theirs.
 
 Many updates of few elements, by a combiner that has an identity, are cut into chunks, whose number depends on nothing
 but the shapes.  Each is applied to an array of its own; what these hold is then combined in order.
@@ -21,9 +23,9 @@ import numpy as np
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.codegen import cost, element, elemental, nest, scattering
-from compiler.codegen.index import Emission, Index
+from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.llvm_ir import I8, I64, PTR, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.signature import arguments
 from compiler.ir import combiner
 
@@ -32,8 +34,10 @@ _PART_BYTES = 512
 """Bytes of a window's dimension from which on every thread gets whole cache lines of it."""
 _ENOUGH = 8
 """Elements of a window from which on going through all indices costs a thread little beside its windows."""
-
-
+_MANY, _ENOUGH_OF_MANY = 16384, 32
+"""Windows too many for a CPU to learn whose they are, and elements of one from which on finding them is worth it."""
+_FOUND = 256
+"""Windows among which a thread finds its own before it applies them."""
 _NEAR_COPY = 100
 """Bytes of operands for each update up to which their copy stays with the one thread that applies the updates."""
 
@@ -62,7 +66,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
 def _neutral(kernel: Kernel) -> Value | None:
     """What leaves every element as it is, where updates are applied in chunks; else None."""
     shape, size = kernel.outputs[0], scattering.updates(kernel).size
-    if len(kernel.outputs) > 1 or _shared(kernel) is not None or size < max(_FEWEST_CHUNKED, _PER_ELEMENT * shape.size):
+    if len(kernel.outputs) > 1 or _shared(kernel) == "within" or size < max(_FEWEST_CHUNKED, _PER_ELEMENT * shape.size):
         return None
     type_ = shape.element_type
     function = combiner.ufunc(kernel.roots[0].attributes["to_apply"], type_)
@@ -143,7 +147,8 @@ def _shared(kernel: Kernel) -> Literal["within", "row"] | None:
     window = updates.size // max(1, math.prod(scattering.batch_of(kernel)))
     if dimension is not None and updates.dims[dimension] * _size_bytes(kernel) >= _PART_BYTES:
         return "within"
-    return "row" if scattering.row_dimension(kernel) is not None and window >= _ENOUGH else None
+    enough = _ENOUGH if math.prod(scattering.batch_of(kernel)) < _MANY else _ENOUGH_OF_MANY
+    return "row" if scattering.row_dimension(kernel) is not None and window >= enough else None
 
 
 def _size_bytes(kernel: Kernel) -> int:
@@ -186,37 +191,68 @@ class _Part:
 
 def _apply_all(module: Module, kernel: Kernel, builder: Builder, mine: _Part) -> None:
     """Apply a thread's part of the updates in order, one window after the other."""
-    batch_dims, dims = scattering.batch_of(kernel), scattering.updates(kernel).dims
-    window_dims = kernel.roots[0].attributes.get("update_window_dims", ())
-
-    def started(emission: Emission, at: Sequence[Index]) -> tuple[Sequence[Index], tuple[Index, ...], Value]:
-        batch = nest.coordinates(emission, at[0], batch_dims)
-        return batch, *scattering.aim(kernel, emission, batch)
+    batch_dims = scattering.batch_of(kernel)
 
     def probe(emission: Emission, at: Sequence[Index]) -> None:
-        started(emission, at)
+        _aim(kernel, emission, at[0], mine)
 
     (group,) = nest.plan(module, parameters(kernel), [math.prod(batch_dims)], probe)
+    if mine.row is not None and len(group.loops) == 1 and group.size >= _MANY:
+        _apply_found(kernel, builder, group.size, mine)
+        return
     level = nest.split_level(group.loops)
     chunk = nest.share(builder, group.loops[level], mine.chunk, integer(_CHUNKS)) if mine.chunk else None
     with nest.loops(builder, group, split=level if chunk else -1, part=chunk) as number:
-        emission = Emission(builder)
-        batch, start, inside = started(emission, [number])
-        if mine.row is not None and mine.range is not None:
-            place = emission.value(start[mine.row])
-            for order, limit in (("sge", mine.range.start), ("slt", mine.range.stop)):
-                inside = builder.binary("and", inside, builder.compare(order, place, limit))
-        with builder.when(inside, "inside"), ExitStack() as stack:
-            emission.enter()
-            inner = []
-            for d in window_dims:
-                part = mine.range if d == mine.within else None
-                # Left alone, LLVM writes the turns of a short loop out before it could make vectors of them.
-                metadata = keep_rolled(module) if dims[d] >= _ENOUGH else ""
-                loops = nest.loops(
-                    builder, nest.Group(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
-                )
-                inner.append(stack.enter_context(loops))
-            results = (mine.target,) if mine.target else ()
-            scattering.apply_at(kernel, Emission(builder), start, batch, inner, results)
-            emission.leave()
+        batch, start, inside = _aim(kernel, Emission(builder), number, mine)
+        with builder.when(inside, "inside"):
+            _apply(kernel, builder, batch, start, mine)
+
+
+def _apply_found(kernel: Kernel, builder: Builder, count: int, mine: _Part) -> None:
+    """Find a thread's windows among so many, a block at a time, then apply them.
+
+    Whose a window is nobody can predict; adding it to a list of those found, or letting the next take its place there,
+    needs no branch.
+    """
+    found = builder.emit(PTR, f"alloca [{_FOUND} x i64], align {_LINE_BYTES}")
+    with builder.loop(integer(0), integer(count), step=_FOUND, name="block", nonempty=True) as block:
+        stop = builder.intrinsic("smin.i64", [builder.add(block.index, integer(_FOUND)), integer(count)])
+        with builder.loop(block.index, stop, carried=[integer(0)], nonempty=True, name="find") as find:
+            _, _, inside = _aim(kernel, Emission(builder), whole(Variable(find.index, count)), mine)
+            builder.store(find.index, builder.gep(I64, found, find.carried[0]), align=8)
+            find.carry(builder.add(find.carried[0], builder.cast("zext", inside, I64)))
+        with builder.loop(integer(0), find.results[0], name="found") as turn:
+            number = builder.load(I64, builder.gep(I64, found, turn.index), align=8)
+            batch, start, _ = _aim(kernel, Emission(builder), whole(Variable(number, count)), mine)
+            _apply(kernel, builder, batch, start, mine)
+
+
+def _aim(
+    kernel: Kernel, emission: Emission, number: Index, mine: _Part
+) -> tuple[Sequence[Index], tuple[Index, ...], Value]:
+    """A window's indices among the windows, where it starts, and whether it is applied by this thread."""
+    builder = emission.builder
+    batch = nest.coordinates(emission, number, scattering.batch_of(kernel))
+    start, inside = scattering.aim(kernel, emission, batch)
+    if mine.row is not None and mine.range is not None:
+        place = emission.value(start[mine.row])
+        for order, limit in (("sge", mine.range.start), ("slt", mine.range.stop)):
+            inside = builder.binary("and", inside, builder.compare(order, place, limit))
+    return batch, start, inside
+
+
+def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tuple[Index, ...], mine: _Part) -> None:
+    """Apply a window, or a thread's part of it."""
+    dims, emission = scattering.updates(kernel).dims, Emission(builder)
+    with ExitStack() as stack:
+        inner = []
+        for d in kernel.roots[0].attributes.get("update_window_dims", ()):
+            part = mine.range if d == mine.within else None
+            # Left alone, LLVM writes the turns of a short loop out before it could make vectors of them.
+            metadata = keep_rolled(builder.module) if dims[d] >= _ENOUGH else ""
+            loops = nest.loops(
+                builder, nest.Group(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
+            )
+            inner.append(stack.enter_context(loops))
+        results = (mine.target,) if mine.target else ()
+        scattering.apply_at(kernel, emission, start, batch, inner, results)
