@@ -19,7 +19,7 @@ from compiler.codegen.product import accumulation_type, factor
 from compiler.ir.attributes import ConvolutionDimensions, Window
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.types import F32, ElementType, Kind
+from compiler.ir.types import F32, ElementType
 from compiler.ir.windows import window_of
 
 _WIDENED = {"add": "fadd", "multiply": "fmul"}
@@ -129,15 +129,13 @@ def _reduce(values: Values, instruction: Instruction, indices: Indices) -> list[
 
 
 def is_plain(instruction: Instruction) -> bool:
-    """Whether a reduce-window combines elements of one array, of numbers without parts, as they lie there."""
+    """Whether a reduce-window combines elements of one array as they lie there."""
     if len(instruction.operands) != 2:
         return False
     array = instruction.operands[0].array
-    type_ = array.element_type
     window = window_of(instruction, array.rank)
     straight = all(part.lhs_dilate == 1 and not part.reversal for part in window)
-    numbers = (type_.is_integer or type_.is_float) and type_.kind is not Kind.PRED
-    return bool(array.rank and array.size and instruction.array.size) and straight and numbers
+    return bool(array.rank and array.size and instruction.array.size) and straight
 
 
 def covered(

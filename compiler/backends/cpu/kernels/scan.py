@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
-from compiler.codegen import element, nest
+from compiler.codegen import complex_numbers, element, nest
 from compiler.codegen.index import Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
@@ -95,21 +95,21 @@ class Scan:
 
     def run(self, rows: Sequence[tuple[Value, Value]], length: int, start: Sequence[Value]) -> list[Value]:
         """So many steps of each row from one of its steps on, all rows at once; returns the totals."""
-        b = self.builder
+        b, types = self.builder, [value.type for value in start]
         with b.loop(
             integer(0),
             integer(length),
-            carried=start,
+            carried=complex_numbers.taken_apart(b, start),
             name="step",
             nonempty=True,
             metadata=keep_rolled(b.module, scalar=True),
         ) as loop:
             totals = []
-            for (row, first), total in zip(rows, loop.carried, strict=True):
+            for (row, first), total in zip(rows, complex_numbers.put_together(b, loop.carried, types), strict=True):
                 place = self.position(b.add(first, loop.index))
                 totals.append(self._combine((row, place, None), total))
-            loop.carry(*totals)
-        return loop.results
+            loop.carry(*complex_numbers.taken_apart(b, totals))
+        return complex_numbers.put_together(b, loop.results, types)
 
     def _combine(self, at: tuple[Value, Value, Value | None], total: Value) -> Value:
         """The next total, stored as the result at (outer, place, inner)."""

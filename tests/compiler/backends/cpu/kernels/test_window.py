@@ -7,6 +7,8 @@ import pytest
 import compiler
 
 NUMPY = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "s32": np.int32, "s8": np.int8}
+NUMPY |= {"c64": np.complex64, "pred": np.bool_}
+ONES = {"c64": "(1, 0)", "pred": "true"}
 
 # Array, result, combiner and the window.
 WINDOWS = {
@@ -39,6 +41,8 @@ WINDOWS = {
     "doubles": ("f64[4,8]", "f64[4,4]", "add", "size=1x2 stride=1x2"),
     "bytes": ("s8[9,33]", "s8[9,33]", "add", "size=1x33 pad=0_0x32_0"),
     "integers": ("s32[6,6]", "s32[6,6]", "maximum", "size=3x3 pad=1_1x1_1"),
+    "complex numbers": ("c64[20001]", "c64[20001]", "add", "size=20001 pad=20000_0"),
+    "predicates": ("pred[40,33]", "pred[40,33]", "xor", "size=40x1 pad=39_0x0_0"),
     "empty": ("f32[0,4]", "f32[0,4]", "add", "size=1x1"),
 }
 
@@ -49,7 +53,7 @@ def window_text(case):
     return (
         f"HloModule m\n\nc {{\n  a = {type_}[] parameter(0)\n  b = {type_}[] parameter(1)\n"
         f"  ROOT c = {type_}[] {opcode}(a, b)\n}}\n\nENTRY e {{\n  x = {array} parameter(0)\n"
-        f"  i = {type_}[] constant(1)\n  ROOT r = {out} reduce-window(x, i), window={{{window}}}, to_apply=c\n}}\n"
+        f"  i = {type_}[] constant({ONES.get(type_, 1)})\n  ROOT r = {out} reduce-window(x, i), window={{{window}}}, to_apply=c\n}}\n"
     )
 
 
