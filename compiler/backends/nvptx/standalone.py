@@ -114,7 +114,7 @@ def _place(
         if not array.ndim:
             values.append(array.dtype.type(array))
             continue
-        addresses[name] = machine.allocate(array.nbytes)
+        addresses[name] = machine.allocate(array.nbytes, name)
         if array.nbytes and name not in uninitialised:
             machine.write(addresses[name], array)
         values.append(addresses[name])

@@ -36,7 +36,7 @@ class Image:
         for variable in stored:
             if variable.is_extern:
                 raise UnsupportedError(f"external variable {variable.name!r}", "the PTX simulator", "define it")
-            allocations[variable.name] = arena.allocate(variable.size_bytes, is_complete=True)
+            allocations[variable.name] = arena.allocate(variable.size_bytes, variable.name, is_complete=True)
         addresses = {name: allocation.start for name, allocation in allocations.items()}
         for variable in stored:
             raw = np.frombuffer(_initial_bytes(variable, addresses), np.uint8)

@@ -78,11 +78,14 @@ class Machine:
         self._images: dict[int, Image] = {}
         self._programs: dict[tuple[int, str], Program] = {}
 
-    def allocate(self, size_bytes: int, *, initialised: bool = False) -> int:
-        """Allocate global memory; unless `initialised`, its bytes must be written before they are read."""
+    def allocate(self, size_bytes: int, name: str = "", *, initialised: bool = False) -> int:
+        """Allocate global memory; unless `initialised`, its bytes must be written before they are read.
+
+        Faults call it by its name.
+        """
         if size_bytes < 0:
             raise InputError(f"cannot allocate {size_bytes} bytes; a size is not negative")
-        return self._arena.allocate(size_bytes, is_complete=initialised).start
+        return self._arena.allocate(size_bytes, name, is_complete=initialised).start
 
     def free(self, address: int) -> None:
         """Give an allocation back; kernels that still use it are out of bounds."""

@@ -82,6 +82,7 @@ class Allocation:
 
     start: int
     end: int
+    name: str = ""
     is_writable: bool = True
     is_complete: bool = False
     """Whether every byte is known to be written; spares the check."""
@@ -123,15 +124,15 @@ class Arena(Store):
         self._allocations: list[Allocation] = []
         self._top = _GUARD
 
-    def allocate(self, size_bytes: int, *, is_complete: bool = False) -> Allocation:
-        """A new allocation; memory between allocations stays unused."""
+    def allocate(self, size_bytes: int, name: str = "", *, is_complete: bool = False) -> Allocation:
+        """A new allocation, which faults call by its name; memory between allocations stays unused."""
         start = self._top
         end = start + size_bytes
         self._top = -(-(end + _GUARD) // _ALIGNMENT) * _ALIGNMENT
         self._grow(self._top)
         self.data[start:end] = 0
         self.valid[start:end] = is_complete
-        allocation = Allocation(GLOBAL_BASE + start, GLOBAL_BASE + end, is_complete=is_complete)
+        allocation = Allocation(GLOBAL_BASE + start, GLOBAL_BASE + end, name, is_complete=is_complete)
         self._starts.append(allocation.start)
         self._allocations.append(allocation)
         return allocation
@@ -192,9 +193,9 @@ class Arena(Store):
         place = bisect_right(self._starts, address) - 1
         if place >= 0:
             near = self._allocations[place]
-            text += (
-                f"; the nearest one below has {near.end - near.start} bytes, this is its byte {address - near.start}"
-            )
+            named = f", {near.name}," if near.name else ""
+            size, byte = near.end - near.start, address - near.start
+            text += f"; the nearest one below{named} has {size} bytes, this is its byte {byte}"
         return text
 
     def _grow(self, size: int) -> None:
