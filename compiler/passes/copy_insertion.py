@@ -13,7 +13,8 @@ from compiler.analysis.aliasing import origin
 from compiler.analysis.effects import within_fusions
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
-from compiler.ir.shape import TupleShape
+from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.types import TOKEN
 from compiler.ops.build import build
 
 _NO_MEMORY = frozenset({"parameter", "constant"})
@@ -73,18 +74,23 @@ def _with_copies(
         if all(part is operand for part, operand in zip(parts, instruction.operands, strict=True)):
             return instruction
         return build(computation, "tuple", parts, name=instruction.name)
+    if _is_own(instruction, seen):
+        return instruction
     if isinstance(instruction.shape, TupleShape):
-        if origin(instruction)[0].opcode not in _NO_MEMORY and _take(instruction, seen):
-            return instruction
         parts = [
             _with_copies(computation, build(computation, "get-tuple-element", [instruction], index=n), seen, fuel)
             for n in range(len(instruction.shape.elements))
         ]
         return build(computation, "tuple", parts, name=instruction.name)
-    if origin(instruction)[0].opcode not in _NO_MEMORY and _take(instruction, seen):
-        return instruction
     fuel.spend("copy to own memory", instruction, required=True)
     return build(computation, "copy", [instruction], name="copy")
+
+
+def _is_own(instruction: Instruction, seen: set[tuple[Instruction, int]]) -> bool:
+    """Whether a value has memory that no other leaf has; a token lies nowhere."""
+    if isinstance(instruction.shape, ArrayShape) and instruction.shape.element_type is TOKEN:
+        return True
+    return origin(instruction)[0].opcode not in _NO_MEMORY and _take(instruction, seen)
 
 
 def _take(instruction: Instruction, seen: set[tuple[Instruction, int]]) -> bool:
