@@ -103,7 +103,12 @@ def _version() -> str:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_version(), prog_name="xlabench")
 def cli() -> None:
-    """Benchmark and test tensor compilers on HLO programs."""
+    """Benchmark and test tensor compilers on HLO programs.
+
+    An engine is named by a spec: reference, cpu, cpu:fusion=off, cpu:threads=1,opt=0, nvptx:sim, nvptx, xla.
+
+    Exit codes: 0 fine, 1 wrong, 2 bad input, 3 compile error, 4 crash, 5 timeout, 125 cannot be decided here.
+    """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

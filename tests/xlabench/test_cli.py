@@ -1,3 +1,5 @@
+import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -33,9 +35,16 @@ def test_help_says_of_each_command_what_it_says_itself(name):
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
-def test_every_command_has_help(name):
+def test_every_command_has_help_with_examples_that_it_takes(name):
     done = _run(name, "--help")
     assert (done.exit_code, done.stderr) == (0, "")
+    lines = re.findall(
+        rf"^ *(?:git bisect run )?xlabench ({name} .+)$", done.stdout.partition("Examples:")[2], re.MULTILINE
+    )
+    assert lines
+    for line in lines:
+        _, *arguments = shlex.split(line)
+        import_module(cli.COMMANDS[name]).command.make_context(name, arguments)
 
 
 def test_an_unknown_command_names_the_known_ones():

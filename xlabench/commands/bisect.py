@@ -8,13 +8,25 @@ from typing import Any
 
 import click
 
+from xlabench.commands.examples import examples
 from xlabench.commands.target import load, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.probe import Prober
 
+_EXAMPLES = """
+xlabench bisect failure.zip
+    the engine that failed
+xlabench bisect step.hlo --engine xla
+    which of XLA's passes
+"""
 
-@click.command(name="bisect", short_help="Find the pass, rewrite or kernel that is to blame for a failure.")
+
+@click.command(
+    name="bisect",
+    short_help="Find the pass, rewrite or kernel that is to blame for a failure.",
+    epilog=examples(_EXAMPLES),
+)
 @target_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:

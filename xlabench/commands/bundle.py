@@ -11,6 +11,7 @@ from xlabench import atomic
 from xlabench.bundles import bundle as bundles
 from xlabench.bundles.packing import pack_arrays
 from xlabench.cases.literals_text import write_literals
+from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import timeout_option
 from xlabench.commands.target import new_folder
 
@@ -59,8 +60,19 @@ for number, (parts, expected) in enumerate(zip(results, read("expected"), strict
 '''
 _RTOL = 1e-4
 
+_EXAMPLES = """
+xlabench bundle show failure.zip
+    what it holds
+xlabench bundle export failure.zip --out for-xla
+    a folder for people without this tool
+"""
 
-@click.group(name="bundle", short_help="Show, verify or export a repro bundle.")
+
+@click.group(
+    name="bundle",
+    short_help="Show, verify or export a repro bundle.",
+    epilog=examples(_EXAMPLES),
+)
 def command() -> None:
     """Show, verify or export a repro bundle."""
 

@@ -12,11 +12,22 @@ import click
 from reports import changes, summary
 from reports.changes import Changes
 from reports.summary import Summary
+from xlabench.commands.examples import examples
 from xlabench.errors import BenchError, ExitCode
 from xlabench.results import SCHEMA_VERSION, Records
 
+_EXAMPLES = """
+xlabench compare nightly-out
+    the latest two nights of a folder
+xlabench compare main/results.json branch/results.json
+    a change against where it started
+"""
 
-@click.command(short_help="Show what is different between two recorded runs.")
+
+@click.command(
+    short_help="Show what is different between two recorded runs.",
+    epilog=examples(_EXAMPLES),
+)
 @click.argument("earlier", type=click.Path(path_type=Path))
 @click.argument("later", type=click.Path(path_type=Path), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as JSON.")

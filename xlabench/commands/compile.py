@@ -11,12 +11,22 @@ import click
 import compiler
 from xlabench import atomic
 from xlabench.cases import programs
+from xlabench.commands.examples import examples
 from xlabench.errors import BenchError
 
 _LINKERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc"}
 
+_EXAMPLES = """
+xlabench compile model.hlo --target aarch64 --out build
+    cc build/*.c build/*.o -lm makes a program of it
+"""
 
-@click.command(name="compile", short_help="Compile a program ahead of time to an object file with a C interface.")
+
+@click.command(
+    name="compile",
+    short_help="Compile a program ahead of time to an object file with a C interface.",
+    epilog=examples(_EXAMPLES),
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--target", default="x86_64", show_default=True, metavar="MACHINE", help="x86_64 or aarch64.")
 @click.option("--cpu", default="", metavar="NAME", help="LLVM's name of the CPU.  [default: what runs on every one]")

@@ -7,18 +7,40 @@ from typing import Any
 import click
 
 from xlabench.commands.campaign_options import campaign_options, engine_specs, run
+from xlabench.commands.examples import examples
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.generate import PROFILES
 
 _ENGINES = "cpu:opt=0 cpu:fusion=off,opt=0 nvptx:sim"
 
+_EXAMPLES = """
+xlabench fuzz --budget 10m --workers 2 --out campaign
+    ten minutes on our engines; called again, it goes on
+xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out beside-xla
+    a thousand programs, XLA among the suspects
+"""
 
-@click.command(short_help="Run generated programs on all engines and keep what goes wrong.")
-@click.option("--engines", default=_ENGINES, show_default=True, metavar="SPECS", help="Engine specs, space-separated.")
+
+@click.command(
+    short_help="Run generated programs on all engines and keep what goes wrong.",
+    epilog=examples(_EXAMPLES),
+)
+@click.option(
+    "--engines",
+    default=_ENGINES,
+    show_default=True,
+    metavar="SPECS",
+    help="Engine specs, separated by spaces or commas.",
+)
 @click.option("--profile", type=click.Choice(list(PROFILES)), default="ratchet", show_default=True)
 @campaign_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Fuzz engines: exit 0 if nothing went wrong, 1 if there are findings."""
+    """Make up programs and inputs, run them on all engines: exit 0 if nothing went wrong, 1 if there are findings.
+
+    Engines run in watched processes and are judged by the error bounds of the reference.  Each finding is reduced,
+    blamed on a step and kept as a bundle, once for each cause.  Profile `ratchet` keeps to common types and tame
+    inputs, `discovery` draws everything.  The folder has index.html, results.json and bundles/.
+    """
     source = Generated(options["profile"])
     ctx.exit(run(options, engine_specs(options["engines"]), source, name="fuzzing"))

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from xlabench.commands.examples import examples
 from xlabench.commands.target import Target, load, target_options
 from xlabench.diagnosis.isolate import Row, examine
 from xlabench.diagnosis.probe import Prober
@@ -19,8 +20,17 @@ from xlabench.errors import ExitCode
 
 _FILE_COLUMNS = 140
 
+_EXAMPLES = """
+xlabench isolate step.hlo --engine cpu:opt=0
+    the first line that is wrong is where to look
+"""
 
-@click.command(name="isolate", short_help="Run every instruction alone on the values it really gets.")
+
+@click.command(
+    name="isolate",
+    short_help="Run every instruction alone on the values it really gets.",
+    epilog=examples(_EXAMPLES),
+)
 @target_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:

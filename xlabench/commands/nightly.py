@@ -19,6 +19,7 @@ from reports.report import Report
 from reports.summary import Summary
 from xlabench import nightly
 from xlabench.cases.suite import Suite, load_suite
+from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import judging_options
 from xlabench.engines import engine
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, Undecidable
@@ -29,8 +30,20 @@ from xlabench.timing.measure import Plan
 _DEFAULT = Config()
 _GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCode.TIMEOUT, ExitCode.UNDECIDABLE)
 
+_EXAMPLES = """
+xlabench nightly --suite smoke --out nightly-out
+    the night's run; the next one in this folder says what changed
+xlabench nightly --suite smoke --engines "cpu xla" --timed xla cpu --out beside-xla
+    against XLA itself, with the extra peers
+xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
+    a folder of .hlo files, judged only; goes on after a kill
+"""
 
-@click.command(short_help="Run a suite on all engines, compare, time, record and report.")
+
+@click.command(
+    short_help="Run a suite on all engines, compare, time, record and report.",
+    epilog=examples(_EXAMPLES),
+)
 @click.option("--suite", "suite_name", required=True, metavar="NAME|DIR", help="A suite by name, or a folder of .hlo.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for records, bundles and report.")
 @click.option(

@@ -13,6 +13,7 @@ import click
 import numpy as np
 
 import compiler
+from xlabench.commands.examples import examples
 from xlabench.errors import BenchError, ExitCode
 
 _MOST_SHOWN = 8
@@ -47,7 +48,17 @@ class Request:
     as_json: bool
 
 
-@click.command(name="ptx-sim", short_help="Run a kernel of a PTX file on the simulator.")
+_EXAMPLES = """
+xlabench ptx-sim kernel.ptx --grid 4 --block 128 --args inputs.npz --out after.npz
+    reads and writes out of bounds, races and the like end it with 1
+"""
+
+
+@click.command(
+    name="ptx-sim",
+    short_help="Run a kernel of a PTX file on the simulator.",
+    epilog=examples(_EXAMPLES),
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--kernel", default="", metavar="NAME", help="Which kernel.  [default: the only one]")
 @click.option("--grid", type=_Extent(), default="1", show_default=True, help="Blocks of the grid.")

@@ -8,13 +8,23 @@ from pathlib import Path
 import click
 
 from xlabench.bundles import bundle
+from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import timeout_option
 from xlabench.errors import BenchError, ExitCode, Undecidable
 
 _STATES = {ExitCode.FINE: "fixed", ExitCode.WRONG: "shows", ExitCode.UNDECIDABLE: "undecided"}
 
+_EXAMPLES = """
+xlabench recheck nightly-out/bundles
+    all failures of earlier nights, with today's version
+"""
 
-@click.command(name="recheck", short_help="Replay every bundle of a folder.")
+
+@click.command(
+    name="recheck",
+    short_help="Replay every bundle of a folder.",
+    epilog=examples(_EXAMPLES),
+)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @timeout_option(300.0)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")

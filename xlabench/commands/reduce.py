@@ -17,6 +17,7 @@ import click
 
 from xlabench import atomic
 from xlabench.bundles import bundle
+from xlabench.commands.examples import examples
 from xlabench.commands.target import Target, load, new_folder, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
@@ -36,7 +37,19 @@ class Result:
     saved: bundle.Saved | None = None
 
 
-@click.command(name="reduce", short_help="Make a failing program as small as it can be.")
+_EXAMPLES = """
+xlabench reduce failure.zip --workers 2
+    the same verdict with the same culprit, by fewer instructions
+xlabench reduce big.hlo --script 'timeout 60 ./crashes'
+    for any other compiler: smallest program with which this ends alike
+"""
+
+
+@click.command(
+    name="reduce",
+    short_help="Make a failing program as small as it can be.",
+    epilog=examples(_EXAMPLES),
+)
 @target_options
 @click.option("--script", metavar="CMD", help="What fails: a command that takes a file of HLO text as last argument.")
 @click.option("--any-cause", is_flag=True, help="Keep the verdict only, not who is to blame for it.")

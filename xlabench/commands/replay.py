@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from xlabench.bundles import bundle
+from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import timeout_option
 from xlabench.errors import ExitCode
 
@@ -17,8 +18,19 @@ _ANSWERS = {
     ExitCode.UNDECIDABLE: "cannot be decided here",
 }
 
+_EXAMPLES = """
+xlabench replay failure.zip
+    does it still show on this machine?
+git bisect run xlabench replay failure.zip
+    which commit brought it about
+"""
 
-@click.command(name="replay", short_help="Run a repro bundle again.")
+
+@click.command(
+    name="replay",
+    short_help="Run a repro bundle again.",
+    epilog=examples(_EXAMPLES),
+)
 @click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
 @timeout_option(300.0)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")

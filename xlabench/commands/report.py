@@ -10,11 +10,20 @@ import click
 
 from reports import report
 from reports.report import Report
+from xlabench.commands.examples import examples
 from xlabench.errors import ExitCode
 from xlabench.results import Records
 
+_EXAMPLES = """
+xlabench report nightly-out --check
+    is the page what the records say?
+"""
 
-@click.command(short_help="Write the report of a recorded run again.")
+
+@click.command(
+    short_help="Write the report of a recorded run again.",
+    epilog=examples(_EXAMPLES),
+)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--check", is_flag=True, help="Write nothing; end with 1 if a file differs from what the records give.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")

@@ -15,13 +15,25 @@ from rich.table import Table
 
 from reports import roofline as chart
 from xlabench import atomic
+from xlabench.commands.examples import examples
 from xlabench.errors import BenchError
 from xlabench.timing import roofline
 
 _FILE_COLUMNS = 100
 
+_EXAMPLES = """
+xlabench roofline --out roofline
+    this machine
+xlabench roofline --engine xla --out roofline-xla
+    another engine on it
+"""
 
-@click.command(name="roofline", short_help="Compare kernels of every kind and size with what the machine can do.")
+
+@click.command(
+    name="roofline",
+    short_help="Compare kernels of every kind and size with what the machine can do.",
+    epilog=examples(_EXAMPLES),
+)
 @click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="The engine that is measured.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the record and the chart.")
 @click.option(

@@ -15,11 +15,24 @@ from typing import Any
 
 import click
 
+from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import judging_options, number
 from xlabench.worker import ENGINES, Worker
 
+_EXAMPLES = """
+xlabench run softmax.hlo
+    compiled for this CPU, against the reference
+xlabench run step.hlo.gz --engine cpu:fusion=off --reference cpu --seed 7
+    one engine against another, on other inputs
+xlabench run step.hlo --engine nvptx:sim --dump-to dump --bundle failure.zip
+    look into it, and keep it if it fails
+"""
 
-@click.command(short_help="Run an HLO file on two engines and compare.")
+
+@click.command(
+    short_help="Run an HLO file on two engines and compare.",
+    epilog=examples(_EXAMPLES),
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="The engine under test.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module to run, of a file that holds several.")

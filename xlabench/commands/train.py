@@ -21,6 +21,7 @@ import compiler
 from suites.models import data, mnist
 from suites.models.data import Dataset, Digits
 from xlabench import atomic
+from xlabench.commands.examples import examples
 from xlabench.engines import Array, Engine, Program, build, engine, execute
 from xlabench.errors import BenchError
 from xlabench.timeline import Span, Timeline
@@ -51,7 +52,16 @@ class Training:
     losses: list[float]
 
 
-@click.command(short_help="Train a small model, step by step on one engine.")
+_EXAMPLES = """
+xlabench train mnist-softmax --steps 200 --engine cpu:fusion=off
+    watch the loss without fusion
+"""
+
+
+@click.command(
+    short_help="Train a small model, step by step on one engine.",
+    epilog=examples(_EXAMPLES),
+)
 @click.argument("model", type=click.Choice(MODELS))
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of IDX files.  [default: synthetic digits]")
 @click.option("--steps", type=click.IntRange(1), default=1000, show_default=True)
