@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -24,7 +25,11 @@ MOST_LANES = 1 << 12
 
 
 _Member = Compute | Load
-"""What may change places."""
+
+
+def _may_move(action: Action) -> TypeGuard[_Member]:
+    """Whether an instruction only computes, or loads what nobody writes meanwhile."""
+    return isinstance(action, Compute) or (isinstance(action, Load) and not action.is_strong)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,10 @@ def straightened(actions: Sequence[Action], starts: Collection[int]) -> tuple[Ac
     begin = 0
     while begin < len(actions):
         end = begin
-        while end < len(actions) and isinstance(actions[end], _Member) and (end == begin or end not in starts):
+        while end < len(actions) and _may_move(actions[end]) and (end == begin or end not in starts):
             end += 1
         if end - begin > 1:
-            members = tuple(action for action in actions[begin:end] if isinstance(action, _Member))
+            members = tuple(filter(_may_move, actions[begin:end]))
             found[begin] = StraightLine(end, members, tuple(_grouped(members)), tuple(_replaced(members)))
         begin = max(end, begin + 1)
     return tuple(found)

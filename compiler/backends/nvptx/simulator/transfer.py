@@ -94,11 +94,10 @@ def decode_load(operands: Operands) -> Action:
     if space == "param" and isinstance(address, Address) and isinstance(address.base, Symbol):
         return _load_parameter(operands, address, dtype, targets)
     addresses = decode_address(operands, address)
-    if _STRONG & set(operands.instruction.modifiers):
-        return _load_strongly(addresses, space, dtype, targets, len(items))
     forms = tuple(operands.slots.initial[slot].dtype for _, slot, _ in targets)
     kind = (operands.instruction.name, space, tuple(place for place, _, _ in targets), forms)
-    return Load(addresses, space, dtype, len(items), targets, kind)
+    is_strong = bool(_STRONG & set(operands.instruction.modifiers))
+    return Load(addresses, space, dtype, len(items), targets, kind, is_strong)
 
 
 _Targets = Sequence[tuple[int, int, Callable[[Array], Array]]]
@@ -107,7 +106,10 @@ _Targets = Sequence[tuple[int, int, Callable[[Array], Array]]]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An action that loads so many elements; loads of one `kind` differ in addresses and slots only."""
+    """An action that loads so many elements.
+
+    Loads of one `kind` differ in addresses and slots only.  What a strong one loads others may write meanwhile.
+    """
 
     address: AddressOf
     space: str
@@ -115,6 +117,7 @@ class Load:
     count: int
     targets: _Targets
     kind: Hashable
+    is_strong: bool
 
     @property
     def reads(self) -> Sequence[int]:
@@ -133,18 +136,8 @@ class Load:
 
     def __call__(self, batch: Batch) -> None:
         """Do so for the active lanes."""
-        self.put(batch, load(batch, self.space, self.address(batch), self.dtype, self.count))
-
-
-def _load_strongly(address: AddressOf, space: str, dtype: np.dtype[Any], targets: _Targets, count: int) -> Action:
-    """A load that others may write at the same time; it stays where it is."""
-
-    def act(batch: Batch) -> None:
-        values = load(batch, space, address(batch), dtype, count, is_strong=True)
-        for place, slot, extend in targets:
-            batch.write(slot, extend(values[:, place]))
-
-    return act
+        values = load(batch, self.space, self.address(batch), self.dtype, self.count, is_strong=self.is_strong)
+        self.put(batch, values)
 
 
 def _extension(operands: Operands, item: Operand, type_: str) -> Callable[[Array], Array]:
