@@ -53,7 +53,8 @@ def window_text(case):
     return (
         f"HloModule m\n\nc {{\n  a = {type_}[] parameter(0)\n  b = {type_}[] parameter(1)\n"
         f"  ROOT c = {type_}[] {opcode}(a, b)\n}}\n\nENTRY e {{\n  x = {array} parameter(0)\n"
-        f"  i = {type_}[] constant({ONES.get(type_, 1)})\n  ROOT r = {out} reduce-window(x, i), window={{{window}}}, to_apply=c\n}}\n"
+        f"  i = {type_}[] constant({ONES.get(type_, 1)})\n"
+        f"  ROOT r = {out} reduce-window(x, i), window={{{window}}}, to_apply=c\n}}\n"
     )
 
 
