@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from compiler.backends import BACKENDS, KEEPERS, PREPARES
+from compiler.backends import BACKENDS
 from compiler.backends.cpu import ahead
 from compiler.backends.cpu.machines import target_for
 from compiler.backends.executable import Executable, Phases
@@ -106,7 +106,7 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     if backend not in BACKENDS:
         raise InputError(f"unknown back end {backend!r}; back ends are: {', '.join(BACKENDS)}")
     phases = Phases()
-    keeper = KEEPERS.get(backend)
+    keeper = BACKENDS[backend].keeper
     if keeper is None or not options.cache or options.dump_to or options.llvm_limit is not None:
         return _compile(module_or_text, backend, options, phases)
     with phases.phase("cache"):
@@ -116,7 +116,7 @@ def compile(  # noqa: A001  # the name that users of compilers expect
         key = key_of(text, backend, repr(relevant), keeper.depends_on(options))
         kept = cache.get(key)
     if kept is not None:
-        return _restore(backend, text, kept, options, phases)
+        return keeper.restore(kept, lambda: _prepared(text, backend, options), options, phases)
     executable = _compile(module_or_text, backend, options, phases)
     if isinstance(executable, PaddedExecutable):
         # An image knows nothing of sizes that its callers give.
@@ -156,7 +156,7 @@ def _compile(module_or_text: Module | str, backend: str, options: CompileOptions
         dump.write("before_optimizations.txt", to_text(module))
     _lower(module, backend, options, phases, dump.observe if dump else ignore)
     phases.optimised_text = lambda: to_text(module)
-    executable: Executable = BACKENDS[backend](module, options, phases)
+    executable = BACKENDS[backend].compile(module, options, phases)
     if any(shape.is_dynamic for shape in (*takes, *gives)):
         executable = PaddedExecutable(executable, takes, gives)
     if dump:
@@ -181,15 +181,11 @@ def _read(module_or_text: Module | str, options: CompileOptions, phases: Phases)
 def _lower(module: Module, backend: str, options: CompileOptions, phases: Phases, observe: Observer = ignore) -> Module:
     """Bring a module, in place, into the form that a back end takes."""
     with phases.phase("optimise"):
-        run(module, PIPELINES[PREPARES[backend]], options, observe=observe)
+        run(module, PIPELINES[BACKENDS[backend].pipeline], options, observe=observe)
     return module
 
 
-def _restore(backend: str, text: str, kept: bytes, options: CompileOptions, phases: Phases) -> Executable:
-    """What a cache has kept; the passes run when somebody asks what they made of the program."""
-
-    def prepare() -> Module:
-        unseen = Phases()
-        return _lower(_read(text, options, unseen), backend, options, unseen)
-
-    return KEEPERS[backend].restore(kept, prepare, options, phases)
+def _prepared(text: str, backend: str, options: CompileOptions) -> Module:
+    """What the passes make of a program that a cache has kept, when somebody asks."""
+    unseen = Phases()
+    return _lower(_read(text, options, unseen), backend, options, unseen)

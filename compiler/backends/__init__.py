@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from compiler.backends.cpu import executable as cpu
 from compiler.backends.executable import Executable, Keeper, Phases
@@ -13,17 +14,23 @@ from compiler.backends.nvptx.executable import NvptxExecutable
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
 
-Backend = Callable[[Module, CompileOptions, Phases], Executable]
-"""Compiles a module that the back end's pipeline has prepared."""
+
+class Backend(NamedTuple):
+    """A back end.
+
+    Attributes:
+        pipeline: the name of the pipeline that prepares modules for it.
+        compile: compiles a module so prepared.
+        keeper: how its executables are kept and restored, where they can be.
+    """
+
+    pipeline: str
+    compile: Callable[[Module, CompileOptions, Phases], Executable]
+    keeper: Keeper | None = None
+
 
 BACKENDS: dict[str, Backend] = {
-    "cpu": cpu.compile_module,
-    "nvptx": NvptxExecutable,
+    "cpu": Backend("compile", cpu.compile_module, cpu.KEEPER),
+    "nvptx": Backend("compile-nvptx", NvptxExecutable),
 }
 """Every back end by name."""
-
-PREPARES = {"cpu": "compile", "nvptx": "compile-nvptx"}
-"""The pipeline that prepares modules for each."""
-
-KEEPERS: dict[str, Keeper] = {"cpu": cpu.KEEPER}
-"""Of back ends whose executables can be kept and restored, how."""

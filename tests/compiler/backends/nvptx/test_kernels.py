@@ -9,7 +9,7 @@ import pytest
 
 import compiler
 from compiler import inputs
-from compiler.backends import PREPARES
+from compiler.backends import BACKENDS
 from compiler.backends.nvptx.kernels import scatter
 from compiler.backends.nvptx.kernels.table import EMITTERS
 from compiler.codegen.kernel import KernelKind
@@ -397,4 +397,4 @@ def test_scattering_in_either_way_is_right(name: str, gpu: Any, monkeypatch: pyt
 
 def test_every_kernel_kind_has_an_emitter_but_what_a_pass_makes_loops_of() -> None:
     assert set(KernelKind) - set(EMITTERS) == {KernelKind.LAPACK}
-    assert "lapack-loop-expander" in PIPELINES[PREPARES["nvptx"]][0].passes
+    assert "lapack-loop-expander" in PIPELINES[BACKENDS["nvptx"].pipeline][0].passes
