@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.persistent_launch import MOST_THREADS, Emission, shared_arrays, side_by_side, waits
+from compiler.backends.nvptx.persistent_launch import MOST_THREADS, Emission, side_by_side
 from compiler.backends.nvptx.steps import (
     ConditionalStep,
     CopyStep,
@@ -156,9 +156,9 @@ class _Persistent:
         shared: dict[str, int] = {}
         for name, launch in functions.items():
             threads, function = launch.launch.threads, self.functions[name]
-            if (waits(function) and threads % grid.WARP) or threads > MOST_THREADS or launch.launch.shared_bytes:
+            if (function.waits and threads % grid.WARP) or threads > MOST_THREADS or launch.launch.shared_bytes:
                 return False
-            shared |= shared_arrays(function)
+            shared |= function.shared
         lines = sum(len(self.functions[name].lines) for name in functions)
         few = len(set(buffers_of(row))) <= _MOST_BUFFERS and lines <= _MOST_LINES
         return few and sum(shared.values()) <= grid.OWN_SHARED_BYTES

@@ -41,38 +41,12 @@ _SOME = 1
 """The number of the barrier for some of the threads: at number 0 the others are waiting already."""
 _PART = "alwaysinline convergent nounwind"
 """LLVM may double a call before it looks inside, and a barrier or shuffle must stay where all threads come by."""
-_SHARED = re.compile(r"@[\w.]+")
-_BYTES = {"i1": 1, "i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
 
 
 def side_by_side(function: Function, launch: Launch) -> int:
     """How many blocks of a launch may go side by side in a larger one."""
-    alone = waits(function) or shared_arrays(function) or launch.threads % grid.WARP or MOST_THREADS % launch.threads
+    alone = function.waits or function.shared or launch.threads % grid.WARP or MOST_THREADS % launch.threads
     return 1 if alone else MOST_THREADS // launch.threads
-
-
-def waits(function: Function) -> bool:
-    """Whether a function has barriers."""
-    return any(_BARRIER in line for line in function.lines)
-
-
-def shared_arrays(function: Function) -> dict[str, int]:
-    """The bytes of the arrays in shared memory that a function names."""
-    known = function.module.globals
-    names = {name[1:] for line in function.lines for name in _SHARED.findall(line)}
-    return {name: _size(known[name]) for name in names if "addrspace(3)" in known.get(name, "")}
-
-
-def _size(definition: str) -> int:
-    """The bytes of an array `[4 x [2 x float]]` in a definition."""
-    size, rest = 1, definition[definition.index("[") :]
-    while rest.startswith("["):
-        count, rest = rest[1:].split(" x ", 1)
-        size *= int(count)
-    element = re.match(r"\w+", rest)
-    if element is None:  # a structure, of two parts at most
-        return size * 16
-    return size * _BYTES[element[0]]
 
 
 _Caller = Callable[[Value, Value], None]
@@ -124,7 +98,7 @@ class Emission:
         )
         threads = next(s.launch.threads for s in launches_of(self.row) if s.launch.function == original.name)
         barrier = _BARRIER
-        if threads < self.threads and waits(original):
+        if threads < self.threads and original.waits:
             callee = self.ir.declare(_COUNTED, "void", [I32, I32], "convergent nounwind")
             barrier = f"call void {callee}(i32 {_SOME}, i32 {threads})"
         copy.lines = [self._line(line, barrier) for line in original.lines]
@@ -161,7 +135,7 @@ class Emission:
 
     def _order(self, step: LaunchStep | CopyStep) -> None:
         """A barrier, where a step reads what another has written since the last one, or writes what it has touched."""
-        keeps = isinstance(step, LaunchStep) and bool(shared_arrays(self.functions[step.launch.function]))
+        keeps = isinstance(step, LaunchStep) and bool(self.functions[step.launch.function].shared)
         meets = any(buffer in self.read or buffer in self.wrote for buffer in step.writes)
         if (keeps and self.read) or meets or any(buffer in self.wrote for buffer in step.reads):
             self._barrier()
@@ -198,7 +172,7 @@ class Emission:
         builder = self.builder
         with builder.loop(integer(0), integer(launch.blocks), nonempty=True, metadata=keep_rolled(self.ir)) as blocks:
             call(self.thread, blocks.index)
-            if shared_arrays(self.functions[launch.function]):
+            if self.functions[launch.function].shared:
                 callee = self.ir.declare(_COUNTED, "void", [I32, I32], "convergent nounwind")
                 builder.call(callee, "void", [integer(_SOME, I32), integer(launch.threads, I32)])
 

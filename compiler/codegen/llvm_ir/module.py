@@ -117,7 +117,9 @@ class Module:
 class Function:
     """A function under construction: blocks of instruction lines in the order in which they were begun.
 
-    `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.
+    `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.  Of a GPU's
+    function `waits` says whether threads wait for one another, and `shared` has the bytes of the arrays that those of a
+    block share.
     """
 
     module: Module
@@ -129,6 +131,8 @@ class Function:
     lines: list[str] = field(default_factory=list)
     counter: int = 0
     scalar_loops: int = 0
+    waits: bool = False
+    shared: dict[str, int] = field(default_factory=dict)
 
     @property
     def arguments(self) -> list[Value]:

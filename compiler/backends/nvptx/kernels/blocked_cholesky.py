@@ -77,7 +77,7 @@ class _Blocked:
         mine, left = grid.thread(builder), self._left(builder, matrix)
         factor = self.form.matrices(builder, matrix)[1]
         width = builder.smin(builder.sub(integer(self.size), first), integer(_PANEL))
-        square = grid.shared_array(self.module, f"square.{self.kernel.name}", "double", _PANEL * _PANEL)
+        square = grid.shared_array(builder, f"square.{self.kernel.name}", F64, _PANEL * _PANEL)
         shared = Matrix(
             builder,
             F64,

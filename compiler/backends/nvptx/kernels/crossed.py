@@ -46,7 +46,7 @@ def emit(module: Module, found: Crossing) -> EmittedKernel:
     """Emit a loop kernel with its crossed accesses."""
     threads = _SIDE * _WARPS
     builder = grid.begin(module, found.kernel, threads)
-    tile = _Tile(module, builder, found)
+    tile = _Tile(builder, found)
     tile.fill()
     grid.barrier(builder)
     tile.store()
@@ -62,7 +62,7 @@ def _pitch(size_bytes: int) -> int:
 class _Tile:
     """One block's tile: where it starts in every loop, and its buffers."""
 
-    def __init__(self, module: Module, builder: Builder, found: Crossing) -> None:
+    def __init__(self, builder: Builder, found: Crossing) -> None:
         self.builder = builder
         self.found = found
         self.counts = found.group.loops
@@ -87,9 +87,9 @@ class _Tile:
         name = f"tile.{found.kernel.name}"
         self.buffers = [
             grid.shared_array(
-                module,
+                builder,
                 f"{name}.{number}",
-                element.storage_type(access.leaf.array.element_type),
+                access.leaf.array.element_type,
                 _SIDE * _pitch(access.leaf.array.element_type.size_bytes),
             )
             for number, access in enumerate(found.accesses)

@@ -30,7 +30,7 @@ from compiler.codegen.llvm_ir import Builder, Module, Value, floating, integer
 from compiler.codegen.math.term import Term
 from compiler.codegen.signature import arguments
 from compiler.ir.numbers import Array
-from compiler.ir.types import C128
+from compiler.ir.types import C128, F64
 
 _ELEMENT_BYTES = 16
 _LONGEST_SHARED = 1024
@@ -133,7 +133,7 @@ class _Lines(Transform):
         builder = grid.begin(self.module, self.kernel, threads, self.suffix, talks=True)
         size = together * length
         name = f"line.{self.kernel.name}{self.suffix}"
-        halves = [grid.shared_array(self.module, f"{name}.{n}", "double", 2 * size) for n in range(2)]
+        halves = [grid.shared_array(builder, f"{name}.{n}", F64, 2 * size) for n in range(2)]
         first = builder.mul(grid.block(builder), integer(together))
         end = builder.smin(builder.sub(integer(lines), first), integer(together))
         count = builder.mul(end, integer(length))

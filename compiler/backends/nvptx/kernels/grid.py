@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compiler.codegen import complex_numbers, signature
+from compiler.codegen import complex_numbers, element, signature
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I32, I64, Builder, Module, Value, element_of, integer
+from compiler.ir.types import ElementType
 
 BLOCK = 256
 WARP = 32
@@ -155,14 +156,17 @@ def linear_thread(builder: Builder, threads: int) -> Value:
 
 def barrier(builder: Builder) -> None:
     """Wait for all threads of the block."""
+    builder.function.waits = True
     callee = builder.module.declare("llvm.nvvm.barrier.cta.sync.aligned.all", "void", [I32], "convergent nounwind")
     builder.call(callee, "void", [integer(0, I32)])
 
 
-def shared_array(module: Module, name: str, element: str, count: int) -> Value:
-    """An array in the block's shared memory."""
-    definition = f"internal addrspace(3) global [{count} x {element}] poison, align 16"
-    return Value("ptr addrspace(3)", module.define_global(name, definition).name)
+def shared_array(builder: Builder, name: str, type_: ElementType, count: int) -> Value:
+    """An array of the function in the block's shared memory."""
+    definition = f"internal addrspace(3) global [{count} x {element.storage_type(type_)}] poison, align 16"
+    array = builder.module.define_global(name, definition).name
+    builder.function.shared[array] = count * type_.size_bytes
+    return Value("ptr addrspace(3)", array)
 
 
 def asked_memory(module: Module) -> Value:

@@ -117,7 +117,7 @@ class _Emitter:
         values = self._strided(
             emission, (builder.add(part.start, warp), part.stop, warps), self.length, self._elements(kept)
         )
-        block = Block(self.module, form.kernel.name, threads, form.types)
+        block = Block(form.kernel.name, threads, form.types)
         values = block.reduce_strips(emission, values, form.combine)
         is_first = builder.compare("eq", warp, integer(0))
         with builder.when(builder.binary("and", is_first, builder.compare("slt", number, integer(form.kept))), "first"):
@@ -139,7 +139,7 @@ class _Emitter:
         elements = self._elements(place.row)
         pieces = team.pieces(emission, place.number)
         total = team.fold(emission, pieces, lambda position: elements(emission, position), form.combine)
-        total = team.reduce(self.module, form.kernel.name, emission, (total, form.types), form.combine)
+        total = team.reduce(form.kernel.name, emission, (total, form.types), form.combine)
         self._finish(emission, place.is_first(builder), place.row, total)
         builder.ret()
         return Launch(builder.function.name, grid.blocks_for(form.kept, team.rows), team.block)
@@ -219,9 +219,7 @@ class _Emitter:
         builder = emission.builder
         first = builder.add(part.start, grid.thread(builder))
         values = self._strided(emission, (first, part.stop, threads), count, elements)
-        return Block(self.module, self.form.kernel.name, threads, self.form.types).reduce(
-            emission, values, self.form.combine
-        )
+        return Block(self.form.kernel.name, threads, self.form.types).reduce(emission, values, self.form.combine)
 
     def _strided(
         self, emission: Emission, positions: tuple[Value, Value, int], count: int, elements: Elements

@@ -78,7 +78,7 @@ def _in_registers(module: Module, rows: Rows, team: Team) -> Launch:
 
         total = team.fold(emission, pieces, elements, combine)
         types = [reduce.array.element_type for reduce in phase.reduces]
-        total = team.reduce(module, f"{rows.kernel.name}.{number}", emission, (total, types), combine)
+        total = team.reduce(f"{rows.kernel.name}.{number}", emission, (total, types), combine)
         values.leave(phase, values.combine(phase, initial, total))
     with builder.when(place.is_first(builder), "first"):
         emission.enter()
@@ -112,7 +112,7 @@ def _through_workspace(module: Module, rows: Rows) -> EmittedKernel:
     values = RowValues(rows, emission, row, workspace.load, workspace.save)
     workspace.row = values.row
     for number, phase in enumerate(rows.phases):
-        _pass(module, values, phase, number, threads)
+        _pass(values, phase, number, threads)
     with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
         emission.enter()
         values.store_row_results()
@@ -121,7 +121,7 @@ def _through_workspace(module: Module, rows: Rows) -> EmittedKernel:
     return EmittedKernel(kernel, (Launch(builder.function.name, rows.count, threads),), workspace.size_bytes)
 
 
-def _pass(module: Module, values: RowValues, phase: Phase, number: int, threads: int) -> None:
+def _pass(values: RowValues, phase: Phase, number: int, threads: int) -> None:
     """One phase over the block's row; every thread takes positions a block's width apart."""
     emission, rows = values.emission, values.rows
     builder = emission.builder
@@ -147,7 +147,7 @@ def _pass(module: Module, values: RowValues, phase: Phase, number: int, threads:
         emission.leave()
     types = [reduce.array.element_type for reduce in phase.reduces]
     if phase.reduces:
-        block = Block(module, f"{rows.kernel.name}.{number}", threads, types)
+        block = Block(f"{rows.kernel.name}.{number}", threads, types)
         total = block.reduce(emission, loop.results, lambda _, left, right: values.combine(phase, left, right))
         # What the phase kept of the row is in the workspace from here on.
         grid.barrier(builder)

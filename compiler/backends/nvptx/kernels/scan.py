@@ -200,7 +200,7 @@ class _Tile:
         self.emission = Emission(self.builder)
         self.stored = element.storage_type(scan.type)
         name = f"warps.{scan.kernel.name}{suffix}"
-        self.shared = grid.shared_array(scan.module, name, self.stored, self.threads // WARP)
+        self.shared = grid.shared_array(self.builder, name, scan.type, self.threads // WARP)
 
     def launch(self, blocks: int) -> Launch:
         """End the function."""

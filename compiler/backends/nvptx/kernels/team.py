@@ -15,7 +15,7 @@ from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP, Combine
 from compiler.backends.nvptx.kernels.tree import Block, power_of_two
 from compiler.codegen.index import Emission, Index
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.ir.types import ElementType
 
 _SHORT = 1024
@@ -121,7 +121,6 @@ class Team:
 
     def reduce(
         self,
-        module: Module,
         name: str,
         emission: Emission,
         accumulators: tuple[Sequence[Value], Sequence[ElementType]],
@@ -130,7 +129,7 @@ class Team:
         """The accumulators of all threads of a team, with their types, combined in each thread; once for each name."""
         values, types = accumulators
         if self.threads > WARP:
-            return Block(module, name, self.threads, types).reduce(emission, values, combine)
+            return Block(name, self.threads, types).reduce(emission, values, combine)
         return grid.reduce_lanes(emission, values, combine, self.threads)
 
 

@@ -101,7 +101,7 @@ def emit(module: Module, product: Product, gpu: Gpu) -> EmittedKernel:
     """Emit a product kernel."""
     plan = _choose(product, mma.find(product, gpu.capability))
     builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan))
-    kernel = _TileKernel(module, builder, product, plan, gpu)
+    kernel = _TileKernel(builder, product, plan, gpu)
     kernel.store(kernel.sums())
     builder.ret()
     blocks = kernel.parts * kernel.blocks
@@ -112,7 +112,7 @@ def emit(module: Module, product: Product, gpu: Gpu) -> EmittedKernel:
 class _TileKernel:
     """One block's work."""
 
-    def __init__(self, module: Module, builder: Builder, product: Product, plan: _Plan, gpu: Gpu) -> None:
+    def __init__(self, builder: Builder, product: Product, plan: _Plan, gpu: Gpu) -> None:
         self.product = product
         self.plan = plan
         self.emission = emission = Emission(builder)
@@ -135,7 +135,7 @@ class _TileKernel:
         self.stages = self._stages(gpu.shared_bytes)
         shared_bytes = self.stages * plan.stage_bytes
         self.asked_bytes = shared_bytes if shared_bytes > grid.OWN_SHARED_BYTES else 0
-        self.shared = self._asked(module) if self.asked_bytes else self._own(module)
+        self.shared = self._asked(builder) if self.asked_bytes else self._own(builder)
 
     def _stages(self, multiprocessor_bytes: int) -> int:
         """How many slices of each operand shared memory holds: where copies go by themselves, more than two."""
@@ -146,17 +146,17 @@ class _TileKernel:
             room = max(room, multiprocessor_bytes // _AT_ONCE - _TAKEN_BYTES)
         return power_of_two(min(_MOST_STAGES, room // self.plan.stage_bytes))
 
-    def _own(self, module: Module) -> list[Value]:
+    def _own(self, builder: Builder) -> list[Value]:
         """Arrays of the function for the slices of both operands."""
         return [
-            grid.shared_array(module, f"{self.product.kernel.name}.{name}", layout.stored, self.stages * layout.size)
+            grid.shared_array(builder, f"{self.product.kernel.name}.{name}", layout.type, self.stages * layout.size)
             for name, layout in zip(("lhs", "rhs"), self.plan.layouts, strict=True)
         ]
 
-    def _asked(self, module: Module) -> list[Value]:
+    def _asked(self, builder: Builder) -> list[Value]:
         """The same in memory that the launch asks for."""
-        start, (left, _) = grid.asked_memory(module), self.plan.layouts
-        return [start, self.emission.builder.gep(left.stored, start, integer(self.stages * left.size))]
+        start, (left, _) = grid.asked_memory(builder.module), self.plan.layouts
+        return [start, builder.gep(left.stored, start, integer(self.stages * left.size))]
 
     def sums(self) -> list[Value]:
         """The thread's sums, slice by slice."""

@@ -12,7 +12,7 @@ from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP, Combine
 from compiler.codegen import element
 from compiler.codegen.index import Emission
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.ir.types import ElementType
 
 
@@ -20,7 +20,6 @@ from compiler.ir.types import ElementType
 class Block:
     """Accumulators of these types, one set for each of a power of two of threads; `name` keeps shared arrays apart."""
 
-    module: Module
     name: str
     threads: int
     types: Sequence[ElementType]
@@ -58,21 +57,21 @@ class Block:
         return found
 
     def _store(self, builder: Builder, values: Sequence[Value], place: Value) -> None:
-        for type_, value, (stored, array) in zip(self.types, values, self._arrays(), strict=True):
+        for type_, value, (stored, array) in zip(self.types, values, self._arrays(builder), strict=True):
             element.store(builder, type_, value, builder.gep(stored, array, place))
 
     def _load(self, builder: Builder, place: Value) -> list[Value]:
         return [
             element.load(builder, type_, builder.gep(stored, array, place))
-            for type_, (stored, array) in zip(self.types, self._arrays(), strict=True)
+            for type_, (stored, array) in zip(self.types, self._arrays(builder), strict=True)
         ]
 
-    def _arrays(self) -> list[tuple[str, Value]]:
+    def _arrays(self, builder: Builder) -> list[tuple[str, Value]]:
         """A shared array for each accumulator, with its element's LLVM type."""
         found = []
         for number, type_ in enumerate(self.types):
             name, stored = f"shared.{self.name}.{number}.{type_.name}", element.storage_type(type_)
-            found.append((stored, grid.shared_array(self.module, name, stored, self.threads)))
+            found.append((stored, grid.shared_array(builder, name, type_, self.threads)))
         return found
 
 

@@ -15,6 +15,7 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, floating, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.triangular import SUM, Factorisation, Matrix, Substitution, rest
+from compiler.ir.types import F64
 
 _ZERO = floating(0.0, "double")
 _NAN = floating(math.nan, "double")
@@ -92,7 +93,7 @@ def _solve_by_blocks(module: Module, kernel: Kernel, form: Substitution) -> Laun
     number, column = builder.udivrem(side, integer(form.columns))
     factor, right, solution = form.matrices(builder, number)
     left = builder.gep("double", arguments(kernel).workspace, builder.mul(side, size))
-    found = grid.shared_array(module, f"found.{kernel.name}", "double", 2)
+    found = grid.shared_array(builder, f"found.{kernel.name}", F64, 2)
     with grid.strided(builder, integer(0), size, threads) as row:
         builder.store(right.load(row, column), builder.gep("double", left, row), align=8)
     with builder.loop(integer(0), size, name="unknown", nonempty=True) as step:
