@@ -318,10 +318,7 @@ def _copy_into(source: Computation, target: Computation, computations: Mapping[i
         copies[instruction] = copy
         target.append_parsed(copy)
         _redirect(copy, computations)
-    for copy in copies.values():
-        predecessors = copy.attributes.get("control-predecessors")
-        if predecessors is not None:
-            copy.attributes["control-predecessors"] = tuple(copies[p] for p in predecessors)
+    keep_control(copies)
     target.root = copies[source.root]
 
 
@@ -373,9 +370,14 @@ def inline(
         if instruction.opcode == "parameter":
             copies[instruction] = arguments[instruction.parameter_number]
             continue
-        copy = instruction.clone([copies[operand] for operand in instruction.operands])
-        predecessors = instruction.attributes.get("control-predecessors")
-        if predecessors is not None:
-            copy.attributes["control-predecessors"] = tuple(copies[p] for p in predecessors)
-        copies[instruction] = add(copy)
+        copies[instruction] = add(instruction.clone([copies[operand] for operand in instruction.operands]))
+    keep_control(copies)
     return copies[computation.root]
+
+
+def keep_control(copies: Mapping[Instruction, Instruction]) -> None:
+    """Have each copy of an instruction wait for the copies of those that the instruction waits for."""
+    for instruction, copy in copies.items():
+        predecessors = instruction.attributes.get("control-predecessors")
+        if predecessors is not None and instruction.opcode != "parameter":
+            copy.attributes["control-predecessors"] = tuple(copies[p] for p in predecessors)

@@ -8,7 +8,7 @@ computation, and buffer assignment may give each value one place.
 from __future__ import annotations
 
 from compiler.analysis.effects import held_by_control
-from compiler.ir.module import Computation, Instruction, Module, inline
+from compiler.ir.module import Computation, Instruction, Module, inline, keep_control
 from compiler.ir.rewrite import Fuel
 
 _CALLEE = {"call": "to_apply", "fusion": "calls"}
@@ -79,5 +79,6 @@ def copy_computation(source: Computation) -> Computation:
     copies: dict[Instruction, Instruction] = {}
     for instruction in source.instructions:
         copies[instruction] = copy.add(instruction.clone([copies[o] for o in instruction.operands]))
+    keep_control(copies)
     copy.root = copies[source.root]
     return copy
