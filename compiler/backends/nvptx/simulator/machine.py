@@ -204,7 +204,7 @@ class _Launch:
         self.banks = BankCounter()
         self.global_races: RaceDetector | None = None
         if options.check_global_races:
-            size, granule = arena.data.size, program.granule
+            size, granule = arena.used_bytes, program.granule
             self.global_races = RaceDetector("global", size, granule, math.prod(block), math.prod(grid))
 
     def run(self, parameters: bytes, parameter_address: int) -> LaunchStatistics:

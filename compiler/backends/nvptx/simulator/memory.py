@@ -124,6 +124,11 @@ class Arena(Store):
         self._allocations: list[Allocation] = []
         self._top = _GUARD
 
+    @property
+    def used_bytes(self) -> int:
+        """Behind so many bytes nothing is allocated."""
+        return self._top
+
     def allocate(self, size_bytes: int, name: str = "", *, is_complete: bool = False) -> Allocation:
         """A new allocation, which faults call by its name; memory between allocations stays unused."""
         start = self._top
