@@ -13,6 +13,7 @@ from compiler.expansion.matrices import (
     alike,
     along,
     conjugate,
+    cut,
     each,
     kept,
     line,
@@ -122,17 +123,17 @@ def tridiagonal_solve(
     above = concatenate([*(part.reshape(batch, size, 1) for part in parts), right], 2)
     rows, last, found = _rows_eliminated(above, lower, found)
     rows = with_line(rows, 1, last, found.literal(0) + (size - 1))
-    pivot = last.slice((0, batch), (0, 1)).reshape(batch)
+    pivot = cut(last, 1, 0, 1).reshape(batch)
     found = (found.compare("EQ", 0) & pivot.compare("EQ", 0)).where(found.literal(size).spread((batch,), ()), found)
     solution = _substituted(rows, columns)
     # Rows behind the one that has no pivot are as they were given.
     done = kept(found.compare("NE", 0), found, size)
     row = place(diagonal, 1)
     reached = row.compare("LT", each(done, row))
-    eliminated = [rows.slice((0, batch), (0, size), (n, n + 1)).reshape(batch, size) for n in range(3)]
-    second = concatenate([lower.slice((0, batch), (0, 1)), eliminated[2].slice((0, batch), (0, size - 1))], 1)
+    eliminated = [cut(rows, 2, n, n + 1).reshape(batch, size) for n in range(3)]
+    second = concatenate([cut(lower, 1, 0, 1), cut(eliminated[2], 1, 0, size - 1)], 1)
     is_second = row.compare("GT", 0) & row.compare("LT", each(done, row)) & row.compare("LT", size - 1)
-    sides = rows.slice((0, batch), (0, size), (3, 3 + columns))
+    sides = cut(rows, 2, 3, 3 + columns)
     left = along(reached, right, 1).where(sides, right)
     return (
         is_second.where(second, lower),
@@ -155,15 +156,15 @@ def _rows_eliminated(
         below = only(lower, following).reshape(batch, 1)
         given = line(rows, 1, following)
         # The next row as it begins below the pivot.
-        following_row = concatenate([below, given.slice((0, batch), (0, 2)), given.slice((0, batch), (3, length))], 1)
-        pivot = row.slice((0, batch), (0, 1))
+        following_row = concatenate([below, cut(given, 1, 0, 2), cut(given, 1, 3, length)], 1)
+        pivot = cut(row, 1, 0, 1)
         stays = _magnitude(pivot).compare("GE", _magnitude(below)).reshape(batch)
         found = (stays & pivot.reshape(batch).compare("EQ", 0) & found.compare("EQ", 0)).where(following, found)
         first, second = (each(stays, row).where(*pair) for pair in ((row, following_row), (following_row, row)))
-        factor = (second.slice((0, batch), (0, 1)) / first.slice((0, batch), (0, 1))).reshape(batch)
+        factor = (cut(second, 1, 0, 1) / cut(first, 1, 0, 1)).reshape(batch)
         reduced = second - each(factor, first) * first
         none = reduced.literal(0).spread((batch, 1), ())
-        shifted = [reduced.slice((0, batch), (1, 3)), none, reduced.slice((0, batch), (3, length))]
+        shifted = [cut(reduced, 1, 1, 3), none, cut(reduced, 1, 3, length)]
         return [with_line(rows, 1, first, k), concatenate(shifted, 1), lower, found]
 
     start = line(rows, 1, number(rows.instruction.computation, 0, S32))
@@ -180,8 +181,8 @@ def _substituted(rows: Expression, columns: int) -> Expression:
         rows, solution, *known = state
         k = -number + (size - 1)
         row = line(rows, 1, k)
-        pivot, *others = (row.slice((0, batch), (n, n + 1)).reshape(batch) for n in range(3))
-        side = row.slice((0, batch), (3, 3 + columns))
+        pivot, *others = (cut(row, 1, n, n + 1).reshape(batch) for n in range(3))
+        side = cut(row, 1, 3, 3 + columns)
         for factor, value in zip(others, known, strict=True):
             side = side - each(factor, side) * value
         found = side / each(pivot, side)

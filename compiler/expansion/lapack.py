@@ -1,8 +1,8 @@
 """LAPACK's routines as custom calls: which shapes each gives, how each is done in HLO, and which are left to kernels.
 
-What can be is left to ops that back ends have kernels for; the loops are those of `elimination`, `reflections` and
-`rotations`.  A back end may have kernels for whole routines, which pay where matrices are large: many small ones are
-better off in loops, all at once.
+What can be is left to ops that back ends have kernels for; the loops are those of `elimination`, `reflections`,
+`rotations`, `schur` and `eigenvectors`.  A back end may have kernels for whole routines, which pay where matrices are
+large: many small ones are better off in loops, all at once.
 """
 
 from __future__ import annotations

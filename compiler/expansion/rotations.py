@@ -22,6 +22,7 @@ from compiler.expansion.matrices import (
     by_parts,
     conjugate,
     corner,
+    cut,
     diagonal,
     dot,
     each,
@@ -126,7 +127,7 @@ def _turned(matrix: Expression, dimension: int, cosine: Expression, sine: Expres
     half = matrix.dims[dimension] // 2
 
     def part(start: int, stop: int, of: Expression = matrix) -> Expression:
-        return of.slice(*((start, stop) if d == dimension else (0, n) for d, n in enumerate(of.dims)))
+        return cut(of, dimension, start, stop)
 
     first, second = part(0, half), part(half, 2 * half)
     c, s = (along(value, first, dimension) for value in (cosine, sine))

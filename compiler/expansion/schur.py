@@ -173,20 +173,21 @@ def _start(work: Expression, top: Expression, bottom: Expression, age: Expressio
     numbers = concatenate([(row * width + column).apply("maximum", 0).reshape(batch, 1) for row, column in places], 1)
     found = rows_at(work.reshape(batch, rows * width, 1), numbers)
     values = [found.slice((0, batch), (n, n + 1), (0, 1)).reshape(batch) for n in range(len(places))]
-    corner_ = _Corner(*values[:4])
-    is_pair, rise = corner_.split()
+    last = _LastRows(*values[:4])
+    is_pair, rise = last.split()
     is_two = (bottom - top).compare("EQ", 1)
-    longer = _bulge(values[4:], *corner_.shifts(is_pair, rise, age))
-    leveled = corner_.leveled() if not work.type.is_complex else (rise, corner_.c)
-    shorter = [is_pair.where(*pair) for pair in zip(leveled, (rise, corner_.c), strict=True)]
+    longer = _bulge(values[4:], *last.shifts(is_pair, rise, age))
+    shorter = [rise, last.c]
+    if not work.type.is_complex:
+        shorter = [is_pair.where(*pair) for pair in zip(last.leveled(), shorter, strict=True)]
     none = rise.literal(0).spread((batch,), ())
     chosen = [is_two.where(*pair) for pair in zip([*shorter, none], longer, strict=True)]
     return concatenate([value.reshape(batch, 1) for value in chosen], 1), is_pair
 
 
 @dataclass(frozen=True, slots=True)
-class _Corner:
-    """[[a, b], [c, d]], one for each matrix."""
+class _LastRows:
+    """[[a, b], [c, d]], the last two rows and columns of each part."""
 
     a: Expression
     b: Expression
