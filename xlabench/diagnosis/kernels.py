@@ -66,8 +66,9 @@ def guilty(prober: Prober, kernel: Case, wanted: Judgement, hear: Callable[[str,
 
     if "+" in opcodes(kernel.module) and wanted.verdict != "timeout":
         kernel = reduce(kernel, fails_alike, prober.record, max_probes=_MOST_PROBES).case
-    for kind, plain in _plainer(kernel):
-        if fails_alike(plain, f"a plain {kind} kernel in its place"):
+    for kind, text in _plainer(kernel):
+        plain = _case(text)
+        if plain and fails_alike(plain, f"a plain {kind} kernel in its place"):
             return f"any {kind}"
     return opcodes(kernel.module)
 
@@ -77,21 +78,22 @@ def is_wrong_where_results_lie(prober: Prober, kernel: Case, wanted: Judgement) 
     root = kernel.module.entry.root
     if root.opcode != "tuple" or not all(map(_is_array, root.operands)):
         return False
-    (one,), (all_,) = (list(_valid("", _elementwise(*some))) for some in (root.operands[:1], root.operands))
-    verdicts = [class_of(prober.judge(plain).verdict) for _, plain in (all_, one)]
-    return verdicts[0] == class_of(wanted.verdict) != verdicts[1]
+    one, whole = (_case(_elementwise(*results)) for results in (root.operands[:1], root.operands))
+    if one is None or whole is None or class_of(prober.judge(whole).verdict) != class_of(wanted.verdict):
+        return False
+    return class_of(prober.judge(one).verdict) != class_of(wanted.verdict)
 
 
-def _plainer(kernel: Case) -> Iterator[tuple[str, Case]]:
-    """Kernels to put in the place of one, the plainest first, and what they stand for."""
+def _plainer(kernel: Case) -> Iterator[tuple[str, str]]:
+    """What to put in the place of a kernel, the plainest first: what it stands for, and a program."""
     results = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK and _is_array(i)]
     for instruction in results[-1:]:
-        yield from _valid("elementwise", _elementwise(instruction))
+        yield "elementwise", _elementwise(instruction)
     for instruction in results:
         if instruction.opcode == "dot":
-            yield from _valid("reduce", _sum_like(instruction))
+            yield "reduce", _sum_like(instruction)
         elif _combines(instruction):
-            yield from _valid(instruction.opcode, _summing(kernel.module, instruction))
+            yield instruction.opcode, _summing(kernel.module, instruction)
 
 
 def _is_array(instruction: Any) -> bool:
@@ -104,7 +106,7 @@ def _combines(instruction: Any) -> bool:
     return any(len(body.parameters) == 2 and body.root.shape == body.parameters[0].shape for body in bodies)
 
 
-def _elementwise(*results: Any) -> compiler.Module:
+def _elementwise(*results: Any) -> str:
     """One kernel with results of the same shapes; not by the same opcode, which may be to blame."""
     is_taken = any(result.opcode == "select" for result in results)
     given, lines = dict[str, str](), list[str]()
@@ -118,37 +120,38 @@ def _elementwise(*results: Any) -> compiler.Module:
         lines.append(f"r{number} = {kind}[{dims}] {opcode}({', '.join(names)})")
     parameters = [f"{name} = {type_} parameter({n})" for n, (name, type_) in enumerate(given.items())]
     lines.append(f"ROOT all = tuple({', '.join(f'r{number}' for number in range(len(results)))})")
-    return compiler.parse("\n".join(["HloModule plain", "ENTRY main {", *parameters, *lines, "}"]))
+    return "\n".join(["HloModule plain", "ENTRY main {", *parameters, *lines, "}"])
 
 
-def _sum_like(dot: Any) -> compiler.Module:
+def _sum_like(dot: Any) -> str:
     """Sums as long, and as many, as those of a product."""
     kept, left = dot.shape.dims, dot.operands[0].shape.dims
     length = math.prod(left[number] for number in dot.attributes.get("lhs_contracting_dims", ()))
     dims = _written((*kept, length))
     kind = dot.shape.element_type.name
-    return compiler.parse(_SUM.format(kind=kind, dims=dims, kept=_written(kept), last=len(kept)))
+    return _SUM.format(kind=kind, dims=dims, kept=_written(kept), last=len(kept))
 
 
-def _summing(module: compiler.Module, instruction: Any) -> compiler.Module:
+def _summing(module: compiler.Module, instruction: Any) -> str:
     """The instruction alone, with a sum for what it combines."""
     alone = edit.isolate(module, edit.place_of(instruction)).module
     constants = [edit.place_of(i) for i in alone.entry.instructions if i.opcode == "constant"]
     root = edit.place_of(alone.entry.root)
-    return edit.sum_up(edit.to_parameters(alone, constants).module, [root]).module
+    return compiler.to_text(edit.sum_up(edit.to_parameters(alone, constants).module, [root]).module)
 
 
 def _written(dims: tuple[int, ...]) -> str:
     return ",".join(map(str, dims))
 
 
-def _valid(kind: str, module: compiler.Module) -> Iterator[tuple[str, Case]]:
-    """A program with inputs that tell places apart and from nothing, scalars aside; none where it would be invalid."""
+def _case(text: str) -> Case | None:
+    """A program with inputs that tell places apart; None where it is none, as with opcodes that lack a type."""
     try:
+        module = compiler.parse(text)
         compiler.verify(module)
-    except compiler.VerifyError:
-        return
-    yield kind, Case(module, tuple(_values(p.array, n) for n, p in enumerate(module.entry.parameters)))
+    except compiler.CompilerError:
+        return None
+    return Case(module, tuple(_values(p.array, number) for number, p in enumerate(module.entry.parameters)))
 
 
 def _values(shape: edit.ArrayShape, first: int) -> Array:
