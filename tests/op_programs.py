@@ -219,6 +219,9 @@ _FORMS = {
     "geqrf": _lapack("geqrf", "(f32[2,3], f32[2])", "m"),
     "orgqr": "a = f32[2,2] slice(m), slice={[0:2], [0:2]} t = f32[2] slice(x), slice={[0:2]} "
     'ROOT r = f32[2,2] custom-call(a, t), custom_call_target="lapack_sorgqr_ffi"',
+    "ormqr": "a = f32[2,1] slice(m), slice={[0:2], [0:1]} t = f32[1] slice(x), slice={[0:1]} "
+    'ROOT r = f32[2,3] custom-call(a, t, m), custom_call_target="lapack_sormqr_ffi", '
+    "backend_config={left = true, transpose = true}",
     "gesdd": _lapack("gesdd", "(f32[2,3], f32[2], f32[2,2], f32[2,3], s32[])", "m", mode="S"),
     "gesvd": _lapack("gesvd", "(f32[2,3], f32[2], f32[2,2], f32[2,3], s32[])", "m", mode="S"),
     "syevd": _lapack("syevd", "(f32[2,2], f32[2], s32[])", mode="V", uplo="L"),

@@ -1,8 +1,8 @@
 """custom-call: code from outside the program.
 
 A meaning is given to targets that merely mark their operand, to XLA's own name for topk, and to the LAPACK routines
-that JAX emits for the CPU (typed FFI: integer attributes by name in `backend_config`; matrices are batched over leading
-dimensions).  Any other target is refused by its name.
+that JAX emits for the CPU (typed FFI: integers and truth values by name in `backend_config`; matrices are batched over
+leading dimensions).  Any other target is refused by its name.
 """
 
 from __future__ import annotations
@@ -88,6 +88,17 @@ def _orgqr(values: Sequence[Array], _: dict[str, str]) -> tuple[Array, ...]:
     return (householder_product(*values),)
 
 
+def _ormqr(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
+    vectors, factors, matrix = values
+    rows, count = vectors.shape[-2], factors.shape[-1]
+    square = np.zeros((*vectors.shape[:-1], rows), vectors.dtype)
+    square[..., :count] = vectors[..., :count]
+    product = householder_product(square, factors)
+    if options["transpose"] == "true":
+        product = np.conj(np.swapaxes(product, -1, -2))
+    return (product @ matrix if options["left"] == "true" else matrix @ product,)
+
+
 def _gesdd(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
     (matrix,) = values
     # Mode N leaves the vectors open; they are given all the same, in the full shape that the result then has.
@@ -108,6 +119,8 @@ LAPACK: dict[str, Routine] = {
     "geqrf": _geqrf,
     "orgqr": _orgqr,
     "ungqr": _orgqr,
+    "ormqr": _ormqr,
+    "unmqr": _ormqr,
     "gesdd": _gesdd,
     "syevd": _syevd,
     "heevd": _syevd,
@@ -117,13 +130,15 @@ LAPACK: dict[str, Routine] = {
 
 TARGET = re.compile(r"lapack_[sdcz](\w+)_ffi")
 """The names that JAX calls LAPACK's routines by."""
-_OPTION = re.compile(r"(\w+) = (\d+) : (ui8|i32)")
+_OPTION = re.compile(r"(\w+) = (?:(\d+) : (ui8|i32)|(true|false))")
 
 
 def options_of(instruction: Instruction) -> dict[str, str]:
-    """The integer attributes of a typed call by name, those of one byte as the letters that they stand for."""
+    """The attributes of a typed call by name, integers of one byte as the letters that they stand for."""
     text = str(instruction.attributes.get("backend_config", ""))
-    return {name: chr(int(code)) if kind == "ui8" else code for name, code, kind in _OPTION.findall(text)}
+    return {
+        name: truth or (chr(int(code)) if kind == "ui8" else code) for name, code, kind, truth in _OPTION.findall(text)
+    }
 
 
 def has_no_elements(instruction: Instruction) -> bool:
