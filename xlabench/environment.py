@@ -55,7 +55,7 @@ def capture() -> Environment:
         cpu_features=cpu[1],
         cores=os.cpu_count() or 1,
         usable_cores=len(os.sched_getaffinity(0)),
-        memory_bytes=_memory_bytes(_read(Path("/proc/meminfo"))),
+        memory_bytes=memory_bytes(),
         governor=_read(_GOVERNOR).strip() or None,
         load_1m=round(os.getloadavg()[0], 2),
         python=f"{platform.python_implementation()} {platform.python_version()}",
@@ -79,6 +79,11 @@ def _cpu_info(text: str) -> tuple[str | None, tuple[str, ...]]:
         fields.setdefault(key.strip(), value.strip())
     flags = sorted(set(fields.get("flags", fields.get("Features", "")).split()))
     return fields.get("model name"), tuple(flag for flag in flags if _FEATURES.fullmatch(flag))
+
+
+def memory_bytes() -> int | None:
+    """The memory of this machine, None where the system does not say."""
+    return _memory_bytes(_read(Path("/proc/meminfo")))
 
 
 def _memory_bytes(text: str) -> int | None:

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.cases.index_ranges import index_limits
-from xlabench.errors import BenchError
+from xlabench.environment import memory_bytes
+from xlabench.errors import BenchError, Undecidable
 from xlabench.judging.tolerance import DType, TolerancePolicy, is_inexact
 
 Array = NDArray[Any]
@@ -165,6 +166,10 @@ def check(arrays: Sequence[Array], module: Module, *, source: str) -> None:
 
 def generate(module: Module, seed: int) -> list[Array]:
     """Inputs for a program that has no recipe."""
+    need = sum(math.prod(dims) * dtype.itemsize for dims, dtype in map(_array_shape, _taken(module)))
+    have = memory_bytes()
+    if have is not None and need > have:
+        raise Undecidable(f"the inputs of {module.name} need {need} bytes, this machine has {have}; use smaller shapes")
     limits = index_limits(module)
     made = []
     for number, parameter in enumerate(_taken(module)):

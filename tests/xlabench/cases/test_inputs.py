@@ -9,7 +9,7 @@ import pytest
 import compiler
 from xlabench.cases import inputs
 from xlabench.cases.inputs import DTYPES, GENERATORS
-from xlabench.errors import BenchError
+from xlabench.errors import BenchError, Undecidable
 
 ADD = """HloModule m
 ENTRY e {
@@ -96,6 +96,12 @@ def test_a_bad_recipe_is_said_with_its_place(tmp_path, text, message):
 
 def test_a_program_without_a_recipe_has_none(tmp_path):
     assert inputs.recipe_beside(tmp_path / "p.hlo") is None
+
+
+def test_inputs_larger_than_the_machine_are_refused_before_any_is_made():
+    module = compiler.parse("ENTRY e { ROOT x = f32[1000000,1000000] parameter(0) }")
+    with pytest.raises(Undecidable, match="4000000000000 bytes"):
+        inputs.generate(module, 0)
 
 
 def test_inputs_from_a_seed_repeat():
