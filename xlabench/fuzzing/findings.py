@@ -4,8 +4,8 @@ A case is first looked up by its *signature*: for an error where it was raised, 
 that they depend on, for what took the process along those of the whole program.  One whose set contains that of a known
 finding of the same kind of engine and verdict says nothing new, and costs nothing more.  Any other is reduced, and is a
 new finding unless the reduced program has a known signature, or a known cause: the same rewrite, or a kernel with the
-opcodes of a known one, whatever its types, or memory, whatever the verdict.  What that hides is found when the first is
-fixed.  `max_probes` 0 keeps cases as they are.
+opcodes of a known one, whatever its types, or of a kind all of which are wrong, or memory, whatever the verdict.  What
+that hides is found when the first is fixed.  `max_probes` 0 keeps cases as they are.
 """
 
 from __future__ import annotations
