@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.codegen import elemental, nest
+from compiler.codegen.cost import PARALLEL_NS
 from compiler.codegen.index import Emission, Index, Variable, digits, linear
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
@@ -22,7 +23,6 @@ from compiler.ir.windows import window_of
 
 _MOST_POINTS = 32
 _STEP_NS = 0.2
-_PARALLEL_NS = 4000.0
 
 
 def applies(kernel: Kernel) -> bool:
@@ -44,7 +44,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if any(size % part.size for size, part in zip(instruction.array.dims, window, strict=True)):
         names.append(_fill(module, kernel))
     names.append(_pick(module, kernel, window))
-    return EmittedKernel(kernel, tuple(names), 0, work > _PARALLEL_NS, work)
+    return EmittedKernel(kernel, tuple(names), 0, work > PARALLEL_NS, work)
 
 
 def _fill(module: Module, kernel: Kernel) -> str:

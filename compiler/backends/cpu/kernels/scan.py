@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.codegen import complex_numbers, element, nest
+from compiler.codegen.cost import PARALLEL_NS
 from compiler.codegen.index import Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
@@ -25,7 +26,6 @@ _COLUMNS = 512
 """Neighbouring results carried along an outer dimension at a time, at most."""
 _LEAST_COLUMNS = 64
 STEP_NS = 0.5
-_PARALLEL_NS = 4000.0
 
 
 def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> EmittedKernel:
@@ -34,7 +34,7 @@ def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> Emitte
     found = Scan(module, kernel, way, threads=threads)
     found.emit()
     name = found.builder.function.name
-    return EmittedKernel(kernel, (name,), threads * found.scratch_bytes, work > _PARALLEL_NS, work)
+    return EmittedKernel(kernel, (name,), threads * found.scratch_bytes, work > PARALLEL_NS, work)
 
 
 class Scan:
