@@ -26,6 +26,8 @@ from compiler.precision import evaluation, is_mixed
 LOOKING_BEYOND = frozenset(COLLECTIVES) | frozenset(_HOST)
 """Opcodes by which a device looks beyond itself: at others, its host or its own number."""
 
+_HOSTED = "its queue is the host's: call `compiler.interpret_devices` with `hosts=[compiler.Host(...)]`"
+
 EXCHANGING = LOOKING_BEYOND - NUMBERS
 """Those of them that send or receive."""
 
@@ -100,7 +102,7 @@ def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[
     for i, instruction in enumerate(computation.instructions):
         op = OPS.get(instruction.opcode)
         if op is None or (op.evaluate is None and instruction.opcode not in ("parameter", *handled)):
-            raise instruction.unsupported(by="the interpreter")
+            raise instruction.unsupported(_HOSTED if instruction.opcode in _HOST else "", by="the interpreter")
         dead = {index[o] for o in (*instruction.operands, instruction) if last.get(o, i) == i}
         dead.discard(index[computation.root])
         operands = tuple(index[operand] for operand in instruction.operands)

@@ -198,11 +198,14 @@ def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context)
         result = _complex_function(instruction, operands, context)
         # On the way a root is taken and a logarithm of the quotient by it; on their cuts, rounding decides.
         square, reach = x.value**2 + y.value**2, size(x.value) ** 2 + size(y.value) ** 2
-        slack = _COMPLEX * limits(context.own(instruction)).unit * reach
+        own = context.own(instruction)
+        slack = _COMPLEX * limits(own).unit * reach
         quotient = (x.value + 1j * y.value) * np.conj(np.sqrt(square))  # as far as its sign goes
         cut = (np.abs(square.imag) <= slack) & (square.real <= slack)
         cut |= (np.abs(quotient.imag) <= _COMPLEX * slack) & (quotient.real <= slack)
-        return Wide(result.value, np.where(cut, np.inf, result.error))
+        # The quotient is rounded before; where it is almost 1 that is more than its logarithm's own share.
+        settled = settle(result.value, result.error + _COMPLEX * limits(own).unit, own)
+        return Wide(result.value, np.where(cut, np.inf, settled.error))
     value = np.asarray(context.evaluate(instruction, [y.value, x.value]))
     step = np.hypot(y.error, x.error)
     radius = np.hypot(y.value, x.value)

@@ -77,10 +77,10 @@ def paired(instruction: Instruction, operands: Sequence[Wide], places: Sequence[
     meaning = OPS[instruction.opcode].evaluate
     assert meaning is not None, f"{instruction.opcode} has a meaning"
     result = _unpacked(meaning(instruction, given, _Pairs(context)))
-    return _raised(result, _longest(instruction, operands))
+    return _raised(result, longest(instruction, operands))
 
 
-def _longest(instruction: Instruction, operands: Sequence[Wide]) -> int:
+def longest(instruction: Instruction, operands: Sequence[Wide]) -> int:
     """The most elements that a reduction folds into one."""
     dims = operands[0].value.shape
     if instruction.opcode == "reduce":
@@ -99,4 +99,4 @@ def _raised(value: Any, length: int) -> Any:
     return Wide(value.value, value.error * factor)
 
 
-__all__ = ["paired"]
+__all__ = ["longest", "paired"]

@@ -1,0 +1,131 @@
+"""What the language, or rounding, leaves open is undecided, and nothing else."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from wide_results import wide
+
+import compiler
+from compiler.ir.types import TYPES
+
+
+def test_infinities_beside_what_may_overflow_the_other_way_are_undecided() -> None:
+    lines = ("x = f32[3] parameter(0)", "y = f32[3] parameter(1)")
+    end = "ROOT r = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    (result,) = wide(*lines, end, inputs=(np.array([np.inf, 3e38, 1], np.float32), np.array([1, -7, 1], np.float32)))
+    assert result.undecided
+    (result,) = wide(*lines, end, inputs=(np.array([np.inf, 1e37, 1], np.float32), np.array([1, -7, 1], np.float32)))
+    assert not result.undecided
+    assert result.value == np.inf
+
+
+def test_scaled_factors_that_leave_the_range_are_undecided() -> None:
+    lines = ("x = f32[1,1] parameter(0)", "y = f32[1,1] parameter(1)")
+    end = "ROOT r = f32[1,1] scaled-dot(x, y, x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}"
+    (result,) = wide(*lines, end, inputs=(np.zeros((1, 1), np.float32), np.full((1, 1), -3e38, np.float32)))
+    assert result.undecided.all()
+
+
+def test_a_token_is_copied_like_any_value() -> None:
+    text = """ENTRY e { x = f32[] parameter(0) t = token[] after-all() c = token[] copy(t)
+      ROOT d = f32[] add-dependency(x, c) }"""
+    (result,) = compiler.interpret(compiler.parse(text), np.float32(0.5), wide=True)
+    assert (float(result.value), float(result.bound)) == (0.5, 0.0)
+
+
+def test_a_batch_whose_variance_leaves_the_range_is_undecided() -> None:
+    lines = ("x = f32[4,1] parameter(0)", "s = f32[1] constant({4})")
+    end = "ROOT r = (f32[4,1], f32[1], f32[1]) batch-norm-training(x, s, s), epsilon=0.0625, feature_index=1"
+    normal, mean, variance = wide(*lines, end, inputs=(np.array([[0.5], [-2.6e36], [1], [0]], np.float32),))
+    assert normal.undecided.all()
+    assert variance.undecided.all()
+    assert not mean.undecided.any()
+
+
+def test_the_place_of_a_nan_in_the_total_order_is_undecided() -> None:
+    lines = ("x = f32[2] parameter(0)", "y = f32[2] sqrt(x)")
+    end = "ROOT r = pred[2] compare(x, y), direction=LT, type=TOTALORDER"
+    (result,) = wide(*lines, end, inputs=(np.array([-4, 0.25], np.float32),))
+    assert result.undecided.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("f8e4m3fn", "u8"), ("bf16", "s16"), ("f8e4m3fn", "f8e5m2fnuz")])
+def test_the_bits_of_a_nan_are_undecided(dtype: str, bits: str) -> None:
+    lines = (f"x = {dtype}[2] parameter(0)", f"y = {dtype}[2] add(x, x)")
+    end = f"ROOT r = {bits}[2] bitcast-convert(y)"
+    kind = ml_dtypes.bfloat16 if dtype == "bf16" else ml_dtypes.float8_e4m3fn
+    (result,) = wide(*lines, end, inputs=(np.array([np.nan, 1], kind),))
+    assert result.undecided.tolist() == [True, False]
+
+
+def test_the_place_of_a_nan_among_the_first_is_undecided() -> None:
+    lines = ("x = bf16[2,3] parameter(0)", "y = f16[2,3] bitcast-convert(x)")
+    end = "ROOT r = (f16[2,1], s32[2,1]) topk(y), k=1"
+    values, places = wide(*lines, end, inputs=(np.array([[1, -np.nan, 2], [1, 2, 3]], ml_dtypes.bfloat16),))
+    assert values.undecided.tolist() == places.undecided.tolist() == [[True], [False]]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_an_infinity_times_what_may_be_taken_for_zero_is_undecided(dtype: str) -> None:
+    lines = (f"x = {dtype}[2,1] parameter(0)", f"y = {dtype}[1] parameter(1)")
+    end = f"ROOT r = {dtype}[2] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    kind = ml_dtypes.bfloat16 if dtype == "bf16" else np.float32
+    (result,) = wide(*lines, end, inputs=(np.array([[np.inf], [1]], kind), np.array([1e-39], kind)))
+    assert result.undecided.tolist() == [True, False]
+
+
+def test_terms_that_leave_the_range_beside_one_that_hides_them_are_undecided() -> None:
+    lines = ("x = f32[1,2] parameter(0)", "y = f32[2] parameter(1)")
+    end = "ROOT r = f32[1] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    x, y = np.array([[3e38, -2]], np.float32), np.array([3e38, 3e38], np.float32)
+    (result,) = wide(*lines, end, inputs=(x, y))
+    assert result.undecided.all()
+    (result,) = wide(*lines, end, inputs=(np.array([[1e20, -2]], np.float32), np.array([1e20, 1], np.float32)))
+    assert not result.undecided.any()
+
+
+def test_the_logarithm_of_a_complex_number_that_may_be_taken_for_zero_is_undecided() -> None:
+    lines = ("x = c64[2] parameter(0)", "ROOT r = c64[2] log(x)")
+    (result,) = wide(*lines, inputs=(np.array([1e-40, 1e-30], np.complex64),))
+    assert result.undecided.tolist() == [True, False]
+
+
+def test_a_complex_angle_on_the_cut_of_its_root_is_undecided() -> None:
+    lines = ("y = c128[2] parameter(0)", "x = c128[2] parameter(1)", "ROOT r = c128[2] atan2(y, x)")
+    (result,) = wide(*lines, inputs=(np.array([3j, 3]), np.array([1e-20, 1 + 1j])))
+    assert result.undecided.tolist() == [True, False]
+    (result,) = wide(*lines, inputs=(np.array([0j, 0j]), np.array([-3 + 2j, 3 + 2j])))
+    assert result.undecided.tolist() == [True, False]
+
+
+def test_a_transform_whose_sums_leave_the_range_is_undecided() -> None:
+    lines = ("x = f64[4] parameter(0)", "ROOT r = c128[3] fft(x), fft_type=RFFT, fft_length={4}")
+    (result,) = wide(*lines, inputs=(np.array([1e308, -1e308, 1e308, 0]),))
+    assert result.undecided.all()
+    (result,) = wide(*lines, inputs=(np.array([1e300, -1e300, 1e300, 0]),))
+    assert not result.undecided.any()
+
+
+@pytest.mark.parametrize(("rows", "start", "is_open"), [(1, 7, True), (1, 0, False), (2, 7, False)])
+@pytest.mark.parametrize("kind", ["s32", "f32"])
+def test_one_element_and_what_is_no_identity_are_undecided(rows: int, start: int, kind: str, *, is_open: bool) -> None:
+    add = f"add {{ a = {kind}[] parameter(0) b = {kind}[] parameter(1) ROOT c = {kind}[] add(a, b) }}"
+    (result,) = wide(
+        f"x = {kind}[3,{rows}] parameter(0)",
+        f"start = {kind}[] constant({start})",
+        f"ROOT sums = {kind}[3] reduce(x, start), dimensions={{1}}, to_apply=add",
+        inputs=(np.full((3, rows), -5, TYPES[kind].dtype),),
+        computations=add,
+    )
+    assert result.value.tolist() == [start - 5 * rows] * 3
+    assert result.undecided.tolist() == [is_open] * 3
+
+
+def test_a_small_complex_angle_is_as_good_as_the_quotient_it_is_the_logarithm_of() -> None:
+    y, x = np.array(2.05347776352205 + 0.4932130314708993j), np.array(39858.996043876425 + 183963.43182733632j)
+    (angle,) = wide("y = c128[] parameter(0)", "x = c128[] parameter(1)", "ROOT a = c128[] atan2(y, x)", inputs=(y, x))
+    exact = 4.870913649632488e-6 - 1.0107052348392266e-5j
+    assert angle.allows(np.asarray(exact)).all()
+    assert not angle.allows(np.asarray(exact + 1e-13)).any()
