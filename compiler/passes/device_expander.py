@@ -2,11 +2,12 @@
 
 What devices exchange is then wiring (`expansion/wiring.py`): back ends need no meeting of threads, results do not
 depend on timing, and what holds of one program does of these: fusion, blame, bounds.  Entry parameters and results are
-those of device 0, then those of device 1, and so on. Control flow may part the devices. A loop whose body exchanges
-nothing stays a loop of its own device. One that does becomes one loop of all devices: it goes on while any of them
-does, and those that have left keep their state. A conditional that exchanges does all its branches, and each device
-takes the result of its own. So a collective is always reached by all; a program in which some device of a group would
-wait forever gets a result all the same.
+those of device 0, then those of device 1, and so on.
+
+Control flow may part the devices.  A loop whose body exchanges nothing stays a loop of its own device.  One that does
+becomes one loop of all devices: it goes on while any of them does, and those that have left keep their state.  A
+conditional that exchanges does all its branches, and each device takes the result of its own.  So a collective is
+always reached by all; a program in which some device of a group would wait forever gets a result all the same.
 """
 
 from __future__ import annotations
