@@ -32,8 +32,7 @@ from compiler.expansion.matrices import (
     with_line,
 )
 from compiler.expansion.reflections import lengths_of
-from compiler.expansion.schur import Schur
-from compiler.ir.types import S32
+from compiler.expansion.schur import Schur, rows_behind
 
 
 def eigenvalues(form: Schur) -> tuple[Expression, Expression]:
@@ -132,6 +131,6 @@ def _normal(vectors: Expression) -> Expression:
 def _of_real(vectors: Expression, pairs: Expression) -> Expression:
     """Vectors of real matrices: those of a pair are each other's conjugates, and others are real."""
     first = along(pairs, vectors, 2)
-    second = along(previous_along(pairs.to(S32), 1).compare("NE", 0), vectors, 2)
+    second = along(rows_behind(pairs), vectors, 2)
     partner = conjugate(previous_along(vectors, 2))
     return first.where(vectors, second.where(partner, _complex(real(vectors))))

@@ -132,7 +132,7 @@ def tridiagonal_solve(
     reached = row.compare("LT", each(done, row))
     eliminated = [cut(rows, 2, n, n + 1).reshape(batch, size) for n in range(3)]
     second = concatenate([cut(lower, 1, 0, 1), cut(eliminated[2], 1, 0, size - 1)], 1)
-    is_second = row.compare("GT", 0) & row.compare("LT", each(done, row)) & row.compare("LT", size - 1)
+    is_second = row.compare("GT", 0) & reached & inner
     sides = cut(rows, 2, 3, 3 + columns)
     left = along(reached, right, 1).where(sides, right)
     return (

@@ -22,6 +22,7 @@ from compiler.expansion.matrices import (
     block,
     conjugate,
     corner,
+    cut,
     diagonal,
     each,
     kept,
@@ -107,12 +108,17 @@ def _hessenberg_over_vectors(matrix: Expression) -> Expression:
 def _triangular(form: Expression, is_first: Expression) -> Expression:
     """A form that has fallen apart without what is nothing; pairs have the mean of their diagonal elements."""
     own = diagonal(form)
-    is_second = previous_along(is_first.to(S32), 1).compare("NE", 0)
+    is_second = rows_behind(is_first)
     means = [(own + other(own, 1)) * 0.5 for other in (next_along, previous_along)]
     own = is_first.where(means[0], is_second.where(means[1], own))
     row, column = place(form, 1), place(form, 2)
     counts = row.compare("LT", column) | (row.compare("EQ", column + 1) & along(is_first, form, 2))
     return on_diagonal(form).where(along(own, form, 1), kept(counts, form, 0))
+
+
+def rows_behind(rows: Expression) -> Expression:
+    """The rows behind some, each told by a predicate."""
+    return previous_along(rows.to(S32), 1).compare("NE", 0)
 
 
 def _is_unfinished(_: Expression, state: list[Expression]) -> Expression:
@@ -172,7 +178,7 @@ def _start(work: Expression, top: Expression, bottom: Expression, age: Expressio
     # Of parts that are too short for them some lie nowhere.
     numbers = concatenate([(row * width + column).apply("maximum", 0).reshape(batch, 1) for row, column in places], 1)
     found = rows_at(work.reshape(batch, rows * width, 1), numbers)
-    values = [found.slice((0, batch), (n, n + 1), (0, 1)).reshape(batch) for n in range(len(places))]
+    values = [cut(found, 1, n, n + 1).reshape(batch) for n in range(len(places))]
     last = _LastRows(*values[:4])
     is_pair, rise = last.split()
     is_two = (bottom - top).compare("EQ", 1)
@@ -274,11 +280,6 @@ def _combined(lines: Expression, dimension: int, factors: Expression) -> Express
     """The sum of a few rows or columns, each times its factor; not a dot, so that it is computed where it is used."""
     batch, count = factors.dims
     rest = next(n for d, n in enumerate(lines.dims) if d not in (0, dimension))
-    terms = [
-        lines.slice(*((n, n + 1) if d == dimension else (0, size) for d, size in enumerate(lines.dims))).reshape(
-            batch, rest
-        )
-        * factors.slice((0, batch), (n, n + 1)).reshape(batch).spread((batch, rest), (0,))
-        for n in range(count)
-    ]
+    given = [cut(lines, dimension, n, n + 1).reshape(batch, rest) for n in range(count)]
+    terms = [line * each(cut(factors, 1, n, n + 1).reshape(batch), line) for n, line in enumerate(given)]
     return sum(terms[1:], terms[0])
