@@ -52,9 +52,9 @@ class AddressOf:
     def __call__(self, batch: Batch) -> Addresses:
         """The addresses; one element if they agree."""
         value = batch.read(self.slot)
-        return (
-            (value + self.offset).astype(np.uint64, copy=False) if self.offset else value.astype(np.uint64, copy=False)
-        )
+        if self.offset:
+            value = value + self.offset
+        return value.astype(np.uint64, copy=False)
 
 
 def decode_address(operands: Operands, operand: Operand) -> AddressOf:
