@@ -72,16 +72,14 @@ class _Columns:
     def accumulate(self, ranges: Sequence[nest.Range]) -> None:
         """Walk the reduced loops outside and the columns inside, several steps of the last loop at a time."""
         loops, emission = self.loops, self.emission
-        counts = loops.counts(reduced=True)
         *outer, last = ranges
 
         def steps(turns: int) -> Callable[[list[Value], Value, list[Value]], None]:
             def step(around: list[Value], inner: Value, columns: list[Value]) -> None:
-                reduced = [whole(Variable(v, c)) for v, c in zip(around, counts[:-1], strict=True)]
+                *reduced, turn = loops.reduced_counters([*around, inner])
                 values = self._load(columns[0])
                 for number in range(turns):
-                    turn = whole(Variable(inner, counts[-1])).plus(number)
-                    found = loops.elements(emission, self._kept(columns[0]), [*reduced, turn])
+                    found = loops.elements(emission, self._kept(columns[0]), [*reduced, turn.plus(number)])
                     values = loops.accumulators.join(emission, values, found)
                 self._save(columns[0], values)
 
