@@ -17,7 +17,7 @@ from compiler.edit.dataflow import (
 )
 from compiler.edit.draft import Edited, Place, place_of
 from compiler.edit.shapes import resize, retype
-from compiler.ir.shape import ArrayShape
+from compiler.ir.shape import ArrayShape, leaves
 
 __all__ = [
     "ArrayShape",
@@ -29,6 +29,7 @@ __all__ = [
     "expand",
     "isolate",
     "keep_results",
+    "leaves",
     "place_of",
     "plain",
     "resize",

@@ -16,6 +16,7 @@ from jax.errors import JaxRuntimeError
 from jaxlib import _hlo, _jax, xla_client
 
 import compiler
+from compiler.edit import leaves
 from xlabench.engines.spec import SWITCH, Array, Option, Program, arrays_of
 from xlabench.errors import CompileFailure, RunFailure, Undecidable
 
@@ -109,15 +110,8 @@ def _tokens(text: str) -> frozenset[int]:
     """The numbers of the results that are no arrays, and that nobody else returns."""
     if "token[" not in text:  # seldom is there reason to read the text
         return frozenset()
-    pending, found = [compiler.parse(text).entry.root.shape], list[str]()
-    while pending:
-        shape = pending.pop()
-        parts = getattr(shape, "elements", None)
-        if parts is None:
-            found.append(str(getattr(shape, "element_type", "")))
-        else:
-            pending += reversed(parts)
-    return frozenset(number for number, kind in enumerate(found) if kind == "token")
+    results = leaves(compiler.parse(text).entry.root.shape)
+    return frozenset(number for number, result in enumerate(results) if result.element_type.name == "token")
 
 
 def _place(array: Array, sharding: Any, device: Any) -> Any:
