@@ -173,7 +173,7 @@ def _tangent(instruction: Instruction, operands: Sequence[Wide], context: Contex
     if operands[0].value.dtype.kind == "c":
         return result
     poles = operands[0].error >= np.abs(np.cos(operands[0].value))
-    return Wide(result.value, np.where(poles & (operands[0].error > 0), np.inf, result.error))
+    return result.open_at(poles & (operands[0].error > 0))
 
 
 def _power(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -189,7 +189,7 @@ def _power(instruction: Instruction, operands: Sequence[Wide], context: Context)
         return result
     open_ = (exponent.error > 0) & (base.value - base.error <= 0) & ((base.error > 0) | (base.value < 0))
     pole = (base.error >= np.abs(base.value)) & (base.error > 0) & (exponent.value - exponent.error < 0)
-    return Wide(result.value, np.where(open_ | pole, np.inf, result.error))
+    return result.open_at(open_ | pole)
 
 
 def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -204,8 +204,7 @@ def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context)
         cut = (np.abs(square.imag) <= slack) & (square.real <= slack)
         cut |= (np.abs(quotient.imag) <= _COMPLEX * slack) & (quotient.real <= slack)
         # The quotient is rounded before; where it is almost 1 that is more than its logarithm's own share.
-        settled = settle(result.value, result.error + _COMPLEX * limits(own).unit, own)
-        return Wide(result.value, np.where(cut, np.inf, settled.error))
+        return settle(result.value, result.error + _COMPLEX * limits(own).unit, own).open_at(cut)
     value = np.asarray(context.evaluate(instruction, [y.value, x.value]))
     step = np.hypot(y.error, x.error)
     radius = np.hypot(y.value, x.value)

@@ -41,6 +41,10 @@ class Wide:
         """Whether every implementation gives just these values."""
         return not self.error.any()
 
+    def open_at(self, places: Array) -> Wide:
+        """The same, but that nothing is known of the elements at some places."""
+        return Wide(self.value, np.where(places, np.inf, self.error))
+
 
 WideValue = Wide | tuple[Any, ...]
 

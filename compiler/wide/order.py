@@ -35,7 +35,7 @@ def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     equal, is_open = _neighbours(comparator, rows, context)
     if all(operand.is_exact for operand in operands):
         open_ = [np.zeros(row.shape, np.bool_) if stable else _exchanged(row, equal) for row in rows]
-        results = [_open_where(exact(v), np.moveaxis(o, -1, along)) for v, o in zip(values, open_, strict=True)]
+        results = [exact(v).open_at(np.moveaxis(o, -1, along)) for v, o in zip(values, open_, strict=True)]
     elif found is not None and found[1] in ("LT", "GT"):
         results = _by_key(operands, found[0], np.asarray(order), along, stable=stable)
     else:
@@ -44,12 +44,8 @@ def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     if found is not None and found[2] == "TOTALORDER":
         key = _of_open_sign(context.originals[instruction].operands[found[0]], operands[found[0]])
         is_open = is_open | np.any(key, axis=along, keepdims=True)
-    results = [_open_where(result, is_open) for result in results]
+    results = [result.open_at(is_open) for result in results]
     return tuple(results) if len(results) > 1 else results[0]
-
-
-def _open_where(wide: Wide, is_open: Array) -> Wide:
-    return Wide(wide.value, np.where(is_open, np.inf, wide.error))
 
 
 def _neighbours(comparator: Computation, rows: Sequence[Array], context: Context) -> tuple[Array, Array]:
@@ -126,7 +122,7 @@ def _by_key(operands: Sequence[Wide], number: int, order: Array, along: int, *, 
     key = sorted_[number]
     close = _close(np.moveaxis(key.value, along, -1), np.moveaxis(key.error, along, -1), stable=stable)
     close = np.moveaxis(close, -1, along)
-    results = [Wide(one.value, np.where(close, np.inf, one.error)) for one in sorted_]
+    results = [one.open_at(close) for one in sorted_]
     # The k-th of numbers that each move by at most an error moves by at most the greatest of the errors.
     farthest = np.max(key.error, axis=along, keepdims=True, initial=0.0)
     results[number] = Wide(key.value, np.broadcast_to(farthest, key.value.shape))
@@ -163,7 +159,7 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
     source = context.originals[instruction].operands[0]
     is_open = np.any(_of_open_sign(source, operand), axis=-1, keepdims=True)
     if operand.is_exact:
-        return tuple(_open_where(exact(result), is_open) for result in (values, places))
+        return tuple(exact(result).open_at(is_open) for result in (values, places))
     errors = np.take_along_axis(operand.error, places.astype(np.int64), axis=-1)
     apart = np.abs(operand.value[..., None, :] - values[..., :, None])
     reach = operand.error[..., None, :] + errors[..., :, None]

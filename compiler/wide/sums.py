@@ -62,7 +62,7 @@ def _perhaps_as_it_was(result: Wide, element: Wide) -> Wide:
     """
     value = element.value.reshape(result.value.shape)
     is_same = (result.value == value) | ((result.value != result.value) & (value != value))
-    return Wide(result.value, np.where(is_same, result.error, np.inf))
+    return result.open_at(~is_same)
 
 
 def _scatter(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
@@ -141,7 +141,7 @@ def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, ev
     roundings = np.maximum(terms - 1, 1) * limits(own).unit * reach
     result = settle(value, passed + roundings + limits(own).least, own, reach=reach)
     open_ = (lost > 0) | _may_leave(value, reach, own)
-    return Wide(result.value, np.where(open_, np.inf, result.error))
+    return result.open_at(open_)
 
 
 def _extreme(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
@@ -170,7 +170,7 @@ def _multiplied(instruction: Instruction, data: Sequence[Wide], context: Context
     extremes = product([np.maximum(_reached(operand), 1.0) for operand in data])
     smallest = product([np.minimum(np.where(size(o.value) > 0, size(o.value), 1.0), 1.0) for o in data])
     strays = (extremes > limits(own).largest) | (smallest < limits(own).least)
-    return Wide(result.value, np.where(strays, np.inf, result.error))
+    return result.open_at(strays)
 
 
 def _own(instruction: Instruction, context: Context) -> ElementType:
@@ -212,7 +212,7 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     open_ = (known < terms) | _may_leave(value, reach, own)
     for factors in _lost_infinities(instruction, operands, context):
         open_ |= evaluate(factors) > 0
-    return Wide(result.value, np.where(open_, np.inf, result.error))
+    return result.open_at(open_)
 
 
 def _lost_infinities(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Iterator[Sequence[Array]]:
@@ -234,7 +234,7 @@ def _scaled(instruction: Instruction, operands: Sequence[Wide], context: Context
     result = _multilinear(instruction, operands, context)
     if result.value.dtype.kind not in "fc":
         return result
-    return Wide(result.value, np.where(_leaves_scaled(instruction, operands, context), np.inf, result.error))
+    return result.open_at(_leaves_scaled(instruction, operands, context))
 
 
 def _may_leave(value: Array, reach: Array, own: ElementType) -> Array:
