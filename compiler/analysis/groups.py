@@ -93,7 +93,7 @@ def kind_of(instruction: Instruction) -> GroupKind | None:
     return GroupKind.LOOP if fusible and instruction.opcode != "constant" else None
 
 
-def _numbers(instruction: Instruction) -> bool:
+def numbers(instruction: Instruction) -> bool:
     """Whether a value is the elements' numbers along a dimension, which a sort need not read."""
     if instruction.opcode == "broadcast":
         return instruction.operands[0].opcode == "iota"
@@ -136,7 +136,7 @@ def may_join(instruction: Instruction, group: Group) -> bool:
     if too_large or _reads_updated(instruction, group):
         return False
     if group.root.opcode == "sort":
-        return _numbers(instruction) and not instruction.array.is_dynamic
+        return numbers(instruction) and not instruction.array.is_dynamic
     if group.root.opcode == "scatter":
         return _beside_scatter(instruction, group)
     if instruction.opcode == "reduce":

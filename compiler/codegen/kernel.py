@@ -176,8 +176,10 @@ def _of_fusion(fusion: Instruction) -> Kernel:
     if kind is None:
         raise UnsupportedError(f"fusion of kind {fusion.attributes['kind']}", "code generation", f"at {fusion.name}")
     body = fusion.attributes["calls"]
-    if body.root.opcode in ("sort", "scatter"):
-        kind = _OPCODE_KINDS[body.root.opcode]
+    if body.root.opcode == "scatter":
+        kind = KernelKind.SCATTER
+    if any(instruction.opcode == "sort" for instruction in body.instructions):
+        kind = KernelKind.SORT
     inputs = tuple(dict.fromkeys(fusion.operands))
     given = tuple((p, inputs.index(fusion.operands[p.parameter_number])) for p in body.parameters)
     kernel = Kernel(fusion, kind, inputs, given, _roots(body.root))

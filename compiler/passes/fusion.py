@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compiler.analysis.effects import has_effect, held_by_control, within_fusions
-from compiler.analysis.groups import Group, adopt, kind_of, may_copy, may_join, worth_a_fusion
+from compiler.analysis.groups import Group, GroupKind, adopt, kind_of, may_copy, may_join, numbers, worth_a_fusion
 from compiler.analysis.merging import merge
+from compiler.analysis.sort_results import read_of
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
@@ -28,6 +29,7 @@ def run(module: Module, fuel: Fuel) -> bool:
     for computation in list(module.computations):
         if computation in fused_bodies or computation in applied:
             continue
+        changed |= _cut_sorts(module, computation, fuel)
         groups = [group for group in _groups(computation, fuel) if worth_a_fusion(group)]
         for group in groups:
             _outline(module, computation, group)
@@ -43,6 +45,26 @@ def run(module: Module, fuel: Fuel) -> bool:
 def _applied(instruction: Instruction) -> Iterable[Computation]:
     """Computations that are applied to elements, within which there is nothing to fuse."""
     return () if instruction.opcode in ("while", "conditional", "call") else instruction.called_computations()
+
+
+def _cut_sorts(module: Module, computation: Computation, fuel: Fuel) -> bool:
+    """Have sorts yield no more than what is read of them."""
+    held, changed = held_by_control(computation), False
+    for sort in [i for i in computation.instructions if i.opcode == "sort" and i not in held]:
+        roots = read_of(sort)
+        if not roots or "control-predecessors" in sort.attributes or not fuel.spend("fuse what is read", sort):
+            continue
+        group = Group(roots, GroupKind.LOOP, {sort, *roots, *(o for root in roots for o in root.operands)})
+        group.members.update(value for operand in sort.operands if numbers(operand) for value in _made_of(operand))
+        _outline(module, computation, group)
+        computation.sort()
+        _remove_unused(computation, group.members)
+        changed = True
+    return changed
+
+
+def _made_of(value: Instruction) -> list[Instruction]:
+    return [value, *(inner for operand in value.operands for inner in _made_of(operand))]
 
 
 def _groups(computation: Computation, fuel: Fuel) -> list[Group]:

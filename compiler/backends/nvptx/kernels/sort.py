@@ -24,7 +24,7 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.sort_key import sort_key
-from compiler.codegen.sort_prefix import kept
+from compiler.codegen.sort_prefix import SortResults
 from compiler.ir.types import ElementType
 
 _SHORT = 2048
@@ -41,8 +41,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     sorter = _Sorter(module, kernel)
     if sorter.length <= _SHORT:
         return EmittedKernel(kernel, (sorter.whole_lines(),), 2 * sum(sorter.sizes))
-    first = kept(kernel.instruction, sorter.dimension)
-    if first is not None and first <= _FEW:
+    first = sorter.results.read
+    if first <= _FEW:
         return EmittedKernel(kernel, tuple(sorter.first_of_parts(first)), 4 * sum(sorter.sizes))
     return EmittedKernel(kernel, tuple(sorter.width_by_width()), 2 * sum(sorter.sizes))
 
@@ -85,7 +85,8 @@ class _Sorter:
     def __init__(self, module: Module, kernel: Kernel) -> None:
         self.module = module
         self.kernel = kernel
-        (self.sort,) = kernel.roots
+        self.results = SortResults.of(kernel)
+        self.sort = self.results.sort
         (self.dimension,) = self.sort.attributes["dimensions"]
         self.dims = self.sort.operands[0].array.dims
         self.length = self.dims[self.dimension]
@@ -98,7 +99,7 @@ class _Sorter:
 
     def whole_lines(self) -> Launch:
         """Each block sorts one line."""
-        return self._sort_parts(_Parts(self.length, self.length), "", self.length)
+        return self._sort_parts(_Parts(self.length, self.length), "", self.results.read)
 
     def first_of_parts(self, first: int) -> list[Launch]:
         """Blocks sort parts of the lines, then what is first in each part, until a line is one part."""
@@ -156,7 +157,12 @@ class _Sorter:
             self._put(builder, self._arrays(builder, integer(0)), number, self._operands(builder, number))
 
         def store_at(builder: Builder, number: Value) -> None:
-            self._store(builder, number, self.levels % 2)
+            position = builder.binary("urem", number, integer(self.length))
+            if self.results.stored == self.length:
+                self._store(builder, number, self.levels % 2)
+                return
+            with builder.when(builder.compare("slt", position, integer(self.results.stored)), "stored"):
+                self._store(builder, number, self.levels % 2)
 
         load = grid.for_each(self.module, self.kernel, self.count, load_at, "_load")
         store_ = grid.for_each(self.module, self.kernel, self.count, store_at, "_store")
@@ -175,19 +181,21 @@ class _Sorter:
             for type_, array in zip(self.types, arrays, strict=True)
         ]
 
-    def _place(self, builder: Builder, number: Value) -> Value:
-        """Where an element lies in the operands, by its number in the workspace, where lines are whole."""
-        if self.inner == 1:
+    def _place(self, builder: Builder, number: Value, length: int) -> Value:
+        """Where an element lies in arrays with lines of a length, by its number in the workspace, with whole lines."""
+        if self.inner == 1 and length == self.length:
             return number
         line, position = builder.udivrem(number, integer(self.length))
         outer, rest = builder.udivrem(line, integer(self.inner))
-        row = builder.add(builder.mul(outer, integer(self.length)), position)
+        row = builder.add(builder.mul(outer, integer(length)), position)
         return builder.add(builder.mul(row, integer(self.inner)), rest)
 
     def _operands(self, builder: Builder, number: Value) -> list[Value]:
         """The operands' elements by their number in the workspace."""
         emission = Emission(builder)
-        at = nest.coordinates(emission, emission.opaque(self._place(builder, number), self.count), self.dims)
+        at = nest.coordinates(
+            emission, emission.opaque(self._place(builder, number, self.length), self.count), self.dims
+        )
         values = elemental_of(self.kernel, emission)
         return [values.value(operand, at) for operand in self.sort.operands]
 
@@ -196,12 +204,12 @@ class _Sorter:
             element.store(builder, type_, value, builder.gep(element.storage_type(type_), array, number))
 
     def _store(self, builder: Builder, number: Value, half: int) -> None:
-        emission = Emission(builder)
-        at = emission.opaque(self._place(builder, number), self.count)
+        emission, stored = Emission(builder), self.results.stored
+        at = emission.opaque(self._place(builder, number, stored), self.kernel.outputs[0].size)
         found = self._elements(builder, self._arrays(builder, integer(half)), number)
         outputs = arguments(self.kernel).outputs
-        for shape, value, output in zip(self.kernel.outputs, found, outputs, strict=True):
-            store(emission, shape, value, output, at)
+        for shape, result, output in zip(self.kernel.outputs, self.results.numbers, outputs, strict=True):
+            store(emission, shape, found[result], output, at)
 
     def _merge(self, builder: Builder, step: tuple[Value, int], run: Run, position: Value) -> None:
         """Find the element that comes to a position of a line when runs of 2^level elements are merged in pairs.

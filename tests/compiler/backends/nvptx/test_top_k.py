@@ -36,3 +36,10 @@ def test_few_of_many_are_found_in_a_few_launches(
 def test_many_of_a_line_are_found_by_sorting_it(gpu: Any) -> None:
     steps = str(gpu.compile(text_of("f32", 2, 5000, 2000)).artifacts["thunk_sequence.txt"])
     assert steps.count("_merge<<<") == 13
+
+
+def test_of_lines_sorted_as_a_whole_what_is_read_is_written(gpu: Any) -> None:
+    module = compiler.parse(text_of("s32", 2, 2100, 300))
+    x = np.random.default_rng(0).integers(-40, 40, (2, 2100)).astype(np.int32)
+    for one, other in zip(compiler.interpret(module, x), gpu(module, x), strict=True):
+        assert np.array_equal(one, other)

@@ -22,7 +22,6 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.sort_key import SortKey, sort_key
-from compiler.codegen.sort_prefix import kept
 
 
 def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
@@ -63,8 +62,8 @@ def _method(module: Module, lines: Lines, key: SortKey | None, network: Lined | 
 
 def _selection(lines: Lines, key: SortKey | None) -> Selection | None:
     """The selection of the first few, where no more is read."""
-    count = kept(lines.kernel.instruction, lines.dimension)
-    return Selection(lines, key, count) if key and count is not None and Selection.suits(lines, key, count) else None
+    count = lines.results.read
+    return Selection(lines, key, count) if key and Selection.suits(lines, key, count) else None
 
 
 def _network(module: Module, lines: Lines, key: SortKey | None, threads: int) -> Lined | None:

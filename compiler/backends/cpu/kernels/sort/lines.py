@@ -10,6 +10,7 @@ from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.sort_prefix import SortResults
 from compiler.ir.types import ElementType
 
 
@@ -18,7 +19,8 @@ class Lines:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        (self.sort,) = kernel.roots
+        self.results = SortResults.of(kernel)
+        self.sort = self.results.sort
         (self.dimension,) = self.sort.attributes["dimensions"]
         self.dims: tuple[int, ...] = tuple(self.sort.operands[0].array.dims)
         self.length: int = self.dims[self.dimension]
@@ -35,12 +37,18 @@ class Lines:
         return [values.value(operand, indices) for operand in self.sort.operands]
 
     def store(self, builder: Builder, line: Value, number: Value, elements: Sequence[Value]) -> None:
-        """Write the elements of that number of every result's line."""
-        emission = Emission(builder)
-        at = emission.opaque(self._linear(builder, line, number), math.prod(self.dims))
-        outputs = arguments(self.kernel).outputs
-        for shape, value, output in zip(self.kernel.outputs, elements, outputs, strict=True):
-            store(emission, shape, value, output, at)
+        """Write the elements of that number of every result's line, as far as that is stored."""
+        if self.results.stored == self.length:
+            self._store(builder, line, number, elements)
+            return
+        with builder.when(builder.compare("slt", number, integer(self.results.stored)), "stored"):
+            self._store(builder, line, number, elements)
+
+    def _store(self, builder: Builder, line: Value, number: Value, elements: Sequence[Value]) -> None:
+        emission, outputs = Emission(builder), arguments(self.kernel).outputs
+        at = emission.opaque(self._linear(builder, line, number), self.kernel.outputs[0].size)
+        for shape, result, output in zip(self.kernel.outputs, self.results.numbers, outputs, strict=True):
+            store(emission, shape, elements[result], output, at)
 
     def _split(self, builder: Builder, line: Value) -> tuple[Value, Value]:
         inner = integer(self.inner)
@@ -48,7 +56,7 @@ class Lines:
 
     def _linear(self, builder: Builder, line: Value, number: Value) -> Value:
         outer, inner = self._split(builder, line)
-        row = builder.add(builder.mul(outer, integer(self.length)), number)
+        row = builder.add(builder.mul(outer, integer(self.results.stored)), number)
         return builder.add(builder.mul(row, integer(self.inner)), inner)
 
     def _indices(self, emission: Emission, line: Value, number: Value) -> tuple[Index, ...]:

@@ -176,3 +176,20 @@ ENTRY e {{ x = f32[2,300] parameter(0)  s = f32[2,300] sort(x), dimensions={{1}}
   p = f32[2,5] slice(s), slice={{[0:2], [0:5]}}  q = f32[2,5] slice(s), slice={{[0:2], [1:6]}}
   n = f32[2,5] add(p, q)  ROOT t = (f32[2,5], {"f32[2,300]" if result == "s" else "f32[2,5]"}) tuple(p, {result}) }}"""
     check(text, [values("f32", (2, 300))])
+
+
+BY_BOTH = "  s = s32[] add(a, p0)  t = s32[] add(b, q0)  ROOT r = pred[] compare(s, t), direction=LT"
+
+
+@pytest.mark.parametrize("comparator", [plain("LT"), BY_BOTH], ids=["key", "comparator"])
+@pytest.mark.parametrize(("dims", "along"), [((2, 90), 1), ((80, 3), 0), ((1, 9000), 1)])
+def test_only_what_is_read_is_written(dims: tuple[int, ...], along: int, comparator: str) -> None:
+    few = [70 if d == along else size for d, size in enumerate(dims)]
+    full, cut = (f"s32[{','.join(map(str, sizes))}]" for sizes in (dims, few))
+    limits = ", ".join(f"[0:{size}]" for size in few)
+    start = sort_text("s32", dims, along, comparator, ("s32",)).replace("ROOT r = (", "z = (").rstrip("}\n")
+    pieces = "".join(f"\n  v{n} = {full} get-tuple-element(z), index={n}" for n in (0, 1))
+    slices = "".join(f"\n  c{n} = {cut} slice(v{n}), slice={{{limits}}}" for n in (0, 1))
+    inputs = [values("s32", dims) >> 24, values("s32", dims)[::-1] >> 24]
+    for rest in (f"{pieces}{slices}\n  ROOT y = ({cut}, {cut}) tuple(c1, c0)", pieces.replace("v1", "ROOT v1")):
+        check(f"{start}{rest}\n}}", inputs)
