@@ -18,24 +18,34 @@ from compiler.ir.types import ElementType
 
 TILE = 512
 """Results whose accumulators are kept in L1 together."""
+WIDEST_TILE = 1024
+"""As many at most, where threads share one row of results: they read longer pieces of memory then."""
+_LEAST_TILE = 256
+_LINE = 64
 _UNROLL = 4
 """Steps of the innermost reduced loop between two visits of an accumulator."""
 
 
-def emit(loops: ReductionNest, emission: Emission, walk: Walk) -> None:
-    """Visit a thread's results, tile by tile."""
+def shared_tile(width: int, threads: int) -> int:
+    """The size of tiles of which every thread gets as many, from a row of so many results."""
+    count = threads * -(-width // (threads * WIDEST_TILE))
+    return max(_LEAST_TILE, -(-width // (count * _LINE)) * _LINE)
+
+
+def emit(loops: ReductionNest, emission: Emission, walk: Walk, tile: int) -> None:
+    """Visit a thread's results, tile by tile of that size."""
     builder, accumulators = emission.builder, loops.accumulators
     *outer, width = loops.counts(reduced=False)
-    tiles = -(-width // TILE)
-    size = min(width, TILE)
+    tiles = -(-width // tile)
+    size = min(width, tile)
     kept_types = accumulators.types(loops.form.types)
     stored = map(element.storage_type, kept_types)
     places = [builder.emit("ptr", f"alloca [{size} x {type_}], align 64") for type_ in stored]
     part = nest.share(builder, math.prod(outer) * tiles, *walk.share)
     with builder.loop(part.start, part.stop, name="tile") as unit:
         emission.enter()
-        *kept, tile = loops.counters(emission, unit.index, [*outer, tiles])
-        first = tile.times(size)
+        *kept, number = loops.counters(emission, unit.index, [*outer, tiles])
+        first = number.times(size)
         count = integer(size)
         if width % size:
             left = builder.sub(integer(width), emission.value(first))
@@ -129,7 +139,7 @@ class _Columns:
         nest.nested(self.emission, [self.span], [], step)
 
     def _kept(self, column: Value) -> list[Index]:
-        return [*self.at[:-1], self.at[-1] + whole(Variable(column, TILE))]
+        return [*self.at[:-1], self.at[-1] + whole(Variable(column, WIDEST_TILE))]
 
     def _load(self, column: Value) -> list[Value]:
         builder, types = self.emission.builder, self.types

@@ -36,17 +36,19 @@ _CHUNK_ELEMENTS = 8192
 _MOST_CHUNKS = 64
 _ENOUGH_UNITS = 16
 """Rows, or tiles of columns, from which on threads share them whole: what loops share in the same way is near then."""
+_FAR, _WIDE = 1 << 20, 2048
+"""So many elements are in no cache; if rows have so many columns, threads share these, and each sums up all rows."""
 
 
-def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
-    """Emit a reduction kernel."""
+def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
+    """Emit a reduction kernel for calls with up to that many threads."""
     form = Reduction(kernel)
     if form.kept == 0:
         function = begin(module, kernel)
         Builder(function).ret()
         return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
     work = cost.nanoseconds(kernel)
-    emitter = _Emitter(module, form, target)
+    emitter = _Emitter(module, form, target, threads)
     chunks = emitter.chunks(work)
     if chunks == 1:
         parallel = form.kept > 1 and work > cost.PARALLEL_NS
@@ -58,10 +60,11 @@ def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
 class _Emitter:
     """Emits the functions of one reduction kernel."""
 
-    def __init__(self, module: Module, form: Reduction, target: Target) -> None:
+    def __init__(self, module: Module, form: Reduction, target: Target, threads: int) -> None:
         self.module = module
         self.form = form
         self.target = target
+        self.threads = threads
 
         def touch(emission: Emission, at: Sequence[Index]) -> None:
             self.form.elements(emission, at)
@@ -76,13 +79,20 @@ class _Emitter:
         if not self.form.is_row:
             last = self.nest.counts(reduced=False)[-1]
             units = kept // max(1, last) * -(-last // columns.TILE)
-        if units >= _ENOUGH_UNITS or work <= cost.PARALLEL_NS or not total or self.form.identities is None:
+        whole = units >= _ENOUGH_UNITS or self._shares_columns
+        if whole or work <= cost.PARALLEL_NS or not total or self.form.identities is None:
             return 1
         outermost = self.nest.counts(reduced=True)[0]
         enough = max(total // _CHUNK_ELEMENTS, int(2 * work / cost.PARALLEL_NS))
         most = max(1, min(_MOST_CHUNKS // max(1, units), enough, outermost // 2))
         # A power of two is shared evenly among most numbers of threads.
         return 1 << (most.bit_length() - 1)
+
+    @property
+    def _shares_columns(self) -> bool:
+        """Whether threads take columns of their own; the order of sums hangs on this, so the shape alone decides."""
+        wide = not self.form.is_row and self.nest.counts(reduced=False)[-1] >= _WIDE
+        return wide and math.prod(self.form.dims) >= _FAR
 
     # -- functions ----------------------------------------------------------------------------------------------
     def reduce_all(self) -> str:
@@ -155,7 +165,9 @@ class _Emitter:
         if lanes:
             few_columns.emit(self.nest, emission, walk, lanes)
         else:
-            columns.emit(self.nest, emission, walk)
+            width = self.nest.counts(reduced=False)[-1]
+            tile = columns.shared_tile(width, self.threads) if self._shares_columns else columns.TILE
+            columns.emit(self.nest, emission, walk, tile)
 
     def _rows(self, emission: Emission, walk: Walk) -> None:
         """Each result on its own, its accumulators in registers."""

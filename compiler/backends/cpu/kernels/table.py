@@ -34,8 +34,8 @@ EMITTERS: dict[KernelKind, Emitter] = {
         dot_complex.emit(module, kernel, target, threads) if dot_complex.applies(kernel) else loop.emit(module, kernel)
     ),
     KernelKind.ITERATION: lambda module, kernel, _target, _threads: iteration.emit(module, kernel),
-    KernelKind.REDUCE: lambda module, kernel, target, _threads: (
-        loop.emit(module, kernel) if loop.takes_sums(kernel) else reduce.emit(module, kernel, target)
+    KernelKind.REDUCE: lambda module, kernel, target, threads: (
+        loop.emit(module, kernel) if loop.takes_sums(kernel) else reduce.emit(module, kernel, target, threads)
     ),
     KernelKind.ROW: lambda module, kernel, target, _threads: row.emit(module, kernel, target),
     KernelKind.DOT: dot.emit,

@@ -110,6 +110,7 @@ SIZES = [
     ((2, 40000), [1]),
     ((300, 400), [0]),
     ((300, 400), [0, 1]),
+    ((460, 2300), [0]),
     ((7, 130, 9, 11), [1, 3]),
     ((40, 3, 1000), [0, 2]),
     ((4, 600, 33), [1]),
@@ -129,6 +130,16 @@ def test_reductions_of_every_form_with_producer_and_epilogue(dims: tuple[int, ..
           ROOT t = ({result}, {result}) tuple(s, m) }}"""
     # Whole numbers, whose sums are exact in any order.
     check(text, [np.round(values("f32", dims))])
+
+
+def test_threads_that_share_columns_do_not_change_their_sums() -> None:
+    text = f"""HloModule m\n{reducer("add", "f32")}
+        ENTRY e {{ x = f32[460,2300] parameter(0)
+          ROOT r = f32[2300] reduce(x, f32[] constant(0)), dimensions={{0}}, to_apply=f }}"""
+    found = [compiler.compile(text, "cpu", CompileOptions(threads=n, opt=1)) for n in (1, 2, 3)]
+    x = values("f32", (460, 2300))
+    assert len({executable(x)[0].tobytes() for executable in found}) == 1
+    assert all(executable.memory_bytes == (0, 0) for executable in found)
 
 
 ARGMAX = """f { v = f32[] parameter(0)  i = s32[] parameter(1)  w = f32[] parameter(2)  j = s32[] parameter(3)
