@@ -44,6 +44,7 @@ from xlabench.engines import build, engine, execute
 from xlabench.fuzzing import campaign, fuzz_jobs
 from xlabench.fuzzing.findings import Findings, Raw, left_in
 from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.judging.judge import judge
 from xlabench.worker import Worker
 
@@ -158,8 +159,8 @@ def support_of(engines, folder):
     if not stored.exists():
         stored.parent.mkdir(parents=True, exist_ok=True)
         config = campaign.Config(tuple(engines.split()))
-        with Worker() as worker:
-            stored.write_text(json.dumps(Generated(PROFILE).support(config, worker)), encoding="utf-8")
+        inquiry = Inquiry(config.workers, None, (), lambda *_: None)
+        stored.write_text(json.dumps(Generated(PROFILE).support(config, inquiry)), encoding="utf-8")
     return json.loads(stored.read_text(encoding="utf-8"))
 
 

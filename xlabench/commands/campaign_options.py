@@ -81,7 +81,10 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
             )
             bar.update(task, completed=done, rate=note, found=f"{len(found)} findings")
 
-        summary = campaign.run(config, source, folder, observe=observe)
+        def asked(answered: int, questions: int) -> None:
+            bar.update(task, rate=f"{answered:,} of {questions:,} questions beforehand")
+
+        summary = campaign.run(config, source, folder, observe=observe, asked=asked)
     (folder / "index.html").write_text(fuzzing.page(summary), encoding="utf-8")
     if options["as_json"]:
         click.echo(json.dumps(summary))

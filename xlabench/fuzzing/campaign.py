@@ -35,6 +35,7 @@ from xlabench.errors import BenchError
 from xlabench.fuzzing import findings
 from xlabench.fuzzing.findings import Finding, Findings, Raw
 from xlabench.fuzzing.fuzz_jobs import drawer_of
+from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.jobs import ENGINES
 from xlabench.worker import Outcome, Worker
 
@@ -119,8 +120,8 @@ class Source(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """What makes two campaigns with the same engines and seed different ones."""
 
-    def support(self, config: Config, worker: Worker) -> Any:
-        """What is to be known before anything is drawn, as JSON; a watched worker may be asked."""
+    def support(self, config: Config, inquiry: Inquiry) -> Any:
+        """What is to be known before anything is drawn, as JSON; watched workers may be asked."""
 
     def beforehand(self, config: Config, support: Any) -> Iterable[Raw]:
         """What went wrong before anything was drawn."""
@@ -138,6 +139,10 @@ class Source(Protocol):
 Observe = Callable[[Progress, Sequence[Finding]], None]
 
 
+def _unobserved(_answered: int, _questions: int) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class _Done:
     """A batch that ended: its records, and what went wrong in it."""
@@ -148,11 +153,21 @@ class _Done:
     raw: list[Raw]
 
 
-def run(config: Config, source: Source, folder: Path, *, observe: Observe) -> dict[str, Any]:
-    """Run or resume a campaign; returns the summary."""
+def run(
+    config: Config, source: Source, folder: Path, *, observe: Observe, asked: Callable[[int, int], None] = _unobserved
+) -> dict[str, Any]:
+    """Run or resume a campaign; returns the summary.
+
+    Args:
+        config: what it runs.
+        source: where its programs come from.
+        folder: of a campaign that is to go on, or a new one.
+        observe: is told what is done and found, after each batch.
+        asked: is told how many of how many questions are answered that come before the first program.
+    """
     progress = _open(config, source, folder)
     found = Findings(folder / "findings", max_probes=config.max_probes, factory=config.factory)
-    support = _support(config, source, folder)
+    support = _support(config, source, folder, asked)
     drawing = source.drawing(config, support)
     for raw in source.beforehand(config, support):
         found.add(raw)
@@ -225,12 +240,12 @@ def _pending(config: Config, progress: Progress) -> Iterator[tuple[int, list[int
         batch += 1
 
 
-def _support(config: Config, source: Source, folder: Path) -> Any:
+def _support(config: Config, source: Source, folder: Path, observe: Callable[[int, int], None]) -> Any:
     """What the source wants to know beforehand, found out once per campaign."""
     stored = folder / "support.json"
     if not stored.exists():
-        with Worker(memory_bytes=config.memory_bytes) as worker:
-            _write(stored, source.support(config, worker))
+        inquiry = Inquiry(config.workers, config.memory_bytes, _PRELOAD, observe)
+        _write(stored, source.support(config, inquiry))
     return _read(stored)
 
 

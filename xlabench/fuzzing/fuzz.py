@@ -15,6 +15,7 @@ from xlabench.errors import BenchError
 from xlabench.fuzzing.campaign import Config, Progress
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.generate import PROFILES, make_inputs, probe_module
+from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.worker import Worker
 
 # What an engine's compiler makes itself after some pass and refuses before it, or cannot be told on the way in; and
@@ -41,20 +42,18 @@ class Generated:
         """The profile."""
         return {"profile": self.profile}
 
-    def support(self, config: Config, worker: Worker) -> Any:
+    def support(self, config: Config, inquiry: Inquiry) -> Any:
         """What some engine does not support, or the reference does not give a meaning."""
-        drawable = sorted(self._drawable())
-        found, fatal = set[tuple[str, str]](), []
+        by_opcode = [(o, list(pairs)) for o, pairs in groupby(sorted(self._drawable()), key=itemgetter(0))]
+        found, fatal, questions = set[tuple[str, str]](), [], []
         for spec in config.engines:
             internal = _INTERNAL.get(spec.partition(":")[0], frozenset())
-            for opcode, group in groupby(drawable, key=itemgetter(0)):
-                pairs = list(group)
-                if opcode in internal:
-                    found |= set(pairs)
-                    continue
-                unsupported, killing = _probe(worker, config, spec, pairs)
-                found |= unsupported | {(opcode, kind) for kind, _ in killing}
-                fatal += [[spec, opcode, kind, verdict] for kind, verdict in killing]
+            found |= {pair for opcode, pairs in by_opcode if opcode in internal for pair in pairs}
+            questions += [(spec, opcode, pairs) for opcode, pairs in by_opcode if opcode not in internal]
+        answers = inquiry.each(lambda worker, asked: _probe(worker, config, asked[0], asked[2]), questions)
+        for (spec, opcode, _), (unsupported, killing) in zip(questions, answers, strict=True):
+            found |= unsupported | {(opcode, kind) for kind, _ in killing}
+            fatal += [[spec, opcode, kind, verdict] for kind, verdict in killing]
         return {"banned": sorted([o, k] for o, k in found), "fatal": fatal}
 
     def beforehand(self, config: Config, support: Any) -> Iterator[Raw]:

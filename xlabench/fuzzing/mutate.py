@@ -21,8 +21,9 @@ from xlabench.fuzzing import corpus
 from xlabench.fuzzing.campaign import Config, Progress
 from xlabench.fuzzing.corpus import Entry
 from xlabench.fuzzing.findings import Raw
+from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
-from xlabench.worker import Worker
+from xlabench.worker import Outcome, Worker
 
 _SHARE = 0.5  # of the time for one program, which the reference may take before anything is changed
 
@@ -39,14 +40,18 @@ class Mutated:
         """The files, by names and hashes, and the number of changes."""
         return {"corpus": [[entry.name, entry.digest] for entry in self.entries], "most_changes": self.most}
 
-    def support(self, config: Config, worker: Worker) -> Any:
+    def support(self, config: Config, inquiry: Inquiry) -> Any:
         """The programs that the reference cannot evaluate, or not in time, and why."""
-        skipped = {}
-        for entry in self.entries:
+
+        def evaluate(worker: Worker, entry: Entry) -> Outcome:
             arguments = {"entry": asdict(entry), "seed": config.seed}
-            outcome = worker.run("xlabench.fuzzing.corpus:evaluates", arguments, timeout_s=config.timeout_s * _SHARE)
-            if outcome.ending != "answered":
-                skipped[entry.name] = (outcome.message or outcome.ending).partition("\n")[0]
+            return worker.run("xlabench.fuzzing.corpus:evaluates", arguments, timeout_s=config.timeout_s * _SHARE)
+
+        skipped = {
+            entry.name: (outcome.message or outcome.ending).partition("\n")[0]
+            for entry, outcome in zip(self.entries, inquiry.each(evaluate, self.entries), strict=True)
+            if outcome.ending != "answered"
+        }
         if len(skipped) == len(self.entries):
             name, reason = next(iter(skipped.items()))
             raise BenchError(f"the reference evaluates no program of the corpus; {name}: {reason}")

@@ -27,7 +27,7 @@ def _findable_engines(monkeypatch):
 class Unprobed(Generated):
     """Programs of a profile, of which every engine supports all."""
 
-    def support(self, config, worker):
+    def support(self, config, inquiry):
         return {"banned": []}
 
 

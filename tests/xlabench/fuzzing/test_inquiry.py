@@ -1,0 +1,31 @@
+"""Questions are shared out over workers; answers come in the order of the questions."""
+
+import pytest
+
+from xlabench.fuzzing.inquiry import Inquiry
+
+
+class Refused(Exception):
+    pass
+
+
+def test_answers_come_in_order_from_as_many_workers_as_there_are():
+    seen, asked = [], set()
+
+    def ask(worker, item):
+        asked.add(id(worker))
+        return item * item
+
+    answers = Inquiry(2, None, (), lambda *numbers: seen.append(numbers)).each(ask, range(40))
+    assert answers == [n * n for n in range(40)]
+    assert seen == [(n, 40) for n in range(1, 41)]
+    assert 1 <= len(asked) <= 2
+
+
+def test_what_a_question_raises_ends_the_inquiry():
+    def ask(_worker, item):
+        if item == 3:
+            raise Refused(item)
+
+    with pytest.raises(Refused):
+        Inquiry(2, None, (), lambda *_: None).each(ask, range(100))
