@@ -91,7 +91,7 @@ def _backend_options(command: Callable[..., None]) -> Callable[..., None]:
     device = click.option(
         "--device", default="sim", show_default=True, help="nvptx: `sim`, `ptxas` (assemble only), or `gpu`."
     )
-    arch = click.option("--arch", default="sm_90", show_default=True, help="nvptx: the architecture.")
+    arch = click.option("--arch", default="", help="nvptx: the architecture; by default the GPU's, or sm_90.")
     fill = click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants left out.")
     cache = click.option(
         "--cache", default="", metavar="DIR", help=f"Keep compiled programs there for the next time; also {VARIABLE}."

@@ -48,7 +48,8 @@ class CompileOptions:
         opt: LLVM's optimisation level, 0 to 3; for a CPU 1 to 3 run only those of its passes that pay for themselves,
             and loops are vectorised from 2 on.
         device: for the NVPTX back end: "" (a GPU), "sim" (the simulator) or "ptxas" (assemble only).
-        arch: for the NVPTX back end: the architecture, e.g. "sm_90".
+        arch: for the NVPTX back end: the architecture, e.g. "sm_90"; "" is that of the GPU which runs it, and sm_90
+            where none does.
         atomics: for the NVPTX back end: let scattered updates be combined in any order, by atomic operations; sums of
             floats may then differ from run to run.
         check_races: for the simulator: report data races in global memory too, which takes time and memory.
@@ -69,7 +70,7 @@ class CompileOptions:
     threads: int = 0
     opt: int = 3
     device: str = ""
-    arch: str = "sm_90"
+    arch: str = ""
     atomics: bool = False
     check_races: bool = False
     fuel: int | None = None

@@ -89,18 +89,19 @@ class Call:
 
     def results(self) -> list[Array]:
         """Fetch the results."""
-        return self.move_out(self.outputs)
+        self.move_out(self.outputs)
+        self.device.finish()
+        return self.outputs
 
     def move_in(self, inputs: Sequence[Array]) -> None:
         """Fill the parameters' memory."""
         for address, array in zip(self._parameters, inputs, strict=True):
             self.device.upload(address, array)
 
-    def move_out(self, outputs: list[Array]) -> list[Array]:
-        """Fetch the results into these arrays."""
+    def move_out(self, outputs: Sequence[Array]) -> None:
+        """Fetch the results into these arrays, which are full when the device has finished."""
         for address, array in zip(self._results, outputs, strict=True):
             self.device.download(address, array)
-        return outputs
 
     def run(self, times: dict[str, KernelTime] | None = None) -> None:
         """Do all steps; with `times` one after the other on one stream, noting how long each launch took."""
@@ -158,6 +159,7 @@ class Call:
     def _read(self, buffer: Buffer, dtype: np.dtype[np.generic]) -> int:
         value = np.empty((), dtype)
         self.device.download(self.address(buffer), value)
+        self.device.finish()
         return int(value)
 
     def goes_on(self, step: WhileStep) -> bool:

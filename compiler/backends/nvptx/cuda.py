@@ -69,10 +69,6 @@ def _context() -> Any:
     return _check(driver.cuDevicePrimaryCtxRetain(_gpu()))
 
 
-def _new_stream() -> Any:
-    return _check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
-
-
 def _gpu() -> Any:
     return _check(driver.cuDeviceGet(0))
 
@@ -84,29 +80,55 @@ def _enter() -> None:
         _THREAD.has_context = True
 
 
-def _capability() -> str:
-    """The GPU's architecture, e.g. sm_90."""
+def capability() -> int:
+    """The GPU's compute capability, e.g. 90 for sm_90; UnsupportedError where there is no GPU."""
+    _context()
     names = driver.CUdevice_attribute
     major, minor = (
-        _check(driver.cuDeviceGetAttribute(attribute, _gpu()))
+        int(_check(driver.cuDeviceGetAttribute(attribute, _gpu())))
         for attribute in (
             names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
             names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
         )
     )
-    return f"sm_{major}{minor}"
+    return 10 * major + minor
+
+
+class _Streams:
+    """Streams and events by their numbers, made when first asked for."""
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Any] = {}
+        self.events: dict[int, Any] = {}
+        self._lock = threading.Lock()
+
+    def stream(self, number: int) -> Any:
+        """A stream."""
+        with self._lock:
+            if number not in self.streams:
+                flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
+                self.streams[number] = _check(driver.cuStreamCreate(flags))
+            return self.streams[number]
+
+    def event(self, number: int) -> Any:
+        """An event."""
+        with self._lock:
+            if number not in self.events:
+                flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+                self.events[number] = _check(driver.cuEventCreate(flags))
+            return self.events[number]
 
 
 class _Owned:
     """What has to go back to the driver: memory, modules, graphs, events and the streams of one device.
 
-    It knows nothing of the device, so that it can clean up after it.
+    What is captured has streams and events of its own: another thread may use the device meanwhile, and what it put
+    on a stream that is captured would become part of the graph.  It knows nothing of the device, so that it can clean
+    up after it.
     """
 
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-        self.streams: dict[int, Any] = {0: stream}
-        self.events: dict[int, Any] = {}
+    def __init__(self) -> None:
+        self.working, self.captured = _Streams(), _Streams()
         self.modules: list[Any] = []
         self.graphs: list[Any] = []
         self.pinned: list[Any] = []
@@ -136,7 +158,7 @@ class _Owned:
 
     def _return_idle(self) -> None:
         """Give all idle memory back to the driver, which first waits for what was launched."""
-        _check(driver.cuStreamSynchronize(self.stream))
+        _check(driver.cuStreamSynchronize(self.working.stream(0)))
         for addresses in self.idle.values():
             for address in addresses:
                 _check(driver.cuMemFree(address))
@@ -146,15 +168,16 @@ class _Owned:
     def release(self) -> None:
         """Give everything back.  At the end of the process the driver may be gone already: nothing is checked."""
         driver.cuCtxPushCurrent(_context())
-        for stream in self.streams.values():
+        streams = [stream for some in (self.working, self.captured) for stream in some.streams.values()]
+        for stream in streams:
             driver.cuStreamSynchronize(stream)
         for destroy, things in (
             (driver.cuGraphExecDestroy, self.graphs),
             (driver.cuMemFree, self.sizes),
             (driver.cuMemFreeHost, self.pinned),
             (driver.cuModuleUnload, self.modules),
-            (driver.cuEventDestroy, self.events.values()),
-            (driver.cuStreamDestroy, self.streams.values()),
+            (driver.cuEventDestroy, (*self.working.events.values(), *self.captured.events.values())),
+            (driver.cuStreamDestroy, streams),
         ):
             for thing in things:
                 destroy(thing)
@@ -199,31 +222,30 @@ class CudaDevice:
     def __init__(self) -> None:
         _context()
         _enter()
-        self.stream = _new_stream()
-        self._owned = _Owned(self.stream)
+        self._owned = _Owned()
+        self._owned.working.stream(0)
+        self._capturing: int | None = None
         weakref.finalize(self, self._owned.release)
 
-    def stream_of(self, number: int) -> Any:
-        """A stream by its number; made when first asked for."""
-        with self._owned.lock:
-            if number not in self._owned.streams:
-                self._owned.streams[number] = _new_stream()
-            return self._owned.streams[number]
+    def _streams(self) -> _Streams:
+        """Those that this thread puts work on."""
+        return self._owned.captured if self._capturing == threading.get_ident() else self._owned.working
 
-    def _event_of(self, number: int) -> Any:
-        with self._owned.lock:
-            if number not in self._owned.events:
-                flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
-                self._owned.events[number] = _check(driver.cuEventCreate(flags))
-            return self._owned.events[number]
+    def stream_of(self, number: int) -> Any:
+        """A stream by its number."""
+        return self._streams().stream(number)
 
     def record(self, event: int, stream: int) -> None:
         """Let an event stand for what has been put on a stream so far."""
-        _check(driver.cuEventRecord(self._event_of(event), self.stream_of(stream)))
+        _enter()
+        streams = self._streams()
+        _check(driver.cuEventRecord(streams.event(event), streams.stream(stream)))
 
     def wait(self, event: int, stream: int) -> None:
         """Put what follows on a stream behind an event."""
-        _check(driver.cuStreamWaitEvent(self.stream_of(stream), self._event_of(event), 0))
+        _enter()
+        streams = self._streams()
+        _check(driver.cuStreamWaitEvent(streams.stream(stream), streams.event(event), 0))
 
     def pinned(self, like: Array) -> Array:
         """An array of the same form in page-locked memory, which goes back with the device."""
@@ -234,23 +256,38 @@ class CudaDevice:
         return memory.view(like.dtype).reshape(like.shape)
 
     def capture(self, action: Callable[[], None]) -> Callable[[], None]:
-        """A graph of what `action` puts on streams, as one thing to launch."""
+        """A graph of what `action` puts on streams, as one thing to launch; by one thread at a time."""
         _enter()
-        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        _check(driver.cuStreamBeginCapture(self.stream, mode))
+        self._capturing = threading.get_ident()
         try:
-            action()
+            graph = self._recorded(action)
         finally:
-            graph = _check(driver.cuStreamEndCapture(self.stream))
-        executable = _check(driver.cuGraphInstantiate(graph, 0))
-        _check(driver.cuGraphDestroy(graph))
+            self._capturing = None
+        try:
+            executable = _check(driver.cuGraphInstantiate(graph, 0))
+        finally:
+            driver.cuGraphDestroy(graph)
         self._owned.graphs.append(executable)
 
         def launch() -> None:
             _enter()
-            _check(driver.cuGraphLaunch(executable, self.stream))
+            _check(driver.cuGraphLaunch(executable, self.stream_of(0)))
 
         return launch
+
+    def _recorded(self, action: Callable[[], None]) -> Any:
+        """A graph that cannot run yet."""
+        # Relaxed: nothing is forbidden meanwhile, such as loading a function when it is first launched.
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        first = self.stream_of(0)
+        _check(driver.cuStreamBeginCapture(first, mode))
+        try:
+            action()
+        except BaseException:
+            # A capture that something went wrong in ends with an error of its own, which would hide the first.
+            driver.cuStreamEndCapture(first)
+            raise
+        return _check(driver.cuStreamEndCapture(first))
 
     def load(self, ptx: str) -> CudaModule:
         """Hand a module to the driver, which compiles it; what it refuses shows with the compiler's own words."""
@@ -261,7 +298,7 @@ class CudaDevice:
         if status != driver.CUresult.CUDA_SUCCESS:
             words = bytes(log).split(b"\0", 1)[0].decode(errors="replace").strip()
             target = next((line for line in ptx.splitlines() if line.startswith(".target")), "no .target")
-            raise RuntimeError(f"CUDA: {_what(status)}; PTX for {target!r}, the GPU is {_capability()}: {words}")
+            raise RuntimeError(f"CUDA: {_what(status)}; PTX for {target!r}, the GPU is sm_{capability()}: {words}")
         self._owned.modules.append(module)
         return CudaModule(self, module)
 
@@ -279,14 +316,18 @@ class CudaDevice:
         _enter()
         if data.nbytes:
             # From pageable memory the driver copies before it returns.
-            _check(driver.cuMemcpyHtoDAsync(address, data.ctypes.data, data.nbytes, self.stream))
+            _check(driver.cuMemcpyHtoDAsync(address, data.ctypes.data, data.nbytes, self.stream_of(0)))
 
     def download(self, address: int, data: Array) -> None:
-        """Fill an array from the device."""
+        """Fill an array from the device by the time that it has finished."""
         _enter()
         if data.nbytes:
-            _check(driver.cuMemcpyDtoHAsync(data.ctypes.data, address, data.nbytes, self.stream))
-        _check(driver.cuStreamSynchronize(self.stream))
+            _check(driver.cuMemcpyDtoHAsync(data.ctypes.data, address, data.nbytes, self.stream_of(0)))
+
+    def finish(self) -> None:
+        """Wait for all that comes before the end of the first stream."""
+        _enter()
+        _check(driver.cuStreamSynchronize(self.stream_of(0)))
 
     def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
         """Copy on the device, in order with the launches on the same stream."""
@@ -303,9 +344,9 @@ class CudaDevice:
         _enter()
         start, stop = (_check(driver.cuEventCreate(0)) for _ in range(2))
         try:
-            _check(driver.cuEventRecord(start, self.stream))
+            _check(driver.cuEventRecord(start, self.stream_of(0)))
             action()
-            _check(driver.cuEventRecord(stop, self.stream))
+            _check(driver.cuEventRecord(stop, self.stream_of(0)))
             _check(driver.cuEventSynchronize(stop))
             milliseconds = _check(driver.cuEventElapsedTime(start, stop))
         finally:

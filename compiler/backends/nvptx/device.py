@@ -41,7 +41,10 @@ class Device(Protocol):
         """Copy an array to the device."""
 
     def download(self, address: int, data: Array) -> None:
-        """Fill an array from the device, after everything launched so far."""
+        """Fill an array from the device, behind what is on the first stream; it is full when that has finished."""
+
+    def finish(self) -> None:
+        """Wait for everything that comes before the end of the first stream."""
 
     def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
         """Copy on the device."""

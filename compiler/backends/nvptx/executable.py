@@ -13,14 +13,20 @@ from compiler.analysis.placing import Buffer
 from compiler.backends.executable import Artifacts, Facts, KernelResources, KernelTime, Phases
 from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call
-from compiler.backends.nvptx.cuda import CudaDevice
+from compiler.backends.nvptx.cuda import CudaDevice, capability
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.program import Program, build
 from compiler.backends.nvptx.replay import Replay, replay
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.steps import launches_of
-from compiler.backends.nvptx.target import ARCHITECTURES, compute_capability, target_of
+from compiler.backends.nvptx.target import (
+    ARCHITECTURES,
+    DEFAULT_ARCHITECTURE,
+    compute_capability,
+    newest_for,
+    target_of,
+)
 from compiler.codegen import llvm
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import flatten
@@ -44,10 +50,11 @@ class NvptxExecutable:
             )
         self.module = module
         self.options = options
-        target = target_of(options.arch)
+        self.arch = options.arch or (newest_for(capability()) if options.device == "" else DEFAULT_ARCHITECTURE)
+        target = target_of(self.arch)
         with phases.phase("emit"):
-            shared_bytes = 1024 * ARCHITECTURES[options.arch].shared_kib
-            gpu = Gpu(compute_capability(options.arch), shared_bytes, options.atomics)
+            shared_bytes = 1024 * ARCHITECTURES[self.arch].shared_kib
+            gpu = Gpu(compute_capability(self.arch), shared_bytes, options.atomics)
             self._program: Program = build(module, gpu)
             text = str(self._program.ir)
         with phases.phase("llvm-optimise"):
@@ -57,11 +64,11 @@ class NvptxExecutable:
             self.ptx = llvm.assembly(native, target, options.opt)
         if options.device == "ptxas":
             with phases.phase("ptxas"):
-                self._assembled = ptxas.assemble(self.ptx, options.arch)
+                self._assembled = ptxas.assemble(self.ptx, self.arch)
         self.phases = phases.done
         self.artifacts = Artifacts(
             {
-                f"{options.arch}_gpu_after_optimizations.txt": phases.optimised_text,
+                f"{self.arch}_gpu_after_optimizations.txt": phases.optimised_text,
                 "buffer-assignment.txt": self._program.assignment.to_text,
                 "thunk_sequence.txt": self._program.to_text,
                 "ir-no-opt.ll": lambda: text,
@@ -85,7 +92,7 @@ class NvptxExecutable:
     def _assembled(self) -> ptxas.Assembled | None:
         """What NVIDIA's assembler makes of the PTX, None where none that knows the architecture is installed."""
         try:
-            return ptxas.assemble(self.ptx, self.options.arch)
+            return ptxas.assemble(self.ptx, self.arch)
         except UnsupportedError:
             return None
 
@@ -104,7 +111,7 @@ class NvptxExecutable:
     def facts(self) -> Facts:
         """What the assembler says, and what ran so far."""
         if self.device is None:
-            return Facts(self.resources, proven=ptxas.to_sentence(self.resources, self.options.arch))
+            return Facts(self.resources, proven=ptxas.to_sentence(self.resources, self.arch))
         return Facts(self.resources, ran=self.device.account())
 
     def _connect(self, device: Device) -> None:

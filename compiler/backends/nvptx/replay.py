@@ -1,7 +1,8 @@
 """A module called again: what the host does not decide on the way is captured once, as graphs, and launched as such.
 
-Where nothing is decided that is one graph for the whole call.  Else what lies between two decisions is one, so that a
-turn of a loop whose end is known at run time only puts one thing on a stream, however many kernels it has.
+Where nothing is decided that is one graph for the whole call, inputs and results included.  Else what lies between two
+decisions is one, so that a turn of a loop whose end is known at run time only puts one thing on a stream, however many
+kernels it has.
 """
 
 from __future__ import annotations
@@ -32,15 +33,16 @@ class Replay:
         self._memory.enter_context(call.memory())
         self._inputs = [call.device.pinned(array) for array in call.inputs]
         self._outputs = [call.device.pinned(array) for array in call.outputs]
-        self._run = _all_of(_captured(call, call.program.steps))
+        move_in, move_out = partial(call.move_in, self._inputs), partial(call.move_out, self._outputs)
+        self._run = _all_of(_captured(call, (move_in, *call.program.steps, move_out)))
 
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
         """Run on other inputs; one call at a time."""
         for pinned, array in zip(self._inputs, inputs, strict=True):
             pinned[...] = array
-        self._call.move_in(self._inputs)
         self._run()
-        return [array.copy() for array in self._call.move_out(self._outputs)]
+        self._call.device.finish()
+        return [array.copy() for array in self._outputs]
 
 
 def replay(call: Call) -> Replay | None:
@@ -48,28 +50,40 @@ def replay(call: Call) -> Replay | None:
     return Replay(call) if call.device.replays else None
 
 
-def _captured(call: Call, steps: Sequence[Step]) -> list[Action]:
-    """What does the steps; those in a row at which the host decides nothing are one graph.
+def _captured(call: Call, work: Sequence[Step | Action]) -> list[Action]:
+    """What does steps, and actions that only put things on streams; those in a row without a decision are one graph.
 
     Before and behind a decision everything is on one stream, so such a row waits for nothing outside of it.
     """
     actions: list[Action] = []
-    row: list[Step] = []
-    for step in (*steps, None):
-        if step is not None and put_down((*row, step), _MOST_CAPTURED) is not None:
-            row.append(step)
+    row: list[Step | Action] = []
+    for item in (*work, None):
+        if item is not None and _is_small([*row, item]):
+            row.append(item)
             continue
         if row:
-            run = partial(call.run_steps, tuple(row))
-            actions.append(call.device.capture(run))
+            actions.append(call.device.capture(partial(_put, call, tuple(row))))
             row = []
-        if isinstance(step, ConditionalStep):
-            actions.append(_conditional(call, step))
-        elif isinstance(step, WhileStep) and put_down((step,), _MOST_CAPTURED) is None:
-            actions.append(_while(call, step))
-        elif step is not None:
-            row = [step]
+        if isinstance(item, ConditionalStep):
+            actions.append(_conditional(call, item))
+        elif isinstance(item, WhileStep) and not _is_small([item]):
+            actions.append(_while(call, item))
+        elif item is not None:
+            row = [item]
     return actions
+
+
+def _is_small(row: Sequence[Step | Action]) -> bool:
+    """Whether a row can be a graph."""
+    return put_down([item for item in row if not callable(item)], _MOST_CAPTURED) is not None
+
+
+def _put(call: Call, row: Sequence[Step | Action]) -> None:
+    for item in row:
+        if callable(item):
+            item()
+        else:
+            call.run_steps((item,))
 
 
 def _while(call: Call, step: WhileStep) -> Action:

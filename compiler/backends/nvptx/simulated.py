@@ -83,6 +83,9 @@ class SimulatedDevice:
             flat = data.reshape(-1).view(np.uint8)
             flat[...] = np.frombuffer(self.machine.read(address, data.nbytes), np.uint8)
 
+    def finish(self) -> None:
+        """Nothing: work is done by the time that it has been put on a stream."""
+
     def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
         """Copy on the device."""
         del stream

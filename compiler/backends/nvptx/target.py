@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.codegen.llvm import Target
-from compiler.diagnostics import InputError
+from compiler.diagnostics import InputError, UnsupportedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "sm_120": Architecture(87, 100),
     "sm_121": Architecture(88, 100),
 }
-"""By name, as NVIDIA's programming guide has them."""
+"""By name, as NVIDIA's programming guide has them, older ones first."""
+DEFAULT_ARCHITECTURE = "sm_90"
+"""What is compiled for where nobody says, and no GPU is there to ask."""
 
 
 def target_of(arch: str) -> Target:
@@ -43,6 +45,15 @@ def target_of(arch: str) -> Target:
     if architecture is None:
         raise InputError(f"unknown architecture {arch!r} of back end 'nvptx'; known are: {', '.join(ARCHITECTURES)}")
     return Target.nvptx(arch, f"+ptx{architecture.ptx}")
+
+
+def newest_for(capability: int) -> str:
+    """The newest architecture whose PTX a GPU runs: a driver compiles it for any GPU that is not older."""
+    known = [arch for arch in ARCHITECTURES if compute_capability(arch) <= capability]
+    if not known:
+        oldest = next(iter(ARCHITECTURES))
+        raise UnsupportedError(f"a GPU of sm_{capability}", "back end 'nvptx'", f"the oldest that it knows is {oldest}")
+    return known[-1]
 
 
 def compute_capability(arch: str) -> int:

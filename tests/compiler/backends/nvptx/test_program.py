@@ -12,7 +12,7 @@ import pytest
 import compiler
 from compiler import CompileOptions, InputError, UnsupportedError, inputs
 from compiler.backends.nvptx import ptxas
-from compiler.backends.nvptx.target import ARCHITECTURES
+from compiler.backends.nvptx.target import ARCHITECTURES, newest_for
 
 PROGRAM = """HloModule m
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
@@ -40,6 +40,12 @@ def test_every_architecture_computes_the_same(arch: str) -> None:
 
 
 @pytest.mark.skipif(not ptxas.available(), reason="ptxas (of the CUDA toolkit) is not installed")
+def test_a_gpu_runs_what_is_compiled_for_it_or_an_older_one() -> None:
+    assert [newest_for(capability) for capability in (70, 88, 90, 130)] == ["sm_70", "sm_87", "sm_90", "sm_121"]
+    with pytest.raises(UnsupportedError, match=r"sm_61.*the oldest that it knows is sm_70"):
+        newest_for(61)
+
+
 @pytest.mark.parametrize("arch", sorted(set(ARCHITECTURES) - RETIRED))
 def test_every_architecture_assembles(arch: str) -> None:
     executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="ptxas", arch=arch))
