@@ -16,10 +16,12 @@ What is decided is printed with the steps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.persistent_launch import MOST_THREADS, Emission, side_by_side
 from compiler.backends.nvptx.steps import (
     ConditionalStep,
@@ -33,6 +35,8 @@ from compiler.backends.nvptx.steps import (
     launches_of,
     written_by,
 )
+from compiler.codegen.cost import nanoseconds
+from compiler.codegen.kernel import KernelKind
 from compiler.codegen.llvm_ir import Function, Module
 
 LAUNCH_NS = 2000.0
@@ -47,16 +51,21 @@ _MOST_LINES = 20_000
 """LLVM instructions in one function, beyond which compiling takes long."""
 
 
-def persist(ir: Module, steps: Sequence[Step], costs: Mapping[str, float], name: str) -> tuple[Step, ...]:
+def persist(
+    ir: Module, gpu: Gpu, steps: Sequence[Step], kernels: Sequence[EmittedKernel], name: str
+) -> tuple[Step, ...]:
     """The steps with persistent launches in place of those that are worth it.
 
     Args:
         ir: holds the kernels' functions; those that nobody launches go.
+        gpu: what kernels are emitted for.
         steps: what the host does.
-        costs: of each function what a core of a CPU would take for a launch of it, in ns.
+        kernels: the kernels that it launches.
         name: what the launches' functions are called.
     """
-    found = tuple(_Persistent(ir, costs, name).sequence(steps))
+    costs = {function: cost for kernel in kernels for function, cost in _costs(kernel)}
+    owners = {launch.function: kernel for kernel in kernels for launch in kernel.launches}
+    found = tuple(_Persistent(ir, gpu, owners, costs, name).sequence(steps))
     launched = {launch.launch.function for launch in launches_of(found)}
     ir.functions[:] = [f for f in ir.functions if f.name not in costs or f.name in launched]
     return found
@@ -67,6 +76,8 @@ class _Persistent:
     """Finds the steps, and emits the launches."""
 
     ir: Module
+    gpu: Gpu
+    kernels: Mapping[str, EmittedKernel]
     costs: Mapping[str, float]
     name: str
     functions: dict[str, Function] = field(init=False)
@@ -115,7 +126,7 @@ class _Persistent:
             yield from row
             return
         note = f"a block takes {_us(sum(map(self._work, row)))}, launches would take {_us(sum(map(self._saved, row)))}"
-        yield replace(Emission(self.ir, self.functions, row).launch(self.name), note=note)
+        yield replace(Emission(self.ir, self.gpu, self.kernels, row).launch(self.name), note=note)
 
     # -- the rule -----------------------------------------------------------------------------------------------
     def _is_worth_it(self, step: Step) -> bool:
@@ -176,3 +187,15 @@ def _us(nanoseconds: float) -> str:
 
 def _turns(step: WhileStep) -> int:
     return _TURNS if step.turns is None else step.turns
+
+
+def _costs(emitted: EmittedKernel) -> Iterator[tuple[str, float]]:
+    """What a core of a CPU would take for each launch, in ns: the kernel's time for the largest, for others a share."""
+    most = max((launch.blocks * launch.threads for launch in emitted.launches), default=1)
+    kernel = emitted.kernel
+    # A loop inside a kernel is one launch as it is, and nobody knows how long it takes.
+    whole = math.inf if kernel.kind is KernelKind.ITERATION else nanoseconds(kernel)
+    if kernel.kind is KernelKind.UPDATE:
+        whole *= min(1.0, most / max(1, kernel.instruction.array.size))
+    for launch in emitted.launches:
+        yield launch.function, whole * launch.blocks * launch.threads / most

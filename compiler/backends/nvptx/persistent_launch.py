@@ -1,18 +1,18 @@
 """The code of a persistent launch: one block that goes through the blocks of others in turn.
 
-Every function that it does the work of becomes a part of it, as a copy that is told which thread of which block it is.
+Every kernel that it does the work of is emitted again, as a part of it that is told which thread of which block it is.
 A barrier stands between two steps where one writes what the other touches.  Blocks without barriers or shared memory go
 side by side; others have a barrier of their own, for as many threads as they are made for.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from compiler.analysis.placing import Buffer
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch, Parts
+from compiler.backends.nvptx.kernels.table import EMITTERS
 from compiler.backends.nvptx.steps import (
     ConditionalStep,
     CopyStep,
@@ -30,18 +30,6 @@ from compiler.codegen.llvm_ir import I8, I32, Builder, Function, Module, Value, 
 MOST_THREADS = 512
 """Threads of a launch: with as many, each may have 128 registers."""
 
-_THREAD, _BLOCK = Value(I32, "%own.thread"), Value(I32, "%own.block")
-_OWN = {
-    "call i32 @llvm.nvvm.read.ptx.sreg.tid.x()": f"add {_THREAD}, 0",
-    "call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()": f"add {_BLOCK}, 0",
-}
-_BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
-_COUNTED = "llvm.nvvm.barrier.cta.sync.aligned.count"
-_SOME = 1
-"""The number of the barrier for some of the threads: at number 0 the others are waiting already."""
-_PART = "alwaysinline convergent nounwind"
-"""LLVM may double a call before it looks inside, and a barrier or shuffle must stay where all threads come by."""
-
 
 def side_by_side(function: Function, launch: Launch) -> int:
     """How many blocks of a launch may go side by side in a larger one."""
@@ -56,26 +44,24 @@ _Caller = Callable[[Value, Value], None]
 class Emission:
     """One persistent launch being emitted."""
 
-    def __init__(self, ir: Module, functions: Mapping[str, Function], row: Sequence[Step]) -> None:
-        self.ir, self.functions, self.row = ir, functions, tuple(row)
+    def __init__(self, ir: Module, gpu: Gpu, kernels: Mapping[str, EmittedKernel], row: Sequence[Step]) -> None:
+        self.ir, self.row = ir, tuple(row)
+        self.functions = {function.name: function for function in ir.functions}
         written = dict.fromkeys(written_by(row))
         self.buffers = (*(b for b in dict.fromkeys(buffers_of(row)) if b not in written), *written)
         self.written = len(written)
         self.pointers = {buffer: Value("ptr", f"%buffer{number}") for number, buffer in enumerate(self.buffers)}
-        self.copies: dict[str, Function] = {}
         self.read: set[Buffer] = set()
         self.wrote: set[Buffer] = set()
         launches = [step.launch for step in launches_of(row)]
         self.threads = max((launch.threads for launch in launches), default=grid.WARP)
-        if any(launch.blocks > 1 and side_by_side(functions[launch.function], launch) > 1 for launch in launches):
+        if any(launch.blocks > 1 and side_by_side(self.functions[launch.function], launch) > 1 for launch in launches):
             self.threads = MOST_THREADS
         self.threads = -(-self.threads // grid.WARP) * grid.WARP
+        self.parts = dict(self._parts(gpu, {id(k): k for k in (kernels[launch.function] for launch in launches)}))
 
     def launch(self, name: str) -> LaunchStep:
         """Emit the function."""
-        copied = {launch.launch.function for launch in launches_of(self.row)}
-        for function in sorted(copied):
-            self.copies[function] = self._copy(self.functions[function])
         attributes = f'nounwind "nvvm.maxntid"="{self.threads}" "nvvm.minctasm"="1"'
         parameters = [(f"ptr align {self._alignment(b)}", self.pointers[b].name[1:]) for b in self.buffers]
         whole = self.ir.function(name, "void", parameters, linkage="ptx_kernel", attributes=attributes)
@@ -89,27 +75,13 @@ class Emission:
     def _alignment(buffer: Buffer) -> int:
         return next((size for size in (16, 8, 4, 2) if buffer.size_bytes >= size), 1)
 
-    def _copy(self, original: Function) -> Function:
-        """A function as part of the launch: threads and blocks are numbered by arguments, others may write anywhere."""
-        parameters = [(re.sub(r" (noalias|readonly)", "", type_), name) for type_, name in original.parameters]
-        own = [(argument.type, argument.name[1:]) for argument in (_THREAD, _BLOCK)]
-        copy = self.ir.function(
-            f"{original.name}.part", "void", [*parameters, *own], linkage="internal", attributes=_PART
-        )
-        threads = next(s.launch.threads for s in launches_of(self.row) if s.launch.function == original.name)
-        barrier = _BARRIER
-        if threads < self.threads and original.waits:
-            callee = self.ir.declare(_COUNTED, "void", [I32, I32], "convergent nounwind")
-            barrier = f"call void {callee}(i32 {_SOME}, i32 {threads})"
-        copy.lines = [self._line(line, barrier) for line in original.lines]
-        copy.counter = original.counter
-        return copy
-
-    @staticmethod
-    def _line(line: str, barrier: str) -> str:
-        for call, own in _OWN.items():
-            line = line.replace(call, own)
-        return line.replace(_BARRIER, barrier)
+    def _parts(self, gpu: Gpu, kernels: Mapping[int, EmittedKernel]) -> Iterator[tuple[str, str]]:
+        """The names of launches' functions, and of the parts that do the same."""
+        module = Parts.of(self.ir, self.threads)
+        for kernel in kernels.values():
+            again = EMITTERS[kernel.kernel.kind](module, kernel.kernel, gpu)
+            for launch, part in zip(kernel.launches, again.launches, strict=True):
+                yield launch.function, part.function
 
     # -- steps --------------------------------------------------------------------------------------------------
     def _sequence(self, steps: Sequence[Step]) -> None:
@@ -144,13 +116,13 @@ class Emission:
 
     def _call(self, step: LaunchStep) -> None:
         launch, builder = step.launch, self.builder
-        callee = self.copies[launch.function]
+        callee = self.parts[launch.function]
         pointers = [Value("ptr", "null") if buffer is None else self.pointers[buffer] for buffer in step.buffers]
         given = [*pointers, *map(integer, launch.numbers)]
 
         def call(thread: Value, block: Value) -> None:
             own = [builder.cast("trunc", value, I32) for value in (thread, block)]
-            builder.call(f"@{callee.name}", "void", [*given, *own])
+            builder.call(f"@{callee}", "void", [*given, *own])
 
         together = min(side_by_side(self.functions[launch.function], launch), self.threads // launch.threads)
         if launch.blocks > 1 and together > 1:
@@ -173,8 +145,7 @@ class Emission:
         with builder.loop(integer(0), integer(launch.blocks), nonempty=True, metadata=keep_rolled(self.ir)) as blocks:
             call(self.thread, blocks.index)
             if self.functions[launch.function].shared:
-                callee = self.ir.declare(_COUNTED, "void", [I32, I32], "convergent nounwind")
-                builder.call(callee, "void", [integer(_SOME, I32), integer(launch.threads, I32)])
+                grid.some_wait(builder, launch.threads)
 
     def _move(self, step: CopyStep) -> None:
         """Copy, each thread a word at a time as wide as the size allows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -14,8 +13,7 @@ from compiler.backends.nvptx.kernels.table import EMITTERS
 from compiler.backends.nvptx.persistent import persist
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, LaunchStep, Step, WhileStep, lines
 from compiler.backends.nvptx.streams import spread
-from compiler.codegen.cost import nanoseconds
-from compiler.codegen.kernel import KernelKind, kernel_of, scheduled
+from compiler.codegen.kernel import kernel_of, scheduled
 from compiler.codegen.llvm_ir import Module
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction
@@ -41,8 +39,8 @@ def build(module: HloModule, gpu: Gpu) -> Program:
     ir = Module()
     emitted = {i: _emit(ir, i, gpu) for i in scheduled(module.entry)}
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
-    costs = {function: cost for kernel in emitted.values() for function, cost in _costs(kernel)}
-    steps = persist(ir, tuple(_Steps(emitted, assignment).of(module.entry)), costs, "persistent")
+    steps = tuple(_Steps(emitted, assignment).of(module.entry))
+    steps = persist(ir, gpu, steps, list(emitted.values()), "persistent")
     steps, order = spread(steps)
     pack_again(assignment, order.allows_sharing)
     return Program(ir, assignment, steps)
@@ -54,18 +52,6 @@ def _emit(ir: Module, instruction: Instruction, gpu: Gpu) -> EmittedKernel:
     if emitter is None:
         raise UnsupportedError(f"a {kernel.kind.value} kernel", "the NVPTX back end", f"at {instruction.name}")
     return emitter(ir, kernel, gpu)
-
-
-def _costs(emitted: EmittedKernel) -> Iterator[tuple[str, float]]:
-    """What a core of a CPU would take for each launch, in ns: the kernel's time for the largest, for others a share."""
-    most = max((launch.blocks * launch.threads for launch in emitted.launches), default=1)
-    kernel = emitted.kernel
-    # A loop inside a kernel is one launch as it is, and nobody knows how long it takes.
-    whole = math.inf if kernel.kind is KernelKind.ITERATION else nanoseconds(kernel)
-    if kernel.kind is KernelKind.UPDATE:
-        whole *= min(1.0, most / max(1, kernel.instruction.array.size))
-    for launch in emitted.launches:
-        yield launch.function, whole * launch.blocks * launch.threads / most
 
 
 @dataclass(frozen=True, slots=True)

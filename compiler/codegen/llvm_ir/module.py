@@ -118,8 +118,8 @@ class Function:
     """A function under construction: blocks of instruction lines in the order in which they were begun.
 
     `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.  Of a GPU's
-    function `waits` says whether threads wait for one another, and `shared` has the bytes of the arrays that those of a
-    block share.
+    function `threads` are those of a block, `waits` says whether they wait for one another, and `shared` has the bytes
+    of the arrays that they share.
     """
 
     module: Module
@@ -131,6 +131,7 @@ class Function:
     lines: list[str] = field(default_factory=list)
     counter: int = 0
     scalar_loops: int = 0
+    threads: int = 0
     waits: bool = False
     shared: dict[str, int] = field(default_factory=dict)
 

@@ -2,13 +2,16 @@
 
 A kernel function is `void NAME(inputs..., outputs..., workspace, numbers...)` on a one-dimensional grid.  Functions of
 one kernel are launched one after the other, which is the only order between blocks that there is.
+
+Emitted into `Parts` of a module it is a part of a larger launch, which does its blocks in turn: it is told which thread
+of which block it is, and waits for as many threads as it is made for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 from compiler.codegen import complex_numbers, element, signature
 from compiler.codegen.index import Emission
@@ -67,6 +70,26 @@ class EmittedKernel:
     workspace_bytes: int = 0
 
 
+_OWN = ((I32, "own.thread"), (I32, "own.block"))
+"""What a part is told behind everything else."""
+_SOME = 1
+"""The number of the barrier for some of a launch's threads: at number 0 the others are waiting already."""
+_PART = "alwaysinline convergent nounwind"
+"""LLVM may double a call before it looks inside, and a barrier or shuffle must stay where all threads come by."""
+
+
+@dataclass(slots=True)
+class Parts(Module):
+    """A module in which kernels are parts of one launch, whose blocks have `whole` threads."""
+
+    whole: int = field(default=0, kw_only=True)
+
+    @classmethod
+    def of(cls, module: Module, whole: int) -> Parts:
+        """The same module, which gets parts from now on."""
+        return cls(whole=whole, **{entry.name: getattr(module, entry.name) for entry in fields(module)})
+
+
 def begin(  # noqa: PLR0913 - what a function is launched with
     module: Module,
     kernel: Kernel,
@@ -96,11 +119,16 @@ def begin(  # noqa: PLR0913 - what a function is launched with
         parameters = [
             (type_ if "readonly" in type_ else type_.replace("noalias ", ""), name) for type_, name in parameters
         ]
-    # Asked for one block per multiprocessor at least: left to itself, ptxas spills registers to have room for more.
-    attributes = f'nounwind "nvvm.maxntid"="{threads}" "nvvm.minctasm"="{resident}"'
-    function = module.function(
-        f"{kernel.name}{suffix}", "void", parameters, linkage="ptx_kernel", attributes=attributes
-    )
+    name = f"{kernel.name}{suffix}"
+    if isinstance(module, Parts):
+        # Within one launch others may write wherever this one reads.
+        shared = [(type_.replace("noalias ", "").replace("readonly ", ""), name) for type_, name in parameters]
+        function = module.function(f"{name}.part", "void", [*shared, *_OWN], linkage="internal", attributes=_PART)
+    else:
+        # Asked for one block per multiprocessor at least: left to itself, ptxas spills registers to have room for more.
+        attributes = f'nounwind "nvvm.maxntid"="{threads}" "nvvm.minctasm"="{resident}"'
+        function = module.function(name, "void", parameters, linkage="ptx_kernel", attributes=attributes)
+    function.threads = threads
     return Builder(function)
 
 
@@ -136,16 +164,20 @@ def strided(builder: Builder, start: Value, stop: Value, threads: int, name: str
 
 def thread(builder: Builder) -> Value:
     """The number of the thread in its block, as i64."""
-    return _register(builder, "tid.x")
+    return _number(builder, "tid.x", 0)
 
 
 def block(builder: Builder) -> Value:
     """The number of the block, as i64."""
-    return _register(builder, "ctaid.x")
+    return _number(builder, "ctaid.x", 1)
 
 
-def _register(builder: Builder, name: str) -> Value:
-    callee = builder.module.declare(f"llvm.nvvm.read.ptx.sreg.{name}", I32, [])
+def _number(builder: Builder, register: str, argument: int) -> Value:
+    """A number that a register holds, or that a part is told."""
+    if isinstance(builder.module, Parts):
+        type_, name = _OWN[argument]
+        return builder.cast("zext", Value(type_, f"%{name}"), I64)
+    callee = builder.module.declare(f"llvm.nvvm.read.ptx.sreg.{register}", I32, [])
     return builder.cast("zext", builder.call(callee, I32, []), I64)
 
 
@@ -156,9 +188,20 @@ def linear_thread(builder: Builder, threads: int) -> Value:
 
 def barrier(builder: Builder) -> None:
     """Wait for all threads of the block."""
-    builder.function.waits = True
+    function, module = builder.function, builder.module
+    function.waits = True
+    if isinstance(module, Parts) and function.threads < module.whole:
+        some_wait(builder, function.threads)
+        return
     callee = builder.module.declare("llvm.nvvm.barrier.cta.sync.aligned.all", "void", [I32], "convergent nounwind")
     builder.call(callee, "void", [integer(0, I32)])
+
+
+def some_wait(builder: Builder, threads: int) -> None:
+    """Wait for the first threads of the block, a multiple of a warp, while the others wait elsewhere."""
+    name = "llvm.nvvm.barrier.cta.sync.aligned.count"
+    callee = builder.module.declare(name, "void", [I32, I32], "convergent nounwind")
+    builder.call(callee, "void", [integer(_SOME, I32), integer(threads, I32)])
 
 
 def shared_array(builder: Builder, name: str, type_: ElementType, count: int) -> Value:
