@@ -15,10 +15,30 @@ from math import prod
 from compiler.expansion.eigenvectors import eigenvalues, eigenvectors
 from compiler.expansion.elimination import first_failure, lu, tridiagonal_solve
 from compiler.expansion.expression import Expression, element, number
+from compiler.expansion.lapack_shapes import (
+    TRANSPOSES,
+    Options,
+    gees_shapes,
+    geev_shapes,
+    gehrd_shapes,
+    geqp3_shapes,
+    geqrf_shapes,
+    gesdd_shapes,
+    getrf_shapes,
+    gtsv_shapes,
+    orgqr_shapes,
+    ormqr_shapes,
+    potrf_shapes,
+    syevd_shapes,
+    sytrd_shapes,
+    trsm_shapes,
+)
 from compiler.expansion.matrices import adjoint, alike, corner, each, place, real
 from compiler.expansion.reflections import (
+    Reduction,
     hessenberg,
     householder,
+    householder_applied,
     householder_product,
     pivoted_householder,
     tridiagonal,
@@ -28,16 +48,19 @@ from compiler.expansion.schur import Schur, schur
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
 from compiler.ir.types import C64, C128, F32, F64, S32
-from compiler.ops.arithmetic import real_part_type
 from compiler.ops.build import build
 from compiler.ops.custom_call import TARGET, has_no_elements, options_of
 
-Options = dict[str, str]
 Shapes = Callable[[Sequence[ArrayShape], Options], list[ArrayShape]]
 Routine = Callable[[Sequence[Expression], Options], Sequence[Expression]]
 
-KERNELS = frozenset({"getrf", "geqrf", "orgqr", "syevd"})
-"""Routines that kernels may be there for, of real matrices."""
+_REAL = frozenset({F32, F64})
+_ALL = frozenset({F32, F64, C64, C128})
+KERNELS = {
+    "getrf": _REAL,
+    **dict.fromkeys(("syevd", "heevd", "geqrf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gehrd"), _ALL),
+}
+"""Routines that kernels may be there for, and of which types."""
 _LARGE = 16
 """Rows or columns from which on a kernel is better."""
 
@@ -54,12 +77,20 @@ class Call:
     @property
     def suits_kernel(self) -> bool:
         """Whether a back end that has kernels should keep it."""
-        return self.name in KERNELS and self._is_large and not has_no_elements(self.instruction)
+        matrix = self.instruction.operands[0].array
+        known = matrix.element_type in KERNELS.get(self.name, ()) and self._is_whole
+        return known and self._is_large and not has_no_elements(self.instruction)
 
     @property
     def _is_large(self) -> bool:
-        matrix = self.instruction.operands[0].array
-        return matrix.element_type in (F32, F64) and min(matrix.dims[-2:]) >= _LARGE
+        return min(self.instruction.operands[0].array.dims[-2:]) >= _LARGE
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the routine works on all rows, and from the left."""
+        ends = self.options.get("low", "1"), self.options.get("high")
+        whole = {("1", None), ("1", str(self.instruction.operands[0].array.dims[-1]))}
+        return ends in whole and self.options.get("left", "true") == "true"
 
     def expand(self, *, with_kernels: bool) -> Instruction:
         """The routine in HLO, in the call's computation; what it is made of may be left to kernels where there are."""
@@ -107,25 +138,6 @@ def _batched(matrix: Expression) -> Expression:
     return matrix.reshape(prod(matrix.dims[:-2]), *matrix.dims[-2:])
 
 
-def _square(matrix: ArrayShape) -> None:
-    if matrix.rank < 2 or matrix.dims[-1] != matrix.dims[-2]:
-        raise ValueError(f"{matrix} holds no square matrices")
-
-
-def _like(matrix: ArrayShape) -> ArrayShape:
-    if matrix.rank < 2:
-        raise ValueError(f"{matrix} holds no matrices")
-    return ArrayShape(matrix.element_type, matrix.dims)
-
-
-def _potrf_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    (matrix,) = operands
-    _square(matrix)
-    if options["uplo"] not in "LU":
-        raise ValueError("uplo is L or U")
-    return [_like(matrix), ArrayShape(S32, matrix.dims[:-2])]
-
-
 def _potrf(operands: Sequence[Expression], options: Options) -> list[Expression]:
     matrix = _batched(operands[0])
     lower = options["uplo"] == "L"
@@ -138,20 +150,6 @@ def _potrf(operands: Sequence[Expression], options: Options) -> list[Expression]
     return [given.where(factor, matrix), first_failure(matrix if lower else adjoint(matrix), failed)]
 
 
-def _trsm_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    matrix, right = operands
-    _square(matrix)
-    side = {"L": -2, "R": -1}[options["side"]]
-    fits = right.rank == matrix.rank and right.dims[:-2] == matrix.dims[:-2] and right.dims[side] == matrix.dims[-1]
-    known = options["uplo"] in "LU" and options["diag"] in "UN" and options["trans_x"] in _TRANSPOSES
-    if not fits or not known or right.element_type is not matrix.element_type:
-        raise ValueError(f"{matrix} and {right} do not fit")
-    return [_like(right)]
-
-
-_TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
-
-
 def _trsm(operands: Sequence[Expression], options: Options) -> list[Expression]:
     solution = build(
         operands[0].instruction.computation,
@@ -160,37 +158,17 @@ def _trsm(operands: Sequence[Expression], options: Options) -> list[Expression]:
         left_side=options["side"] == "L",
         lower=options["uplo"] == "L",
         unit_diagonal=options["diag"] == "U",
-        transpose_a=_TRANSPOSES[options["trans_x"]],
+        transpose_a=TRANSPOSES[options["trans_x"]],
     )
     return [Expression(solution)]
-
-
-def _getrf_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]:
-    (matrix,) = operands
-    result, batch = _like(matrix), matrix.dims[:-2]
-    return [result, ArrayShape(S32, (*batch, min(matrix.dims[-2:]))), ArrayShape(S32, batch)]
 
 
 def _getrf(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
     return lu(_batched(operands[0]))
 
 
-def _geqrf_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]:
-    (matrix,) = operands
-    result = _like(matrix)
-    return [result, result.with_dims((*matrix.dims[:-2], min(matrix.dims[-2:])))]
-
-
 def _geqrf(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
     return householder(_batched(operands[0]))
-
-
-def _orgqr_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]:
-    vectors, factors = operands
-    fits = factors.dims[:-1] == vectors.dims[:-2] and factors.dims[-1] <= min(vectors.dims[-2:])
-    if not fits or factors.element_type is not vectors.element_type:
-        raise ValueError(f"{factors} are no factors of {vectors}")
-    return [_like(vectors)]
 
 
 def _orgqr(operands: Sequence[Expression], _: Options) -> list[Expression]:
@@ -198,32 +176,20 @@ def _orgqr(operands: Sequence[Expression], _: Options) -> list[Expression]:
     return [householder_product(_batched(vectors), factors.reshape(prod(factors.dims[:-1]), factors.dims[-1]))]
 
 
-def _syevd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    (matrix,) = operands
-    _square(matrix)
-    if options["uplo"] not in "LU":
-        raise ValueError("uplo is L or U")
-    values = ArrayShape(real_part_type(matrix.element_type), matrix.dims[:-1])
-    return [_like(matrix), values, ArrayShape(S32, matrix.dims[:-2])]
+def _ormqr(
+    operands: Sequence[Expression], options: Options, apply: Callable[..., Expression] = householder_applied
+) -> list[Expression]:
+    vectors, factors, matrix = operands
+    given = _batched(vectors), factors.reshape(prod(factors.dims[:-1]), factors.dims[-1])
+    transposed = options["transpose"] == "true"
+    if options["left"] == "true":
+        return [apply(*given, _batched(matrix), transposed=transposed)]
+    return [adjoint(apply(*given, adjoint(_batched(matrix)), transposed=not transposed))]
 
 
 def _syevd(operands: Sequence[Expression], options: Options) -> list[Expression]:
     matrix = _batched(operands[0])
     return [*eigen(matrix, lower=options["uplo"] == "L"), _success(matrix)]
-
-
-def _gesdd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    (matrix,) = operands
-    result, batch = _like(matrix), matrix.dims[:-2]
-    rows, columns = matrix.dims[-2:]
-    count, full = min(rows, columns), options["mode"] != "S"
-    return [
-        result,
-        ArrayShape(real_part_type(matrix.element_type), (*batch, count)),
-        result.with_dims((*batch, rows, rows if full else count)),
-        result.with_dims((*batch, columns if full else count, columns)),
-        ArrayShape(S32, batch),
-    ]
 
 
 def _gesdd(operands: Sequence[Expression], options: Options, by: Methods = LOOPS) -> list[Expression]:
@@ -232,28 +198,9 @@ def _gesdd(operands: Sequence[Expression], options: Options, by: Methods = LOOPS
     return [matrix, values, left, right, _success(matrix)]
 
 
-def _geqp3_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    matrix, fixed = operands
-    result, factors = _geqrf_shapes([matrix], options)
-    pivots = ArrayShape(S32, (*matrix.dims[:-2], matrix.dims[-1]))
-    if without_layout(fixed) != pivots:
-        raise ValueError(f"{fixed} are no columns of {matrix}")
-    return [result, pivots, factors]
-
-
 def _geqp3(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
     matrix, fixed = operands
     return pivoted_householder(_batched(matrix), fixed.reshape(prod(fixed.dims[:-1]), fixed.dims[-1]))
-
-
-def _gehrd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    (matrix,) = operands
-    _square(matrix)
-    size, low, high = matrix.dims[-1], int(options["low"]), int(options["high"])
-    if not 1 <= low <= high <= size:
-        raise ValueError(f"rows {low} to {high} are not in {matrix}")
-    result, batch = _like(matrix), matrix.dims[:-2]
-    return [result, result.with_dims((*batch, size - 1)), ArrayShape(S32, batch)]
 
 
 def _gehrd(operands: Sequence[Expression], options: Options) -> list[Expression]:
@@ -261,23 +208,9 @@ def _gehrd(operands: Sequence[Expression], options: Options) -> list[Expression]
     return [*hessenberg(matrix, int(options["low"]) - 1, int(options["high"])), _success(matrix)]
 
 
-def _sytrd_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    result, values, info = _syevd_shapes(operands, options)
-    beside = (*values.dims[:-1], values.dims[-1] - 1)
-    return [result, values, values.with_dims(beside), result.with_dims(beside), info]
-
-
-def _sytrd(operands: Sequence[Expression], options: Options) -> list[Expression]:
+def _sytrd(operands: Sequence[Expression], options: Options, reduce: Reduction = hessenberg) -> list[Expression]:
     matrix = _batched(operands[0])
-    return [*tridiagonal(matrix, lower=options["uplo"] == "L"), _success(matrix)]
-
-
-def _gtsv_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]:
-    *diagonals, right = operands
-    expected = _like(right).with_dims(right.dims[:-1])
-    if len(diagonals) != 3 or any(without_layout(diagonal) != expected for diagonal in diagonals):
-        raise ValueError(f"{diagonals} are no diagonals for {right}")
-    return [expected, expected, expected, _like(right), ArrayShape(S32, right.dims[:-2])]
+    return [*tridiagonal(matrix, lower=options["uplo"] == "L", reduce=reduce), _success(matrix)]
 
 
 def _gtsv(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
@@ -285,23 +218,9 @@ def _gtsv(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
     return tridiagonal_solve(lower, diagonal, upper, _batched(operands[3]))
 
 
-def _eigenvalue_shapes(matrix: ArrayShape) -> list[ArrayShape]:
-    """Of a complex matrix one array, of a real one real and imaginary parts."""
-    _square(matrix)
-    return [_like(matrix).with_dims(matrix.dims[:-1])] * (1 if matrix.element_type.is_complex else 2)
-
-
 def _eigenvalues(form: Schur) -> list[Expression]:
     parts = [part * each(form.scale, part) for part in eigenvalues(form)]
     return [parts[0].apply("complex", parts[1])] if form.triangle.type.is_complex else parts
-
-
-def _gees_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    (matrix,) = operands
-    if options.get("sort", "N") != "N" or options["mode"] not in "NV":
-        raise ValueError("eigenvalues cannot be sorted, and vectors are wanted or not")
-    info = ArrayShape(S32, matrix.dims[:-2])
-    return [_like(matrix), _like(matrix), *_eigenvalue_shapes(matrix), info, info]
 
 
 def _gees(operands: Sequence[Expression], options: Options) -> list[Expression]:
@@ -309,15 +228,6 @@ def _gees(operands: Sequence[Expression], options: Options) -> list[Expression]:
     form = schur(matrix)
     triangle = form.triangle * each(alike(form.scale, matrix), matrix)
     return [triangle, _wanted(form.vectors, options["mode"]), *_eigenvalues(form), _success(matrix), form.failed]
-
-
-def _geev_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    (matrix,) = operands
-    if not {options["compute_left"], options["compute_right"]} <= set("NV"):
-        raise ValueError("vectors are wanted or not")
-    double = matrix.element_type in (F64, C128)
-    vectors = ArrayShape(C128 if double else C64, matrix.dims)
-    return [*_eigenvalue_shapes(matrix), vectors, vectors, ArrayShape(S32, matrix.dims[:-2])]
 
 
 def _geev(operands: Sequence[Expression], options: Options) -> list[Expression]:
@@ -339,43 +249,51 @@ def _success(matrix: Expression) -> Expression:
 
 
 ROUTINES: dict[str, tuple[Shapes, Routine]] = {
-    "potrf": (_potrf_shapes, _potrf),
-    "trsm": (_trsm_shapes, _trsm),
-    "getrf": (_getrf_shapes, _getrf),
-    "geqrf": (_geqrf_shapes, _geqrf),
-    "orgqr": (_orgqr_shapes, _orgqr),
-    "ungqr": (_orgqr_shapes, _orgqr),
-    "syevd": (_syevd_shapes, _syevd),
-    "heevd": (_syevd_shapes, _syevd),
-    "gesdd": (_gesdd_shapes, _gesdd),
-    "gesvd": (_gesdd_shapes, _gesdd),
-    "gees": (_gees_shapes, _gees),
-    "geev": (_geev_shapes, _geev),
-    "geqp3": (_geqp3_shapes, _geqp3),
-    "gehrd": (_gehrd_shapes, _gehrd),
-    "sytrd": (_sytrd_shapes, _sytrd),
-    "hetrd": (_sytrd_shapes, _sytrd),
-    "gtsv": (_gtsv_shapes, _gtsv),
+    "potrf": (potrf_shapes, _potrf),
+    "trsm": (trsm_shapes, _trsm),
+    "getrf": (getrf_shapes, _getrf),
+    "geqrf": (geqrf_shapes, _geqrf),
+    "orgqr": (orgqr_shapes, _orgqr),
+    "ungqr": (orgqr_shapes, _orgqr),
+    "ormqr": (ormqr_shapes, _ormqr),
+    "unmqr": (ormqr_shapes, _ormqr),
+    "syevd": (syevd_shapes, _syevd),
+    "heevd": (syevd_shapes, _syevd),
+    "gesdd": (gesdd_shapes, _gesdd),
+    "gesvd": (gesdd_shapes, _gesdd),
+    "gees": (gees_shapes, _gees),
+    "geev": (geev_shapes, _geev),
+    "geqp3": (geqp3_shapes, _geqp3),
+    "gehrd": (gehrd_shapes, _gehrd),
+    "sytrd": (sytrd_shapes, _sytrd),
+    "hetrd": (sytrd_shapes, _sytrd),
+    "gtsv": (gtsv_shapes, _gtsv),
 }
 """By LAPACK's name without the letter of the type: what the routine gives, and how it is done."""
 
 
-def _by_kernel(name: str, operands: Sequence[Expression], shapes: Sequence[ArrayShape]) -> list[Expression]:
+_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd"}
+_LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
+
+
+def _by_kernel(
+    name: str, operands: Sequence[Expression], shapes: Sequence[ArrayShape], options: str = ""
+) -> list[Expression]:
     """The results of a routine that is left to a kernel."""
-    letter = {F32: "s", F64: "d"}[operands[0].type]
+    letter, name = _LETTERS[operands[0].type], _COMPLEX.get(name, name) if operands[0].type.is_complex else name
     call = build(
         operands[0].instruction.computation,
         "custom-call",
         [operand.instruction for operand in operands],
         shape=TupleShape(tuple(shapes)) if len(shapes) > 1 else shapes[0],
         custom_call_target=f"lapack_{letter}{name}_ffi",
-        backend_config="{mode = 86 : ui8, uplo = 76 : ui8}",
+        backend_config=f"{{{options}}}",
     )
     return [Expression(element(call, index)) for index in range(len(shapes))] if len(shapes) > 1 else [Expression(call)]
 
 
 def _reflect(matrix: Expression) -> tuple[Expression, Expression]:
-    packed, factors = _by_kernel("geqrf", [matrix], _geqrf_shapes([matrix.instruction.array], {}))
+    packed, factors = _by_kernel("geqrf", [matrix], geqrf_shapes([matrix.instruction.array], {}))
     return packed, factors
 
 
@@ -383,10 +301,33 @@ def _multiply(vectors: Expression, factors: Expression) -> Expression:
     return _by_kernel("orgqr", [vectors, factors], [vectors.instruction.array])[0]
 
 
+_LOWER = "mode = 86 : ui8, uplo = 76 : ui8"
+
+
 def _vectors(matrix: Expression) -> Expression:
-    return _by_kernel("syevd", [matrix], _syevd_shapes([matrix.instruction.array], {"uplo": "L"}))[0]
+    return _by_kernel("syevd", [matrix], syevd_shapes([matrix.instruction.array], {"uplo": "L"}), _LOWER)[0]
+
+
+def _reduce(matrix: Expression, low: int, high: int) -> tuple[Expression, Expression]:
+    shapes = gehrd_shapes([matrix.instruction.array], {"low": str(low + 1), "high": str(high)})
+    packed, factors, _ = _by_kernel("gehrd", [matrix], shapes, f"low = {low + 1} : i32, high = {high} : i32")
+    return packed, factors
+
+
+def _apply(vectors: Expression, factors: Expression, matrix: Expression, *, transposed: bool) -> Expression:
+    options = f"left = true, transpose = {'true' if transposed else 'false'}"
+    return _by_kernel("ormqr", [vectors, factors, matrix], [matrix.instruction.array], options)[0]
 
 
 _gesdd_with_kernels = partial(_gesdd, by=Methods(_reflect, _multiply, _vectors))
-WITH_KERNELS: dict[str, Routine] = {"gesdd": _gesdd_with_kernels, "gesvd": _gesdd_with_kernels}
-"""How large real matrices are done where there are kernels for `KERNELS`."""
+_sytrd_with_kernels = partial(_sytrd, reduce=_reduce)
+_ormqr_with_kernels = partial(_ormqr, apply=_apply)
+WITH_KERNELS: dict[str, Routine] = {
+    "gesdd": _gesdd_with_kernels,
+    "gesvd": _gesdd_with_kernels,
+    "sytrd": _sytrd_with_kernels,
+    "hetrd": _sytrd_with_kernels,
+    "ormqr": _ormqr_with_kernels,
+    "unmqr": _ormqr_with_kernels,
+}
+"""How large matrices are done where there are kernels for `KERNELS`."""

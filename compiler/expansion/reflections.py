@@ -7,6 +7,8 @@ the diagonal of R, is real and has the sign that avoids cancellation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from compiler.expansion.counted_loop import counted_loop
@@ -126,15 +128,21 @@ def hessenberg(matrix: Expression, low: int, high: int) -> tuple[Expression, Exp
     return work, factors
 
 
-def tridiagonal(matrix: Expression, *, lower: bool) -> tuple[Expression, Expression, Expression, Expression]:
+Reduction = Callable[[Expression, int, int], tuple[Expression, Expression]]
+"""What does as `hessenberg`."""
+
+
+def tridiagonal(
+    matrix: Expression, *, lower: bool, reduce: Reduction = hessenberg
+) -> tuple[Expression, Expression, Expression, Expression]:
     """Of Hermitian matrices, given by a triangle, that triangle with the vectors in it, both diagonals, the factors."""
     batch, size, _ = matrix.dims
     if not lower:
         # From the last row and column on upwards.
-        results = tridiagonal(turned_round(matrix), lower=True)
+        results = tridiagonal(turned_round(matrix), lower=True, reduce=reduce)
         packed, values, beside, factors = (turned_round(result) for result in results)
         return packed, values, beside, factors
-    work, factors = hessenberg(hermitian(matrix, lower=True), 0, size)
+    work, factors = reduce(hermitian(matrix, lower=True), 0, size)
     packed = place(matrix, 1).compare("GE", place(matrix, 2)).where(work, matrix)
     below = diagonal(packed.slice((0, batch), (1, size), (0, size - 1)))
     return packed, real(diagonal(packed)), real(below), factors
@@ -196,13 +204,19 @@ def _hypot(left: Expression, right: Expression) -> Expression:
 
 def householder_product(vectors: Expression, factors: Expression) -> Expression:
     """The first columns of the product of the reflections, as many as there are columns of vectors."""
+    return householder_applied(vectors, factors, on_diagonal(vectors).to(vectors.type))
+
+
+def householder_applied(
+    vectors: Expression, factors: Expression, matrix: Expression, *, transposed: bool = False
+) -> Expression:
+    """The product of the reflections, or its adjoint, times the matrix."""
     steps = factors.dims[1]
-    ones = on_diagonal(vectors).to(vectors.type)
 
     def step(number: Expression, state: list[Expression]) -> list[Expression]:
         result, vectors, factors = state
-        k = -number + (steps - 1)
-        vector = _unit_at(k, _below(line(vectors, 2, k), k))
-        return [_reflected(result, vector, only(factors, k)), vectors, factors]
+        k = number if transposed else -number + (steps - 1)
+        vector, factor = _unit_at(k, _below(line(vectors, 2, k), k)), only(factors, k)
+        return [_reflected(result, vector, conjugate(factor) if transposed else factor), vectors, factors]
 
-    return counted_loop("householder_product", steps, [ones, vectors, factors], step)[0]
+    return counted_loop("householder_product", steps, [matrix, vectors, factors], step)[0]

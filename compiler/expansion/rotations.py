@@ -38,7 +38,7 @@ from compiler.expansion.matrices import (
     squares,
 )
 from compiler.expansion.reflections import householder, householder_product
-from compiler.ir.types import F64, S32
+from compiler.ir.types import C128, F64, S32
 from compiler.ops.build import build
 
 _MOST_SWEEPS = 20
@@ -205,13 +205,13 @@ def _bordered(matrix: Expression, size: int) -> Expression:
 
 
 def _nearly_orthogonal(matrix: Expression, eigen: Callable[[Expression], Expression]) -> tuple[Expression, Expression]:
-    """In f64 the columns of a real matrix, and of the identity, rotated by the vectors of its square, as rows.
+    """In f64 the columns of a matrix, and of the identity, rotated by the vectors of its square, as conjugated rows.
 
     What that loses is half of the digits of f64: nothing that a matrix of f32 had.
     """
-    wide = matrix.to(F64)
-    vectors = eigen(dot(wide, wide, 1, 1))
-    return dot(vectors, wide, 1, 2), adjoint(vectors)
+    wide = matrix.to(C128 if matrix.type.is_complex else F64)
+    vectors = eigen(dot(conjugate(wide), wide, 1, 1))
+    return dot(conjugate(vectors), conjugate(wide), 1, 2), adjoint(vectors)
 
 
 def _partners(matrix: Expression) -> tuple[Expression, Expression, Expression]:
@@ -235,9 +235,9 @@ def _not_orthogonal(state: list[Expression]) -> Expression:
 
 def _at_an_angle(state: list[Expression]) -> Expression:
     """For each matrix whether two rows, however short they are if not next to nothing, are not orthogonal yet."""
-    gram = dot(state[0], state[0], 2, 2)
+    gram = dot(state[0], conjugate(state[0]), 2, 2)
     unit = float(np.finfo(gram.type.dtype).eps) * state[0].dims[2]
-    lengths = diagonal(gram).apply("sqrt")
+    lengths = real(diagonal(gram)).apply("sqrt")
     counts = lengths.compare("GT", each(lengths.largest(1) * unit, lengths))
     lengths = kept(counts, lengths, np.inf)
     limit = along(lengths, gram, 1) * along(lengths, gram, 2) * unit

@@ -8,6 +8,8 @@ infinity in it has only NaN for results, and as many failures as rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.linear_algebra.implicit import Implicit
@@ -35,7 +37,7 @@ class Eigen:
 
     @property
     def _iteration(self) -> Implicit:
-        return Implicit(self.tiles, self.size, self.vectors)
+        return Implicit(self.tiles, self.size, self.size if self.vectors else 0)
 
     @property
     def _parts(self) -> dict[str, int]:
@@ -85,10 +87,11 @@ class Eigen:
         largest = b.call(whole, t.type, [source, parts["matrix"]])
         finite = b.compare("olt", largest, floating(math.inf, t.type))
         with b.when(b.binary("xor", finite, Value("i1", "true")), "spoilt"):
-            self._spoil(b, vectors, values)
+            for base, elements in ((vectors, self.size * self.size), (values, self.size)):
+                spoil(b, t, base, elements)
             b.store(integer(self.size, I32), info)
         with b.when(finite, "finite"):
-            by = self._scale(b, largest)
+            by = power_of_two(b, largest)
             self._scaled(b, parts["matrix"], b.binary("fdiv", floating(1.0, t.type), by))
             self._reduction.blocks.clear(b, parts["steps_vectors"], integer(0), integer(self._reduction.vectors))
             given = [parts[name] for name in ("matrix", "diagonal", "beside", "factors", "steps_vectors")]
@@ -116,20 +119,6 @@ class Eigen:
         strides = integer(pitch), integer(self._iteration.pitch)
         self._reduction.blocks.clear(b, parts["rows"], integer(0), integer(self.size * self._iteration.pitch))
         b.call(t.turn(), "void", [parts["product"], strides[0], parts["rows"], strides[1], *extent])
-
-    def _spoil(self, b: Builder, vectors: Value, values: Value) -> None:
-        nan = floating(math.nan, self.tiles.type)
-        for base, count in ((vectors, self.size * self.size), (values, self.size)):
-            with b.loop(integer(0), integer(count), name="nan", scalar=True) as at:
-                b.store(nan, b.gep(self.tiles.type, base, at.index))
-
-    def _scale(self, b: Builder, largest: Value) -> Value:
-        """The power of 2 that the largest element begins with, as far as numbers are normal."""
-        bits, exponent, least = _BITS[self.tiles.type]
-        power = b.cast(
-            "bitcast", b.binary("and", b.cast("bitcast", largest, bits), integer(exponent, bits)), largest.type
-        )
-        return b.intrinsic(f"maxnum.{mangled(power.type)}", [power, floating(least, power.type)])
 
     def _scaled(self, b: Builder, matrix: Value, by: Value) -> None:
         t = self.tiles
@@ -167,22 +156,40 @@ class Eigen:
         t, size, (vectors, values) = self.tiles, integer(self.size), results
         diagonal, wide = parts["wide_diagonal"], b.cast("fpext", by, _F64)
         pitch = self._iteration.pitch
-        with b.loop(integer(0), size, name="value", nonempty=True, scalar=True) as at:
-            value = b.load(_F64, b.gep(_F64, diagonal, at.index))
-            metadata = keep_rolled(t.module, scalar=True)
-            start = [integer(0)]
-            with b.loop(integer(0), size, carried=start, name="rank", scalar=True, metadata=metadata) as other:
-                beside = b.load(_F64, b.gep(_F64, diagonal, other.index))
-                equal = b.binary("and", b.compare("oeq", beside, value), b.compare("slt", other.index, at.index))
-                before = b.binary("or", b.compare("olt", beside, value), equal)
-                other.carry(b.add(other.carried[0], b.cast("zext", before, I64)))
-            rank = other.results[0]
+        with ranked(b, t, diagonal, self.size) as (number, rank, value):
             b.store(b.cast("fptrunc", b.binary("fmul", value, wide), t.type), b.gep(t.type, values, rank))
             if self.vectors:
-                row, place = t.at(b, parts["rows"], (at.index, pitch)), t.at(b, parts["product"], (rank, self.size))
+                row, place = t.at(b, parts["rows"], (number, pitch)), t.at(b, parts["product"], (rank, self.size))
                 b.copy_bytes(row, place, integer(self.size * t.bytes))
         if self.vectors:
             b.call(t.turn(), "void", [parts["product"], size, vectors, size, size, size])
         else:
             with b.loop(integer(0), integer(self.size * self.size), name="zero", scalar=True) as at:
                 b.store(floating(0.0, t.type), b.gep(t.type, vectors, at.index))
+
+
+def spoil(b: Builder, tiles: Tiles, base: Value, count: int) -> None:
+    """NaN in place of a result."""
+    with b.loop(integer(0), integer(count), name="nan", scalar=True) as at:
+        b.store(floating(math.nan, tiles.type), b.gep(tiles.type, base, at.index))
+
+
+def power_of_two(b: Builder, largest: Value) -> Value:
+    """The power of 2 that the largest element begins with, as far as numbers are normal."""
+    bits, exponent, least = _BITS[largest.type]
+    power = b.cast("bitcast", b.binary("and", b.cast("bitcast", largest, bits), integer(exponent, bits)), largest.type)
+    return b.intrinsic(f"maxnum.{mangled(power.type)}", [power, floating(least, power.type)])
+
+
+@contextmanager
+def ranked(b: Builder, tiles: Tiles, values: Value, size: int) -> Iterator[tuple[Value, Value, Value]]:
+    """A loop over numbers in f64: where each stands, where it belongs in ascending order, and the number."""
+    metadata, start = keep_rolled(tiles.module, scalar=True), [integer(0)]
+    with b.loop(integer(0), integer(size), name="value", nonempty=True, scalar=True) as at:
+        value = b.load(_F64, b.gep(_F64, values, at.index))
+        with b.loop(integer(0), integer(size), carried=start, name="rank", scalar=True, metadata=metadata) as other:
+            beside = b.load(_F64, b.gep(_F64, values, other.index))
+            equal = b.binary("and", b.compare("oeq", beside, value), b.compare("slt", other.index, at.index))
+            before = b.binary("or", b.compare("olt", beside, value), equal)
+            other.carry(b.add(other.carried[0], b.cast("zext", before, I64)))
+        yield at.index, other.results[0], value

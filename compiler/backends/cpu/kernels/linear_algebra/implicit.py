@@ -40,18 +40,23 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Implicit:
-    """The iteration for matrices of `size`; vectors lie in rows, `pitch` apart, unless only values are asked for."""
+    """The iteration for matrices of `size`; vectors lie in rows of `width`, `pitch` apart, if there are any."""
 
     tiles: Tiles
     size: int
-    vectors: bool
+    width: int
 
     @property
     def pitch(self) -> int:
         """From row to row: whole groups of vectors, and off the distances that share sets of caches."""
         group = _VECTORS * self.tiles.lanes
-        pitch = -(-self.size // group) * group
-        return pitch if pitch * self.tiles.bytes % 1024 else pitch + group // 2 * (self.size > group)
+        pitch = -(-self.width // group) * group
+        return pitch if pitch * self.tiles.bytes % 1024 else pitch + group // 2 * (self.width > group)
+
+    @property
+    def vectors(self) -> bool:
+        """Whether they are asked for."""
+        return self.width > 0
 
     @property
     def note_bytes(self) -> tuple[int, int, int]:
@@ -207,7 +212,7 @@ class Implicit:
         b, rolled = Builder(function), keep_rolled(t.module)
         group = _VECTORS * t.lanes
         with (
-            b.loop(integer(0), integer(self.size), step=group, name="columns", scalar=True) as columns,
+            b.loop(integer(0), integer(self.width), step=group, name="columns", scalar=True) as columns,
             b.loop(integer(0), count, carried=[integer(0)], name="step", scalar=True) as step,
         ):
             place = b.gep(I64, steps, b.mul(step.index, integer(2)))

@@ -7,8 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
+from compiler.backends.cpu.kernels.linear_algebra.columns import Columns
 from compiler.backends.cpu.kernels.linear_algebra.eigen import Eigen
+from compiler.backends.cpu.kernels.linear_algebra.hermitian import Hermitian
+from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.lu import Lu
+from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
 from compiler.backends.cpu.kernels.linear_algebra.qr import Product, Qr
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
 from compiler.codegen import element, nest
@@ -18,6 +23,8 @@ from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 from compiler.expansion.lapack import Call, call_of
+from compiler.ir.shape import ArrayShape
+from compiler.ops.arithmetic import real_part_type
 
 _FMA_NS = 0.02
 _ELEMENT_NS = 1.0
@@ -31,7 +38,7 @@ class Method:
 
     Attributes:
         run: emits it, given the kernel's pointers at the matrix, inputs before outputs, and the workspace.
-        workspace_elements: what it needs of the matrices' type.
+        workspace_elements: what it needs of the type that a matrix's parts have.
         work: expected nanoseconds.
     """
 
@@ -43,22 +50,25 @@ class Method:
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
     """Emit a routine's kernel for calls with up to that many threads."""
     call = call_of(kernel.instruction)
-    if call is None or call.name not in METHODS or len(kernel.inputs) != len(kernel.instruction.operands):
+    numbers, operands = dict(kernel.leaves), kernel.instruction.operands
+    if call is None or call.name not in METHODS or any(operand not in numbers for operand in operands):
         raise kernel.instruction.unsupported("no kernel for its routine", by="the CPU back end")
     matrix = kernel.instruction.operands[0].array
-    type_ = element.storage_type(matrix.element_type)
+    part = real_part_type(matrix.element_type)
+    type_ = element.storage_type(part)
     method = METHODS[call.name](Tiles(module, kernel.name, type_, target), call)
     batch = math.prod(matrix.dims[:-2])
-    thread_bytes = -(-method.workspace_elements * matrix.element_type.size_bytes // _ALIGN) * _ALIGN
+    thread_bytes = -(-method.workspace_elements * part.size_bytes // _ALIGN) * _ALIGN
     builder = Builder(begin(module, kernel))
-    part = nest.share(builder, batch, THREAD, THREADS)
+    share = nest.share(builder, batch, THREAD, THREADS)
     given = arguments(kernel)
     workspace = builder.gep("i8", given.workspace, builder.mul(THREAD, integer(thread_bytes)))
-    arrays = [*(operand.array for operand in kernel.instruction.operands), *kernel.outputs]
-    with builder.loop(part.start, part.stop, name="matrix", scalar=True) as loop:
+    bases = [*(given.inputs[numbers[operand]] for operand in operands), *given.outputs]
+    arrays = [*(operand.array for operand in operands), *kernel.outputs]
+    with builder.loop(share.start, share.stop, name="matrix", scalar=True) as loop:
         pointers = [
             builder.gep("i8", base, builder.mul(loop.index, integer(array.size_bytes // batch)))
-            for base, array in zip((*given.inputs, *given.outputs), arrays, strict=True)
+            for base, array in zip(bases, arrays, strict=True)
         ]
         method.run(builder, pointers, workspace)
     builder.ret()
@@ -83,6 +93,8 @@ def _getrf(tiles: Tiles, call: Call) -> Method:
 
 
 def _geqrf(tiles: Tiles, call: Call) -> Method:
+    if call.shapes[0].element_type.is_complex:
+        return _columns(tiles, call, pivoted=False)
     rows, columns = call.shapes[0].dims[-2:]
     form = Qr(tiles, rows, columns)
     function = form.emit()
@@ -96,7 +108,67 @@ def _geqrf(tiles: Tiles, call: Call) -> Method:
     return Method(run, form.blocks.workspace_elements, work)
 
 
+def _geqp3(tiles: Tiles, call: Call) -> Method:
+    return _columns(tiles, call, pivoted=True)
+
+
+def _columns(tiles: Tiles, call: Call, *, pivoted: bool) -> Method:
+    rows, columns = call.shapes[0].dims[-2:]
+    extent, n = (rows, columns), _numbers(tiles, call.shapes[0])
+    form = Columns(n, rows, columns, pivoted)
+    function = form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        work, row = n.at(builder, workspace, integer(1)), n.at(builder, workspace, integer(1 + rows))
+        n.split(builder, pointers[0], work, extent)
+        if pivoted:
+            builder.copy_bytes(pointers[1], pointers[3], integer(columns * 4))
+        builder.call(function, "void", [work, workspace, row, pointers[3] if pivoted else workspace])
+        n.join(builder, work, pointers[2 if pivoted else 1], extent)
+        n.join(builder, workspace, pointers[-1], (1, min(extent)))
+
+    work = 2 * n.parts**2 * _FMA_NS * rows * columns * min(extent) + _ELEMENT_NS * rows * columns
+    return Method(run, (rows + 1) * n.row + form.work_elements, work)
+
+
+def _ormqr(tiles: Tiles, call: Call) -> Method:
+    vectors, factors, matrix = (operand.array for operand in call.instruction.operands)
+    rows, columns = matrix.dims[-2:]
+    n = Numbers(tiles, 2 if matrix.element_type.is_complex else 1, max(*vectors.dims[-2:], columns))
+    form = Applied(n, rows, columns, factors.dims[-1], adjoint=call.options["transpose"] == "true")
+    return _applied(call, n, form, is_product=False)
+
+
+def _ungqr(tiles: Tiles, call: Call) -> Method:
+    rows, columns = call.shapes[0].dims[-2:]
+    n = _numbers(tiles, call.shapes[0])
+    form = Applied(n, rows, columns, call.instruction.operands[1].array.dims[-1], grows=True)
+    return _applied(call, n, form, is_product=True)
+
+
+def _applied(call: Call, n: Numbers, form: Applied, *, is_product: bool) -> Method:
+    rows, columns = call.instruction.operands[0].array.dims[-2:]
+    extent, function = (form.rows, form.columns), form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        starts = (0, 1, 1 + rows, 1 + rows + form.rows)
+        factors, vectors, matrix, work = (n.at(builder, workspace, integer(start)) for start in starts)
+        n.split(builder, pointers[0], vectors, (rows, columns))
+        n.split(builder, pointers[1], factors, (1, form.steps))
+        if is_product:
+            form.identity(builder, matrix)
+        else:
+            n.split(builder, pointers[2], matrix, extent)
+        builder.call(function, "void", [vectors, factors, matrix, work])
+        n.join(builder, matrix, pointers[-1], extent)
+
+    work = 2 * n.parts**2 * _FMA_NS * form.rows * form.columns * form.steps
+    return Method(run, (1 + rows + form.rows) * n.row + form.work_elements, work)
+
+
 def _orgqr(tiles: Tiles, call: Call) -> Method:
+    if call.shapes[0].element_type.is_complex:
+        return _ungqr(tiles, call)
     rows, columns = call.shapes[0].dims[-2:]
     form = Product(tiles, rows, columns, call.instruction.operands[1].array.dims[-1])
     function = form.emit()
@@ -111,7 +183,9 @@ def _orgqr(tiles: Tiles, call: Call) -> Method:
 
 def _syevd(tiles: Tiles, call: Call) -> Method:
     size = call.shapes[0].dims[-1]
-    form = Eigen(tiles, size, lower=call.options["uplo"] == "L", vectors=call.options.get("mode", "V") == "V")
+    wanted = {"lower": call.options["uplo"] == "L", "vectors": call.options.get("mode", "V") == "V"}
+    is_complex = call.shapes[0].element_type.is_complex
+    form = Hermitian(_numbers(tiles, call.shapes[0]), **wanted) if is_complex else Eigen(tiles, size, **wanted)
     function = form.emit()
 
     def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
@@ -120,10 +194,40 @@ def _syevd(tiles: Tiles, call: Call) -> Method:
     return Method(run, form.workspace_elements, 4 * _FMA_NS * size**3 + _ROTATION_NS * size**2)
 
 
+def _numbers(tiles: Tiles, matrix: ArrayShape) -> Numbers:
+    """Numbers of a matrix's type, in rows that are as long as it is wide or high."""
+    return Numbers(tiles, 2 if matrix.element_type.is_complex else 1, max(matrix.dims[-2:]))
+
+
+def _gehrd(tiles: Tiles, call: Call) -> Method:
+    size = call.shapes[0].dims[-1]
+    n = _numbers(tiles, call.shapes[0])
+    form = Hessenberg(n)
+    function = form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        source, matrix, factors, info = pointers
+        work, row = n.at(builder, workspace, integer(1)), n.at(builder, workspace, integer(1 + size))
+        n.split(builder, source, work, (size, size))
+        builder.call(function, "void", [work, workspace, row])
+        n.join(builder, work, matrix, (size, size))
+        n.join(builder, workspace, factors, (1, size - 1))
+        builder.store(integer(0, "i32"), info)
+
+    work = 4 * n.parts**2 * _FMA_NS * size**3 / 3 + _ELEMENT_NS * size * size
+    return Method(run, (size + 1) * n.row + form.work_elements, work)
+
+
 METHODS: dict[str, Callable[[Tiles, Call], Method]] = {
     "getrf": _getrf,
     "geqrf": _geqrf,
     "orgqr": _orgqr,
     "syevd": _syevd,
+    "heevd": _syevd,
+    "gehrd": _gehrd,
+    "geqp3": _geqp3,
+    "ungqr": _orgqr,
+    "ormqr": _ormqr,
+    "unmqr": _ormqr,
 }
 """By LAPACK's name; the routines of `expansion.lapack.KERNELS`."""

@@ -156,6 +156,8 @@ class Reflections:
     def norm(self) -> str:
         """`T NAME(ptr column, i64 first, i64 stop)`: a length; squares that would leave the range are taken scaled."""
         t = self.tiles
+        if t.module.has_function(f"{t.name}.norm"):
+            return f"@{t.name}.norm"
         function = self._function("norm", (PTR, "column"), (I64, "first"), (I64, "stop"), result=t.type)
         column, first, stop = function.arguments
         b = Builder(function)

@@ -1,0 +1,170 @@
+"""Eigenvalues and vectors of Hermitian matrices: LAPACK's heevd.
+
+As of symmetric matrices (`eigen`), but for the reduction, which is that of general ones (`hessenberg`):
+what it leaves beside the diagonal is real, so that real rotations turn the rows of the product of its reflections, real
+and imaginary parts alike.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
+from compiler.backends.cpu.kernels.linear_algebra.eigen import power_of_two, ranked, spoil
+from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
+from compiler.backends.cpu.kernels.linear_algebra.implicit import Implicit
+from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
+from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
+from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, floating, integer, mangled, zero
+
+_F64 = "double"
+
+
+@dataclass(frozen=True, slots=True)
+class Hermitian:
+    """The decomposition of matrices of `numbers.length` rows of which one triangle is given."""
+
+    numbers: Numbers
+    lower: bool
+    vectors: bool
+
+    @property
+    def _reduction(self) -> Hessenberg:
+        return Hessenberg(self.numbers)
+
+    @property
+    def _product(self) -> Applied:
+        size = self.numbers.length
+        return Applied(self.numbers, size, size, max(1, size - 1), grows=True, offset=1)
+
+    @property
+    def _iteration(self) -> Implicit:
+        return Implicit(self.numbers.tiles, self.numbers.length, self.numbers.row if self.vectors else 0)
+
+    @property
+    def _parts(self) -> dict[str, int]:
+        """Bytes of the workspace's parts: whole lines of a cache each."""
+        n, iteration = self.numbers, self._iteration
+        size, bytes_ = n.length, n.tiles.bytes
+        pairs, steps, counts = iteration.note_bytes
+        parts = {
+            "matrix": size * n.row * bytes_,
+            "factors": n.row * bytes_,
+            "buffers": max(self._reduction.work_elements, self._product.work_elements) * bytes_,
+            "diagonal": (size + 1) * 8,
+            "beside": (size + 1) * 8,
+            "pairs": pairs,
+            "steps": steps,
+            "counts": counts,
+        }
+        if self.vectors:
+            # Rows are turned in whole groups of vectors.
+            parts |= {"product": size * n.row * bytes_, "rows": (size * iteration.pitch + 4 * n.tiles.lanes) * bytes_}
+        return {name: -(-size // 64) * 64 for name, size in parts.items()}
+
+    @property
+    def workspace_elements(self) -> int:
+        """All parts."""
+        return sum(self._parts.values()) // self.numbers.tiles.bytes
+
+    def emit(self) -> str:
+        """`void NAME(ptr source, ptr vectors, ptr values, ptr info, ptr workspace)`."""
+        n = self.numbers
+        t, size = n.tiles, n.length
+        whole, implicit = self._whole(), self._iteration.emit()
+        reduce, product = self._reduction.emit(), self._product.emit() if self.vectors else ""
+        parameters = [(PTR, name) for name in ("source", "vectors", "values", "info", "workspace")]
+        function = t.module.function(f"{t.name}.eigen", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
+        source, vectors, values, info, work = function.arguments
+        b = Builder(function)
+        parts, offset = {}, 0
+        for name, count in self._parts.items():
+            parts[name] = b.gep("i8", work, integer(offset))
+            offset += count
+        largest = b.call(whole, t.type, [source, parts["matrix"]])
+        finite = b.compare("olt", largest, floating(math.inf, t.type))
+        with b.when(b.binary("xor", finite, Value("i1", "true")), "spoilt"):
+            spoil(b, t, vectors, n.parts * size * size)
+            spoil(b, t, values, size)
+            b.store(integer(size, I32), info)
+        with b.when(finite, "finite"):
+            by = power_of_two(b, largest)
+            self._scaled(b, parts["matrix"], b.binary("fdiv", floating(1.0, t.type), by))
+            b.call(reduce, "void", [parts[name] for name in ("matrix", "factors", "buffers")])
+            self._widen(b, parts)
+            if self.vectors:
+                self._product.identity(b, parts["product"])
+                b.clear_bytes(parts["rows"], integer(self._parts["rows"]))
+                b.call(product, "void", [parts[name] for name in ("matrix", "factors", "product", "buffers")])
+                self._turn(b, (parts["product"], n.row), (parts["rows"], self._iteration.pitch))
+            names = ("diagonal", "beside", "rows" if self.vectors else "counts", "pairs", "steps", "counts")
+            b.store(b.call(implicit, I32, [parts[name] for name in names]), info)
+            self._sort(b, parts, (vectors, values), by)
+        b.ret()
+        return f"@{function.name}"
+
+    def _whole(self) -> str:
+        """`T NAME(ptr source, ptr matrix)`: both triangles; the greatest magnitude of a part, NaN as infinity."""
+        n = self.numbers
+        t, size = n.tiles, integer(n.length)
+        parameters = [(PTR, "source"), (PTR, "matrix")]
+        function = t.module.function(f"{t.name}.whole", t.type, parameters, linkage="internal", attributes=ATTRIBUTES)
+        source, matrix = function.arguments
+        b = Builder(function)
+        n.split(b, source, matrix, (n.length, n.length))
+        with b.loop(integer(0), size, name="row", nonempty=True, scalar=True) as row:
+            line = n.at(b, matrix, row.index)
+            n.put(b, n.element(b, line, row.index)[:1], line, row.index)
+            with b.loop(b.add(row.index, integer(1)), size, name="column", scalar=True) as column:
+                other = n.at(b, matrix, column.index)
+                places = (line, column.index), (other, row.index)
+                given, wanted = reversed(places) if self.lower else places
+                n.put(b, n.conjugate(b, n.element(b, *given)), *wanted)
+        with n.vectors(b, integer(0), integer(n.length * n.row), [zero(t.vector)]) as at:
+            value = b.intrinsic(f"fabs.{mangled(t.vector)}", [t.load(b, b.gep(t.type, matrix, at.index))])
+            finite = b.compare("olt", value, floating(math.inf, t.vector))
+            value = b.select(finite, value, floating(math.inf, t.vector))
+            at.carry(b.select(b.compare("ogt", value, at.carried[0]), value, at.carried[0]))
+        b.ret(b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", list(at.results), result=t.type))
+        return f"@{function.name}"
+
+    def _scaled(self, b: Builder, matrix: Value, by: Value) -> None:
+        n = self.numbers
+        t, spread = n.tiles, b.broadcast(by, n.tiles.lanes)
+        with n.vectors(b, integer(0), integer(n.length * n.row)) as at:
+            place = b.gep(t.type, matrix, at.index)
+            t.store(b, b.binary("fmul", t.load(b, place), spread), place)
+
+    def _widen(self, b: Builder, parts: dict[str, Value]) -> None:
+        """Both diagonals, in f64."""
+        n = self.numbers
+        for name, below in (("diagonal", 0), ("beside", 1)):
+            with b.loop(integer(0), integer(n.length - below), name="widen", scalar=True) as at:
+                row = n.at(b, parts["matrix"], b.add(at.index, integer(below)))
+                value = n.element(b, row, at.index)[0]
+                b.store(b.cast("fpext", value, _F64), b.gep(_F64, parts[name], at.index))
+
+    def _turn(self, b: Builder, source: tuple[Value, int], target: tuple[Value, int]) -> None:
+        """The transpose, part for part; matrices are given with the distances between their rows."""
+        n = self.numbers
+        t, size = n.tiles, integer(n.length)
+        turn = t.turn()
+        for part in range(n.parts):
+            places = [b.gep(t.type, base, integer(part * n.pitch)) for base, _ in (source, target)]
+            b.call(turn, "void", [places[0], integer(source[1]), places[1], integer(target[1]), size, size])
+
+    def _sort(self, b: Builder, parts: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
+        """Values to their places in ascending order, scaled back, and rows as columns beside them."""
+        n, (vectors, values) = self.numbers, results
+        t, wide = n.tiles, b.cast("fpext", by, _F64)
+        with ranked(b, t, parts["diagonal"], n.length) as (number, rank, value):
+            b.store(b.cast("fptrunc", b.binary("fmul", value, wide), t.type), b.gep(t.type, values, rank))
+            if self.vectors:
+                row = t.at(b, parts["rows"], (number, self._iteration.pitch))
+                b.copy_bytes(row, n.at(b, parts["matrix"], rank), integer(n.row * t.bytes))
+        if self.vectors:
+            self._turn(b, (parts["matrix"], n.row), (parts["product"], n.row))
+            n.join(b, parts["product"], vectors, (n.length, n.length))
+        else:
+            b.clear_bytes(vectors, integer(n.parts * n.length * n.length * t.bytes))

@@ -1,0 +1,255 @@
+"""Real and complex numbers in vectors: what factorisations that are written for both calculate with.
+
+A number is a tuple of its parts, one or two, each a scalar or a vector.  In a workspace the imaginary parts of a row
+lie behind its real parts, `pitch` elements away, so that each part is walked in vectors; in arrays of programs parts
+alternate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.linear_algebra.reflections import Reflections
+from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
+from compiler.codegen.llvm_ir import Builder, Loop, Value, floating, integer, keep_rolled, mangled, zero
+
+Number = tuple[Value, ...]
+"""The real part, and the imaginary one of a complex number."""
+_SHARED = 512
+"""Bytes; rows that lie a multiple apart share few sets of a cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers of `parts` parts in rows of up to `length`."""
+
+    tiles: Tiles
+    parts: int
+    length: int
+
+    @property
+    def pitch(self) -> int:
+        """From the real parts of a row to what follows them: whole vectors, the last of zeros."""
+        t = self.tiles
+        pitch = (-(-self.length // t.lanes) + 1) * t.lanes
+        return pitch if pitch * self.parts * t.bytes % _SHARED else pitch + t.lanes
+
+    @property
+    def row(self) -> int:
+        """From row to row."""
+        return self.parts * self.pitch
+
+    @property
+    def _lengths(self) -> Reflections:
+        return Reflections(self.tiles, self.pitch, self.row)
+
+    def at(self, b: Builder, base: Value, row: Value) -> Value:
+        """The address of a row."""
+        return self.tiles.at(b, base, (row, self.row))
+
+    def down(self, b: Builder, number: Value) -> Value:
+        """The first element of the vector that holds an element."""
+        return b.binary("and", number, integer(-self.tiles.lanes))
+
+    def vectors(
+        self, b: Builder, first: Value, stop: Value, carried: Sequence[Value] = ()
+    ) -> AbstractContextManager[Loop]:
+        """A loop over vectors, the last of which may reach behind the end."""
+        return self._lengths.vectors(b, first, stop, carried)
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def _places(self, b: Builder, row: Value, at: Value) -> list[Value]:
+        place = b.gep(self.tiles.type, row, at)
+        return [b.gep(self.tiles.type, place, integer(part * self.pitch)) for part in range(self.parts)]
+
+    def load(self, b: Builder, row: Value, at: Value) -> Number:
+        """A vector of a row."""
+        return tuple(self.tiles.load(b, place) for place in self._places(b, row, at))
+
+    def store(self, b: Builder, number: Number, row: Value, at: Value) -> None:
+        """Write a vector of a row."""
+        for value, place in zip(number, self._places(b, row, at), strict=True):
+            self.tiles.store(b, value, place)
+
+    def element(self, b: Builder, row: Value, at: Value) -> Number:
+        """An element of a row."""
+        return tuple(b.load(self.tiles.type, place) for place in self._places(b, row, at))
+
+    def put(self, b: Builder, number: Number, row: Value, at: Value) -> None:
+        """Write an element of a row; a number that lacks parts is real."""
+        for part, place in enumerate(self._places(b, row, at)):
+            b.store(number[part] if part < len(number) else floating(0.0, self.tiles.type), place)
+
+    def clear(self, b: Builder, row: Value, first: Value, stop: Value) -> None:
+        """Zeros from a vector up to one that may reach behind the end."""
+        with self.vectors(b, first, stop) as at:
+            self.store(b, self.zero(vector=True), row, at.index)
+
+    def forget(self, b: Builder, row: Value, before: Value) -> None:
+        """Zeros in the elements of a vector before one of its elements, or before the vector that begins with it."""
+        first = self.down(b, b.sub(before, integer(1)))
+        metadata = keep_rolled(self.tiles.module, scalar=True)
+        with b.loop(first, before, name="forget", scalar=True, metadata=metadata) as at:
+            self.put(b, self.zero(), row, at.index)
+
+    def split(self, b: Builder, source: Value, target: Value, extent: tuple[int, int]) -> None:
+        """Take a program's matrix of so many rows and columns into a workspace; zeros behind its rows."""
+        t, (rows, columns) = self.tiles, extent
+        with b.loop(integer(0), integer(rows), name="split", scalar=True) as row:
+            given, wanted = t.at(b, source, (row.index, self.parts * columns)), self.at(b, target, row.index)
+            b.clear_bytes(wanted, integer(self.row * t.bytes))
+            self._each(b, (given, wanted), columns, joins=False)
+
+    def join(self, b: Builder, source: Value, target: Value, extent: tuple[int, int]) -> None:
+        """Give a program's matrix of so many rows and columns back."""
+        t, (rows, columns) = self.tiles, extent
+        with b.loop(integer(0), integer(rows), name="join", scalar=True) as row:
+            given, wanted = t.at(b, target, (row.index, self.parts * columns)), self.at(b, source, row.index)
+            self._each(b, (given, wanted), columns, joins=True)
+
+    def _each(self, b: Builder, pair: tuple[Value, Value], columns: int, *, joins: bool) -> None:
+        """Elements of a row, a vector of them at a time, between a program's array and a workspace."""
+        t, (outside, inside) = self.tiles, pair
+        whole = columns // t.lanes * t.lanes
+        if self.parts == 1:
+            b.copy_bytes(*((inside, outside) if joins else pair), integer(columns * t.bytes))
+            return
+        for first, stop, step in ((0, whole, t.lanes), (whole, columns, 1)):
+            with b.loop(integer(first), integer(stop), step=step, name="each", scalar=True) as at:
+                place = b.gep(t.type, outside, b.mul(at.index, integer(self.parts)))
+                places = [b.gep(t.type, place, integer(n * step)) for n in range(self.parts)]
+                if step == 1 and joins:
+                    for value, to in zip(self.element(b, inside, at.index), places, strict=True):
+                        b.store(value, to)
+                elif step == 1:
+                    self.put(b, tuple(b.load(t.type, to) for to in places), inside, at.index)
+                elif joins:
+                    parts = self.load(b, inside, at.index)
+                    for n, to in enumerate(places):
+                        lanes = [(n * step + lane) // 2 + (lane % 2) * step for lane in range(step)]
+                        t.store(b, b.shuffle(parts[0], parts[1], lanes), to)
+                else:
+                    pairs = [t.load(b, to) for to in places]
+                    parts = tuple(b.shuffle(pairs[0], pairs[1], range(part, 2 * step, 2)) for part in range(2))
+                    self.store(b, parts, inside, at.index)
+
+    # -- arithmetic ---------------------------------------------------------------------------------------------------
+
+    def zero(self, *, vector: bool = False) -> Number:
+        """Nothing, in one lane or in all."""
+        return (zero(self.tiles.vector) if vector else floating(0.0, self.tiles.type),) * self.parts
+
+    def spread(self, b: Builder, number: Number) -> Number:
+        """A number in every lane."""
+        return tuple(b.broadcast(part, self.tiles.lanes) for part in number)
+
+    def negated(self, b: Builder, number: Number) -> Number:
+        """-x."""
+        return tuple(b.unary("fneg", part) for part in number)
+
+    def conjugate(self, b: Builder, number: Number) -> Number:
+        """x*."""
+        return (number[0], *(b.unary("fneg", part) for part in number[1:]))
+
+    def subtract(self, b: Builder, left: Number, right: Number) -> Number:
+        """X - y."""
+        return tuple(b.binary("fsub", *pair) for pair in zip(left, right, strict=True))
+
+    def multiply(self, b: Builder, left: Number, right: Number) -> Number:
+        """X y."""
+        if self.parts == 1:
+            return (b.binary("fmul", left[0], right[0]),)
+        crossed = b.binary("fmul", left[0], right[1])
+        minus = b.unary("fneg", b.binary("fmul", left[1], right[1]))
+        add = self.tiles.multiply_add
+        return add(b, left[0], right[0], minus), add(b, left[1], right[0], crossed)
+
+    def multiply_add(self, b: Builder, left: Number, right: Number, total: Number) -> Number:
+        """X y + z."""
+        add = self.tiles.multiply_add
+        if self.parts == 1:
+            return (add(b, left[0], right[0], total[0]),)
+        real = add(b, b.unary("fneg", left[1]), right[1], add(b, left[0], right[0], total[0]))
+        return real, add(b, left[1], right[0], add(b, left[0], right[1], total[1]))
+
+    def scaled(self, b: Builder, number: Number, by: Value) -> Number:
+        """X r, for a real r."""
+        return tuple(b.binary("fmul", part, by) for part in number)
+
+    def sum(self, b: Builder, number: Number) -> Number:
+        """The sum of all lanes."""
+        return tuple(self._lengths.sum(b, part) for part in number)
+
+    def divisor(self, b: Builder, number: Number) -> tuple[Value, Number]:
+        """What `divided` needs of a number: a magnitude, and the inverse of the number divided by that."""
+        if self.parts == 1:
+            return number[0], ()
+        one = floating(1.0, number[0].type)
+        scale = self._extremum(b, "maximum", *(self._magnitude(b, part) for part in number))
+        scale = b.select(b.compare("oeq", scale, floating(0.0, scale.type)), one, scale)
+        shares = tuple(b.binary("fdiv", part, scale) for part in number)
+        square = self.tiles.multiply_add(b, shares[0], shares[0], b.binary("fmul", shares[1], shares[1]))
+        return scale, tuple(b.binary("fdiv", part, square) for part in self.conjugate(b, shares))
+
+    def divided(self, b: Builder, number: Number, by: tuple[Value, Number]) -> Number:
+        """X / y, for a y of which `divisor` tells; also of vectors and `spread_divisor`."""
+        scale, inverse = by
+        shares = tuple(b.binary("fdiv", part, scale) for part in number)
+        return self.multiply(b, shares, inverse) if inverse else shares
+
+    def spread_divisor(self, b: Builder, by: tuple[Value, Number]) -> tuple[Value, Number]:
+        """A divisor for vectors."""
+        return b.broadcast(by[0], self.tiles.lanes), self.spread(b, by[1])
+
+    # -- lengths ------------------------------------------------------------------------------------------------------
+
+    def _magnitude(self, b: Builder, value: Value) -> Value:
+        return b.intrinsic(f"fabs.{mangled(value.type)}", [value])
+
+    def _extremum(self, b: Builder, name: str, left: Value, right: Value) -> Value:
+        return b.intrinsic(f"{name}.{mangled(left.type)}", [left, right])
+
+    def hypot(self, b: Builder, left: Value, right: Value) -> Value:
+        """The root of two squares, of values that are not negative, neither of which leaves the range."""
+        larger, smaller = (self._extremum(b, name, left, right) for name in ("maximum", "minimum"))
+        one = floating(1.0, left.type)
+        share = b.binary("fdiv", smaller, b.select(b.compare("oeq", larger, floating(0.0, left.type)), one, larger))
+        root = b.intrinsic(f"sqrt.{mangled(left.type)}", [b.binary("fadd", b.binary("fmul", share, share), one)])
+        return b.binary("fmul", larger, root)
+
+    def size(self, b: Builder, number: Number) -> Value:
+        """|x|."""
+        sizes = [self._magnitude(b, part) for part in number]
+        return self.hypot(b, *sizes) if sizes[1:] else sizes[0]
+
+    def norm(self, b: Builder, row: Value, first: Value, stop: Value) -> Value:
+        """The length of a part of a row behind which there are zeros."""
+        function = self._lengths.norm()
+        lengths = [
+            b.call(function, self.tiles.type, [place, first, stop]) for place in self._places(b, row, integer(0))
+        ]
+        return self.hypot(b, *lengths) if lengths[1:] else lengths[0]
+
+    def reflection(self, b: Builder, head: Number, length: Value) -> tuple[Number, Number, Number]:
+        """tau, beta and what the tail is divided by, for a head and the length of the tail."""
+        nothing = floating(0.0, length.type)
+        whole = self.hypot(b, self.size(b, head), length)
+        signed = b.select(b.compare("olt", head[0], nothing), whole, b.unary("fneg", whole))
+        idle = b.compare("oeq", length, nothing)
+        for part in head[1:]:
+            idle = b.binary("and", idle, b.compare("oeq", part, nothing))
+        beta = (signed, *self.zero()[1:])
+        difference = self.subtract(b, beta, head)
+        one = (floating(1.0, length.type), *self.zero()[1:])
+        return (
+            self.select(b, idle, self.zero(), tuple(b.binary("fdiv", part, signed) for part in difference)),
+            self.select(b, idle, head, beta),
+            self.select(b, idle, one, self.negated(b, difference)),
+        )
+
+    def select(self, b: Builder, condition: Value, then: Number, otherwise: Number) -> Number:
+        """One of two numbers."""
+        return tuple(b.select(condition, *pair) for pair in zip(then, otherwise, strict=True))

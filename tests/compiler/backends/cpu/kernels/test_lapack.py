@@ -1,0 +1,114 @@
+"""Kernels of LAPACK's routines for real and complex matrices: equations that results satisfy despite roundings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import compiler
+from compiler.ir.types import TYPES
+
+Array = NDArray[Any]
+LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
+REAL = {"c64": "f32", "c128": "f64"}
+BATCH = 2
+EACH_TYPE = pytest.mark.parametrize("element_type", LETTERS)
+
+
+def shape(element_type: str, *dims: int) -> str:
+    return f"{element_type}[{','.join(map(str, (BATCH, *dims)))}]"
+
+
+def draw(element_type: str, *dims: int) -> Array:
+    drawn = np.random.default_rng(5).standard_normal((2, BATCH, *dims))
+    return (drawn[0] + (1j * drawn[1] if element_type[0] == "c" else 0)).astype(TYPES[element_type].dtype)
+
+
+def call(name: str, element_type: str, operands: list[str], results: list[str], options: str = "") -> Any:
+    given = " ".join(f"p{n} = {operand} parameter({n})" for n, operand in enumerate(operands))
+    names = ", ".join(f"p{n}" for n in range(len(operands)))
+    result = f"({', '.join(results)})" if results[1:] else results[0]
+    text = f"""ENTRY e {{ {given} ROOT r = {result} custom-call({names}),
+      custom_call_target="lapack_{LETTERS[element_type]}{name}_ffi", backend_config={{{options}}} }}"""
+    return compiler.compile(text, "cpu")
+
+
+def adjoint(matrix: Array) -> Array:
+    return np.conj(np.swapaxes(matrix, -1, -2))
+
+
+def near(left: Array, right: Array) -> None:
+    """Within what as many roundings as there are rows may do."""
+    unit = float(np.finfo(left.dtype).eps) * left.shape[-2]
+    np.testing.assert_allclose(left, np.broadcast_to(right, left.shape), rtol=0, atol=4 * unit * np.abs(right).max())
+
+
+def orthogonal(element_type: str, vectors: Array, factors: Array) -> Array:
+    """The product of reflections, by the kernel that applies them, from either side."""
+    rows, steps = vectors.shape[-2], factors.shape[-1]
+    whole = [shape(element_type, *vectors.shape[1:]), shape(element_type, steps), shape(element_type, rows, rows)]
+    name, identity = "unmqr" if element_type[0] == "c" else "ormqr", np.broadcast_to(np.eye(rows), (BATCH, rows, rows))
+    given = vectors, factors, np.ascontiguousarray(identity.astype(vectors.dtype))
+    left, right = (
+        call(name, element_type, whole, whole[2:], f"left = {left}, transpose = {transpose}")(*given)[0]
+        for left, transpose in (("true", "false"), ("false", "true"))
+    )
+    near(adjoint(right), left)
+    near(left @ adjoint(left), np.eye(rows, dtype=left.dtype))
+    return left
+
+
+@EACH_TYPE
+@pytest.mark.parametrize("dims", [(21, 34), (34, 19)])
+def test_columns_by_length(element_type: str, dims: tuple[int, int]) -> None:
+    """Two columns come first in any case, one is twice another, and one is nothing."""
+    columns = dims[1]
+    given, steps = draw(element_type, *dims), min(dims)
+    given[..., 9], given[..., 7] = 2 * given[..., 4], 0
+    fixed = np.zeros((BATCH, columns), np.int32)
+    fixed[:, [3, 5]] = 1
+    matrix, numbers = shape(element_type, *dims), shape("s32", columns)
+    run = call("geqp3", element_type, [matrix, numbers], [matrix, numbers, shape(element_type, steps)])
+    packed, pivots, factors = run(given, fixed)
+    assert (pivots[:, :2] == [4, 6]).all()
+    assert (np.sort(pivots) == np.arange(1, columns + 1)).all()
+    triangle = np.triu(packed)
+    product = orthogonal(element_type, np.ascontiguousarray(packed[..., :steps]), factors) @ triangle
+    near(product, np.take_along_axis(given, pivots[:, None, :] - 1, axis=-1))
+    lengths = np.abs(np.diagonal(triangle, axis1=-2, axis2=-1))[:, 2:]
+    assert (np.diff(lengths) <= 1e-5).all()
+
+
+@EACH_TYPE
+@pytest.mark.parametrize("size", [16, 37])
+def test_second_diagonals(element_type: str, size: int) -> None:
+    given = draw(element_type, size, size)
+    matrix, factors = shape(element_type, size, size), shape(element_type, size - 1)
+    run = call("gehrd", element_type, [matrix], [matrix, factors, shape("s32")], f"low = 1 : i32, high = {size} : i32")
+    packed, taus, _ = run(given)
+    inner = orthogonal(element_type, np.ascontiguousarray(packed[..., 1:, :-1]), taus)
+    whole = np.zeros_like(given)
+    whole[..., 0, 0], whole[..., 1:, 1:] = 1, inner
+    near(whole @ np.triu(packed, -1) @ adjoint(whole), given)
+
+
+@pytest.mark.parametrize("uplo", "LU")
+@pytest.mark.parametrize("element_type", ["c64", "c128"])
+def test_hermitian_matrices(element_type: str, uplo: str) -> None:
+    size = 33
+    given = draw(element_type, size, size)
+    matrix, values = shape(element_type, size, size), shape(REAL[element_type], size)
+    options = f"mode = 86 : ui8, uplo = {ord(uplo)} : ui8"
+    run = call("heevd", element_type, [matrix], [matrix, values, shape("s32")], options)
+    vectors, found, info = run(given)
+    off = np.tril(given, -1) if uplo == "L" else np.triu(given, 1)
+    whole = off + adjoint(off) + np.eye(size) * np.real(given)
+    near(vectors * found[:, None, :], (whole @ vectors).astype(given.dtype))
+    near(adjoint(vectors) @ vectors, np.eye(size, dtype=given.dtype))
+    assert (np.diff(found) >= 0).all()
+    assert not info.any()
+    given[1, 4, 4] = np.nan
+    assert [np.isnan(vectors).all() for vectors in run(given)[0]] == [False, True]
