@@ -12,6 +12,7 @@ leaves them in a second buffer, from which whole lines go.  What is only moved g
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -30,7 +31,12 @@ from compiler.codegen.signature import arguments
 _SIDE = 16
 """Rows and columns of a block: a row of 4-byte elements is one cache line."""
 _FEWEST = 8
-"""Rows and columns from which on there are blocks, then of this side."""
+"""Rows and columns from which on there are blocks; the side of small ones."""
+_PADDED, _PADDED_NARROW = 1.05, 1.3
+"""How much longer blocks of the larger side may make a loop than small ones would: those are slower to transpose."""
+_WORTH = 2.5
+"""How much more than it has may be transposed of a tile."""
+_NARROW_BYTES = 4
 _VECTOR_BYTES = 64
 _WORD_BYTES = 8
 _TILE_BYTES = 256
@@ -41,7 +47,25 @@ _MOVEMENT = frozenset({"transpose", "reshape", "bitcast", "copy"})
 
 def find(module: Module, kernel: Kernel, group: nest.Group) -> Crossing | None:
     """Whether a loop kernel should be tiled, and how."""
-    return crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _FEWEST)
+    found = crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _FEWEST)
+    if found is None:
+        return None
+    size = max(access.leaf.array.element_type.size_bytes for access in found.accesses)
+    counts = group.loops[found.loop], group.loops[-1]
+    padded = math.prod(_rounded_up(count, _side(count, size)) / count for count in counts)
+    # Elements of 8 bytes are loaded one by one no faster than squares of which half is thrown away.
+    return found if size > _NARROW_BYTES or padded <= _WORTH else None
+
+
+def _side(count: int, size: int) -> int:
+    """The side of the blocks of elements of `size` bytes that a loop of so many turns is cut into."""
+    most = _PADDED if size >= _NARROW_BYTES else _PADDED_NARROW
+    longer = _rounded_up(count, _SIDE) > most * _rounded_up(count, _FEWEST)
+    return _FEWEST if count < _SIDE or longer else _SIDE
+
+
+def _rounded_up(count: int, side: int) -> int:
+    return -(-count // side) * side
 
 
 def emit(builder: Builder, tiling: Crossing, *, parallel: bool) -> None:
@@ -56,10 +80,7 @@ class _Blocks:
 
     count: int
     most: int
-
-    @property
-    def side(self) -> int:
-        return _SIDE if self.count >= _SIDE else _FEWEST
+    side: int
 
     @property
     def blocks(self) -> int:
@@ -108,15 +129,17 @@ class _Tiled:
         self.across, self.inner = tiling.loop, len(self.counts) - 1
         sizes = [access.leaf.array.element_type.size_bytes for access in tiling.accesses]
         most = max(1, min(_MOST_BLOCKS, _TILE_BYTES // (_SIDE * max(sizes))))
-        self.rows, self.columns = (_Blocks(self.counts[n], most) for n in (self.across, self.inner))
+        outputs = tiling.kernel.outputs
+        rows, columns = self.counts[self.across], self.counts[self.inner]
+        # What is streamed is whole lines.
+        self.streams = min(rows, columns) >= _SIDE and streaming.pays(builder.module, outputs, columns)
+        self.rows, self.columns = (
+            _Blocks(count, most, _SIDE if self.streams else _side(count, max(sizes))) for count in (rows, columns)
+        )
         # Rows of a buffer are a vector more than a power of two apart, so that they do not fall on the same few lines.
         self.pitch = (most + 1) * _SIDE
         # Bits are moved, not numbers, so that parts of complex ones stay together.
         self.buffers = self._buffers(sizes)
-        outputs = tiling.kernel.outputs
-        self.streams = self.rows.side == self.columns.side == _SIDE and streaming.pays(
-            builder.module, outputs, self.counts[self.inner]
-        )
         moves = len(tiling.kernel.roots) == 1 and all(i.opcode in _MOVEMENT for i in tiling.kernel.body())
         self.staged: list[Value] = []
         if self.streams:
