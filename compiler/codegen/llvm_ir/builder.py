@@ -216,8 +216,12 @@ class Builder:
 
     def clear_bytes(self, target: Value, count: Value) -> None:
         """Set memory to zero."""
+        self.fill_bytes(target, integer(0, "i8"), count)
+
+    def fill_bytes(self, target: Value, byte: Value, count: Value) -> None:
+        """Set memory to a byte."""
         callee = self.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
-        self.call(callee, "void", [target, integer(0, "i8"), count, Value("i1", "false")])
+        self.call(callee, "void", [target, byte, count, Value("i1", "false")])
 
     # -- vectors ------------------------------------------------------------------------------------------------
     def broadcast(self, value: Value, lanes: int) -> Value:

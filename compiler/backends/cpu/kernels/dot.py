@@ -16,6 +16,7 @@ from compiler.backends.cpu.kernels import gemm, loop
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
 from compiler.backends.cpu.kernels.gemm import split
 from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand
+from compiler.backends.cpu.kernels.narrow import unconverted
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, reshape
@@ -26,7 +27,7 @@ from compiler.codegen.product import Factor, accumulation_type, factor
 from compiler.codegen.signature import arguments, elemental_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import BF16, F16, F32, S8, S32, TYPES, U8, U32, ElementType
+from compiler.ir.types import ElementType
 
 
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
@@ -53,29 +54,6 @@ def emit_product(module: Module, kernel: Kernel, product: Product, target: Targe
     split.emit_sum(module, f"{name}.sum", whole, parts, own)
     functions = name, f"{name}.sum"
     return EmittedKernel(kernel, functions, shared + per_thread * threads, parallel, work)
-
-
-def _narrow_type(source: ElementType, total: ElementType) -> ElementType | None:
-    """A type that CPUs may have instructions for, to be summed up in `total`, that has all values of `source`."""
-    if total is F32 and source.is_float and source.bits <= BF16.bits and source not in (F16, _POWERS):
-        return BF16
-    if total in (S32, U32) and source.is_integer and source.bits <= _S16.bits:
-        narrow = (S8 if source.is_signed else U8) if source.bits <= S8.bits else _S16
-        return narrow if narrow is not _S16 or source.is_signed else None
-    return None
-
-
-def _keeps_values(source: ElementType, target: ElementType) -> bool:
-    """Whether every value of a type that is multiplied narrow is one of another type, to which it is converted."""
-    if source.is_float:
-        return target.is_float and (target.bits >= F32.bits or (target is BF16 and source not in (F16, _POWERS)))
-    wider = target.bits > source.bits or source.kind is target.kind
-    return target.is_integer and target.bits >= source.bits and wider and (target.is_signed or not source.is_signed)
-
-
-_POWERS, _S16 = TYPES["f8e8m0fnu"], TYPES["s16"]
-_NARROW = {BF16: "bfloat", S8: "i8", U8: "i8", _S16: "i16"}
-"""Types that factors are multiplied in as they are, and how LLVM calls them."""
 
 
 class Product:
@@ -127,26 +105,17 @@ class Product:
 
     def _narrow(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Narrow | None:
         """The operand before it is converted to the accumulation type, where the CPU may multiply that directly."""
-        source = factor.instruction
-        while source.opcode == "convert" and source not in dict(self.kernel.leaves):
-            (operand,) = source.operands
-            if not _keeps_values(operand.array.element_type, source.array.element_type):
-                break
-            source = operand
-        source_type = source.array.element_type
-        type_ = _narrow_type(source_type, self.type)
-        if type_ is None:
+        found = unconverted(self.kernel, factor.instruction, self.type)
+        if found is None:
             return None
 
         def load(builder: Builder, batch: Value, row: Value, column: Value) -> Value:
             emission = Emission(builder)
-            indices = self._indices(emission, factor, ((factor.batch, batch), (rows, row), (columns, column)))
-            value = elemental_of(self.kernel, emission).value(source, indices)
-            value = element.convert(builder, value, source_type, type_)
-            return builder.cast("bitcast", element.stored(builder, type_, value), _NARROW[type_])
+            parts = ((factor.batch, batch), (rows, row), (columns, column))
+            return found.load(self.kernel, emission, self._indices(emission, factor, parts))
 
-        array = self._plain(factor, rows, columns, source, type_)
-        return Narrow(_NARROW[type_], load, type_.is_signed, array)
+        array = self._plain(factor, rows, columns, found.source, found.type)
+        return Narrow(found.llvm, load, found.type.is_signed, array)
 
     @staticmethod
     def _indices(

@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from compiler.backends.cpu.kernels.convolution.phases import Part, Phase
-from compiler.backends.cpu.kernels.convolution.plan import Form, Plan, Shape, Source, Step, Walk, shape_of, strides
+from compiler.backends.cpu.kernels.convolution.plan import (
+    Form,
+    Plan,
+    Shape,
+    Source,
+    Step,
+    Walk,
+    in_words,
+    shape_of,
+    strides,
+)
+from compiler.backends.cpu.kernels.convolution.words import narrowed
 from compiler.backends.cpu.kernels.gemm.plan import registers, vector_bits
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
@@ -37,7 +48,7 @@ class _Place:
 
 def plans(kernel: Kernel, convolution: Instruction, target: Target, threads: int) -> list[Plan]:
     """Decide how to compute a convolution for calls with up to that many threads: a plan for each phase."""
-    shape = shape_of(convolution)
+    shape = in_words(shape_of(convolution), narrowed(kernel, convolution, target))
     places = _places(shape)
     lanes = vector_bits(target) // 8 // shape.size
     if shape.form == "features":
@@ -163,7 +174,8 @@ class _Draft:
         shape, labels = self.shape, self.shape.labels
         by_lhs = {place.lhs: (number, place) for number, place in enumerate(self.places)}
         result = []
-        for dim, size in enumerate(shape.lhs.array.dims):
+        for dim in range(shape.lhs.array.rank):
+            size = shape.extent(dim)
             number, place = by_lhs.get(dim, (-1, None))
             banded = number == self.banded and place is not None and band < place.count
             count = band if banded else place.count if place else 1

@@ -53,7 +53,7 @@ def _emit_nest(module: Module, kernel: Kernel, plans: Sequence[Plan], layout: La
     tiles: dict[tile.Tile, Value] = {}
     nests = [_Nest(b, kernel, plan, layout, scratch, tiles) for plan in plans]
     first = plans[0]
-    if first.shape.starts:
+    if first.shape.starts and not first.shape.corrected:
         emit_starts(b, first, len(plans), (arguments(kernel).workspace, scratch), layout)
     part = nest.share(b, first.items, THREAD, THREADS)
     with b.loop(part.start, part.stop, name="item", metadata=keep_rolled(b.module)) as loop:
@@ -97,7 +97,10 @@ class _Nest:
         self.copy = scratch
         self.sums = b.gep(I8, scratch, integer(layout.patch))
         number = plan.shape.phases.index(plan.phase)
-        self.starts = b.gep(I8, self.sums, integer(layout.sums + number * layout.row))
+        if plan.shape.corrected:
+            self.starts = b.gep(I8, self.given.workspace, integer(layout.weights))
+        else:
+            self.starts = b.gep(I8, self.sums, integer(layout.sums + number * layout.row))
         self.out_strides = strides(self.shape.instruction.array.dims)
         if plan.out_direct:
             self.walk_strides, self.feature_stride = [walk.out for walk in plan.walks], 1
@@ -278,6 +281,7 @@ class _Nest:
             masks_out=plan.out_direct,
             accumulates=plan.blocks > 1,
             starts=shape.starts,
+            words=shape.narrowed.words if shape.narrowed else None,
         )
         if wanted not in self.tiles:
             name = f"{self.b.function.name}.tile.{width}{'.edge' if edge else ''}"

@@ -24,8 +24,8 @@ _LINE = 64
 class Layout:
     """Where things lie in the workspace, in bytes.
 
-    Once: the weights of all phases, then, where sums start from them, zero times those of each.  For each thread: a
-    copy, sums, and what sums start from; `row` is the size of the latter for one phase.
+    Once: the weights of all phases, then, where sums start from them, zero times those of each, or corrections.  For
+    each thread: a copy, sums, and what sums start from if not from corrections; `row` is the size of that for a phase.
     """
 
     weights: int
@@ -44,7 +44,8 @@ class Layout:
         weights = 0 if first.weights_direct else sum(plan.weight_elements for plan in plans) + first.columns
         row = first.shape.groups * first.shape.outputs + first.columns if first.shape.starts else 0
         sizes = [-(-count * first.shape.size // _LINE) * _LINE for count in (weights, patch, sums, row)]
-        return Layout(sizes[0], sizes[3] * len(plans), sizes[1], sizes[2], sizes[3] * len(plans), sizes[3])
+        rows = sizes[3] * len(plans)
+        return Layout(sizes[0], rows, sizes[1], sizes[2], 0 if first.shape.corrected else rows, sizes[3])
 
     @property
     def shared(self) -> int:

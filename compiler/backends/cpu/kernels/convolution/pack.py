@@ -15,7 +15,7 @@ from compiler.backends.cpu.kernels.gemm.micro import multiply_add
 from compiler.codegen import element
 from compiler.codegen.index import ZERO, Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Value, integer, keep_rolled, zero
+from compiler.codegen.llvm_ir import I8, Builder, Value, integer, keep_rolled, zero
 from compiler.codegen.product import accumulation_type
 from compiler.codegen.signature import elemental_of
 from compiler.ir.module import Instruction
@@ -84,7 +84,7 @@ class PatchCopy:
                 position = b.binary("udiv", position, integer(source.repeat))
             index = Emission(b).opaque(position, size)
             if dim == len(self.plan.sources) - 1:
-                value = number(self.kernel, b, self.lhs, [*at, index], self.plan.shape.instruction)
+                value = self._number([*at, index])
                 b.store(value, b.gep(self.plan.shape.type, self.target, here))
             else:
                 self._dimension(dim + 1, here, [*at, index])
@@ -99,8 +99,14 @@ class PatchCopy:
         with b.loop(integer(0), length, name="run", metadata=keep_rolled(b.module)) as loop:
             outer, *rest = digits(Variable(loop.index, math.prod(sizes)), sizes)
             indices = [*at, start + outer, *rest]
-            value = number(self.kernel, b, self.lhs, indices, self.plan.shape.instruction)
+            value = self._number(indices)
             b.store(value, b.gep(self.plan.shape.type, self.target, b.add(offset, loop.index)))
+
+    def _number(self, at: list[Index]) -> Value:
+        shape = self.plan.shape
+        if shape.narrowed:
+            return shape.narrowed.input(self.kernel, self.b, at, shape.labels.input_feature)
+        return number(self.kernel, self.b, self.lhs, at, shape.instruction)
 
     def _region(self, source: Source) -> Region:
         b = self.b
@@ -132,7 +138,8 @@ class PatchCopy:
         b, type_ = self.b, self.plan.shape.type
         address = b.gep(type_, self.target, b.add(offset, b.mul(start, integer(inner))))
         size = b.mul(b.sub(stop, start), integer(inner * self.plan.shape.size))
-        b.clear_bytes(address, size)
+        narrowed = self.plan.shape.narrowed
+        b.fill_bytes(address, narrowed.padding if narrowed else integer(0, I8), size)
 
 
 def pack_weights(
@@ -140,7 +147,7 @@ def pack_weights(
 ) -> None:
     """Pack the panels `part` of all groups, step by step, the features of a panel side by side.
 
-    `to` is where, and where the sums of zero times the weights go, one for each output feature.
+    `to` is where, and where the sums of zero times the weights, or of corrections, go, one for each output feature.
     """
     shape, (target, nothings) = plan.shape, to
     with b.loop(*part, name="panel") as panel:
@@ -179,7 +186,7 @@ def _pack_steps(
     def nest(depth: int, offset: Value) -> None:
         if depth < len(plan.steps):
             step = plan.steps[depth]
-            size = rhs.array.dims[step.dim]
+            size = rhs.array.dims[step.dim] if step.dim != labels.kernel_input_feature else shape.inputs
             with b.loop(
                 integer(0), integer(step.count), name="pack", nonempty=True, metadata=keep_rolled(b.module)
             ) as loop:
@@ -195,10 +202,15 @@ def _pack_steps(
         with b.loop(integer(0), width, name="feature", metadata=metadata) as loop:
             feature = Emission(b).opaque(b.add(output, loop.index), rhs.array.dims[labels.kernel_output_feature])
             indices = [{**at, labels.kernel_output_feature: feature}[d] for d in range(rhs.array.rank)]
-            value = number(kernel, b, rhs, indices, shape.instruction)
+            if shape.narrowed:
+                value, nothing = shape.narrowed.weight(kernel, b, indices, labels.kernel_input_feature)
+            else:
+                value, nothing = number(kernel, b, rhs, indices, shape.instruction), None
             b.store(value, b.gep(shape.type, target, b.add(offset, loop.index)))
             if nothings is not None:
                 place = b.gep(shape.type, nothings, b.add(output, loop.index))
-                b.store(multiply_add(b, value, zero(shape.type), b.load(shape.type, place)), place)
+                total = b.load(shape.type, place)
+                total = multiply_add(b, value, zero(shape.type), total) if nothing is None else b.add(total, nothing)
+                b.store(total, place)
 
     nest(0, base)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from compiler.backends.cpu.kernels.convolution.phases import Phase, copied, phases
+from compiler.backends.cpu.kernels.convolution.words import Narrowed
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES
 from compiler.codegen import element
 from compiler.codegen.llvm_ir import FLOAT_TYPES
@@ -91,7 +92,8 @@ class Shape:
 
     `groups` are walked one by one; in form `lanes` there are none.  Per group there are `inputs` features to sum over
     and `outputs` to compute, for `batch` elements of the batch.  Places and taps fall into `phases`, more than one
-    where the input is dilated; `copied` is the window over the copy that all of them read.
+    where the input is dilated; `copied` is the window over the copy that all of them read.  Of what is `narrowed`,
+    `inputs` are words.
     """
 
     instruction: Instruction
@@ -106,6 +108,7 @@ class Shape:
     outputs: int
     batch: int
     lane_dim: int | None
+    narrowed: Narrowed | None = None
 
     @property
     def lhs(self) -> Instruction:
@@ -134,8 +137,18 @@ class Shape:
 
     @property
     def starts(self) -> bool:
-        """Whether sums start from zero times the taps of other phases, which may be NaN."""
-        return len(self.phases) > 1 and self.type in FLOAT_TYPES
+        """Whether sums start from zero times the taps of other phases, which may be NaN, or from a correction."""
+        return self.corrected or (len(self.phases) > 1 and self.type in FLOAT_TYPES)
+
+    @property
+    def corrected(self) -> bool:
+        """Whether sums start from minus what they have too much as the input's bytes were moved."""
+        return self.narrowed is not None and self.narrowed.words.flip != 0
+
+    def extent(self, dim: int) -> int:
+        """The size of a dimension of the input, features counted as they are multiplied."""
+        size = self.lhs.array.dims[dim]
+        return self.narrowed.count(size) if self.narrowed and dim == self.labels.input_feature else size
 
     @property
     def batch_is_outer(self) -> bool:
@@ -151,6 +164,15 @@ class Shape:
 def strides(dims: tuple[int, ...] | list[int]) -> list[int]:
     """Row-major strides."""
     return [math.prod(dims[d + 1 :]) for d in range(len(dims))]
+
+
+def in_words(shape: Shape, narrowed: Narrowed | None) -> Shape:
+    """The same convolution of words, if there are any and features of a group make whole ones."""
+    if narrowed is None or shape.form == "lanes" or len(shape.phases) > 1:
+        return shape
+    if shape.groups > 1 and shape.inputs % narrowed.words.group:
+        return shape
+    return replace(shape, inputs=narrowed.count(shape.inputs), narrowed=narrowed)
 
 
 def shape_of(convolution: Instruction) -> Shape:

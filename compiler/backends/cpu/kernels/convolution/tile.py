@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.convolution.plan import Form, Step
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes, multiply_add, store_lanes
-from compiler.codegen.llvm_ir import I1, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
+from compiler.backends.cpu.kernels.gemm.product import Words
+from compiler.backends.cpu.kernels.gemm.words import multiply_add_words
+from compiler.codegen.llvm_ir import I1, I32, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Tile:
     """A register tile: `rows` are offsets of its rows in (the patch, the result), `columns` fill vectors of `lanes`.
 
     In form `places` rows are output features, whose weights lie side by side.  With `starts`, sums start from one value
-    for each output feature.  Without `steps` nothing is added to them.  `masks_patch` and its like say where
-    vectors may not touch what lies behind the columns.
+    for each output feature.  Without `steps` nothing is added to them.  With `words`, factors are words.
+    `masks_patch` and its like say where vectors may not touch what lies behind the columns.
     """
 
     form: Form
@@ -34,6 +36,12 @@ class Tile:
     masks_out: bool
     accumulates: bool
     starts: bool
+    words: Words | None = None
+
+    @property
+    def factor(self) -> str:
+        """The type of the factors' elements."""
+        return I32 if self.words else self.type
 
     @property
     def vectors(self) -> int:
@@ -78,8 +86,8 @@ def _walk(b: Builder, tile: Tile, steps: Sequence[Step], at: tuple[Value, Value]
         metadata=keep_rolled(b.module),
     ) as loop:
         here = (
-            b.gep(tile.type, at[0], b.mul(loop.index, integer(first.patch))),
-            b.gep(tile.type, at[1], b.mul(loop.index, integer(first.weight))),
+            b.gep(tile.factor, at[0], b.mul(loop.index, integer(first.patch))),
+            b.gep(tile.factor, at[1], b.mul(loop.index, integer(first.weight))),
         )
         loop.carry(*_walk(b, tile, rest, here, loop.carried))
     return loop.results
@@ -99,10 +107,18 @@ def _multiply(b: Builder, tile: Tile, at: tuple[Value, Value], totals: list[Valu
             others = [_load(b, tile, patch, offset, v, masked=tile.masks_patch) for v in range(tile.vectors)]
         else:
             source, position = (weights, row) if tile.form == "places" else (patch, offset)
-            number = b.load(tile.type, b.gep(tile.type, source, integer(position)))
+            number = b.load(tile.factor, b.gep(tile.factor, source, integer(position)))
             others = [b.broadcast(number, tile.lanes)] * tile.vectors
-        sums += [multiply_add(b, x, y, total) for x, y, total in zip(others, factors, held, strict=True)]
+        sums += [_add(b, tile, (x, y), total) for x, y, total in zip(others, factors, held, strict=True)]
     return sums
+
+
+def _add(b: Builder, tile: Tile, pair: tuple[Value, Value], total: Value) -> Value:
+    """`total` and the product of a pair, of which the input is the first but in form `places`."""
+    if not tile.words:
+        return multiply_add(b, *pair, total)
+    patch, weights = reversed(pair) if tile.form == "places" else pair
+    return multiply_add_words(b, tile.words, patch, weights, total)
 
 
 def _initial(b: Builder, tile: Tile, starts: Value, resumed: tuple[Value, Value]) -> list[Value]:

@@ -26,6 +26,56 @@ _SMALLEST_DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """How `group` elements of LLVM's `type`, signed or not, make a word, which `flip` moves by 128 in every byte."""
+
+    type: str
+    signed: bool
+    group: int
+    flip: bool = False
+
+    @property
+    def width(self) -> int:
+        """The bits that an element has in a word."""
+        return WORD_BITS // self.group
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether elements have as many bits in memory, so that neighbours there are words."""
+        return _BITS[self.type] == self.width
+
+    def part(self, b: Builder, element: Value, lanes: int) -> Value:
+        """An element's bits as a number of 32 bits, or a vector of them."""
+
+        def of(type_: str) -> str:
+            return vector_type(type_, lanes) if lanes else type_
+
+        bits = b.cast("bitcast", element, of(f"i{_BITS[self.type]}"))
+        signed = self.signed and not self.as_it_is
+        bits = b.cast("sext" if signed else "zext", bits, of(f"i{self.width}"))
+        return b.cast("zext", bits, of(I32))
+
+    def joined(self, b: Builder, parts: list[tuple[Value, Value | None]], lanes: int) -> Value:
+        """The word of such parts, each zero where what is said beside it is false."""
+        total: Value | None = None
+        for position, (part, inside) in enumerate(parts):
+            shift = integer(position * self.width, I32)
+            shifted = b.binary("shl", part, b.broadcast(shift, lanes) if lanes else shift) if position else part
+            if inside is not None:
+                shifted = b.select(inside, shifted, zero(shifted.type))
+            total = shifted if total is None else b.binary("or", total, shifted)
+        if total is None:
+            raise AssertionError("a word has elements")
+        return self.flipped(b, total, lanes)
+
+    def flipped(self, b: Builder, words: Value, lanes: int) -> Value:
+        """Words of elements as they are multiplied."""
+        if not self.flip:
+            return words
+        return b.binary("xor", words, b.broadcast(FLIP, lanes) if lanes else FLIP)
+
+
+@dataclass(frozen=True, slots=True)
 class WordFactor:
     """A factor of `k` elements along k as a matrix of words; `down` says that k is its first index.
 
@@ -40,8 +90,8 @@ class WordFactor:
     checks: bool = False
 
     @property
-    def _width(self) -> int:
-        return WORD_BITS // self.group
+    def _word(self) -> Word:
+        return Word(self.narrow.type, self.narrow.signed, self.group, self.flip)
 
     def word(self, b: Builder, where: tuple[Value, Value, Value], count: int) -> Value:
         """The word at (batch, index, word along k), of which the first `count` elements are taken."""
@@ -50,24 +100,24 @@ class WordFactor:
         for position in range(count):
             k, inside = self._step(b, step, position)
             element = self.narrow.load(b, batch, *((k, index) if self.down else (index, k)))
-            parts.append((self._part(b, element, 0), inside))
-        return self._joined(b, parts, 0)
+            parts.append((self._word.part(b, element, 0), inside))
+        return self._word.joined(b, parts, 0)
 
     def across(self, b: Builder, batch: Value, index: Value, step: Value, lanes: int) -> Value:
         """The words at a step and at indices that are neighbours in memory."""
         parts = []
         for position in range(self.group):
             k, inside = self._step(b, step, position)
-            parts.append((self._part(b, self._elements(b, batch, index, k, lanes), lanes), inside))
-        return self._joined(b, parts, lanes)
+            parts.append((self._word.part(b, self._elements(b, batch, index, k, lanes), lanes), inside))
+        return self._word.joined(b, parts, lanes)
 
     def along(self, b: Builder, batch: Value, index: Value, step: Value, lanes: int) -> Value:
         """The words at an index and at steps whose elements are neighbours in memory; never behind k."""
         count = lanes * self.group
         elements = self._elements(b, batch, index, b.mul(step, integer(self.group)), count)
-        if _BITS[self.narrow.type] != self._width:
+        if not self._word.as_it_is:
             elements = b.cast("sext" if self.narrow.signed else "zext", elements, vector_type(I16, count))
-        return self._flipped(b, b.cast("bitcast", elements, vector_type(I32, lanes)), lanes)
+        return self._word.flipped(b, b.cast("bitcast", elements, vector_type(I32, lanes)), lanes)
 
     def _elements(self, b: Builder, batch: Value, index: Value, k: Value, count: int) -> Value:
         array = self.narrow.array
@@ -84,34 +134,6 @@ class WordFactor:
             return k, None
         last = integer(self.k - 1)
         return b.smin(k, last), b.compare("sle", k, last)
-
-    def _part(self, b: Builder, element: Value, lanes: int) -> Value:
-        """An element's bits as a number of 32 bits, or a vector of them."""
-
-        def of(type_: str) -> str:
-            return vector_type(type_, lanes) if lanes else type_
-
-        bits = b.cast("bitcast", element, of(f"i{_BITS[self.narrow.type]}"))
-        signed = self.narrow.signed and _BITS[self.narrow.type] != self._width
-        bits = b.cast("sext" if signed else "zext", bits, of(f"i{self._width}"))
-        return b.cast("zext", bits, of(I32))
-
-    def _joined(self, b: Builder, parts: list[tuple[Value, Value | None]], lanes: int) -> Value:
-        total: Value | None = None
-        for position, (part, inside) in enumerate(parts):
-            shift = integer(position * self._width, I32)
-            shifted = b.binary("shl", part, b.broadcast(shift, lanes) if lanes else shift) if position else part
-            if inside is not None:
-                shifted = b.select(inside, shifted, zero(shifted.type))
-            total = shifted if total is None else b.binary("or", total, shifted)
-        if total is None:
-            raise AssertionError("a word has elements")
-        return self._flipped(b, total, lanes)
-
-    def _flipped(self, b: Builder, words: Value, lanes: int) -> Value:
-        if not self.flip:
-            return words
-        return b.binary("xor", words, b.broadcast(FLIP, lanes) if lanes else FLIP)
 
     def operand(self, *, row_major: bool) -> Operand:
         """The words as a factor like any other, `row_major` as that of its elements."""
@@ -134,8 +156,8 @@ class WordFactor:
 
     def _array(self) -> Array | None:
         """The factor's memory as an array of words, where it is one."""
-        array, bits = self.narrow.array, _BITS[self.narrow.type]
-        if array is None or self.flip or bits != self._width or max(array.row, array.column) % self.group:
+        array = self.narrow.array
+        if array is None or self.flip or not self._word.as_it_is or max(array.row, array.column) % self.group:
             return None
         if self.down:
             return Array(array.base, 1, array.column // self.group)
@@ -147,7 +169,7 @@ def narrowed(gemm: Gemm, target: Target, bits: int) -> Gemm:
     left, right = gemm.lhs.narrow, gemm.rhs.narrow
     if left is None or right is None:
         return gemm
-    words = _words(gemm, left, right, target, bits)
+    words = choose(gemm.type, (left.type, left.signed), (right.type, right.signed), target, bits)
     if words is None or gemm.k < _SMALLEST_DEPTH * words.group:
         return gemm
     lhs = WordFactor(left, words.group, gemm.k, down=False, flip=words.flip != 0, checks=True)
@@ -161,15 +183,19 @@ def narrowed(gemm: Gemm, target: Target, bits: int) -> Gemm:
     )
 
 
-def _words(gemm: Gemm, left: Narrow, right: Narrow, target: Target, bits: int) -> Words | None:
-    types = {left.type, right.type}
+def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], target: Target, bits: int) -> Words | None:
+    """The words that the target, with vectors of so many bits, multiplies and adds up in `total`; None where it cannot.
+
+    Factors are of LLVM's type and signed or not.
+    """
+    types = {left[0], right[0]}
     if types == {"bfloat"}:
-        return Words("bf16", 2) if gemm.type == "float" and bits == 512 and target.has("avx512bf16") else None
-    if gemm.type != I32 or "bfloat" in types or not target.triple.startswith("x86_64"):
+        return Words("bf16", 2) if total == "float" and bits == 512 and target.has("avx512bf16") else None
+    if total != I32 or "bfloat" in types or not target.triple.startswith("x86_64"):
         return None
     if types == {"i8"} and target.has({512: "avx512vnni", 256: "avxvnni"}.get(bits, "none")):
-        return Words("u8s8", 4, not right.signed, FLIP.literal or 0 if left.signed == right.signed else 0)
-    exact = all(narrow.signed or narrow.type == "i8" for narrow in (left, right))
+        return Words("u8s8", 4, not right[1], FLIP.literal or 0 if left[1] == right[1] else 0)
+    exact = all(signed or type_ == "i8" for type_, signed in (left, right))
     return Words("s16", 2) if exact and (bits < 512 or target.has("avx512bw")) else None
 
 

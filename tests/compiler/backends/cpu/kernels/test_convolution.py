@@ -7,6 +7,7 @@ import pytest
 import compiler
 
 NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "s8": np.int8}
+NUMPY |= {"u8": np.uint8, "s16": np.int16}
 
 # Input, weights, result, and the attributes of a convolution.
 CASES = {
@@ -197,3 +198,60 @@ def test_infinities_beside_the_edge_do_not_leak_into_padding():
     x = np.array([np.inf, 1, 2, 3], np.float32).reshape(1, 4, 1)
     w = np.array([1, 1, 1], np.float32).reshape(3, 1, 1)
     np.testing.assert_array_equal(run(source, [x, w], 1).ravel(), [np.inf, np.inf, 6, 5])
+
+
+# Types of the input and the weights, and a shape: words whose last one is not full, of places, of groups, of blocks.
+INTEGERS = [
+    ("s8", "s8", ("[2,9,9,5]", "[3,3,5,17]", "[2,9,9,17]", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f")),
+    ("u8", "u8", ("[2,9,9,8]", "[3,2,8,4]", "[2,7,8,4]", "size=3x2 rhs_reversal=1x1", "b01f_01io->b01f")),
+    ("u8", "u8", ("[2,5,9,20]", "[40,5,3,3]", "[2,40,9,20]", "size=3x3 pad=1_1x1_1", "bf01_oi01->bf01")),
+    ("u8", "s8", ("[2,8,9,20]", "[9,8,3,3]", "[2,9,9,20]", "size=3x3 pad=1_1x1_1", "bf01_oi01->bf01")),
+    ("s8", "u8", ("[2,7,7,12]", "[3,3,4,15]", "[2,5,5,15]", "size=3x3", "b01f_01io->b01f, feature_group_count=3")),
+    ("s8", "s8", ("[2,7,7,12]", "[3,3,4,30]", "[2,5,5,30]", "size=3x3", "b01f_01io->b01f, feature_group_count=3")),
+    ("s8", "s8", ("[2,7,7,6]", "[3,3,2,15]", "[2,5,5,15]", "size=3x3", "b01f_01io->b01f, feature_group_count=3")),
+    ("u8", "u8", ("[1,5,5,2048]", "[3,3,2048,70]", "[1,5,5,70]", "size=3x3 pad=1_1x1_1", "b01f_01io->b01f")),
+    ("s8", "s8", ("[6,7,8]", "[3,8,4]", "[3,5,4]", "size=3", "b0f_0io->b0f, batch_group_count=2")),
+    ("s16", "s8", ("[1,8,8,7]", "[3,3,7,20]", "[1,4,4,20]", "size=3x3 stride=2x2 pad=1_1x1_1", "b01f_01io->b01f")),
+    ("s8", "s8", ("[3,5,5,3]", "[3,3,3,4]", "[3,11,11,4]", "size=3x3 pad=2_2x2_2 lhs_dilate=2x2", "b01f_01io->b01f")),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "case"), INTEGERS)
+def test_integers_of_any_size_are_exact(left, right, case):
+    source = text((left + case[0], right + case[1], "s32" + case[2], *case[3:]))
+    generator = np.random.default_rng(7)
+    arguments = []
+    for parameter in compiler.parse(source).entry.parameters:
+        type_ = NUMPY[parameter.array.element_type.name]
+        limits = np.iinfo(type_)
+        drawn = generator.integers(limits.min, limits.max, parameter.array.dims, endpoint=True)
+        arguments.append(drawn.astype(type_))
+    expected = np.asarray(compiler.interpret(compiler.parse(source), *arguments)[0])
+    for threads in (1, 2):
+        np.testing.assert_array_equal(run(source, arguments, threads), expected)
+
+
+def test_converted_integers_are_multiplied_as_they_were():
+    labels = "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
+    source = f"""HloModule m
+ENTRY e {{
+  a = u8[2,6,6,8] parameter(0)
+  b = s8[3,3,8,20] parameter(1)
+  c = u8[] constant(3)
+  d = u8[2,6,6,8] broadcast(c), dimensions={{}}
+  x = u8[2,6,6,8] add(a, d)
+  p = s32[2,6,6,8] convert(x)
+  q = s32[3,3,8,20] convert(b)
+  r = s32[2,6,6,20] convolution(p, q), {labels}
+  z = s32[] constant(0)
+  zs = s32[2,6,6,20] broadcast(z), dimensions={{}}
+  ROOT m = s32[2,6,6,20] maximum(r, zs)
+}}
+"""
+    generator = np.random.default_rng(7)
+    arguments = [
+        generator.integers(0, 256, (2, 6, 6, 8)).astype(np.uint8),
+        generator.integers(-128, 128, (3, 3, 8, 20)).astype(np.int8),
+    ]
+    expected = np.asarray(compiler.interpret(compiler.parse(source), *arguments)[0])
+    np.testing.assert_array_equal(run(source, arguments, 2), expected)
