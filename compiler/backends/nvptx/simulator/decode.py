@@ -59,6 +59,8 @@ class Program:
 
     kernel: Function
     instructions: tuple[Instruction, ...]
+    names: tuple[str, ...]
+    """Of each instruction the opcode with its modifiers."""
     actions: tuple[Action, ...]
     together: tuple[Action, ...]
     """The actions once more, with straight lines where they begin."""
@@ -75,7 +77,8 @@ def decode(module: PtxModule, kernel: Function) -> Program:
     actions = tuple(_decode_instruction(placed, slots, flat) for placed in flat.placed)
     instructions = tuple(placed.instruction for placed in flat.placed)
     together = straightened(actions, set(flat.labels.values()))
-    return Program(kernel, instructions, actions, together, slots, flat.variables, _granule(instructions))
+    names = tuple(instruction.name for instruction in instructions)
+    return Program(kernel, instructions, names, actions, together, slots, flat.variables, _granule(instructions))
 
 
 def _granule(instructions: tuple[Instruction, ...]) -> int:

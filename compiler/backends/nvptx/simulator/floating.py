@@ -38,6 +38,7 @@ from compiler.backends.nvptx.simulator.rounding import (
 
 RawFunction = Callable[..., Any]
 
+_SINGLE = np.dtype(np.float32)
 _NATIVE: Mapping[str, Callable[..., NDArray[Any]]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -85,7 +86,7 @@ def arithmetic(opcode: str, form: FloatFormat, mode: str, *, is_approximate: boo
         return _f64(opcode, mode)
     if form is F32 and mode == "rn" and opcode in _NATIVE:
         native = _NATIVE[opcode]
-        return lambda *raws: canonical(native(*(raw.view(np.float32) for raw in raws)).view(np.uint32), F32)
+        return lambda *raws: canonical(native(*[raw.view(_SINGLE) for raw in raws]).view(F32.storage), F32)
     core = fma_for_f32 if (form is F32 and mode == "rn" and opcode in ("fma", "mad")) else _WIDE[opcode]
 
     def narrow(*raws: Raw) -> Raw:

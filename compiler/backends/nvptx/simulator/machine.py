@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -217,10 +216,11 @@ class _Launch:
                 geometry = Geometry(self.grid, self.block, first, min(per_batch, blocks - first))
                 self._run_batch(geometry, registers)
         self._count_each()
-        by_opcode: Counter[str] = Counter()
-        for instruction, count in zip(self.program.instructions, self.counts, strict=True):
-            by_opcode[instruction.name] += count
-        executed = {name: count for name, count in by_opcode.most_common() if count}
+        executed = {name: 0 for name, count in zip(self.program.names, self.counts, strict=True) if count}
+        for name, count in zip(self.program.names, self.counts, strict=True):
+            if count:
+                executed[name] += count
+        executed = dict(sorted(executed.items(), key=lambda item: -item[1]))
         duration_s = time.perf_counter() - begin
         return LaunchStatistics(sum(self.counts), duration_s, executed, self.banks.passes, self.banks.least)
 
@@ -281,8 +281,9 @@ class _Launch:
     def _count_each(self) -> None:
         """What executed together counts for each of its instructions."""
         for pc, (action, count) in enumerate(zip(self.program.together, self.counts_together, strict=True)):
-            for at in range(pc, action.end) if isinstance(action, StraightLine) else (pc,):
-                self.counts[at] += count
+            if count:
+                for at in range(pc, action.end) if isinstance(action, StraightLine) else (pc,):
+                    self.counts[at] += count
 
     def _endless(self, batch: Batch) -> Fault:
         limit = self.options.step_limit

@@ -86,7 +86,8 @@ def from_wide(wide: Wide, form: FloatFormat, mode: str = "rn") -> Raw:
 def canonical(raw: Raw, form: FloatFormat) -> Raw:
     """Replace every NaN by the canonical one, in place."""
     is_nan = is_nan_bits(raw, form)
-    if is_nan.any():
+    # Of few lanes `any` takes ten times as long.
+    if np.count_nonzero(is_nan):
         raw[is_nan] = form.mask(form.nan)
     return raw
 

@@ -95,8 +95,7 @@ def decode_shuffle(operands: Operands) -> Action:
         """All lanes of all warps take part, each warp in the same way, so that nothing can be missing."""
         warps = batch.lane_count // _WARP
         if value_slot is not None:
-            full = np.broadcast_to(batch.registers[value], (batch.lane_count,)).reshape(warps, _WARP)
-            batch.write(value_slot, full.take(source, axis=1).reshape(-1))
+            batch.write(value_slot, batch.read_full(value).reshape(warps, _WARP).take(source, axis=1).reshape(-1))
         if flag_slot is not None:
             batch.write(flag_slot, np.tile(is_inside, warps))
 
