@@ -33,7 +33,7 @@ from compiler.expansion.lapack_shapes import (
     sytrd_shapes,
     trsm_shapes,
 )
-from compiler.expansion.matrices import adjoint, alike, corner, each, place, real
+from compiler.expansion.matrices import adjoint, alike, corner, each, place, real, scaled
 from compiler.expansion.reflections import (
     Reduction,
     hessenberg,
@@ -58,7 +58,9 @@ _REAL = frozenset({F32, F64})
 _ALL = frozenset({F32, F64, C64, C128})
 KERNELS = {
     "getrf": _REAL,
-    **dict.fromkeys(("syevd", "heevd", "geqrf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gehrd"), _ALL),
+    **dict.fromkeys(
+        ("syevd", "heevd", "geqrf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gehrd", "gees", "geev"), _ALL
+    ),
 }
 """Routines that kernels may be there for, and of which types."""
 _LARGE = 16
@@ -87,10 +89,11 @@ class Call:
 
     @property
     def _is_whole(self) -> bool:
-        """Whether the routine works on all rows, and from the left."""
+        """Whether the routine works on all rows, from the left, or for eigenvalues alone."""
         ends = self.options.get("low", "1"), self.options.get("high")
         whole = {("1", None), ("1", str(self.instruction.operands[0].array.dims[-1]))}
-        return ends in whole and self.options.get("left", "true") == "true"
+        vectors = {self.options.get("compute_left", "N"), self.options.get("compute_right", "N")}
+        return ends in whole and self.options.get("left", "true") == "true" and vectors == {"N"}
 
     def expand(self, *, with_kernels: bool) -> Instruction:
         """The routine in HLO, in the call's computation; what it is made of may be left to kernels where there are."""
@@ -230,8 +233,10 @@ def _gees(operands: Sequence[Expression], options: Options) -> list[Expression]:
     return [triangle, _wanted(form.vectors, options["mode"]), *_eigenvalues(form), _success(matrix), form.failed]
 
 
-def _geev(operands: Sequence[Expression], options: Options) -> list[Expression]:
-    form = schur(_batched(operands[0]))
+def _geev(
+    operands: Sequence[Expression], options: Options, decompose: Callable[[Expression], Schur] = schur
+) -> list[Expression]:
+    form = decompose(_batched(operands[0]))
     vectors = [
         _wanted(side, options[name])
         for side, name in zip(eigenvectors(form), ("compute_left", "compute_right"), strict=True)
@@ -319,10 +324,20 @@ def _apply(vectors: Expression, factors: Expression, matrix: Expression, *, tran
     return _by_kernel("ormqr", [vectors, factors, matrix], [matrix.instruction.array], options)[0]
 
 
+def _decompose(matrix: Expression) -> Schur:
+    shapes = gees_shapes([matrix.instruction.array], {"mode": "V"})
+    triangle, vectors, *values, _, failed = _by_kernel("gees", [matrix], shapes, "mode = 86 : ui8, sort = 78 : ui8")
+    form, scale = scaled(triangle)
+    # Those of a complex matrix come alone.
+    rise = values[-1] - values[-1] if matrix.type.is_complex else values[-1]
+    return Schur(form, scale, vectors, real(rise).compare("GT", 0), failed)
+
+
 _gesdd_with_kernels = partial(_gesdd, by=Methods(_reflect, _multiply, _vectors))
 _sytrd_with_kernels = partial(_sytrd, reduce=_reduce)
 _ormqr_with_kernels = partial(_ormqr, apply=_apply)
 WITH_KERNELS: dict[str, Routine] = {
+    "geev": partial(_geev, decompose=_decompose),
     "gesdd": _gesdd_with_kernels,
     "gesvd": _gesdd_with_kernels,
     "sytrd": _sytrd_with_kernels,

@@ -16,7 +16,7 @@ from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.implicit import Implicit
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
-from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, floating, integer, mangled, zero
+from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, floating, integer
 
 _F64 = "double"
 
@@ -90,14 +90,14 @@ class Hermitian:
             b.store(integer(size, I32), info)
         with b.when(finite, "finite"):
             by = power_of_two(b, largest)
-            self._scaled(b, parts["matrix"], b.binary("fdiv", floating(1.0, t.type), by))
+            n.scale_rows(b, parts["matrix"], size, b.binary("fdiv", floating(1.0, t.type), by))
             b.call(reduce, "void", [parts[name] for name in ("matrix", "factors", "buffers")])
             self._widen(b, parts)
             if self.vectors:
                 self._product.identity(b, parts["product"])
                 b.clear_bytes(parts["rows"], integer(self._parts["rows"]))
                 b.call(product, "void", [parts[name] for name in ("matrix", "factors", "product", "buffers")])
-                self._turn(b, (parts["product"], n.row), (parts["rows"], self._iteration.pitch))
+                n.turn(b, (parts["product"], n.row), (parts["rows"], self._iteration.pitch))
             names = ("diagonal", "beside", "rows" if self.vectors else "counts", "pairs", "steps", "counts")
             b.store(b.call(implicit, I32, [parts[name] for name in names]), info)
             self._sort(b, parts, (vectors, values), by)
@@ -121,20 +121,8 @@ class Hermitian:
                 places = (line, column.index), (other, row.index)
                 given, wanted = reversed(places) if self.lower else places
                 n.put(b, n.conjugate(b, n.element(b, *given)), *wanted)
-        with n.vectors(b, integer(0), integer(n.length * n.row), [zero(t.vector)]) as at:
-            value = b.intrinsic(f"fabs.{mangled(t.vector)}", [t.load(b, b.gep(t.type, matrix, at.index))])
-            finite = b.compare("olt", value, floating(math.inf, t.vector))
-            value = b.select(finite, value, floating(math.inf, t.vector))
-            at.carry(b.select(b.compare("ogt", value, at.carried[0]), value, at.carried[0]))
-        b.ret(b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", list(at.results), result=t.type))
+        b.ret(n.greatest(b, matrix, n.length))
         return f"@{function.name}"
-
-    def _scaled(self, b: Builder, matrix: Value, by: Value) -> None:
-        n = self.numbers
-        t, spread = n.tiles, b.broadcast(by, n.tiles.lanes)
-        with n.vectors(b, integer(0), integer(n.length * n.row)) as at:
-            place = b.gep(t.type, matrix, at.index)
-            t.store(b, b.binary("fmul", t.load(b, place), spread), place)
 
     def _widen(self, b: Builder, parts: dict[str, Value]) -> None:
         """Both diagonals, in f64."""
@@ -144,15 +132,6 @@ class Hermitian:
                 row = n.at(b, parts["matrix"], b.add(at.index, integer(below)))
                 value = n.element(b, row, at.index)[0]
                 b.store(b.cast("fpext", value, _F64), b.gep(_F64, parts[name], at.index))
-
-    def _turn(self, b: Builder, source: tuple[Value, int], target: tuple[Value, int]) -> None:
-        """The transpose, part for part; matrices are given with the distances between their rows."""
-        n = self.numbers
-        t, size = n.tiles, integer(n.length)
-        turn = t.turn()
-        for part in range(n.parts):
-            places = [b.gep(t.type, base, integer(part * n.pitch)) for base, _ in (source, target)]
-            b.call(turn, "void", [places[0], integer(source[1]), places[1], integer(target[1]), size, size])
 
     def _sort(self, b: Builder, parts: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
         """Values to their places in ascending order, scaled back, and rows as columns beside them."""
@@ -164,7 +143,7 @@ class Hermitian:
                 row = t.at(b, parts["rows"], (number, self._iteration.pitch))
                 b.copy_bytes(row, n.at(b, parts["matrix"], rank), integer(n.row * t.bytes))
         if self.vectors:
-            self._turn(b, (parts["matrix"], n.row), (parts["product"], n.row))
+            n.turn(b, (parts["matrix"], n.row), (parts["product"], n.row))
             n.join(b, parts["product"], vectors, (n.length, n.length))
         else:
             b.clear_bytes(vectors, integer(n.parts * n.length * n.length * t.bytes))

@@ -15,6 +15,7 @@ from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.lu import Lu
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
 from compiler.backends.cpu.kernels.linear_algebra.qr import Product, Qr
+from compiler.backends.cpu.kernels.linear_algebra.schur import Schur
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
 from compiler.codegen import element, nest
 from compiler.codegen.cost import PARALLEL_NS
@@ -218,6 +219,36 @@ def _gehrd(tiles: Tiles, call: Call) -> Method:
     return Method(run, (size + 1) * n.row + form.work_elements, work)
 
 
+def _gees(tiles: Tiles, call: Call) -> Method:
+    n, wanted = _numbers(tiles, call.shapes[0]), call.options["mode"] == "V"
+    form = Schur(n, whole=True, vectors=wanted)
+    function = form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        source, triangle, vectors, *values, chosen, info = pointers
+        builder.call(function, "void", [source, triangle, vectors, values[0], values[-1], info, workspace])
+        builder.store(integer(0, "i32"), chosen)
+        if not wanted:
+            builder.clear_bytes(vectors, integer(n.parts * n.length**2 * tiles.bytes))
+
+    return Method(run, form.workspace_elements, 15 * n.parts**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2)
+
+
+def _geev(tiles: Tiles, call: Call) -> Method:
+    """Eigenvalues alone: vectors are made from Schur's form."""
+    n = _numbers(tiles, call.instruction.operands[0].array)
+    form = Schur(n, whole=False, vectors=False)
+    function = form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        source, *values, left, right, info = pointers
+        builder.call(function, "void", [source, source, source, values[0], values[-1], info, workspace])
+        for vectors in (left, right):
+            builder.clear_bytes(vectors, integer(2 * n.length**2 * tiles.bytes))
+
+    return Method(run, form.workspace_elements, 6 * n.parts**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2)
+
+
 METHODS: dict[str, Callable[[Tiles, Call], Method]] = {
     "getrf": _getrf,
     "geqrf": _geqrf,
@@ -225,6 +256,8 @@ METHODS: dict[str, Callable[[Tiles, Call], Method]] = {
     "syevd": _syevd,
     "heevd": _syevd,
     "gehrd": _gehrd,
+    "gees": _gees,
+    "geev": _geev,
     "geqp3": _geqp3,
     "ungqr": _orgqr,
     "ormqr": _ormqr,

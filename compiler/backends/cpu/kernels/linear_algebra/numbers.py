@@ -7,6 +7,7 @@ alternate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -135,6 +136,30 @@ class Numbers:
                     pairs = [t.load(b, to) for to in places]
                     parts = tuple(b.shuffle(pairs[0], pairs[1], range(part, 2 * step, 2)) for part in range(2))
                     self.store(b, parts, inside, at.index)
+
+    def turn(self, b: Builder, source: tuple[Value, int], target: tuple[Value, int]) -> None:
+        """A square matrix transposed, part for part; matrices are given with the distances between their rows."""
+        t, size = self.tiles, integer(self.length)
+        turn = t.turn()
+        for part in range(self.parts):
+            places = [b.gep(t.type, base, integer(part * self.pitch)) for base, _ in (source, target)]
+            b.call(turn, "void", [places[0], integer(source[1]), places[1], integer(target[1]), size, size])
+
+    def greatest(self, b: Builder, matrix: Value, rows: int) -> Value:
+        """The greatest magnitude of a part of a matrix that has zeros behind its rows; NaN as infinity."""
+        t, infinity = self.tiles, floating(math.inf, self.tiles.vector)
+        with self.vectors(b, integer(0), integer(rows * self.row), [zero(t.vector)]) as at:
+            value = self._magnitude(b, t.load(b, b.gep(t.type, matrix, at.index)))
+            value = b.select(b.compare("olt", value, infinity), value, infinity)
+            at.carry(b.select(b.compare("ogt", value, at.carried[0]), value, at.carried[0]))
+        return b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", list(at.results), result=t.type)
+
+    def scale_rows(self, b: Builder, matrix: Value, rows: int, by: Value) -> None:
+        """All elements of a matrix times a real number."""
+        t, spread = self.tiles, b.broadcast(by, self.tiles.lanes)
+        with self.vectors(b, integer(0), integer(rows * self.row)) as at:
+            place = b.gep(t.type, matrix, at.index)
+            t.store(b, b.binary("fmul", t.load(b, place), spread), place)
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
 

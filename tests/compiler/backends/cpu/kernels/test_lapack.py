@@ -112,3 +112,38 @@ def test_hermitian_matrices(element_type: str, uplo: str) -> None:
     assert not info.any()
     given[1, 4, 4] = np.nan
     assert [np.isnan(vectors).all() for vectors in run(given)[0]] == [False, True]
+
+
+@EACH_TYPE
+@pytest.mark.parametrize("size", [16, 45])
+def test_schurs_form(element_type: str, size: int) -> None:
+    """One matrix is general, one a rotation of all coordinates, whose eigenvalues lie on a circle."""
+    given = draw(element_type, size, size)
+    given[1] = np.roll(np.eye(size), 1, axis=0)
+    matrix = shape(element_type, size, size)
+    values = [shape(element_type, size)] * (1 if element_type in REAL else 2)
+    info = shape("s32")
+    options = "mode = 86 : ui8, sort = 78 : ui8"
+    run = call("gees", element_type, [matrix], [matrix, matrix, *values, info, info], options)
+    triangle, vectors, *found, _, failed = run(given)
+    assert not failed.any()
+    assert not np.tril(triangle, -2).any()
+    near(vectors @ triangle @ adjoint(vectors), given)
+    near(adjoint(vectors) @ vectors, np.eye(size, dtype=given.dtype))
+    vectors_shape = shape({"f32": "c64", "f64": "c128"}.get(element_type, element_type), size, size)
+    results = [*values, vectors_shape, vectors_shape, info]
+    for wanted in "NV" if size < 20 else "N":
+        options = f"compute_left = {ord(wanted)} : ui8, compute_right = {ord(wanted)} : ui8"
+        decompose = call("geev", element_type, [matrix], results, options)
+        *alone, left, right, failed = decompose(given)
+        assert not failed.any()
+        numbers, others = (parts[0] if element_type in REAL else parts[0] + 1j * parts[1] for parts in (alone, found))
+        for one, other in zip(numbers, others, strict=True):
+            unit = float(np.finfo(given.dtype).eps)
+            assert np.abs(one[:, None] - other).min(axis=1).max() <= 2000 * unit * np.abs(other).max()
+        if wanted == "V":
+            near(right * numbers[:, None, :], given @ right)
+            near(adjoint(left) * numbers[..., None], adjoint(left) @ given)
+    given[0, 3, 2] = np.inf
+    assert run(given)[-1].tolist() == [size, 0]
+    assert np.isnan(decompose(given)[0][0]).all()

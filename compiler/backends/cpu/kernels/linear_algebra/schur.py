@@ -1,0 +1,170 @@
+"""Schur's form of general matrices: LAPACK's gees, and the eigenvalues of geev.
+
+The matrix is scaled by a power of 2, brought to Hessenberg's form (`hessenberg`) and made triangular but for pairs
+(`francis`).  A matrix with NaN or infinity in it has only NaN for results, and as many failures as rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
+from compiler.backends.cpu.kernels.linear_algebra.eigen import power_of_two, spoil
+from compiler.backends.cpu.kernels.linear_algebra.francis import STATE, Francis
+from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
+from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
+from compiler.backends.cpu.kernels.linear_algebra.shifts import absolute, root
+from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
+from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer
+
+
+@dataclass(frozen=True, slots=True)
+class Schur:
+    """The form of matrices of `numbers.length` rows, `whole` or its diagonal, and the `vectors` that lead to it."""
+
+    numbers: Numbers
+    whole: bool
+    vectors: bool
+
+    @property
+    def _product(self) -> Applied:
+        size = self.numbers.length
+        return Applied(self.numbers, size, size, size - 1, grows=True, offset=1)
+
+    @property
+    def _reduction(self) -> Hessenberg:
+        return Hessenberg(self.numbers)
+
+    @property
+    def _parts(self) -> dict[str, int]:
+        """Bytes of the workspace's parts: whole lines of a cache each."""
+        n = self.numbers
+        size, row = n.length, n.row * n.tiles.bytes
+        buffers = max(self._reduction.work_elements, self._product.work_elements) * n.tiles.bytes
+        parts = {"form": (size + 1) * row, "factors": row, "buffers": buffers, "pairs": 8 * size, "state": 8 * STATE}
+        if self.vectors:
+            parts |= {"product": size * row, "rows": (size + 1) * row}
+        return {name: -(-size // 64) * 64 for name, size in parts.items()}
+
+    @property
+    def workspace_elements(self) -> int:
+        """All parts."""
+        return sum(self._parts.values()) // self.numbers.tiles.bytes
+
+    def emit(self) -> str:
+        """`void NAME(ptr source, ptr triangle, ptr vectors, ptr values, ptr imaginary, ptr info, ptr work)`.
+
+        Imaginary parts of a complex matrix's eigenvalues stand beside their real parts; where a triangle or vectors are
+        not asked for nothing is written.
+        """
+        n = self.numbers
+        t, size = n.tiles, n.length
+        function = t.module.function(
+            f"{t.name}.schur",
+            "void",
+            [(PTR, name) for name in ("source", "triangle", "vectors", "values", "imaginary", "info", "work")],
+            linkage="internal",
+            attributes=ATTRIBUTES,
+        )
+        source, triangle, vectors, values, imaginary, info, work = function.arguments
+        reduce, iterate = self._reduction.emit(), Francis(n, self.whole, self.vectors).emit()
+        b = Builder(function)
+        parts, offset = {}, 0
+        for name, count in self._parts.items():
+            parts[name] = b.gep("i8", work, integer(offset))
+            offset += count
+        n.split(b, source, parts["form"], (size, size))
+        b.clear_bytes(n.at(b, parts["form"], integer(size)), integer(n.row * t.bytes))
+        b.clear_bytes(parts["pairs"], integer(8 * size))
+        largest = n.greatest(b, parts["form"], size)
+        finite = b.compare("olt", largest, floating(math.inf, t.type))
+        with b.when(b.binary("xor", finite, Value("i1", "true")), "spoilt"):
+            self._spoil(b, (triangle, vectors, values, imaginary))
+            b.store(integer(size, I32), info)
+        with b.when(finite, "finite"):
+            by = power_of_two(b, largest)
+            n.scale_rows(b, parts["form"], size, b.binary("fdiv", floating(1.0, t.type), by))
+            b.call(reduce, "void", [parts[name] for name in ("form", "factors", "buffers")])
+            if self.vectors:
+                self._begin(b, parts)
+            with b.loop(integer(2), integer(size), name="below", scalar=True) as row:
+                self._clear(b, n.at(b, parts["form"], row.index), b.sub(row.index, integer(1)))
+            names = ("form", "rows" if self.vectors else "form", "pairs", "state")
+            b.store(b.call(iterate, I32, [parts[name] for name in names]), info)
+            self._finish(b, parts, by)
+            self._put_values(b, parts, (values, imaginary))
+            if self.whole:
+                n.join(b, parts["form"], triangle, (size, size))
+            if self.vectors:
+                n.turn(b, (parts["rows"], n.row), (parts["product"], n.row))
+                n.join(b, parts["product"], vectors, (size, size))
+        b.ret()
+        return f"@{function.name}"
+
+    def _spoil(self, b: Builder, results: tuple[Value, Value, Value, Value]) -> None:
+        n, (triangle, vectors, values, imaginary) = self.numbers, results
+        count = n.parts * n.length
+        if self.whole:
+            spoil(b, n.tiles, triangle, count * n.length)
+        if self.vectors:
+            spoil(b, n.tiles, vectors, count * n.length)
+        spoil(b, n.tiles, values, count)
+        if n.parts == 1:
+            spoil(b, n.tiles, imaginary, count)
+
+    def _begin(self, b: Builder, parts: dict[str, Value]) -> None:
+        """The vectors that lead to Hessenberg's form, as rows."""
+        n = self.numbers
+        product = self._product.emit()
+        self._product.identity(b, parts["product"])
+        b.call(product, "void", [parts[name] for name in ("form", "factors", "product", "buffers")])
+        b.clear_bytes(parts["rows"], integer(self._parts["rows"]))
+        n.turn(b, (parts["product"], n.row), (parts["rows"], n.row))
+
+    def _clear(self, b: Builder, line: Value, count: Value) -> None:
+        """Zeros in place of a row's first elements."""
+        n = self.numbers
+        for part in range(n.parts):
+            place = b.gep(n.tiles.type, line, integer(part * n.pitch))
+            b.clear_bytes(place, b.mul(count, integer(n.tiles.bytes)))
+
+    def _finish(self, b: Builder, parts: dict[str, Value], by: Value) -> None:
+        """The form without what is nothing, pairs with the mean of their diagonal elements, and scaled back."""
+        n, form = self.numbers, parts["form"]
+        with b.loop(integer(0), integer(n.length - 1), name="beside", scalar=True) as row:
+            following = b.add(row.index, integer(1))
+            line = n.at(b, form, following)
+            is_pair = b.compare("ne", b.load(I64, b.gep(I64, parts["pairs"], row.index)), integer(0))
+            n.put(b, n.select(b, is_pair, n.element(b, line, row.index), n.zero()), line, row.index)
+            with b.when(is_pair, "pair"):
+                places = (n.at(b, form, row.index), row.index), (line, following)
+                one, other = (n.element(b, *place) for place in places)
+                total: Number = tuple(b.binary("fadd", *pair) for pair in zip(one, other, strict=True))
+                for place in places:
+                    n.put(b, n.scaled(b, total, floating(0.5, n.tiles.type)), *place)
+        n.scale_rows(b, form, n.length, by)
+
+    def _put_values(self, b: Builder, parts: dict[str, Value], results: tuple[Value, Value]) -> None:
+        """Eigenvalues: the diagonal, and of pairs the roots of what stands beside it."""
+        n, (values, imaginary), form = self.numbers, results, parts["form"]
+        type_ = n.tiles.type
+        with b.loop(integer(0), integer(n.length), name="value", scalar=True) as at:
+            own = n.element(b, n.at(b, form, at.index), at.index)
+            for part, value in enumerate(own):
+                b.store(value, b.gep(type_, values, b.add(b.mul(at.index, integer(n.parts)), integer(part))))
+            if n.parts == 1:
+                b.store(floating(0.0, type_), b.gep(type_, imaginary, at.index))
+        if n.parts > 1:
+            return
+        with b.loop(integer(0), integer(n.length - 1), name="pair", scalar=True) as at:
+            is_pair = b.compare("ne", b.load(I64, b.gep(I64, parts["pairs"], at.index)), integer(0))
+            with b.when(is_pair, "pair"):
+                following = b.add(at.index, integer(1))
+                beside = [
+                    root(b, absolute(b, n.element(b, n.at(b, form, row), column)[0]))
+                    for row, column in ((at.index, following), (following, at.index))
+                ]
+                rise = b.binary("fmul", beside[0], beside[1])
+                b.store(rise, b.gep(type_, imaginary, at.index))
+                b.store(b.unary("fneg", rise), b.gep(type_, imaginary, following))
