@@ -54,15 +54,10 @@ from compiler.ops.custom_call import TARGET, has_no_elements, options_of
 Shapes = Callable[[Sequence[ArrayShape], Options], list[ArrayShape]]
 Routine = Callable[[Sequence[Expression], Options], Sequence[Expression]]
 
-_REAL = frozenset({F32, F64})
-_ALL = frozenset({F32, F64, C64, C128})
-KERNELS = {
-    "getrf": _REAL,
-    **dict.fromkeys(
-        ("syevd", "heevd", "geqrf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gehrd", "gees", "geev"), _ALL
-    ),
-}
-"""Routines that kernels may be there for, and of which types."""
+KERNELS = frozenset(
+    ("getrf", "syevd", "heevd", "geqrf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gehrd", "gees", "geev")
+)
+"""Routines that kernels may be there for."""
 _LARGE = 16
 """Rows or columns from which on a kernel is better."""
 
@@ -79,9 +74,7 @@ class Call:
     @property
     def suits_kernel(self) -> bool:
         """Whether a back end that has kernels should keep it."""
-        matrix = self.instruction.operands[0].array
-        known = matrix.element_type in KERNELS.get(self.name, ()) and self._is_whole
-        return known and self._is_large and not has_no_elements(self.instruction)
+        return self.name in KERNELS and self._is_whole and self._is_large and not has_no_elements(self.instruction)
 
     @property
     def _is_large(self) -> bool:

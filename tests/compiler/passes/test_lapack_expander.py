@@ -68,23 +68,25 @@ def orgqr(element_type, vectors, factors):
 
 # In a kernel: alone, with tiles and strips that are not whole, tall, wide, in a batch.
 LARGE = [("f32", (), 64, 64), ("f64", (3,), 45, 17), ("f32", (), 33, 100), ("f64", (), 71, 71)]
+COMPLEX = [("c64", (2,), 37, 37), ("c128", (), 45, 17), ("c64", (), 21, 30)]
 
 
-@pytest.mark.parametrize(("element_type", "batch", "rows", "columns"), LARGE, ids=str)
+@pytest.mark.parametrize(("element_type", "batch", "rows", "columns"), [*LARGE, *COMPLEX], ids=str)
 def test_a_kernel_factors_large_matrices(element_type, batch, rows, columns):
     """Equations rather than the reference's own factors, which roundings lead elsewhere; NaN and zeros spread alike."""
     given, steps = draw(element_type, (*batch, rows, columns)), min(rows, columns)
+    wide = np.complex128 if element_type in ("c64", "c128") else np.float64
     text = call("getrf", element_type, batch, rows, columns)
     kernel = compiler.compile(text, "cpu", OPTIONS)
     packed, pivots, info = kernel(given)
     assert not info.any()
     for index in np.ndindex(*batch):
-        permuted = given[index].astype(np.float64)
+        permuted = given[index].astype(wide)
         for row, pivot in enumerate(pivots[index]):
             permuted[[row, pivot - 1]] = permuted[[pivot - 1, row]]
-        lower = np.tril(packed[index], -1)[:, :steps].astype(np.float64) + np.eye(rows, steps)
-        assert np.abs(lower).max() <= 1
-        error = np.abs(lower @ np.triu(packed[index])[:steps].astype(np.float64) - permuted).max()
+        lower = np.tril(packed[index], -1)[:, :steps].astype(wide) + np.eye(rows, steps)
+        assert np.abs(lower).max() <= (2**0.5 if wide is np.complex128 else 1)
+        error = np.abs(lower @ np.triu(packed[index])[:steps].astype(wide) - permuted).max()
         assert error <= 20 * np.finfo(given.dtype).eps * np.abs(given).max()
     given[..., :, 11] = 0
     singular = kernel(given)

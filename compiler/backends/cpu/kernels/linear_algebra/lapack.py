@@ -10,6 +10,7 @@ from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
 from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
 from compiler.backends.cpu.kernels.linear_algebra.columns import Columns
 from compiler.backends.cpu.kernels.linear_algebra.eigen import Eigen
+from compiler.backends.cpu.kernels.linear_algebra.elimination import Elimination
 from compiler.backends.cpu.kernels.linear_algebra.hermitian import Hermitian
 from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.lu import Lu
@@ -80,6 +81,8 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
 
 
 def _getrf(tiles: Tiles, call: Call) -> Method:
+    if call.shapes[0].element_type.is_complex:
+        return _elimination(tiles, call)
     rows, columns = call.shapes[0].dims[-2:]
     form = Lu(tiles, rows, columns)
     function = form.emit()
@@ -91,6 +94,22 @@ def _getrf(tiles: Tiles, call: Call) -> Method:
 
     work = _FMA_NS * rows * columns * form.steps + _ELEMENT_NS * rows * columns
     return Method(run, form.workspace_elements, work)
+
+
+def _elimination(tiles: Tiles, call: Call) -> Method:
+    rows, columns = call.shapes[0].dims[-2:]
+    n = _numbers(tiles, call.shapes[0])
+    form = Elimination(n, rows, columns)
+    function = form.emit()
+
+    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+        source, target, pivots, info = pointers
+        n.split(builder, source, workspace, (rows, columns))
+        builder.call(function, "void", [workspace, pivots, info, n.at(builder, workspace, integer(rows))])
+        n.join(builder, workspace, target, (rows, columns))
+
+    work = n.parts**2 * _FMA_NS * rows * columns * min(rows, columns) + _ELEMENT_NS * rows * columns
+    return Method(run, rows * n.row + form.work_elements, work)
 
 
 def _geqrf(tiles: Tiles, call: Call) -> Method:
