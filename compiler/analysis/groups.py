@@ -36,6 +36,7 @@ _DEEPEST_GROUP = 400
 _FRAMES = {"concatenate": 18, "pad": 9, "dynamic-update-slice": 9, "reduce": 9, "gather": 5}
 """Frames of Python's stack that emission takes within an op that is not elementwise; for those not here 3."""
 _LONGEST_ROW = 16384
+_MOST_COLUMNS = 4
 _FEWEST_ROWS = 8
 
 
@@ -50,12 +51,21 @@ class GroupKind(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Instructions that become one kernel; `members` holds the roots, its results, too."""
+    """Instructions that become one kernel; `members` holds the roots, its results, too.
+
+    `weights` are reductions of a few terms each that are computed within another reduction.
+    """
 
     roots: list[Instruction]
     kind: GroupKind
     members: set[Instruction] = field(default_factory=set)
     depths: dict[Instruction, int] = field(default_factory=dict)
+    weights: set[Instruction] = field(default_factory=set)
+
+    @property
+    def reduces(self) -> list[Instruction]:
+        """The reductions that the kernel walks for."""
+        return [i for i in self.members if i.opcode == "reduce" and i not in self.weights]
 
     @property
     def root(self) -> Instruction:
@@ -102,10 +112,12 @@ def numbers(instruction: Instruction) -> bool:
 
 def adopt(group: Group, instruction: Instruction) -> None:
     """Add an instruction; a loop that takes in a reduction or a dot becomes a kernel of that kind."""
+    if instruction.opcode == "reduce" and _is_weight(instruction, group):
+        group.weights.add(instruction)
     group.members.add(instruction)
     group.depths[instruction] = _depth(instruction, group)
     kind = kind_of(instruction)
-    if kind is None or kind is GroupKind.LOOP or group.kind is GroupKind.ROW:
+    if kind is None or kind is GroupKind.LOOP or group.kind is GroupKind.ROW or instruction in group.weights:
         return
     plain = instruction.opcode in PRODUCTS or _is_epilogue_of(instruction, group)
     group.kind = kind if plain else GroupKind.ROW
@@ -140,7 +152,8 @@ def may_join(instruction: Instruction, group: Group) -> bool:
     if group.root.opcode == "scatter":
         return _beside_scatter(instruction, group)
     if instruction.opcode == "reduce":
-        return _may_end_in(instruction, group) or _may_be_row(instruction, group)
+        forms = _may_end_in(instruction, group) or _may_be_row(instruction, group)
+        return forms or (_is_weight(instruction, group) and _sums_columns(instruction, group))
     if instruction.opcode in PRODUCTS:
         return kind_of(instruction) is not None and _may_end_in(instruction, group)
     fits = is_fusible(instruction) and (group.kind is not GroupKind.DOT or _beside_dot(instruction, group))
@@ -217,8 +230,42 @@ def _accepts(group: Group, instruction: Instruction) -> bool:
         return True
     if group.kind is not GroupKind.REDUCE or instruction.opcode != "reduce":
         return False
-    first = next(member for member in group.members if member.opcode == "reduce")
-    return reduce_form(first) == reduce_form(instruction)
+    return reduce_form(group.reduces[0]) == reduce_form(instruction)
+
+
+def _is_weight(value: Instruction, group: Group) -> bool:
+    """Whether a value is the same for all of the few columns that a reduction keeps: it is computed once for them.
+
+    Such are the weights by which differences to other points are summed up, a point being a line of few coordinates.
+    """
+    if group.kind is not GroupKind.REDUCE or not isinstance(value.shape, ArrayShape):
+        return False
+    reduces = group.reduces
+    dims, reduced = reduce_form(reduces[0])
+    few = 1 < dims[-1] <= _MOST_COLUMNS and len(dims) - 1 not in reduced and len(dims) - 2 in reduced
+    if not few or value.array.dims != dims[:-1] or not value.users:
+        return False
+    pending, seen = [user for user in value.users if user in group.members], set(reduces)
+    while pending:
+        member = pending.pop()
+        if member in seen:
+            continue
+        seen.add(member)
+        in_place = is_elementwise(member) and member.array.dims in (dims, dims[:-1])
+        if member in group.roots or not (in_place or _spreads(member, len(dims))):
+            return False
+        pending += [user for user in member.users if user in group.members]
+    return True
+
+
+def _spreads(member: Instruction, rank: int) -> bool:
+    """Whether a value without columns is broadcast to all of them."""
+    return member.opcode == "broadcast" and member.attributes.get("dimensions") == tuple(range(rank - 1))
+
+
+def _sums_columns(reduce: Instruction, group: Group) -> bool:
+    """Whether a reduction is of the few columns that the group's own keep."""
+    return _is_row_form(reduce) and reduce.operands[0].array.dims == reduce_form(group.reduces[0])[0]
 
 
 def reduce_form(reduce: Instruction) -> tuple[tuple[int, ...], list[int]]:
@@ -271,6 +318,8 @@ def _feeds_operand(instruction: Instruction, group: Group) -> bool:
 def _repeats_work(instruction: Instruction, group: Group) -> bool:
     """Whether an expensive op would be computed more often than it has elements."""
     if instruction.opcode not in EXPENSIVE:
+        return False
+    if _is_weight(instruction, group):
         return False
     size = max(1, instruction.array.size)
     if instruction.opcode in _EDGES and group.kind is GroupKind.LOOP and _is_small(group):

@@ -53,10 +53,9 @@ def _walk(group: Group) -> Walk | None:
         return None
     if group.kind is GroupKind.LOOP:
         return None if root.opcode in ("reshape", "bitcast", "scatter") else (group.kind, group.dims, ())
-    reduces = [member for member in group.members if member.opcode == "reduce"]
-    if group.kind is not GroupKind.REDUCE or any(len(reduce.operands) != 2 for reduce in reduces):
+    if group.kind is not GroupKind.REDUCE or any(len(reduce.operands) != 2 for reduce in group.reduces):
         return None
-    dims, reduced = reduce_form(reduces[0])
+    dims, reduced = reduce_form(group.reduces[0])
     return group.kind, dims, tuple(reduced)
 
 
@@ -132,6 +131,7 @@ def _detour(start: Group, end: Group, of: Homes) -> bool:
 def _join(group: Group, other: Group, of: Homes) -> None:
     group.roots += other.roots
     group.members |= other.members
+    group.weights |= other.weights
     for member in other.members:
         homes = [group if home is other else home for home in of[member]]
         of[member] = list(dict.fromkeys(homes))

@@ -92,7 +92,7 @@ class Reduction:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.reduces = tuple(kernel.of_opcode("reduce"))
+        self.reduces = _outermost(kernel.of_opcode("reduce"))
         first = self.reduces[0]
         self.dims = first.operands[0].array.dims
         reduced = set(first.attributes["dimensions"])
@@ -234,6 +234,18 @@ class Reduction:
         """Store the partial results number `at`."""
         for (type_, place), value in zip(self.partials(emission, chunks), values, strict=True):
             access.write(emission, place, type_, at, value)
+
+
+def _outermost(reduces: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """Those reductions that no other one of them is computed from."""
+    inside: set[Instruction] = set()
+    pending = [operand for reduce in reduces for operand in reduce.operands]
+    while pending:
+        value = pending.pop()
+        if value not in inside:
+            inside.add(value)
+            pending += value.operands
+    return tuple(reduce for reduce in reduces if reduce not in inside)
 
 
 def _groups(dims: Sequence[int], reduced: set[int]) -> list[Group]:

@@ -7,6 +7,7 @@ multiplied: by NaN or infinity it is NaN.  Sums and products of floats narrower 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from compiler.ir.module import Computation, Instruction
 from compiler.ir.types import F32, ElementType
 from compiler.ir.windows import window_of
 
+_FEW_TERMS = 4
+"""A reduction of so few is no loop: its terms are at places that are known, where others may need them too."""
 _WIDENED = {"add": "fadd", "multiply": "fmul"}
 
 
@@ -124,8 +127,12 @@ def _reduce(values: Values, instruction: Instruction, indices: Indices) -> list[
         at = tuple(point[reduced.index(d)] if d in reduced else next(kept) for d in range(len(dims)))
         return combiner.combine(values, carried, [values.value(array, at) for array in arrays], flags="")
 
-    start = [values.value(value, ()) for value in initial]
-    return combiner.finish(values, _loop(values, [dims[d] for d in reduced], start, step))
+    start, sizes = [values.value(value, ()) for value in initial], [dims[d] for d in reduced]
+    if math.prod(sizes) > _FEW_TERMS:
+        return combiner.finish(values, _loop(values, sizes, start, step))
+    for point in itertools.product(*(map(constant, range(size)) for size in sizes)):
+        start = step(point, start)
+    return combiner.finish(values, start)
 
 
 def is_plain(instruction: Instruction) -> bool:
