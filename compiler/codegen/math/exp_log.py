@@ -42,6 +42,8 @@ _LOG_F64 = (
 )  # fmt: skip
 # Beyond these the exponential is zero or infinite, and so is the scaling by two halves of 2^n.
 _EXP_RANGE = {"float": (-104.0, 90.0), "double": (-746.0, 711.0)}
+_FAR = {"float": -1000.0, "double": -10000.0}
+"""What an x below the range counts as: scaling to zero from near the denormals takes CPUs as long as to one of them."""
 
 
 def _reduce(x: Term) -> tuple[Term, Term]:
@@ -67,17 +69,18 @@ def _power_of_two(n: Term, format_: Format, *, minus: int = 0) -> Term:
     return ((n << format_.mantissa) + (format_.one - (minus << format_.mantissa))).real()
 
 
-def scale(p: Term, n: Term, *, minus: int = 0) -> Term:
+def scale(p: Term, n: Term, *, minus: int = 0, where: Term | None = None) -> Term:
     """Compute p * 2^(n - minus), rounded once into the denormals, from n in the low bits of a sum with `magic`.
 
-    AVX-512 does that in one instruction, which LLVM makes of its intrinsic too, in loops that it makes vectors of.
+    Whole vectors may be zero elsewhere than `where`.  AVX-512 does that in one instruction, which LLVM makes of its
+    intrinsic too, in loops that it makes vectors of.
     """
     format_ = p.format
     if not _scales(p):
         return _scale_by_factors(p, n - minus if minus else n)
     if p.type in _VECTORS:
         exponent = n.real() - format_.magic
-        return _native("scalef", p, exponent - float(minus) if minus else exponent)
+        return _native("scalef", p, exponent - float(minus) if minus else exponent, where=where)
     exponent = n - (format_.magic_bits + minus)
     if format_.integer == "i64":
         exponent = exponent.cast("trunc", "i32")
@@ -104,22 +107,27 @@ def _scales(x: Term) -> bool:
     return {"avx512f", "avx512vl", "avx512dq"} <= x.builder.module.features
 
 
-def _native(name: str, x: Term, y: Term, *options: int) -> Term:
-    """An instruction of AVX-512 on two whole vectors."""
+def _native(name: str, x: Term, y: Term, *options: int, where: Term | None = None) -> Term:
+    """An instruction of AVX-512 on two whole vectors, or zero elsewhere than `where`."""
     end, mask = _VECTORS[x.type]
-    last = [x.value, integer(-1, mask), integer(_ROUND_AS_SET, "i32")]
+    lanes = integer(-1, mask) if where is None else x.builder.emit(mask, f"bitcast {where.value} to {mask}")
+    last = [x.value if where is None else x.literal(0.0).value, lanes, integer(_ROUND_AS_SET, "i32")]
     arguments = [x.value, y.value, *(integer(option, "i32") for option in options), *last]
     return Term(x.builder, x.builder.intrinsic(f"x86.avx512.mask.{name}.{end}.512", arguments))
 
 
 def exp_scaled(x: Term, *, minus: int = 0) -> Term:
     """e^x * 2^-minus for a small `minus`, without overflow before the result's own."""
+    low, high = _EXP_RANGE[x.format.type]
     if x.type in _VECTORS and _scales(x):
-        # Whatever is left of an x beyond the range, n makes the result zero, infinite or NaN of a number.
+        # Whatever is left of an x beyond the range, n makes the result infinite or NaN of a number.
         n, r = _reduce(x)
         r = _native("range", r, r.literal(LN2), _LESSER_MAGNITUDE)
+        return scale(exp_reduced(r), n, minus=minus, where=x.compare("uge", "sge", low))
+    if _scales(x):
+        x = (x < low).where(x.literal(_FAR[x.format.type]), x)
+        n, r = _reduce(x.at_most(high))
     else:
-        low, high = _EXP_RANGE[x.format.type]
         n, r = _reduce(x.at_most(high).at_least(low))
     return scale(exp_reduced(r), n, minus=minus)
 
