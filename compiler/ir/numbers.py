@@ -105,7 +105,7 @@ def unsigned_bits(value: Array) -> Array:
 def total_order_key(value: Array, element_type: ElementType) -> Array:
     """Unsigned integers in the order of the floats' bits: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN.
 
-    A NaN without a sign is the greatest.
+    The NaN that is alone of its kind has the bits of -0, and is -NaN; one of a type without signs is the greatest.
     """
     bits = unsigned_bits(value)
     if element_type is F8E8M0:
@@ -114,8 +114,8 @@ def total_order_key(value: Array, element_type: ElementType) -> Array:
     sign = bits.dtype.type(1 << (width - 1))
     mask = bits.dtype.type((1 << width) - 1)
     negative = (bits & sign) != 0
-    if element_type in ONE_NAN:  # its bits are those of -0, whose place becomes that of +0
-        return np.asarray(np.where(negative, np.where(bits == sign, mask, ~bits), (bits | sign) - 1))
+    if element_type in ONE_NAN:  # there is no -0: the other negative numbers move up
+        return np.asarray(np.where(negative, np.where(bits == sign, sign ^ sign, (~bits & mask) + 1), bits | sign))
     return np.asarray(np.where(negative, ~bits & mask, bits | sign))
 
 

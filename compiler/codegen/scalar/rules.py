@@ -231,11 +231,11 @@ def _compare(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 
 def _total_order(builder: Builder, value: Value, element_type: ElementType) -> Value:
-    """The integer whose order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; a NaN without a sign is last."""
+    """The integer whose order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; an only NaN has the bits of -0."""
     type_ = "i32" if element_of(value.type) == "float" else "i64"
     width = int(type_[1:])
     if element_type in ONE_NAN:
-        value = builder.select(builder.compare("uno", value, value), floating(float("nan"), value.type), value)
+        value = builder.select(builder.compare("uno", value, value), floating(-float("nan"), value.type), value)
     bits = builder.cast("bitcast", value, type_)
     sign = builder.binary("ashr", bits, integer(width - 1, type_))
     return builder.binary("xor", bits, builder.binary("lshr", sign, integer(1, type_)))
