@@ -102,14 +102,29 @@ def _ormqr(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...
 def _gesdd(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
     (matrix,) = values
     # Mode N leaves the vectors open; they are given all the same, in the full shape that the result then has.
-    left, singular, right = np.linalg.svd(matrix, full_matrices=options["mode"] != "S")
-    return matrix, singular, left, right, np.zeros(matrix.shape[:-2], np.int32)
+    (left, singular, right), failed = _converged(partial(np.linalg.svd, full_matrices=options["mode"] != "S"), matrix)
+    return matrix, singular, left, right, np.where(failed, -4, 0)  # LAPACK's word for a NaN in its fourth argument
 
 
 def _syevd(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
     (matrix,) = values
-    eigenvalues, vectors = np.linalg.eigh(matrix, UPLO="L" if options["uplo"] == "L" else "U")
-    return vectors, eigenvalues, np.zeros(matrix.shape[:-2], np.int32)
+    uplo = "L" if options["uplo"] == "L" else "U"
+    (eigenvalues, vectors), failed = _converged(partial(np.linalg.eigh, UPLO=uplo), matrix)
+    return vectors, eigenvalues, np.where(failed, matrix.shape[-1] - 1, 0)
+
+
+def _converged(routine: Callable[[Array], Sequence[Array]], matrix: Array) -> tuple[Sequence[Array], Array]:
+    """What a routine of NumPy gives for each matrix, with NaN where LAPACK fails, and where it fails.
+
+    NumPy refuses a whole batch for one such matrix, which is one with a NaN.
+    """
+    try:
+        return routine(matrix), np.zeros(matrix.shape[:-2], np.bool_)
+    except np.linalg.LinAlgError:
+        if matrix.ndim == 2:
+            return [np.full_like(result, np.nan) for result in routine(np.zeros_like(matrix))], np.ones((), np.bool_)
+    found, failed = zip(*(_converged(routine, one) for one in matrix), strict=True)
+    return [np.stack(each) for each in zip(*found, strict=True)], np.stack(failed)
 
 
 LAPACK: dict[str, Routine] = {

@@ -161,6 +161,24 @@ def test_a_routine_called_as_old_jaxlib_did_is_refused_with_its_present_name() -
         interpret(_module("x = f32[2,2] parameter(0)", call), np.eye(2, dtype=np.float32))
 
 
+@pytest.mark.parametrize(
+    ("routine", "results", "flags", "info"),
+    [
+        ("gesdd", "(f32[2,3,3], f32[2,3], f32[2,3,3], f32[2,3,3], s32[2])", "mode = 83 : ui8", -4),
+        ("syevd", "(f32[2,3,3], f32[2,3], s32[2])", "mode = 86 : ui8, uplo = 76 : ui8", 2),
+    ],
+)
+def test_a_matrix_with_a_nan_has_nan_for_factors_and_its_batch_has_its_own(
+    routine: str, results: str, flags: str, info: int
+) -> None:
+    call = f'custom-call(x), custom_call_target="lapack_s{routine}_ffi", backend_config="{{{flags}}}"'
+    matrices = np.stack([np.diag([3, 1, 2]), np.full((3, 3), np.nan)]).astype(np.float32)
+    text = f"ENTRY e {{ x = f32[2,3,3] parameter(0) ROOT r = {results} {call} }}"
+    *factors, failed = interpret(parse(text), matrices)
+    assert failed.tolist() == [0, info]
+    assert all(np.isfinite(value[0]).all() and np.isnan(value[1]).all() for value in factors)
+
+
 def test_an_unknown_custom_call_is_refused_by_name() -> None:
     module = _module("x = f32[] parameter(0)", 'ROOT r = f32[] custom-call(x), custom_call_target="mystery"')
     with pytest.raises(UnsupportedError, match="custom-call to 'mystery'"):
