@@ -23,7 +23,7 @@ from compiler.text.notes import read_stack_frames
 from compiler.text.shapes import agree
 from compiler.text.shapes import read_shape as _read_shape
 
-_SEPARATOR = re.compile(r"^//[ \t]*-----.*$", re.MULTILINE)
+_SEPARATOR = re.compile(r"^//[ \t]*-----(?!-).*$", re.MULTILINE)
 _HEADER = pattern(rf"HloModule{SPACE}%?+({NAME}):?+")
 _COMPUTATION = pattern(rf"(ENTRY(?![\w.\-]){SPACE})?+%?+({NAME}):?+{SPACE}(?=[{{(])")
 _KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")

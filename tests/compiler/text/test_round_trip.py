@@ -102,7 +102,7 @@ def test_computations_in_braces_leave_names_to_others() -> None:
 
 def test_modules_are_separated_by_a_line_of_dashes() -> None:
     text = body("p = f32[] parameter(0)")
-    modules = parse_many(f"// RUN: nothing\n// -----\n{text}\n// ----- second\n{text}\n// -----\n")
+    modules = parse_many(f"// RUN: nothing\n// -----\n{text}\n// ----- second\n// ---------\n{text}\n// -----\n")
     assert [module.name for module in modules] == ["m", "m"]
 
 
