@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.ir.devices import ReplicaGroups
+from compiler.ir.devices import DeviceGroups, ReplicaGroups
 from compiler.ir.module import Instruction, Module
 
 Group = tuple[int, ...]
@@ -60,7 +60,11 @@ class Grid:
 
 def groups(instruction: Instruction, grid: Grid) -> list[Group]:
     """The groups of a collective, each the devices in the order that the language gives them."""
-    listed: Sequence[Group] = instruction.attributes.get("replica_groups", ReplicaGroups()).groups()
+    given: DeviceGroups = instruction.attributes.get("replica_groups", ReplicaGroups())
+    try:
+        listed = given.groups()
+    except ValueError as error:
+        raise instruction.unsupported(f"its groups do not hold the devices that they are made of ({error})") from error
     mode = _mode(instruction)
     replicas, partitions = range(grid.replicas), range(grid.partitions)
     numbered = {"flattened_id": grid.size, "cross_partition": grid.partitions}.get(mode, grid.replicas)

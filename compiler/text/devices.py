@@ -42,7 +42,7 @@ def read_device_groups(scanner: Scanner) -> DeviceGroups:
     iota = _read_iota(scanner)
     if len(dims) != 2:
         scanner.fail("expected the number of groups and their size", start, scanner.pos)
-    _check_count(scanner, start, dims, iota)
+    _check_sizes(scanner, start, (*dims, *iota.dims))
     return IotaReplicaGroups(dims[0], dims[1], iota)
 
 
@@ -62,9 +62,10 @@ def _product(numbers: Sequence[int]) -> int:
     return product
 
 
-def _check_count(scanner: Scanner, start: int, dims: Sequence[int], iota: IotaDevices) -> None:
-    if any(size < 1 for size in (*dims, *iota.dims)) or _product(dims) != _product(iota.dims):
-        scanner.fail("both sides of '<=' must name the same number of devices", start, scanner.pos)
+def _check_sizes(scanner: Scanner, start: int, sizes: Sequence[int]) -> None:
+    """Whether both sides of '<=' hold as many devices is not asked: XLA reads, and prints, what does not fit."""
+    if any(size < 1 for size in sizes):
+        scanner.fail("the sizes on both sides of '<=' must be above zero", start, scanner.pos)
 
 
 def _read_iota(scanner: Scanner) -> IotaDevices:
@@ -113,7 +114,7 @@ def _read_mesh_devices(scanner: Scanner, axes: Sequence[tuple[str, int]]) -> tup
     scanner.expect("(")
     if scanner.at("["):
         iota = _read_iota(scanner)
-        _check_count(scanner, start, sizes, iota)
+        _check_sizes(scanner, start, (*sizes, *iota.dims))
         scanner.expect(")")
         return iota
     scanner.pos = start
@@ -216,7 +217,7 @@ def _read_tiles(scanner: Scanner) -> dict[str, Any]:
     dims = scanner.integers("[", "]")
     if scanner.accept("<="):
         iota = _read_iota(scanner)
-        _check_count(scanner, start, dims, iota)
+        _check_sizes(scanner, start, (*dims, *iota.dims))
         return {"tiles": dims, "devices": iota}
     devices = [scanner.integer()]
     while scanner.accept(","):

@@ -35,6 +35,8 @@ _VALUE = rf"(?:[^\s,(){{}}\"'=]++|{STRING}|\{{(?:[^{{}}\"']++|{STRING}|\{{(?:[^{
 _QUICK = pattern(rf",{SPACE}({NAME}={_VALUE})(?=[,\s}}]|$)")
 _KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")
 _ASYNC = re.compile(r"(.+)-(start|update|done)")
+_WITH_OWN_HALVES = frozenset({"all-gather", "all-reduce", "collective-permute", "copy", "recv", "send"})
+"""Opcodes that no async ops wrap: what halves they have are opcodes of their own."""
 
 _K = AttributeKind
 _LISTS_OF_LISTS = frozenset({"collective-permute", "collective-permute-start"})
@@ -140,7 +142,7 @@ class InstructionReader(Scanner):
         call = _Call(name, start, shape, opcode, found.start(1))
         if opcode not in SIGNATURES:
             wrapped = _ASYNC.fullmatch(opcode)
-            if wrapped is None or wrapped[1] not in SIGNATURES or wrapped[1] in _PAYLOADS:
+            if wrapped is None or wrapped[1] not in SIGNATURES or wrapped[1] in _UNWRAPPED:
                 self.unknown("opcode", opcode, SIGNATURES, call.at)
             call.opcode, call.wrapped = f"async-{wrapped[2]}", wrapped[1]
         return call
@@ -390,3 +392,4 @@ _PAYLOADS: dict[str, Callable[[InstructionReader, _Call], None]] = {
     "constant": _read_constant,
     "parameter": _read_parameter,
 }
+_UNWRAPPED = _WITH_OWN_HALVES | _PAYLOADS.keys()

@@ -264,6 +264,7 @@ def test_devices_may_take_different_branches() -> None:
         ("ROOT r = f32[4] all-reduce(x), to_apply=add, replica_groups={{0,7}}", "device number 7 is not below 2"),
         ("ROOT r = f32[4] all-reduce(x), to_apply=add, replica_groups={{0}}", r"devices \[1\] run it but are in none"),
         ("ROOT r = f32[4] all-reduce(x), to_apply=add, use_global_device_ids=true", "needs a channel_id"),
+        ("ROOT r = f32[4] all-reduce(x), to_apply=add, replica_groups=[2,2]<=[16]", "do not hold the devices"),
     ],
 )
 def test_groups_that_fit_no_device_are_refused(line: str, message: str) -> None:

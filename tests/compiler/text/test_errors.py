@@ -57,6 +57,9 @@ def instruction(text: str) -> str:
         (instruction("a = f32[2]{0,1} abs(p)"), "orders 2 dimensions, but the shape has 1"),
         (instruction('a = f32[2] abs(p), backend_config="\\q"'), "unknown escape"),
         (instruction("a = f32[2] abs(p), sharding={devices=[2]0}"), "do not fill the tiles"),
+        (instruction("a = f32[2] abs(p), sharding={devices=[0]<=[0]}"), "must be above zero"),
+        (instruction("a = ((f32[2]), f32[2], u32[]) send-start(p)"), "unknown opcode 'send-start'"),
+        (instruction("a = ((f32[2]), f32[2], u32[]) copy-update(p)"), "unknown opcode 'copy-update'"),
         (instruction("a = f32[2] abs(p#0)"), "has no element 0"),
     ],
 )
