@@ -6,7 +6,8 @@ warp or a part of one (`team`); the shortest are a thread's.  Rows are read in w
 
 Where neighbouring results come from neighbouring elements, a block's warps lie across them: each lane has a result,
 each warp a part of the reduction, and memory is read in whole lines.  A long reduction to few results is cut into
-chunks, whose partial results a second launch combines.  The order of combination depends on the shape alone.
+chunks, whose partial results a second launch combines.  Memory is as fast as what is on its way at once allows, so a
+thread asks for several elements before it combines them.  The order of combination depends on the shape alone.
 """
 
 from __future__ import annotations
@@ -21,17 +22,21 @@ from compiler.backends.nvptx.kernels.tree import Block, power_of_two
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.reduction import Reduction
 
 _SHORT = 16
 _SIDE_BY_SIDE = 16
 _WARPS = 8
-_STRIP_BLOCKS = 128
+_STRIP_BLOCKS = 512
 _STRIP_CHUNK = 256
 _LONG = 16384
 _CHUNK = 4096
 _MOST_CHUNKS = 256
+_AT_ONCE = 8
+"""Elements, or pieces of rows, that a thread asks for at once; and what they may take in bytes and in instructions."""
+_AT_ONCE_BYTES = 64
+_AT_ONCE_BODY = 32
 
 Elements = Callable[[Emission, Index], list[Value]]
 """Emits the values to be combined at a position of the reduction."""
@@ -115,7 +120,10 @@ class _Emitter:
         kept = emission.opaque(builder.umin(number, integer(form.kept - 1)), form.kept)
         part = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
         values = self._strided(
-            emission, (builder.add(part.start, warp), part.stop, warps), self.length, self._elements(kept)
+            emission,
+            (builder.add(part.start, warp), part.stop, warps),
+            (self.length, self._at_once(self.length // chunks // warps, 1)),
+            self._elements(kept),
         )
         block = Block(form.kernel.name, threads, form.types)
         values = block.reduce_strips(emission, values, form.combine)
@@ -150,7 +158,8 @@ class _Emitter:
         builder = grid.begin(self.module, self.form.kernel, threads)
         emission = Emission(builder)
         kept = emission.opaque(grid.block(builder), self.form.kept)
-        result = self._block(emission, nest.all_of(self.pieces), self.pieces, threads, self._piece(kept))
+        turns = self.pieces // threads
+        result = self._block(emission, nest.all_of(self.pieces), (self.pieces, turns), threads, self._piece(kept))
         self._finish_first(emission, kept, result)
         builder.ret()
         return Launch(builder.function.name, self.form.kept, threads)
@@ -164,7 +173,8 @@ class _Emitter:
         number = Variable(grid.block(builder), form.kept * chunks)
         chunk, kept = emission.divide(whole(number), form.kept)
         part = nest.share(builder, self.pieces, emission.value(chunk), integer(chunks))
-        result = self._block(emission, part, self.pieces, threads, self._piece(kept))
+        turns = self.pieces // chunks // threads
+        result = self._block(emission, part, (self.pieces, turns), threads, self._piece(kept))
         with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
             emission.enter()
             form.store_partials(emission, whole(number), chunks, result)
@@ -173,8 +183,10 @@ class _Emitter:
         return Launch(builder.function.name, form.kept * chunks, threads)
 
     def combine_chunks(self, chunks: int) -> Launch:
-        """Each block combines the partial results of one result."""
+        """Combine the partial results: where results are many a thread each, else a block each."""
         form = self.form
+        if form.kept >= grid.BLOCK:
+            return grid.for_each(self.module, form.kernel, form.kept, self._combine_alone(chunks), "_combine")
         threads = power_of_two(chunks)
         builder = grid.begin(self.module, form.kernel, threads, "_combine")
         emission = Emission(builder)
@@ -183,10 +195,27 @@ class _Emitter:
         def partial(emission: Emission, chunk: Index) -> list[Value]:
             return form.load_partials(emission, chunk.times(form.kept) + kept, chunks)
 
-        result = self._block(emission, nest.all_of(chunks), chunks, threads, partial)
+        result = self._block(emission, nest.all_of(chunks), (chunks, chunks // threads), threads, partial)
         self._finish_first(emission, kept, result)
         builder.ret()
         return Launch(builder.function.name, form.kept, threads)
+
+    def _combine_alone(self, chunks: int) -> Callable[[Builder, Value], None]:
+        """A thread combines the partial results of one result, which neighbours have beside its own."""
+        form = self.form
+
+        def combine(builder: Builder, number: Value) -> None:
+            emission = Emission(builder)
+            kept = emission.opaque(number, form.kept)
+
+            def partial(emission: Emission, chunk: Index) -> list[Value]:
+                return form.load_partials(emission, chunk.times(form.kept) + kept, chunks)
+
+            positions = integer(0), integer(chunks), 1
+            values = self._strided(emission, positions, (chunks, self._at_once(chunks, 1)), partial)
+            form.finish(emission, kept, form.combine(emission, form.initial(emission), values))
+
+        return combine
 
     # -- pieces -------------------------------------------------------------------------------------------------
     def _elements(self, kept: Index) -> Elements:
@@ -214,26 +243,49 @@ class _Emitter:
 
         return at
 
-    def _block(self, emission: Emission, part: nest.Range, count: int, threads: int, elements: Elements) -> list[Value]:
-        """Reduce `part`, which has no fewer elements than the block has threads; right in thread 0."""
-        builder = emission.builder
+    def _block(
+        self, emission: Emission, part: nest.Range, extent: tuple[int, int], threads: int, elements: Elements
+    ) -> list[Value]:
+        """Reduce `part` of so many elements, of which each thread has one, or so many, at least; right in thread 0."""
+        builder, (count, turns) = emission.builder, extent
         first = builder.add(part.start, grid.thread(builder))
-        values = self._strided(emission, (first, part.stop, threads), count, elements)
+        at_once = self._at_once(turns, self.team.neighbours)
+        values = self._strided(emission, (first, part.stop, threads), (count, at_once), elements)
         return Block(self.form.kernel.name, threads, self.form.types).reduce(emission, values, self.form.combine)
 
+    def _at_once(self, turns: int, neighbours: int) -> int:
+        """How many elements, each of so many neighbours, a thread that has `turns` of them or more asks for at once."""
+        body = sum(1 for _ in self.form.kernel.body()) * neighbours
+        size = sum(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators) * neighbours
+        return power_of_two(max(1, min(_AT_ONCE, turns, _AT_ONCE_BYTES // size, _AT_ONCE_BODY // body)))
+
     def _strided(
-        self, emission: Emission, positions: tuple[Value, Value, int], count: int, elements: Elements
+        self, emission: Emission, positions: tuple[Value, Value, int], extent: tuple[int, int], elements: Elements
     ) -> list[Value]:
-        """Combine the elements at a first position, which is one, and at every so many behind it."""
-        builder, (first, stop, step) = emission.builder, positions
-        values = elements(emission, emission.opaque(first, count))
-        following = builder.add(first, integer(step))
-        with builder.loop(following, stop, step=step, carried=values, name="stride") as loop:
-            emission.enter()
-            more = elements(emission, emission.opaque(loop.index, count))
-            loop.carry(*self.form.combine(emission, loop.carried, more))
-            emission.leave()
-        return loop.results
+        """Combine the elements at a first position and at every so many behind it, some of the extent at once.
+
+        So many there are at least.
+        """
+        builder, (first, stop, step), (count, at_once) = emission.builder, positions, extent
+
+        def several(position: Value, many: int) -> list[Value]:
+            at = [builder.add(position, integer(number * step)) for number in range(many)]
+            found = [elements(emission, emission.opaque(place, count)) for place in at]
+            return reduce(lambda left, right: self.form.combine(emission, left, right), found)
+
+        values = several(first, at_once)
+        following = builder.add(first, integer(at_once * step))
+        for many in dict.fromkeys((at_once, 1)):
+            last = builder.sub(stop, integer((many - 1) * step))
+            carried = [*values, following]
+            with builder.loop(following, last, step=many * step, carried=carried, name="stride") as loop:
+                emission.enter()
+                *before, _ = loop.carried
+                after = self.form.combine(emission, before, several(loop.index, many))
+                loop.carry(*after, builder.add(loop.index, integer(many * step)))
+                emission.leave()
+            *values, following = loop.results
+        return values
 
     def _finish_first(self, emission: Emission, kept: Index, values: Sequence[Value]) -> None:
         """Thread 0 adds the initial values and stores the result."""

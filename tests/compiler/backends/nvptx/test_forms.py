@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -278,6 +279,24 @@ def test_a_long_sum_is_cut_into_chunks(gpu: Any) -> None:
     steps = str(gpu.compile(reduction("40000", "", "0")).artifacts["thunk_sequence.txt"])
     assert "_partial<<<9, 256>>>" in steps
     assert "_combine<<<1, 8>>>" in steps
+
+
+@pytest.mark.parametrize(
+    ("dims", "out", "over", "launches", "loads"),
+    [
+        ("4096,4096", "4096", "0", ["_partial<<<512, 256>>>", "_combine<<<16, 256>>>"], 8),
+        ("4096,4096", "4096", "1", ["<<<4096, 256>>>"], 4),
+        ("16777216", "", "0", ["_partial<<<256, 256>>>", "_combine<<<1, 256>>>"], 4),
+    ],
+)
+def test_a_reduction_has_enough_of_memory_on_its_way(  # noqa: PLR0917 - a row of the table
+    dims: str, out: str, over: str, launches: list[str], loads: int, gpu: Any
+) -> None:
+    executable = gpu.compile(reduction(dims, out, over))
+    steps = str(executable.artifacts["thunk_sequence.txt"]).splitlines()
+    assert [launch in step for launch, step in zip(launches, steps, strict=True)] == [True] * len(launches)
+    # Within straight code ptxas puts loads in front.
+    assert max(block.count("ld.global.nc") for block in re.split(r"\sbra |\$L__", executable.ptx)) == loads
 
 
 @pytest.mark.parametrize(
