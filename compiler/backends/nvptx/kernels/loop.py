@@ -1,23 +1,26 @@
 """Loop kernels: a thread for each element of the results, or for a few neighbours; tiles where something lies across.
 
 Where the results are large and divide evenly, a thread computes neighbouring elements, so that what lies in memory one
-behind the other is read and written in words of 16 bytes: the index arithmetic shows LLVM that it does.
+behind the other is read and written in words of 16 bytes: the index arithmetic shows LLVM that it does.  Where they do
+not divide it computes elements that lie apart, so that as much of memory is on its way.
 """
 
 from __future__ import annotations
+
+import math
 
 from compiler.backends.nvptx.kernels import crossed, grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module, Value
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
 
 _WORD_BYTES = 16
-_MOST_NEIGHBOURS = 8
+_MOST = 8
 _LARGE = 8192
-"""Elements from which on neighbours share a thread; fewer keep too few threads busy."""
+"""Elements from which on a thread computes several; with fewer too few threads are busy."""
 _LONG_BODY = 64
 
 
@@ -29,27 +32,30 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     crossing = crossed.find(module, kernel)
     if crossing is not None:
         return crossed.emit(module, crossing)
-    neighbours = _neighbours(kernel)
+    several = _several(kernel)
+    neighbours = math.gcd(several, shape.size)
+    apart = several if neighbours == 1 else 1
+    threads = shape.size // (neighbours * apart)
+    done = threads * neighbours * apart
 
     def elements(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
-        first = emission.opaque(number, shape.size // neighbours).times(neighbours)
-        _store(kernel, emission, [first.plus(n) for n in range(neighbours)])
+        first = emission.opaque(number, threads).times(neighbours)
+        _store(kernel, emission, [first.plus(n + m * threads) for m in range(apart) for n in range(neighbours)])
+        if done < shape.size:
+            with builder.when(builder.compare("slt", number, integer(shape.size - done)), "rest"):
+                emission.enter()
+                _store(kernel, emission, [emission.opaque(builder.add(number, integer(done)), shape.size)])
+                emission.leave()
 
-    launch = grid.for_each(module, kernel, shape.size // neighbours, elements)
-    return EmittedKernel(kernel, (launch,))
+    return EmittedKernel(kernel, (grid.for_each(module, kernel, threads, elements),))
 
 
-def _neighbours(kernel: Kernel) -> int:
-    """How many elements a thread computes."""
-    size = kernel.outputs[0].size
-    if size < _LARGE or sum(1 for _ in kernel.body()) > _LONG_BODY:
+def _several(kernel: Kernel) -> int:
+    """How many elements a thread computes: at most a word of the widest, a power of two."""
+    if kernel.outputs[0].size < _LARGE or sum(1 for _ in kernel.body()) > _LONG_BODY:
         return 1
-    widest = max(shape.element_type.size_bytes for shape in kernel.outputs)
-    count = min(_MOST_NEIGHBOURS, max(1, _WORD_BYTES // widest))
-    while size % count:
-        count //= 2
-    return count
+    return min(_MOST, max(1, _WORD_BYTES // max(shape.element_type.size_bytes for shape in kernel.outputs)))
 
 
 def _store(kernel: Kernel, emission: Emission, at: list[Index]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import compiler
 from compiler.backends.nvptx.kernels import tile
+from compiler.backends.nvptx.simulator import LaunchOptions
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"
 
@@ -281,6 +282,17 @@ def test_a_long_sum_is_cut_into_chunks(gpu: Any) -> None:
     assert "_combine<<<1, 8>>>" in steps
 
 
+@pytest.mark.parametrize(("type_", "several"), [("f32", 4), ("bf16", 8), ("f64", 2), ("c128", 1)])
+def test_what_does_not_divide_into_words_is_several_of_a_thread_too(type_: str, several: int, gpu: Any) -> None:
+    module = compiler.parse(f"""ENTRY e {{ x = {type_}[91,93] parameter(0)  y = {type_}[93] parameter(1)
+  b = {type_}[91,93] broadcast(y), dimensions={{1}}  ROOT r = {type_}[91,93] add(x, b) }}""")
+    arrays = whole_numbers(module)
+    executable = gpu.compile(module)
+    executable.device.options = LaunchOptions(check_global_races=True)
+    assert f"<<<{-(-(91 * 93 // several) // 256)}, 256>>>" in str(executable.artifacts["thunk_sequence.txt"])
+    assert np.array_equal(executable(*arrays)[0], compiler.interpret(module, *arrays)[0])
+
+
 @pytest.mark.parametrize(
     ("dims", "out", "over", "launches", "loads"),
     [
@@ -289,7 +301,7 @@ def test_a_long_sum_is_cut_into_chunks(gpu: Any) -> None:
         ("16777216", "", "0", ["_partial<<<256, 256>>>", "_combine<<<1, 256>>>"], 4),
     ],
 )
-def test_a_reduction_has_enough_of_memory_on_its_way(  # noqa: PLR0917 - a row of the table
+def test_a_reduction_has_enough_of_memory_on_its_way(
     dims: str, out: str, over: str, launches: list[str], loads: int, gpu: Any
 ) -> None:
     executable = gpu.compile(reduction(dims, out, over))
