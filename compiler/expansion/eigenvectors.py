@@ -14,6 +14,7 @@ from compiler.expansion.expression import Expression, largest_of_row
 from compiler.expansion.matrices import (
     adjoint,
     along,
+    by_parts,
     conjugate,
     diagonal,
     dot,
@@ -108,8 +109,11 @@ def _of_triangle(triangle: Expression) -> Expression:
         value = known / gap.apply("abs").compare("LT", least).where(_complex(least), gap)
         column = place(value, 1)
         value = column.compare("EQ", k).where(value.literal(1), kept(column.compare("GT", k), value, 0))
-        longer = _complex(value.apply("abs").apply("maximum", 1))
-        vectors = with_line(vectors / along(longer, vectors, 2), 1, value / longer, k)
+        length = value.apply("abs").apply("maximum", 1)
+        # Part by part: a quotient of complex numbers takes as long as all else in a step.
+        share = length.literal(1).spread(length.dims, ()) / length
+        shorter = by_parts(vectors, lambda part: part * along(share, part, 2))
+        vectors = with_line(shorter, 1, by_parts(value, lambda part: part * share), k)
         return [vectors, triangle, own, least]
 
     start = triangle.literal(0).spread(triangle.dims, ())
