@@ -7,7 +7,7 @@ where the value of each comes from.
 """
 
 from compiler.edit.attributes import canonical_text, plain, simplify_attributes
-from compiler.edit.bodies import drop_arguments, drop_state, expand, sum_up, unused_arguments
+from compiler.edit.bodies import drop_arguments, expand, sum_up, unused_arguments
 from compiler.edit.dataflow import (
     isolate,
     keep_results,
@@ -16,6 +16,7 @@ from compiler.edit.dataflow import (
     to_parameters,
 )
 from compiler.edit.draft import Edited, Place, place_of
+from compiler.edit.loops import drop_state, go_once, write_out
 from compiler.edit.shapes import resize, retype
 from compiler.ir.shape import ArrayShape, leaves
 
@@ -27,6 +28,7 @@ __all__ = [
     "drop_arguments",
     "drop_state",
     "expand",
+    "go_once",
     "isolate",
     "keep_results",
     "leaves",
@@ -40,4 +42,5 @@ __all__ = [
     "to_constants",
     "to_parameters",
     "unused_arguments",
+    "write_out",
 ]

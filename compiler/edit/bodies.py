@@ -1,4 +1,4 @@
-"""Edits of what instructions call: bodies in place of calls, sums in place of bodies, loops with less state."""
+"""Edits of what instructions call: bodies in place of calls, sums in place of bodies, calls with fewer operands."""
 
 from __future__ import annotations
 
@@ -6,27 +6,39 @@ from collections.abc import Mapping, Sequence
 
 from compiler.edit.draft import Draft, Edited, Place, place_of
 from compiler.ir.module import Computation, Instruction, Module, inline
-from compiler.ir.shape import TupleShape
 from compiler.ir.types import PRED
+from compiler.ops.asynchronous import runs_late
 from compiler.ops.build import build
+
+_LATER = ("async-update", "async-done")
 
 
 def expand(module: Module, choices: Mapping[Place, int]) -> Edited:
-    """Calls and fusions give way to their bodies, loops to one turn, conditionals to the branch of that number."""
+    """Calls, in halves too, and fusions give way to their bodies, loops to one turn, conditionals to that branch."""
     draft = Draft.of(module)
     for instruction in draft.find(choices):
         called = _body(instruction, choices[place_of(instruction)])
         if called is not None:
             body, arguments = called
-            instruction.replace_uses_with(inline(body, arguments, instruction.computation.add))
+            result = inline(body, arguments, instruction.computation.add)
+            for end in _ends(instruction):
+                end.replace_uses_with(result)
     return draft.finish()
+
+
+def _ends(instruction: Instruction) -> list[Instruction]:
+    """What yields the result of a call, itself but for one in halves; as the program's result a half stands for it."""
+    if not instruction.opcode.startswith("async-"):
+        return [instruction]
+    later = [end for user in instruction.users if user.opcode in _LATER for end in _ends(user)]
+    return [*later, *([instruction] if instruction.opcode == "async-done" or instruction.is_root else [])]
 
 
 def _body(instruction: Instruction, choice: int) -> tuple[Computation, Sequence[Instruction]] | None:
     attributes = instruction.attributes
     if instruction.opcode == "call":
         return attributes["to_apply"], instruction.operands
-    if instruction.opcode == "fusion":
+    if instruction.opcode == "fusion" or (instruction.opcode == "async-start" and not runs_late(instruction)):
         return attributes["calls"], instruction.operands
     if instruction.opcode == "while":
         return attributes["body"], instruction.operands
@@ -86,53 +98,3 @@ def _applied(instruction: Instruction) -> Computation | None:
     body = instruction.attributes["calls" if instruction.opcode == "fusion" else "to_apply"]
     assert isinstance(body, Computation)
     return body
-
-
-def drop_state(module: Module, place: Place, index: int) -> Edited | None:
-    """A loop without one element of its state, where nothing but that element itself depends on it.
-
-    Of a loop that is the program's root a result goes with it.
-    """
-    draft = Draft.of(module)
-    loop = next(draft.find([place]), None)
-    if loop is None or loop.opcode != "while" or not isinstance(loop.shape, TupleShape):
-        return None
-    condition, body = loop.attributes["condition"], loop.attributes["body"]
-    (initial,) = loop.operands
-    users = [*loop.users, *condition.parameters[0].users, *body.parameters[0].users]
-    yields = loop.is_root and loop.computation is not draft.module.entry
-    if initial.opcode != "tuple" or body.root.opcode != "tuple" or yields:
-        return None
-    if any(user.opcode != "get-tuple-element" for user in users):
-        return None
-    if any(
-        user.users or user.is_root for user in users if user.attributes["index"] == index and user.parent is not body
-    ):
-        return None
-    if _reaches_others(body, index):
-        return None
-    shape = TupleShape(tuple(s for n, s in enumerate(loop.shape.elements) if n != index))
-    for user in users:
-        if user.attributes["index"] > index:
-            user.attributes["index"] -= 1
-        elif user.attributes["index"] == index:
-            user.attributes["index"] = len(loop.shape.elements)  # dead: it goes before anything reads it
-    for parameter in (condition.parameters[0], body.parameters[0]):
-        parameter.shape = shape
-    body.root = build(body, "tuple", [o for n, o in enumerate(body.root.operands) if n != index])
-    fresh = build(loop.computation, "tuple", [o for n, o in enumerate(initial.operands) if n != index])
-    loop.set_operands([fresh])
-    loop.shape = shape
-    return draft.finish()
-
-
-def _reaches_others(body: Computation, index: int) -> bool:
-    """Whether an element of the state is needed for any other element of the next turn."""
-    reached = {u for u in body.parameters[0].users if u.attributes["index"] == index}
-    pending = list(reached)
-    while pending:
-        for user in pending.pop().users:
-            if user is not body.root and user not in reached:
-                reached.add(user)
-                pending.append(user)
-    return any(operand in reached for number, operand in enumerate(body.root.operands) if number != index)

@@ -19,6 +19,7 @@ Item = tuple[Any, ...]
 
 _LARGEST_CONSTANT = 8
 _FAR = 3
+_MOST_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,26 @@ def _new_root(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     return derive(case, edit.keep_results(case.module, [(c, i) for c, i in items]), values)
 
 
+def _behind_items(case: Case, _: Values) -> Iterator[Item]:
+    """Results and what they are made of."""
+    for instruction in _results(case):
+        for operand in dict.fromkeys(instruction.operands):
+            if operand.opcode not in ("parameter", "constant"):
+                yield (*edit.place_of(instruction), operand.name)
+
+
+def _results(case: Case) -> list[Any]:
+    root = case.module.entry.root
+    return list(dict.fromkeys(root.operands)) if root.opcode == "tuple" else [root]
+
+
+def _behind(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    ((computation, name, operand),) = items
+    results = [edit.place_of(result) for result in _results(case)]
+    others = [(computation, operand) if result == (computation, name) else result for result in results]
+    return derive(case, edit.keep_results(case.module, list(dict.fromkeys(others))), values)
+
+
 def _cut_items(case: Case, values: Values) -> Iterator[Item]:
     for instruction in case.module.entry.instructions:
         if instruction.opcode not in ("parameter", "tuple") and edit.place_of(instruction) in values:
@@ -154,16 +175,29 @@ def _cut(case: Case, items: Sequence[Item], values: Values) -> Case | None:
 
 
 def _substitute_items(case: Case, _: Values) -> Iterator[Item]:
-    """An instruction and an operand of its shape, and equal parameters."""
+    """An instruction and an operand of its shape, or one like itself, and equal parameters."""
+    alike: dict[Any, Any] = {}
     for instruction in case.module.instructions():
         for operand in dict.fromkeys(instruction.operands):
             if operand.shape == instruction.shape:
                 yield (*edit.place_of(instruction), operand.name)
+        first = alike.setdefault(_form(instruction), instruction)
+        if first is not instruction:
+            yield (*edit.place_of(instruction), first.name)
     parameters = case.module.entry.parameters
     for number, parameter in enumerate(parameters):
         twin = next((other for other in parameters[:number] if other.shape == parameter.shape), None)
         if twin is not None:
             yield (*edit.place_of(parameter), twin.name)
+
+
+def _form(instruction: Any) -> Any:
+    """Equal for instructions of a computation that yield the same."""
+    attributes = tuple(
+        sorted((name, str(value)) for name, value in instruction.attributes.items() if name != "literal")
+    )
+    literal = instruction.attributes.get("literal")
+    return (instruction.parent, instruction.opcode, instruction.shape, instruction.operands, attributes, literal)
 
 
 def _substitute(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -193,7 +227,7 @@ def _to_constants(case: Case, items: Sequence[Item], values: Values) -> Case | N
 
 def _body_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
-        if instruction.opcode in ("call", "fusion", "while", "conditional"):
+        if instruction.opcode in ("call", "fusion", "while", "conditional", "async-start"):
             for choice in range(len(list(instruction.called_computations()))):
                 yield (*edit.place_of(instruction), choice)
 
@@ -233,6 +267,28 @@ def _state_items(case: Case, _: Values) -> Iterator[Item]:
 def _drop_state(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     ((computation, name, index),) = items
     return derive(case, edit.drop_state(case.module, (computation, name), index), values)
+
+
+def _loop_items(case: Case, _: Values) -> Iterator[Item]:
+    for instruction in case.module.instructions():
+        if instruction.opcode == "while":
+            yield (*edit.place_of(instruction),)
+
+
+def _go_once(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    (place,) = items
+    return derive(case, edit.go_once(case.module, (place[0], place[1])), values)
+
+
+def _turn_items(case: Case, values: Values) -> Iterator[Item]:
+    for place in _loop_items(case, values):
+        for turns in range(1, _MOST_TURNS + 1):
+            yield (*place, turns)
+
+
+def _write_out(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    ((computation, name, turns),) = items
+    return derive(case, edit.write_out(case.module, (computation, name), turns), values)
 
 
 def _attribute_items(case: Case, _: Values) -> Iterator[Item]:
@@ -293,11 +349,14 @@ MOVES: tuple[Move, ...] = (
     Move("cut", _cut_items, _cut),
     Move("substitute", _substitute_items, _substitute),
     Move("root", _root_items, _new_root, together=False),
+    Move("behind", _behind_items, _behind, together=False),
     Move("bodies", _body_items, _expand),
     Move("combiners", _combiner_items, _sum_up),
     Move("constants", _constant_items, _to_constants),
     Move("arguments", _argument_items, _drop_arguments),
     Move("state", _state_items, _drop_state, together=False),
+    Move("once", _loop_items, _go_once, together=False),
+    Move("turns", _turn_items, _write_out, together=False),
     Move("sizes", _size_items, _resize, together=False),
     Move("attributes", _attribute_items, _simplify_attributes),
     Move("types", _type_items, _retype, together=False),

@@ -18,6 +18,10 @@ twice { twice.x = f32[6,4] parameter(0)
   twice.unused = f32[6,4] parameter(1)
   ROOT twice.r = f32[6,4] add(twice.x, twice.x) }
 
+later { later.x = f32[6,4] parameter(0)
+  later.y = f32[6,4] parameter(1)
+  ROOT later.r = f32[6,4] add(later.x, later.y) }
+
 going { going.s = (s32[], f32[6,4], f32[6]) parameter(0)
   going.i = s32[] get-tuple-element(going.s), index=0
   going.n = s32[] constant(3)
@@ -43,11 +47,13 @@ ENTRY main {
   s = (s32[], f32[6,4], f32[6]) tuple(i, b, v)
   l = (s32[], f32[6,4], f32[6]) while(s), condition=going, body=turn
   c = f32[6,4] get-tuple-element(l), index=1
-  cut = f32[3,2] slice(c), slice={[1:6:2], [2:4]}
+  began = ((f32[6,4], f32[6,4]), f32[6,4]) async-start(c, c), calls=later
+  d = f32[6,4] async-done(began)
+  cut = f32[3,2] slice(d), slice={[1:6:2], [2:4]}
   ROOT out = (f32[6,4], f32[6], f32[3,2]) tuple(c, v, cut)
 }
 """
-MAIN = {name: ("main", name) for name in ("x", "y", "a", "b", "v", "l", "c", "cut")}
+MAIN = {name: ("main", name) for name in ("x", "y", "a", "b", "v", "l", "c", "began", "cut")}
 
 EDITS = {
     "keep results": (lambda m: edit.keep_results(m, [MAIN["v"]]), ["f32[6]"], (0, 1)),
@@ -61,6 +67,9 @@ EDITS = {
     "substitute": (lambda m: edit.substitute(m, {MAIN["a"]: MAIN["y"]}), None, (1,)),
     "expand call": (lambda m: edit.expand(m, {MAIN["b"]: 0}), None, (0, 1)),
     "expand loop": (lambda m: edit.expand(m, {MAIN["l"]: 0}), None, (0, 1)),
+    "expand a call in halves": (lambda m: edit.expand(m, {MAIN["began"]: 0}), None, (0, 1)),
+    "go once": (lambda m: edit.go_once(m, MAIN["l"]), None, (0, 1)),
+    "write out": (lambda m: edit.write_out(m, MAIN["l"], 3), None, (0, 1)),
     "sum up": (lambda m: edit.sum_up(m, [MAIN["v"], MAIN["b"]]), None, (0, 1)),
     "drop arguments": (lambda m: edit.drop_arguments(m, [MAIN["b"], MAIN["v"]]), None, (0, 1)),
     "drop state": (lambda m: edit.drop_state(m, MAIN["l"], 2), None, (0, 1)),
@@ -126,6 +135,31 @@ def test_a_loop_that_is_the_root_loses_a_result_with_its_state(module):
     inputs = draw(alone, 0)
     expected = compiler.interpret(alone, *inputs)[:2]
     actual = compiler.interpret(edited.module, *(inputs[source] for source in edited.sources))
+    assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
+
+
+def test_a_loop_of_three_turns_written_out_gives_what_it_gave(module):
+    inputs = draw(module, 0)
+    expected = compiler.interpret(module, *inputs)
+    actual = compiler.interpret(edit.write_out(module, MAIN["l"], 3).module, *inputs)
+    assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
+
+
+def test_a_loop_goes_once_without_its_counter(module):
+    edited = edit.go_once(module, MAIN["l"]).module
+    (loop,) = (i for i in edited.instructions() if i.opcode == "while")
+    assert [i.opcode for i in loop.attributes["condition"].instructions] == ["parameter", "get-tuple-element"]
+    inputs = draw(module, 0)
+    expected = compiler.interpret(edit.write_out(module, MAIN["l"], 1).module, *inputs)
+    actual = compiler.interpret(edited, *inputs)
+    assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
+
+
+def test_a_call_in_halves_gives_way_to_its_body(module):
+    edited = edit.expand(module, {MAIN["began"]: 0}).module
+    assert not [i for i in edited.instructions() if i.opcode.startswith("async")]
+    inputs = draw(module, 0)
+    expected, actual = (compiler.interpret(m, *inputs) for m in (module, edited))
     assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
 
 

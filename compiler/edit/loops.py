@@ -1,0 +1,140 @@
+"""Edits of loops: less state, no more counting than it takes to go on once, and turns written out.
+
+What a loop needs to go on is most of a small one: its counter, the limit, the step, and what takes them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from compiler.edit.draft import Draft, Edited, Place
+from compiler.ir.literal import scalar_literal
+from compiler.ir.module import Computation, Instruction, Module, inline
+from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.types import PRED
+from compiler.ops.build import build, constant
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A loop whose state is put together before it and by its body, and taken apart wherever it is used."""
+
+    loop: Instruction
+    elements: tuple[Shape, ...]
+    condition: Computation
+    body: Computation
+
+    @staticmethod
+    def at(draft: Draft, place: Place) -> _Loop | None:
+        """The loop at a place; None where there is none, or one of another form."""
+        loop = next(draft.find([place]), None)
+        if loop is None or loop.opcode != "while" or not isinstance(loop.shape, TupleShape):
+            return None
+        found = _Loop(loop, loop.shape.elements, loop.attributes["condition"], loop.attributes["body"])
+        yields = loop.is_root and loop.computation is not draft.module.entry
+        if loop.operands[0].opcode != "tuple" or found.body.root.opcode != "tuple" or yields:
+            return None
+        return None if any(user.opcode != "get-tuple-element" for user in found.users()) else found
+
+    def users(self) -> list[Instruction]:
+        """What takes an element of the state."""
+        inside = (self.condition.parameters[0], self.body.parameters[0])
+        return [*self.loop.users, *(user for parameter in inside for user in parameter.users)]
+
+    def is_used(self, index: int, *, by: Computation | None = None) -> bool:
+        """Whether an element is used outside of the body, by a computation only where one is given."""
+        users = [u for u in self.users() if u.attributes["index"] == index and u.parent is not self.body]
+        return any((user.users or user.is_root) and by in (None, user.parent) for user in users)
+
+    def reaches_others(self, index: int) -> bool:
+        """Whether an element is needed for any other element of the next turn."""
+        root = self.body.root
+        reached = {u for u in self.body.parameters[0].users if u.attributes["index"] == index}
+        pending = list(reached)
+        while pending:
+            for user in pending.pop().users:
+                if user is not root and user not in reached:
+                    reached.add(user)
+                    pending.append(user)
+        return any(operand in reached for number, operand in enumerate(root.operands) if number != index)
+
+    def put(self, index: int, shapes: list[Shape], first: list[Instruction], following: list[Instruction]) -> None:
+        """Put others, or nothing, for an element: its shape, what it is at first, and what the body makes of it."""
+        shape = TupleShape(tuple(_spliced(self.elements, index, shapes)))
+        for parameter in (self.condition.parameters[0], self.body.parameters[0]):
+            parameter.shape = shape
+        self.body.root = build(self.body, "tuple", _spliced(self.body.root.operands, index, following))
+        first = _spliced(self.loop.operands[0].operands, index, first)
+        self.loop.set_operands([build(self.loop.computation, "tuple", first)])
+        self.loop.shape = shape
+
+
+def _spliced(items: Sequence[Item], index: int, others: list[Item]) -> list[Item]:
+    return [*items[:index], *others, *items[index + 1 :]]
+
+
+def drop_state(module: Module, place: Place, index: int) -> Edited | None:
+    """A loop without one element of its state, where nothing but that element itself depends on it.
+
+    Of a loop that is the program's root a result goes with it.
+    """
+    draft = Draft.of(module)
+    loop = _Loop.at(draft, place)
+    if loop is None or loop.is_used(index) or loop.reaches_others(index):
+        return None
+    for user in loop.users():
+        if user.attributes["index"] > index:
+            user.attributes["index"] -= 1
+        elif user.attributes["index"] == index:
+            user.attributes["index"] = len(loop.elements)  # dead: it goes before anything reads it
+    loop.put(index, [], [], [])
+    return draft.finish()
+
+
+def go_once(module: Module, place: Place) -> Edited | None:
+    """A loop that goes on by a truth value in place of what its condition looks at, once; None where that is needed."""
+    draft = Draft.of(module)
+    loop = _Loop.at(draft, place)
+    if loop is None:
+        return None
+    looked_at = {user.attributes["index"] for user in loop.condition.parameters[0].users}
+    if len(looked_at) != 1:
+        return None
+    (index,) = looked_at
+    if loop.is_used(index, by=loop.loop.computation) or loop.reaches_others(index):
+        return None
+    yes, no = (
+        constant(computation, scalar_literal(np.asarray(value), PRED))
+        for computation, value in ((loop.loop.computation, True), (loop.body, False))
+    )
+    going = ArrayShape(PRED, ())
+    loop.put(index, [going], [yes], [no])
+    for user in loop.users():
+        if user.attributes["index"] == index:
+            user.shape = going
+            if user.parent is loop.condition:
+                loop.condition.root = user
+    return draft.finish()
+
+
+def write_out(module: Module, place: Place, turns: int) -> Edited | None:
+    """So many turns of a loop in its place, with what they hand on taken apart."""
+    draft = Draft.of(module)
+    loop = next(draft.find([place]), None)
+    if loop is None or loop.opcode != "while":
+        return None
+    computation = loop.computation
+    (state,) = loop.operands
+    for _ in range(turns):
+        state = inline(loop.attributes["body"], [state], computation.add)
+    loop.replace_uses_with(state)
+    for instruction in [*computation.instructions]:
+        if instruction.opcode == "get-tuple-element" and instruction.operands[0].opcode == "tuple":
+            instruction.replace_uses_with(instruction.operands[0].operands[instruction.attributes["index"]])
+    return draft.finish()
