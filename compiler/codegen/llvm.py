@@ -96,8 +96,9 @@ def package_version() -> str:
 def limit_passes(limit: int) -> None:
     """From now on LLVM skips every pass after that many, where it may, and says on standard error what it did.
 
-    The count runs through the life of the process and is never reset.
+    The count runs through the life of the process and is never reset, so what comes of a text is kept for listings.
     """
+    _LIMITS.append(limit)
     llvm.set_option("compiler", f"-opt-bisect-limit={limit}")
 
 
@@ -155,8 +156,15 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
             return list(pool.map(compile_one, sources))
 
 
+_LIMITS: list[int] = []
+_OF_LIMITED: dict[Source, str] = {}
+"""What those passes made of a text that were within the limit."""
+
+
 def optimised_text(source: Source, target: Target, opt: int) -> str:
     """The IR that code is generated from."""
+    if source in _OF_LIMITED:
+        return _OF_LIMITED[source]
     with _machine(target, opt) as machine, _optimised(source, target, opt, machine) as module:
         return str(module)
 
@@ -180,6 +188,8 @@ def _optimised(source: Source, target: Target, opt: int, machine: llvm.TargetMac
         module.triple = target.triple
         module.data_layout = str(machine.target_data)
         _run_passes(module, machine, opt if source.has_loops else 0)
+        if _LIMITS:
+            _OF_LIMITED.setdefault(source, str(module))
         yield module
     finally:
         module.close()

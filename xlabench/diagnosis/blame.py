@@ -219,7 +219,10 @@ class _Search:
         name, _, where = names[bad - 1].partition(" on ")
         self._vote(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict)
         engines = [with_options(spec, {"llvm_limit": limit}) for limit in (good, bad)]
-        return replace(found, step=name, where=where, rewrite=bad, last_good=engines[0], first_bad=engines[1])
+        diff = _diff(*(self.prober.llvm_text(self.case, limit) for limit in (good, bad)))
+        return replace(
+            found, step=name, where=where, rewrite=bad, last_good=engines[0], first_bad=engines[1], diff=diff
+        )
 
     def _with_llvm(self, limit: int) -> tuple[Judgement, list[str]]:
         return self.prober.judge_llvm(self.case, self.judgement.expected, limit)

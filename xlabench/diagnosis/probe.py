@@ -10,7 +10,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -164,15 +165,31 @@ class Prober:
         engine = with_options(self.setup.engine, {"llvm_limit": limit})
         listing = self._scratch / "llvm"
         listing.write_bytes(b"")
-        kept, self._subject = self._subject, Worker(preload=ENGINES)
         self._llvm_listing = str(listing)
-        try:
+        with self._fresh_process():
             judgement = self.judge(case, engine=engine, expected=expected)
-        finally:
-            self._llvm_listing = ""
-            self._subject.stop()
-            self._subject = kept
         return judgement, _RUNNING.findall(listing.read_text(encoding="utf-8", errors="replace"))
+
+    def llvm_text(self, case: Case, limit: int) -> str:
+        """LLVM's IR after that many of its passes, made in a process of its own; "" where the engine shows none."""
+        arguments = self._arguments(case.text(), case.inputs)
+        with self._fresh_process():
+            outcome = self._ask(
+                "xlabench.diagnosis.probe:show_llvm",
+                arguments,
+                with_options(self.setup.engine, {"llvm_limit": limit}),
+            )
+        return str(outcome.value["text"]) if outcome.ending == "answered" else ""
+
+    @contextmanager
+    def _fresh_process(self) -> Iterator[None]:
+        """Have a process that has compiled nothing take the place of the engine's for a while."""
+        kept, self._subject = self._subject, Worker(preload=ENGINES)
+        try:
+            yield
+        finally:
+            self._subject.stop()
+            self._subject, self._llvm_listing = kept, ""
 
     def agrees(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> bool:
         """Whether results are right, or may be."""
@@ -294,6 +311,14 @@ def evaluate_listing_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]
     with Path(arguments["listing"]).open("wb") as listing:
         os.dup2(listing.fileno(), 2)
     return jobs.evaluate(arguments, say)
+
+
+def show_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: what LLVM's optimiser makes of a program."""
+    say("compile")
+    text = Path(arguments["program"]).read_text(encoding="utf-8")
+    program: Any = jobs.engine_of(arguments["factory"], arguments["engine"]).compile(text)
+    return {"text": getattr(program, "artifacts", {}).get("ir-with-opt.ll", "")}
 
 
 def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
