@@ -6,7 +6,8 @@ possible.  A move is first tried everywhere at once, then on halves, quarters an
 what succeeds is kept at once, since an edit of one place does not make those of others impossible.
 
 - A candidate must be valid and *cheaper* (fewer instructions, then parameters, elements, simpler types and values), so
-  the search ends, and have one right answer (`xlabench.diagnosis.combiners`); only then is the predicate asked.
+  the search ends, and have one right answer (`xlabench.diagnosis.combiners`) in finite time
+  (`xlabench.diagnosis.endless`); only then is the predicate asked.
 - No question is asked twice: cases are known by a hash that does not see names.
 - With several predicates, all but the first are asked ahead of need what comes next if the answer is no, each in a
   thread of its own.  The result, and the number of probes that it took, are those of asking one by one.
@@ -26,6 +27,7 @@ from typing import Self
 
 from xlabench.diagnosis.case import Case, Values
 from xlabench.diagnosis.combiners import Form, doubtful
+from xlabench.diagnosis.endless import is_endless
 from xlabench.diagnosis.moves import MOVES, Item, Move, cost, neighbourhoods, prefix, suffix
 
 Predicate = Callable[[Case], bool]
@@ -136,9 +138,11 @@ class _Search:
     history: list[Progress] = field(default_factory=list)
     _values: Values | None = None
     _doubtful: frozenset[Form] = field(init=False)
+    _is_endless: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self._doubtful = doubtful(self.case.module)
+        self._is_endless = is_endless(self.case.module)
 
     @property
     def is_spent(self) -> bool:
@@ -164,7 +168,9 @@ class _Search:
         return True
 
     def _is_worth_asking(self, candidate: Case) -> bool:
-        return cost(candidate) < cost(self.case) and doubtful(candidate.module) <= self._doubtful
+        if cost(candidate) >= cost(self.case) or (is_endless(candidate.module) and not self._is_endless):
+            return False
+        return doubtful(candidate.module) <= self._doubtful
 
     def run(self, move: Move) -> None:
         """Try a move on ever smaller parts of its items."""

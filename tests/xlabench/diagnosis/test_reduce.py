@@ -54,6 +54,43 @@ ENTRY main {
 }
 """
 
+LOOP = """
+HloModule m
+
+going { going.s = (s32[], f32[4], f32[4]) parameter(0)
+  going.i = s32[] get-tuple-element(going.s), index=0
+  going.n = s32[] constant(3)
+  ROOT going.r = pred[] compare(going.i, going.n), direction=LT }
+
+turn { turn.s = (s32[], f32[4], f32[4]) parameter(0)
+  turn.i = s32[] get-tuple-element(turn.s), index=0
+  turn.x = f32[4] get-tuple-element(turn.s), index=1
+  turn.y = f32[4] get-tuple-element(turn.s), index=2
+  turn.one = s32[] constant(1)
+  turn.next = s32[] add(turn.i, turn.one)
+  turn.m = f32[4] negate(turn.x)
+  turn.t = f32[4] tanh(turn.y)
+  ROOT turn.r = (s32[], f32[4], f32[4]) tuple(turn.next, turn.m, turn.t) }
+
+late { late.x = f32[4] parameter(0)
+  late.a = f32[4] sine(late.x)
+  ROOT late.b = f32[4] add(late.a, late.a) }
+
+ENTRY main {
+  x = f32[4] parameter(0)
+  began = ((f32[4]), f32[4]) async-start(x), calls=late
+  y = f32[4] async-done(began)
+  i = s32[] constant(0)
+  s = (s32[], f32[4], f32[4]) tuple(i, x, y)
+  l = (s32[], f32[4], f32[4]) while(s), condition=going, body=turn
+  m = f32[4] get-tuple-element(l), index=1
+  t = f32[4] get-tuple-element(l), index=2
+  c = f32[4] cosine(t)
+  d = f32[4] cosine(t)
+  ROOT out = (f32[4], f32[4], f32[4]) tuple(m, c, d)
+}
+"""
+
 
 def _record(case):
     values = {}
@@ -66,12 +103,19 @@ def _record(case):
     return values
 
 
-@pytest.fixture
-def case():
-    module = compiler.parse(TEXT)
+def _drawn(text):
+    module = compiler.parse(text)
     compiler.verify(module)
     random = np.random.default_rng(0)
-    return Case(module, tuple(random.normal(size=p.shape.dims) for p in module.entry.parameters))
+    drawn = (random.normal(size=p.shape.dims) for p in module.entry.parameters)
+    return Case(
+        module, tuple(a.astype(p.array.element_type.dtype) for a, p in zip(drawn, module.entry.parameters, strict=True))
+    )
+
+
+@pytest.fixture
+def case():
+    return _drawn(TEXT)
 
 
 def _has(*opcodes):
@@ -109,6 +153,26 @@ def test_what_matters_is_left_and_little_else(case, is_bad, most):
     assert instruction_count(reduction.case.module) <= most, reduction.case.text()
     assert reduction.probes <= 200
     assert not doubtful(reduction.case.module), "the order of a reduction must not matter where it did not before"
+
+
+def _negates_twice(case):
+    """By a loop that turns, or written out."""
+    twice = any(i.opcode == o.opcode == "negate" for i in case.module.instructions() for o in i.operands)
+    return twice or _has("while", "negate", "add")(case)
+
+
+IN_LOOPS = {
+    "a loop": (_has("while", "tanh"), 8),
+    "what two turns do": (_negates_twice, 2),
+    "in a call in halves": (_has("sine"), 1),
+}
+
+
+@pytest.mark.parametrize(("is_bad", "most"), IN_LOOPS.values(), ids=IN_LOOPS)
+def test_of_loops_and_halves_little_is_left(is_bad, most):
+    reduction = reduce(_drawn(LOOP), is_bad, _record)
+    assert is_bad(reduction.case)
+    assert instruction_count(reduction.case.module) <= most, reduction.case.text()
 
 
 def test_sizes_shrink_no_further_than_the_failure_allows(case):
