@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 import compiler
-from xlabench import jobs
+from xlabench import environment, jobs
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
-from xlabench.commands.judging_options import timeout_option
+from xlabench.commands.judging_options import memory_option, timeout_option
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Setup
 from xlabench.engines import engine
@@ -30,6 +30,7 @@ _OPTIONS = (
     click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]"),
     click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file."),
     timeout_option(60.0),
+    memory_option(),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
 )
 
@@ -65,7 +66,9 @@ def load(options: dict[str, Any]) -> Target:
         case, policy, seed = _of_file(path, module, options["seed"], options["inputs"])
     subject = engine(spec or "cpu").spec
     reference = engine(options["reference"]).spec
-    return Target(path, case, Setup(subject, reference, policy, timeout_s, jobs.ENGINES), seed)
+    limit = options["memory_limit"]
+    memory_bytes = limit << 20 if limit else environment.memory_bytes()
+    return Target(path, case, Setup(subject, reference, policy, timeout_s, jobs.ENGINES, memory_bytes), seed)
 
 
 def _verified(text: str) -> compiler.Module:

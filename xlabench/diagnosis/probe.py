@@ -43,13 +43,14 @@ _LARGEST_VALUE = 1 << 24  # elements; a larger value is not worth a file
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Who is asked, who is right, how near is near enough, and how long to wait for either."""
+    """Who is asked, who is right, how near is near enough, and how long and with how much memory either may work."""
 
     engine: str
     reference: str = "reference"
     policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
     timeout_s: float = 60.0
     factory: str = _REFERENCE_FACTORY
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,11 @@ class Prober:
         self.setup = setup
         self._folder = tempfile.TemporaryDirectory(prefix="xlabench-probe-")
         self._scratch = Path(self._folder.name)
-        self._reference, self._subject = Worker(preload=ENGINES), Worker(preload=ENGINES)
+        self._reference, self._subject = self._worker(), self._worker()
         self._llvm_listing = ""
+
+    def _worker(self) -> Worker:
+        return Worker(memory_bytes=self.setup.memory_bytes, preload=ENGINES)
 
     def __enter__(self) -> Self:
         return self
@@ -184,7 +188,7 @@ class Prober:
     @contextmanager
     def _fresh_process(self) -> Iterator[None]:
         """Have a process that has compiled nothing take the place of the engine's for a while."""
-        kept, self._subject = self._subject, Worker(preload=ENGINES)
+        kept, self._subject = self._subject, self._worker()
         try:
             yield
         finally:

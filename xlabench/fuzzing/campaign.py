@@ -166,7 +166,12 @@ def run(
         asked: is told how many of how many questions are answered that come before the first program.
     """
     progress = _open(config, source, folder)
-    found = Findings(folder / "findings", max_probes=config.max_probes, factory=config.factory)
+    found = Findings(
+        folder / "findings",
+        max_probes=config.max_probes,
+        factory=config.factory,
+        memory_bytes=config.memory_bytes,
+    )
     support = _support(config, source, folder, asked)
     drawing = source.drawing(config, support)
     for raw in source.beforehand(config, support):

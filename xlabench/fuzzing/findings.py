@@ -82,8 +82,16 @@ class Finding:
 class Findings:
     """The findings of a campaign, kept in a folder."""
 
-    def __init__(self, folder: Path, *, max_probes: int = 0, timeout_s: float = 60.0, factory: str = ENGINES) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_probes: int = 0,
+        timeout_s: float = 60.0,
+        factory: str = ENGINES,
+        memory_bytes: int | None = None,
+    ) -> None:
+        self._folder, self._memory_bytes = folder, memory_bytes
         self._list = folder / "findings.json"
         self._max_probes, self._timeout_s, self._factory = max_probes, timeout_s, factory
         self.all: list[Finding] = []
@@ -145,7 +153,7 @@ class Findings:
 
     def _triaged(self, raw: Raw) -> tuple[Raw, str, int]:
         """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""
-        setup = Setup(raw.engine, timeout_s=self._timeout_s, factory=self._factory)
+        setup = Setup(raw.engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes)
         small = triage(setup, raw.module_text, raw.inputs, max_probes=self._max_probes)
         if small is None:
             return raw, "", 0

@@ -71,7 +71,13 @@ class Mutated:
         mutants = corpus.mutants(self.drawing(config, support))
         whole = mutants(raw.number)
         policy = EXACTLY if raw.is_about_reference else TolerancePolicy()
-        setup = Setup(raw.engine, policy=policy, timeout_s=config.timeout_s, factory=config.factory)
+        setup = Setup(
+            raw.engine,
+            policy=policy,
+            timeout_s=config.timeout_s,
+            factory=config.factory,
+            memory_bytes=config.memory_bytes,
+        )
         with Prober(setup) as prober:
 
             def shows(count: int) -> bool:

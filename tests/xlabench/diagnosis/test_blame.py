@@ -56,3 +56,12 @@ def test_a_number_where_nan_belongs_is_wrong():
     with Prober(Setup("cpu")) as prober:
         assert prober.agrees(case, [right], [right])
         assert not prober.agrees(case, [right], [np.array([1, 2], np.float32)])
+
+
+def test_an_engine_that_takes_all_memory_fails_within_what_it_is_given(mutants):
+    setup = Setup("hog@run", factory="faulty_engines:engine", timeout_s=60, memory_bytes=1 << 30)
+    with Prober(setup) as prober:
+        judgement = prober.judge(
+            _case("HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[2] negate(x) }\n")
+        )
+    assert (judgement.verdict, "MemoryError" in judgement.message) == ("crash", True)
