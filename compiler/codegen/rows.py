@@ -5,6 +5,9 @@ dimensions `K`, are broadcast back along `R`.  For one row (one index into `K`) 
 of a phase need only results of earlier phases.  A value that two phases need is kept in a row buffer when computing it
 again would cost something, or could round differently: a value that feeds both a row's maximum and `exp(x - max)` must
 be the same in both.
+
+What is not computed from a reduction may be read at other points than the one at hand, below a transpose for example.
+Such values are neither kept nor computed once for a row: they would be those of the wrong row.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from compiler.analysis.groups import is_along_rows
 from compiler.codegen.kernel import Kernel
 from compiler.ir.module import Instruction
 
@@ -48,6 +52,7 @@ class Rows:
         self.inner_dims = self.dims[self.outer :]
         self.length = math.prod(self.inner_dims)
         self.phases = self._phases()
+        self._moved = self._read_elsewhere()
         self._keep()
 
     def is_row_result(self, root: Instruction) -> bool:
@@ -87,6 +92,18 @@ class Rows:
             stack += value.operands
         return [*found, *phase.reduces]
 
+    def _read_elsewhere(self) -> set[Instruction]:
+        """What is, or may be, read at other points than the one at hand."""
+        found: set[Instruction] = set()
+        movers = [i for i in self.body if not is_along_rows(i, self.dims, self.outer)]
+        stack = [operand for mover in movers for operand in mover.operands]
+        while stack:
+            value = stack.pop()
+            if value not in found:
+                found.add(value)
+                stack += value.operands
+        return found
+
     def _keep(self) -> None:
         """Find what each phase reads, and which values of earlier phases it would compute again."""
         computed: dict[Instruction, Phase] = {}
@@ -103,7 +120,8 @@ class Rows:
                     phase.spread.append(value)
                     continue
                 earlier = computed.get(value)
-                if earlier is not None and value.opcode not in _FREE and value.array.dims == self.dims:
+                is_worth_it = value.opcode not in _FREE and value.array.dims == self.dims
+                if earlier is not None and is_worth_it and value not in self._moved:
                     phase.read.append(value)
                     if value not in earlier.kept:
                         earlier.kept.append(value)
@@ -119,4 +137,5 @@ class Rows:
     def _is_spread(self, value: Instruction) -> bool:
         """Whether a value is a row value, the same along the whole row."""
         along_rows = value.attributes.get("dimensions") == tuple(range(self.outer))
-        return value.opcode == "broadcast" and along_rows and value.operands[0].array.dims == self.row_dims
+        straight = value.opcode == "broadcast" and along_rows and value.operands[0].array.dims == self.row_dims
+        return straight and value not in self._moved
