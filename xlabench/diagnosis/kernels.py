@@ -2,8 +2,9 @@
 
 A kernel is known by the opcodes in it.  Of many most have nothing to do with the failure, so it is reduced, alone on
 its right operands.  Then something plainer is put in its place: an elementwise kernel with results of the same shape,
-or the same loop with a sum for what it combines.  Where that fails alike, no opcode is to blame but what all kernels of
-the kind share; and all findings that such a bug brings about have this in common, whatever they compute.
+or with as many as threads work on them where several work on one, or the same loop with a sum for what it combines.
+Where that fails alike, no opcode is to blame but what all kernels of the kind share; and all findings that such a bug
+brings about have this in common, whatever they compute.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from xlabench.diagnosis.reduce import reduce
 from xlabench.judging.tolerance import Array
 
 _MOST_PROBES = 60
+_LANES = 32  # that work on one result together, on GPUs
 _PERIOD = 7  # of values that tell places apart; what is misplaced, is so by an even number of places
 _CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
 _NO_WORK = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "fusion"})
@@ -78,7 +80,7 @@ def is_wrong_where_results_lie(prober: Prober, kernel: Case, wanted: Judgement) 
     root = kernel.module.entry.root
     if root.opcode != "tuple" or not all(map(_is_array, root.operands)):
         return False
-    one, whole = (_case(_elementwise(*results)) for results in (root.operands[:1], root.operands))
+    one, whole = (_case(_elementwise(*map(_like, results))) for results in (root.operands[:1], root.operands))
     if one is None or whole is None or class_of(prober.judge(whole).verdict) != class_of(wanted.verdict):
         return False
     return class_of(prober.judge(one).verdict) != class_of(wanted.verdict)
@@ -88,7 +90,9 @@ def _plainer(kernel: Case) -> Iterator[tuple[str, str]]:
     """What to put in the place of a kernel, the plainest first: what it stands for, and a program."""
     results = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK and _is_array(i)]
     for instruction in results[-1:]:
-        yield "elementwise", _elementwise(instruction)
+        opcode, shape = _like(instruction)
+        yield "elementwise", _elementwise((opcode, shape))
+        yield "elementwise", _elementwise((opcode, shape.with_dims((*shape.dims, _LANES))))
     for instruction in results:
         if instruction.opcode == "dot":
             yield "reduce", _sum_like(instruction)
@@ -106,11 +110,15 @@ def _combines(instruction: Any) -> bool:
     return any(len(body.parameters) == 2 and body.root.shape == body.parameters[0].shape for body in bodies)
 
 
-def _elementwise(*results: Any) -> str:
+def _like(result: Any) -> tuple[str, edit.ArrayShape]:
+    return result.opcode, result.array
+
+
+def _elementwise(*results: tuple[str, edit.ArrayShape]) -> str:
     """One kernel with results of the same shapes; not by the same opcode, which may be to blame."""
-    is_taken = any(result.opcode == "select" for result in results)
+    is_taken = any(opcode == "select" for opcode, _ in results)
     given, lines = dict[str, str](), list[str]()
-    for number, shape in enumerate(result.array for result in results):
+    for number, (_, shape) in enumerate(results):
         kind, dims = shape.element_type.name, _written(shape.dims)
         # What several results share makes one kernel of them.
         operands = {f"which{dims.replace(',', '_')}": "pred", f"one{number}": kind, f"other{number}": kind}
