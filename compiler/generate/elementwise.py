@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,7 @@ from compiler.generate.recipe import COMPLEX, FLOATS, NUMBERS, Recipe, narrowed
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import VOCABULARY
 from compiler.ir.module import Computation, Instruction
+from compiler.ir.numbers import integer_bounds
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import F32, F64, PRED, TYPES, ElementType, Kind
 from compiler.ops import OPS
@@ -41,6 +42,28 @@ DOMAINS: Mapping[str, tuple[float, float]] = {
 
 _BOTH_OPERANDS = frozenset({"power"})
 
+_LEAST, _GREATEST, _BITS = "least", "greatest", "bits"
+_QUOTIENTS = ((_LEAST, -1), (_LEAST, 1), (1, 0))
+_SHIFTS = ((-1, _BITS), (_LEAST, _BITS), (_GREATEST, 1), (1, -1))
+EDGES: Mapping[str, Sequence[tuple[str | int, ...]]] = {
+    "divide": _QUOTIENTS,
+    "remainder": _QUOTIENTS,
+    "shift-left": _SHIFTS,
+    "shift-right-arithmetic": _SHIFTS,
+    "shift-right-logical": _SHIFTS,
+    "add": ((_GREATEST, 1), (_LEAST, -1), (_LEAST, _LEAST)),
+    "subtract": ((_LEAST, 1), (0, _LEAST), (_GREATEST, -1)),
+    "multiply": ((_LEAST, -1), (_GREATEST, _GREATEST)),
+    "mulhi": ((_LEAST, _LEAST), (_LEAST, -1), (_GREATEST, _GREATEST)),
+    "power": ((0, 0), (_LEAST, 1), (-1, _GREATEST), (0, -1)),
+    "abs": ((_LEAST,),),
+    "negate": ((_LEAST,),),
+    "sign": ((_LEAST,),),
+}
+"""Operands of integers with which an operation yields what its name does not say: where it wraps, or has no result.
+
+Drawn one by one they would hardly ever meet."""
+
 
 @cache
 def takes(opcode: str) -> tuple[ElementType, ...]:
@@ -67,10 +90,37 @@ def guarded(scope: Scope, value: Instruction, low: float, high: float) -> Instru
     return scope.build("clamp", [scope.constant(low, element_type), value, scope.constant(high, element_type)])
 
 
+def _on_edge(scope: Scope, opcode: str, operands: list[Instruction]) -> list[Instruction]:
+    """Now and then the operands with those of an edge in some places, all in the same ones."""
+    shape, percent = operands[0].array, scope.program.space.edge_percent
+    if opcode not in EDGES or not shape.element_type.is_integer or not chance(scope.choices, percent):
+        return operands
+    low, high = integer_bounds(shape.element_type)
+    known = {_LEAST: low, _GREATEST: high, _BITS: shape.element_type.bits}
+    edge = [known[value] if isinstance(value, str) else value for value in pick(scope.choices, EDGES[opcode])]
+    places = scope.like(ArrayShape(PRED, shape.dims))
+    return [
+        scope.build("select", [places, _spread(scope, _wrapped(value, low, high), shape), operand])
+        for value, operand in zip(edge, operands, strict=True)
+    ]
+
+
+def _wrapped(value: int, low: int, high: int) -> int:
+    """The integer of a type with the same last bits."""
+    return (value - low) % (high - low + 1) + low
+
+
+def _spread(scope: Scope, value: int, shape: ArrayShape) -> Instruction:
+    """A scalar constant, as an array of a shape."""
+    made = scope.constant(value, shape.element_type)
+    return scope.build("broadcast", [made], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
+
+
 def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     arity = OPS[opcode].operands[0]
     first = scope.array(element_type)
     operands = [first, *(scope.like(first.array, beside=first) for _ in range(arity - 1))]
+    operands = _on_edge(scope, opcode, operands)
     if opcode in DOMAINS:
         operands[-1] = guarded(scope, operands[-1], *DOMAINS[opcode])
         if opcode in _BOTH_OPERANDS:

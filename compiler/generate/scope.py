@@ -52,6 +52,9 @@ class Space:
         newest_percent: how often an operand is the newest value that fits: rewrites look at chains.
         most_parameters: of the entry; where there are few, most values are constants, and folded.
         extreme_percent: how often a scalar constant is an extreme of its type: the least, the greatest, no number.
+        cube_percent: how often all dimensions of an array are equal: what confuses dimensions of different sizes gives
+            no valid program, so it shows in squares and cubes.
+        edge_percent: how often operands of integers meet, in places, where the operation runs out of integers.
     """
 
     opcodes: frozenset[str]
@@ -66,6 +69,8 @@ class Space:
     newest_percent: int = 35
     most_parameters: int = 8
     extreme_percent: int = 0
+    cube_percent: int = 0
+    edge_percent: int = 0
 
     def allows(self, opcode: str, element_type: ElementType) -> bool:
         """Whether an opcode may be drawn on a type."""
@@ -200,6 +205,9 @@ class Scope:
         """Dimensions of an array that there is room for."""
         rank = self.choices.integer(least_rank, max(least_rank, min(most_rank, _DIMENSIONS)))
         room = min(self.program.room(), size or self.program.space.most_elements)
+        sides = [n for n in SIZES if n**rank <= room]
+        if rank > 1 and sides and chance(self.choices, self.program.space.cube_percent):
+            return (pick(self.choices, sides),) * rank
         dims: list[int] = []
         for _ in range(rank):
             if chance(self.choices, self.program.space.empty_percent):

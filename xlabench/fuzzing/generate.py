@@ -1,9 +1,9 @@
 """What a fuzzing campaign draws: a profile, a seed and a number give a program and its inputs, the same everywhere.
 
 Each program is drawn from a space of its own (swarm testing: Groce et al., ISSTA 2012): some opcodes and element types
-are left out at random, so that those left meet more often; now and then only a few of one family are left, since most
-rewrites look at two of a kind in a row.  The profile `ratchet` keeps to what is common and to tame
-inputs; `discovery` draws everything, with special values among the inputs.
+are left out at random, so that those left meet more often; now and then only a few of one family are left, or a few of
+those that most programs consist of, since most rewrites look at two in a row.  The profile `ratchet` keeps to what is
+common and to tame inputs; `discovery` draws everything, with special values among the inputs.
 """
 
 from __future__ import annotations
@@ -34,9 +34,14 @@ _COMMON = frozenset({
     "transpose",
 })  # fmt: skip
 """What most programs consist of, and most rewrites look for."""
+_USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
+"""What most programs compute with, beside those that any may need."""
 _PROBES = 10
-_CLOSE_PERCENT = 40
-_FEW = (2, 6)  # opcodes of a family
+_CLOSE_PERCENT, _USUAL_PERCENT = 30, 30
+_FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
+_CUBE_PERCENTS = (0, 20, 60)
+_EDGE_PERCENTS = (0, 20, 60)
+_ONE_SIGN_PERCENT, _AWAY_FROM_ZERO = 35, 0.25  # what begins at 0 instead of an extreme is right if signs differ
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
 _MOST_PARAMETERS = (0, 1, 2, 4, 8, 8)
@@ -110,14 +115,19 @@ def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
 def swarm(space: Space, rng: np.random.Generator) -> Space:
     """A part of a space."""
     keep = float(rng.choice(_KEPT))
-    is_close = rng.integers(100) < _CLOSE_PERCENT
-    if is_close:
+    kind = int(rng.integers(100))
+    is_close = kind < _CLOSE_PERCENT + _USUAL_PERCENT
+    if kind < _CLOSE_PERCENT:
         keep, kept = min(_KEPT), _close(space.opcodes, rng)
+    elif is_close:
+        several = int(rng.integers(*_SEVERAL, endpoint=True))
+        keep, kept = min(_KEPT), {*map(str, rng.choice(sorted(_COMMON & space.opcodes), several, replace=False))}
     else:
         kept = {o for o in sorted(space.opcodes) if rng.random() < (keep**0.5 if o in _COMMON else keep)}
-    types = sorted(space.element_types)
-    kept_types = {t for t in types if rng.random() < max(keep, 2 / len(types))}
-    most = int(rng.integers(space.most_instructions // 4, space.most_instructions, endpoint=True))
+    types, usual = sorted(space.element_types), sorted(_USUAL_TYPES & space.element_types)
+    kept_types = {t for t in types if rng.random() < (keep**0.5 if t in _USUAL_TYPES else max(keep, 2 / len(types)))}
+    kept_types.update(map(str, rng.choice(usual, min(1, len(usual)))))
+    most = int(rng.integers(space.most_instructions // 3, space.most_instructions, endpoint=True))
     return replace(
         space,
         opcodes=frozenset(kept or {str(rng.choice(sorted(space.opcodes)))}),
@@ -126,6 +136,8 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
         most_elements=int(rng.choice([64, 512, space.most_elements])),
         newest_percent=int(rng.choice(_IN_CHAINS if is_close else _NEWEST_PERCENTS)),
         most_parameters=int(rng.choice(_MOST_PARAMETERS)),
+        cube_percent=int(rng.choice(_CUBE_PERCENTS)),
+        edge_percent=int(rng.choice(_EDGE_PERCENTS)),
     )
 
 
@@ -155,11 +167,14 @@ def make_inputs(module: Any, rng: np.random.Generator, *, special: bool) -> list
 def _tame(rng: np.random.Generator, dims: tuple[int, ...], dtype: DType, limit: int | None) -> Array:
     if dtype.kind == "b":
         return np.asarray(rng.random(dims) < 0.5)
+    one_sign = int(rng.choice([-1, 1])) if rng.integers(100) < _ONE_SIGN_PERCENT else 0
     if is_inexact(dtype):
         draw = _FLOATS[int(rng.integers(len(_FLOATS)))]
         values = draw(rng, dims)
         if dtype.kind == "c":
             values = values + 1j * draw(rng, dims)
+        elif one_sign:
+            values = one_sign * (np.abs(values) + _AWAY_FROM_ZERO)
         with np.errstate(all="ignore"):
             return np.asarray(values).astype(dtype)
     low, high = int(_iinfo(dtype).min), int(_iinfo(dtype).max)
@@ -167,6 +182,8 @@ def _tame(rng: np.random.Generator, dims: tuple[int, ...], dtype: DType, limit: 
         return np.asarray(rng.integers(0, min(limit, high), dims, endpoint=True)).astype(dtype)
     if rng.random() < 0.7:
         low, high = max(low, -10), min(high, 10)
+    if one_sign:
+        low, high = (1, high) if one_sign > 0 or low == 0 else (low, -1)
     return np.asarray(rng.integers(low, high, dims, dtype=_widest(dtype), endpoint=True)).astype(dtype)
 
 
