@@ -68,9 +68,9 @@ def guilty(prober: Prober, kernel: Case, wanted: Judgement, hear: Callable[[str,
 
     if "+" in opcodes(kernel.module) and wanted.verdict != "timeout":
         kernel = reduce(kernel, fails_alike, prober.record, max_probes=_MOST_PROBES).case
-    for kind, text in _plainer(kernel):
+    for size, kind, text in _plainer(kernel):
         plain = _case(text)
-        if plain and fails_alike(plain, f"a plain {kind} kernel in its place"):
+        if plain and fails_alike(plain, f"a plain {size}{kind} kernel in its place"):
             return f"any {kind}"
     return opcodes(kernel.module)
 
@@ -86,18 +86,18 @@ def is_wrong_where_results_lie(prober: Prober, kernel: Case, wanted: Judgement) 
     return class_of(prober.judge(one).verdict) != class_of(wanted.verdict)
 
 
-def _plainer(kernel: Case) -> Iterator[tuple[str, str]]:
-    """What to put in the place of a kernel, the plainest first: what it stands for, and a program."""
+def _plainer(kernel: Case) -> Iterator[tuple[str, str, str]]:
+    """What to put in the place of a kernel, the plainest first: its size, what it stands for, and a program."""
     results = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK and _is_array(i)]
     for instruction in results[-1:]:
         opcode, shape = _like(instruction)
-        yield "elementwise", _elementwise((opcode, shape))
-        yield "elementwise", _elementwise((opcode, shape.with_dims((*shape.dims, _LANES))))
+        yield "", "elementwise", _elementwise((opcode, shape))
+        yield "larger ", "elementwise", _elementwise((opcode, shape.with_dims((*shape.dims, _LANES))))
     for instruction in results:
         if instruction.opcode == "dot":
-            yield "reduce", _sum_like(instruction)
+            yield "", "reduce", _sum_like(instruction)
         elif _combines(instruction):
-            yield instruction.opcode, _summing(kernel.module, instruction)
+            yield "", instruction.opcode, _summing(kernel.module, instruction)
 
 
 def _is_array(instruction: Any) -> bool:
