@@ -37,7 +37,7 @@ _COMMON = frozenset({
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
 """What most programs compute with, beside those that any may need."""
 _PROBES = 10
-_CLOSE_PERCENT, _USUAL_PERCENT = 30, 30
+_CLOSE_PERCENT, _USUAL_PERCENT = 25, 25
 _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
 _CUBE_PERCENTS = (0, 20, 60)
 _EDGE_PERCENTS = (0, 20, 60)
@@ -120,8 +120,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
     if kind < _CLOSE_PERCENT:
         keep, kept = min(_KEPT), _close(space.opcodes, rng)
     elif is_close:
-        several = int(rng.integers(*_SEVERAL, endpoint=True))
-        keep, kept = min(_KEPT), {*map(str, rng.choice(sorted(_COMMON & space.opcodes), several, replace=False))}
+        keep, kept = min(_KEPT), _usual(space.opcodes, rng)
     else:
         kept = {o for o in sorted(space.opcodes) if rng.random() < (keep**0.5 if o in _COMMON else keep)}
     types, usual = sorted(space.element_types), sorted(_USUAL_TYPES & space.element_types)
@@ -149,6 +148,13 @@ def _close(opcodes: frozenset[str], rng: np.random.Generator) -> set[str]:
     count = min(len(family), int(rng.integers(*_FEW, endpoint=True)))
     chosen = rng.choice(family, count, replace=False, p=weights / weights.sum())
     return {*map(str, chosen), *map(str, rng.choice(sorted(_COMMON & opcodes), 2))}
+
+
+def _usual(opcodes: frozenset[str], rng: np.random.Generator) -> set[str]:
+    """Several opcodes that are common, and a few of any kind beside them."""
+    common, all_of_them = sorted(_COMMON & opcodes), sorted(opcodes)
+    several = min(len(common), int(rng.integers(*_SEVERAL, endpoint=True)))
+    return {*map(str, rng.choice(common, several, replace=False)), *map(str, rng.choice(all_of_them, 2))}
 
 
 def make_inputs(module: Any, rng: np.random.Generator, *, special: bool) -> list[Array]:
