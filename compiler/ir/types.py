@@ -132,6 +132,8 @@ F8E8M0 = TYPES["f8e8m0fnu"]
 """A float without a sign."""
 ONE_NAN = tuple(TYPES[name] for name in ("f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz"))
 """Floats without a -0, whose bits are those of the only NaN."""
+HALF_RANGE = tuple(TYPES[name] for name in ("f16", "f8e5m2", "f8e5m2fnuz"))
+"""Floats of five bits of exponent, whose least numbers are denormals of f16."""
 TOKEN = TYPES["token"]
 OPAQUE = TYPES["opaque"]
 

@@ -16,7 +16,7 @@ from compiler.ir.numbers import Array, host_type, narrow, saturate, widen
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
-from compiler.ir.types import C64, C128, F16, F32, F64, PRED, U8, ElementType, Kind
+from compiler.ir.types import C64, C128, F32, F64, HALF_RANGE, PRED, U8, ElementType, Kind
 
 
 def convert(value: Array, source: ElementType, target: ElementType) -> Array:
@@ -125,13 +125,14 @@ def _reduce_precision(instruction: Instruction, values: Sequence[Array], _: Eval
     if mantissa < total:
         dropped = unsigned(total - mantissa)
         odd = (bits >> dropped) & unsigned(1)
-        half = (unsigned(1) << (dropped - unsigned(1))) - unsigned(1)
-        bits = (bits + half + odd) & ~((unsigned(1) << dropped) - unsigned(1))
+        below = (unsigned(1) << (dropped - unsigned(1))) - unsigned(1)
+        bits = (bits + below + odd) & ~((unsigned(1) << dropped) - unsigned(1))
     rounded = bits.view(wide.dtype)
-    if element_type is F16:  # the digits of its denormals have fixed places, which those of a wider type have not
+    half = element_type in HALF_RANGE
+    if half:  # the digits of f16's denormals have fixed places, which those of a wider type have not
         unit = 2.0 ** (_F16_LEAST - min(mantissa, 10))
         rounded = np.where(np.abs(wide) < 2.0**_F16_LEAST, np.rint(wide / unit) * unit, rounded).astype(wide.dtype)
-    if exponent < (5 if element_type is F16 else 11 if total == 52 else 8):
+    if exponent < (5 if half else 11 if total == 52 else 8):
         bias = (1 << (exponent - 1)) - 1
         size = np.abs(rounded)
         zero = np.copysign(np.zeros_like(rounded), rounded)

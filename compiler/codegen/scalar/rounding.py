@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.codegen import element
 from compiler.codegen.llvm_ir import Builder, Value, floating, integer, mangled
-from compiler.ir.types import F16, F64, ElementType
+from compiler.ir.types import F64, HALF_RANGE, ElementType
 
 _FORMATS = {"float": ("i32", 23, 8, "f32"), "double": ("i64", 52, 11, "f64")}
 _F16_EXPONENT, _F16_LEAST = 5, -14  # bits, and the exponent of its smallest normal number
@@ -47,7 +47,7 @@ def reduce_precision(
         half = builder.binary("add", odd, integer((1 << (dropped - 1)) - 1, type_))
         kept = builder.binary("and", builder.binary("add", bits, half), integer(-(1 << dropped), type_))
         result = builder.cast("bitcast", kept, value.type)
-    if source is F16:
+    if source in HALF_RANGE:
         exponent = _F16_EXPONENT
         result = builder.select(_is_small(builder, value), _at_fixed_places(builder, value, mantissa_bits), result)
     if exponent_bits < exponent:

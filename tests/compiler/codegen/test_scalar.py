@@ -217,7 +217,7 @@ def test_select_takes_whole_values(name: str) -> None:
 
 
 @pytest.mark.parametrize(("exponent", "mantissa"), [(8, 7), (5, 10), (5, 2), (4, 3), (8, 0), (2, 0), (11, 52), (1, 5)])
-@pytest.mark.parametrize("name", ["bf16", "f16", "f32", "f64"])
+@pytest.mark.parametrize("name", ["bf16", "f16", "f32", "f64", "f8e5m2fnuz"])
 def test_reduce_precision_rounds_to_nearest_even(name: str, exponent: int, mantissa: int) -> None:
     value = specials(TYPES[name])
     module = module_of(
