@@ -166,7 +166,9 @@ def read_window(scanner: Scanner) -> Window:
             scanner.fail("the padding of a window is low_high, without interior", found.start(1), found.end(1))
     rank = len(fields.get("size", ()))
     for key, values in fields.items():
-        if len(values) != rank:
+        if key == "rhs_reversal":  # the one field that XLA reads of any length
+            fields[key] = (values + [0] * rank)[:rank]
+        elif len(values) != rank:
             scanner.fail(f"'{key}' has {len(values)} entries, but 'size' has {rank}", start, scanner.pos)
     return tuple(_window_dimension({key: values[i] for key, values in fields.items()}) for i in range(rank))
 
@@ -180,7 +182,7 @@ def _window_dimension(fields: dict[str, Any]) -> WindowDimension:
         pad_high=high,
         lhs_dilate=fields.get("lhs_dilate", 1),
         rhs_dilate=fields.get("rhs_dilate", 1),
-        reversal=bool(fields.get("rhs_reversal", 0)),
+        reversal=fields.get("rhs_reversal", 0) == 1,
     )
 
 
