@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from compiler.diagnostics import CompilerError, Finding, VerifyError
 from compiler.ir.attributes import COMMON, EntryLayout
@@ -123,18 +124,18 @@ def _place(instruction: Instruction) -> str:
 def _check_instruction(
     instruction: Instruction, seen: set[Instruction], members: set[Computation]
 ) -> Iterator[Finding]:
-    where = _place(instruction)
     for operand in (*instruction.operands, *instruction.attributes.get("control-predecessors", ())):
         if operand not in seen:
             problem = "comes later" if operand.parent is instruction.parent else "stands in another computation"
-            yield Finding("V6", where, f"{operand.name}, which {instruction.opcode} needs, {problem}")
+            yield Finding("V6", _place(instruction), f"{operand.name}, which {instruction.opcode} needs, {problem}")
     foreign = [callee.name for callee in instruction.called_computations() if callee not in members]
     if foreign:
-        yield Finding("V11", where, f"{', '.join(foreign)}, called by {instruction.opcode}, is not in the module")
+        message = f"{', '.join(foreign)}, called by {instruction.opcode}, is not in the module"
+        yield Finding("V11", _place(instruction), message)
     yield from _check_layouts(instruction)
     op = OPS.get(instruction.opcode)
     if op is None:
-        yield Finding("V3", where, f"opcode {instruction.opcode} is not known")
+        yield Finding("V3", _place(instruction), f"opcode {instruction.opcode} is not known")
         return
     written = list(_check_form(instruction, op))
     yield from written
@@ -144,21 +145,34 @@ def _check_instruction(
 
 def _check_layouts(instruction: Instruction) -> Iterator[Finding]:
     for leaf in leaves(instruction.shape):
-        if leaf.layout is not None and sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)):
+        if leaf.layout is not None and not _is_permutation(leaf.layout.minor_to_major, leaf.rank):
             yield Finding("V14", _place(instruction), f"the layout of {leaf} does not name each dimension once")
 
 
+@lru_cache(maxsize=1 << 12)
+def _is_permutation(order: tuple[int, ...], rank: int) -> bool:
+    return sorted(order) == list(range(rank))
+
+
 def _check_form(instruction: Instruction, op: Op) -> Iterator[Finding]:
-    where = _place(instruction)
     if miscounted := op.miscounted(len(instruction.operands)):
-        yield Finding("V4", where, miscounted)
-    missing = [name for name in op.required if name not in instruction.attributes]
+        yield Finding("V4", _place(instruction), miscounted)
+    for message in _misnamed(op.opcode, tuple(instruction.attributes)):
+        yield Finding("V5", _place(instruction), message)
+
+
+@lru_cache(maxsize=1 << 12)
+def _misnamed(opcode: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What is wrong about the attributes that an instruction has."""
+    op, found = OPS[opcode], []
+    missing = [name for name in op.required if name not in names]
     if missing:
-        yield Finding("V5", where, f"{op.opcode} needs the attribute {', '.join(missing)}")
-    unknown = [n for n in instruction.attributes if n not in COMMON and n not in op.required and n not in op.optional]
+        found.append(f"{opcode} needs the attribute {', '.join(missing)}")
+    unknown = [n for n in names if n not in COMMON and n not in op.required and n not in op.optional]
     if unknown:
         known = ", ".join((*op.required, *op.optional)) or "none of its own"
-        yield Finding("V5", where, f"{op.opcode} does not take the attribute {', '.join(unknown)}; it takes {known}")
+        found.append(f"{opcode} does not take the attribute {', '.join(unknown)}; it takes {known}")
+    return tuple(found)
 
 
 def _check_shape(instruction: Instruction, op: Op) -> Iterator[Finding]:

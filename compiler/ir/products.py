@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import narrow, saturate, widen
 from compiler.ir.shape import UNBOUNDED, ArrayShape
@@ -63,7 +64,8 @@ def dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, elemen
         require(len(left) == len(right), f"lhs and rhs name {len(left)} and {len(right)} {what} dims")
         for a, b in zip(left, right, strict=True):
             fits = lhs.dims[a] == rhs.dims[b] or UNBOUNDED in (lhs.dims[a], rhs.dims[b])
-            require(fits, f"{what} dim {a} of {lhs} does not fit dim {b} of {rhs}")
+            if not fits:
+                raise ShapeError(f"{what} dim {a} of {lhs} does not fit dim {b} of {rhs}")
     left_kept = [*sides.lhs_batch, *sides.lhs_free(lhs.rank)]
     right_kept = sides.rhs_free(rhs.rank)
     dims = (*(lhs.dims[d] for d in left_kept), *(rhs.dims[d] for d in right_kept))
@@ -76,8 +78,10 @@ def dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, elemen
 def wider_type(lhs: ArrayShape, rhs: ArrayShape) -> ElementType:
     """The wider of two factors' types, which a product has unless it states another; they must mix."""
     kinds = {shape.element_type.kind for shape in (lhs, rhs)}
-    require(Kind.OPAQUE not in kinds, f"{lhs} and {rhs} are not both numbers")
-    require(Kind.COMPLEX not in kinds or len(kinds) == 1, f"complex and other numbers do not mix: {lhs} and {rhs}")
+    if Kind.OPAQUE in kinds:
+        raise ShapeError(f"{lhs} and {rhs} are not both numbers")
+    if Kind.COMPLEX in kinds and len(kinds) > 1:
+        raise ShapeError(f"complex and other numbers do not mix: {lhs} and {rhs}")
     return lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
 
 

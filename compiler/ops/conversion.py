@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.diagnostics import ShapeError
 from compiler.ir.elementwise import Row, kinds, same_shapes, same_types
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, host_type, narrow, saturate, widen
@@ -43,9 +44,10 @@ def _as_integer(value: Array, target: ElementType) -> Array:
 
 def _infer_convert(instruction: Instruction) -> Shape:
     source, target = operand(instruction, 0), stated_array(instruction)
-    require(dims_agree(source, target), f"convert keeps dimensions: {source} cannot become {target}")
-    for shape in (source, target):
-        require(shape.element_type.kind is not Kind.OPAQUE, f"convert takes numbers, not {shape.element_type}")
+    if not dims_agree(source, target):
+        raise ShapeError(f"convert keeps dimensions: {source} cannot become {target}")
+    for element_type in (source.element_type, target.element_type):
+        require(element_type.kind is not Kind.OPAQUE, f"convert takes numbers, not {element_type.name}")
     return ArrayShape(target.element_type, source.dims, source.dynamic)
 
 

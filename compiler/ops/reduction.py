@@ -41,8 +41,10 @@ def _split(instruction: Instruction) -> tuple[list[ArrayShape], list[ArrayShape]
 def _infer_reduce(instruction: Instruction) -> Shape:
     arrays, inits = _split(instruction)
     for index, (array, init) in enumerate(zip(arrays, inits, strict=True)):
-        require(dims_agree(arrays[0], array), f"operands 0 and {index} of reduce differ: {arrays[0]} and {array}")
-        require(not init.dims, f"the initial value of operand {index} must be a scalar, not {init}")
+        if not dims_agree(arrays[0], array):
+            raise ShapeError(f"operands 0 and {index} of reduce differ: {arrays[0]} and {array}")
+        if init.dims:
+            raise ShapeError(f"the initial value of operand {index} must be a scalar, not {init}")
     axes = distinct_dimensions(instruction.attributes["dimensions"], arrays[0].rank, "dimensions")
     root = signature(instruction, instruction.attributes["to_apply"], [*_scalars(inits), *_scalars(arrays)])
     results = list(root.elements) if isinstance(root, TupleShape) else [root]

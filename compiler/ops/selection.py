@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.diagnostics import ShapeError
 from compiler.ir.elementwise import Row, kinds, same_shapes, same_types
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, maximum, minimum, narrow, total_order_key, widen
@@ -60,11 +61,13 @@ def _compare(instruction: Instruction, values: Sequence[Array], _: Evaluator) ->
 
 def _infer_select(instruction: Instruction) -> Shape:
     predicate, on_true, on_false = operands(instruction)
-    require(predicate.element_type is PRED, f"operand 0 of select must be pred, not {predicate}")
+    if predicate.element_type is not PRED:
+        raise ShapeError(f"operand 0 of select must be pred, not {predicate}")
     same_types(instruction, [on_true, on_false])
-    require(dims_agree(on_true, on_false), f"select chooses between arrays that differ: {on_true} and {on_false}")
-    fits = not predicate.dims or dims_agree(predicate, on_true)
-    require(fits, f"the predicate {predicate} of select must be a scalar or have the dimensions of {on_true}")
+    if not dims_agree(on_true, on_false):
+        raise ShapeError(f"select chooses between arrays that differ: {on_true} and {on_false}")
+    if predicate.dims and not dims_agree(predicate, on_true):
+        raise ShapeError(f"the predicate {predicate} of select must be a scalar or have the dimensions of {on_true}")
     return ArrayShape(on_true.element_type, on_true.dims, merge_dynamic([on_true, on_false]))
 
 
