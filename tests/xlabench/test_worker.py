@@ -57,7 +57,7 @@ def test_a_silent_exit_is_a_death_with_its_last_words(worker):
 
 
 def test_a_hang_ends_at_the_limit_and_says_where(worker):
-    outcome = ask(worker, "hang", timeout_s=1.0)
+    outcome = ask(worker, "hang", timeout_s=2.0)
     assert (outcome.ending, outcome.stage) == ("timeout", "hanging")
     assert "in hang" in outcome.output
     assert ask(worker, "echo").ending == "answered"

@@ -31,19 +31,28 @@ xlabench recheck nightly-out/bundles
 @click.pass_context
 def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:
     """Replay every bundle below DIR: which are fixed, and which still show.  Exit 1 if any shows or is broken."""
-    found = sorted([*(path.parent for path in folder.rglob("manifest.json")), *folder.rglob("*.zip")])
+    found = _bundles(folder)
     if not found:
         raise BenchError(f"{folder}: there is no bundle in it; give a folder of bundles")
-    rows = [(str(path.relative_to(folder)), *_state(path, timeout)) for path in found]
+    rows = []
+    for path in found:
+        state, message = _state(path, timeout)
+        rows.append((str(path.relative_to(folder)), state, message))
+        if not as_json:
+            click.echo(f"{state:9} {path.relative_to(folder)}: {message}")
     if as_json:
         click.echo(json.dumps({"bundles": [{"path": p, "state": s, "message": m} for p, s, m in rows]}))
     else:
-        for path, state, message in rows:
-            click.echo(f"{state:9} {path}: {message}")
         counts = {state: sum(row[1] == state for row in rows) for state in (*_STATES.values(), "broken")}
         click.echo(", ".join(f"{count} {state}" for state, count in counts.items() if count))
     bad = any(state in ("shows", "broken") for _, state, _ in rows)
     ctx.exit(ExitCode.WRONG if bad else ExitCode.FINE)
+
+
+def _bundles(folder: Path) -> list[Path]:
+    """Folders and archives; what a bundle is made in lies hidden, and stays behind where the maker is killed."""
+    paths = [*(path.parent for path in folder.rglob("manifest.json")), *folder.rglob("*.zip")]
+    return sorted(p for p in paths if not any(part.startswith(".") for part in p.relative_to(folder).parts))
 
 
 def _state(path: Path, timeout: float) -> tuple[str, str]:

@@ -3,10 +3,9 @@
 import gc
 import sys
 import threading
-import time
 import tracemalloc
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -346,25 +345,6 @@ def test_programs_made_and_dropped_leak_nothing(library: llvm.Library) -> None:
     finally:
         tracemalloc.stop()
         gc.enable()
-
-
-def shortest_us(call: Callable[[], object]) -> float:
-    durations = []
-    for _ in range(200):
-        start = time.perf_counter_ns()
-        for _ in range(20):
-            call()
-        durations.append((time.perf_counter_ns() - start) / 20_000)
-    return min(durations)
-
-
-def test_a_call_costs_less_than_the_limit(library: llvm.Library) -> None:
-    add = made(library, "add", [Leaf(F32, ())] * 2, [Leaf(F32, ())], release_gil=False)
-    left, right = scalar(1), scalar(2)
-    leaves = [Leaf(F32, ())] * 16
-    copy, values = made(library, "copy16x4", leaves, leaves), [scalar(value) for value in range(16)]
-    assert shortest_us(lambda: add(left, right)) < 2.0
-    assert shortest_us(lambda: copy(*values)) < 5.0
 
 
 def test_the_builtin_is_one_for_all_programs(library: llvm.Library) -> None:
