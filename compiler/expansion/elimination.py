@@ -7,6 +7,8 @@ type they are given.
 
 from __future__ import annotations
 
+import numpy as np
+
 from compiler.expansion.counted_loop import counted_loop
 from compiler.expansion.expression import Expression, concatenate, largest_of_row, number
 from compiler.expansion.matrices import (
@@ -40,7 +42,10 @@ def lu(matrix: Expression) -> tuple[Expression, Expression, Expression]:
         work, pivots, failed = state
         column = line(work, 2, k)
         below = place(column, 1).compare("GE", k)
-        greatest, chosen = largest_of_row(kept(below, _magnitude(column), -1))
+        magnitude = _magnitude(column)
+        # As great as can be: a NaN that came to stand below a pivot could hide behind zeros.
+        magnitude = kept(magnitude.compare("EQ", magnitude), magnitude, np.inf)
+        greatest, chosen = largest_of_row(kept(below, magnitude, -1))
         zero = greatest.compare("EQ", 0)
         chosen = zero.where(k, chosen)
         pivots = with_only(pivots, chosen + 1, k)

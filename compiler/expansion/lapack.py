@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+import numpy as np
+
 from compiler.expansion.eigenvectors import eigenvalues, eigenvectors
 from compiler.expansion.elimination import first_failure, lu, tridiagonal_solve
 from compiler.expansion.expression import Expression, element, number
@@ -33,7 +35,7 @@ from compiler.expansion.lapack_shapes import (
     sytrd_shapes,
     trsm_shapes,
 )
-from compiler.expansion.matrices import adjoint, alike, corner, each, place, real, scaled
+from compiler.expansion.matrices import adjoint, alike, corner, each, hermitian, is_finite, kept, place, real, scaled
 from compiler.expansion.reflections import (
     Reduction,
     hessenberg,
@@ -49,7 +51,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
 from compiler.ir.types import C64, C128, F32, F64, S32
 from compiler.ops.build import build
-from compiler.ops.custom_call import TARGET, has_no_elements, options_of
+from compiler.ops.custom_call import SPECTRAL, TARGET, has_no_elements, nothing_found, options_of
 
 Shapes = Callable[[Sequence[ArrayShape], Options], list[ArrayShape]]
 Routine = Callable[[Sequence[Expression], Options], Sequence[Expression]]
@@ -98,10 +100,27 @@ class Call:
         if has_no_elements(instruction):
             results = [number(instruction.computation, 0, s.element_type).spread(s.dims, ()) for s in self.shapes]
         else:
-            results = routine([Expression(operand) for operand in instruction.operands], self.options)
+            operands = [Expression(operand) for operand in instruction.operands]
+            results = routine(operands, self.options)
+            if self.name in SPECTRAL:
+                results = self._spoilt(operands[0], results)
         parts = [result.reshape(*shape.dims).instruction for result, shape in zip(results, self.shapes, strict=True)]
         is_tuple = isinstance(instruction.shape, TupleShape)
         return build(instruction.computation, "tuple", parts) if is_tuple else parts[0]
+
+    def _spoilt(self, operand: Expression, results: Sequence[Expression]) -> list[Expression]:
+        """The results of a spectral routine, NaN where a matrix is not finite."""
+        matrix = _batched(operand)
+        if "uplo" in self.options:
+            matrix = hermitian(matrix, lower=self.options["uplo"] == "L")
+        finite = is_finite(matrix)
+        *found, info = results
+        said = info.literal(nothing_found(self.name, matrix.dims[1])).spread(info.dims, ())
+        nan = complex(np.nan, np.nan)
+        return [
+            *(r if r.type is S32 else kept(each(finite, r), r, nan if r.type.is_complex else np.nan) for r in found),
+            finite.where(info, said),
+        ]
 
 
 def call_of(instruction: Instruction) -> Call | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from compiler.expansion.expression import Expression, concatenate, iota
 from compiler.ir.types import S32
 from compiler.ops.build import build
@@ -187,6 +189,11 @@ def nonzero(value: Expression) -> Expression:
 def kept(condition: Expression, value: Expression, otherwise: complex) -> Expression:
     """The value where a condition holds, elsewhere a number."""
     return condition.where(value, value.literal(otherwise))
+
+
+def is_finite(matrix: Expression) -> Expression:
+    """Whether the moduli of all elements of each matrix are finite, so that it can be scaled; [batch]."""
+    return matrix.apply("abs").largest(1, 2).compare("LT", np.inf)
 
 
 def scaled(matrix: Expression) -> tuple[Expression, Expression]:

@@ -25,6 +25,7 @@ from compiler.expansion.matrices import (
     cut,
     diagonal,
     each,
+    is_finite,
     kept,
     next_along,
     nonzero,
@@ -71,7 +72,7 @@ def schur(matrix: Expression) -> Schur:
     batch, size, _ = matrix.dims
     form, scale = scaled(matrix)
     work = _hessenberg_over_vectors(form)
-    finite = matrix.apply("abs").largest(1, 2).compare("LT", np.inf)
+    finite = is_finite(matrix)
     none = scale.literal(0).to(S32).spread((batch,), ())
     bottom = finite.where(none + (size - 1), none - 1)
     state = [work, bottom, none, none.spread((batch, size), (0,))]

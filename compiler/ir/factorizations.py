@@ -66,7 +66,9 @@ def lu(matrix: Array) -> tuple[Array, Array, Array]:
         one = work[index]
         for k in range(steps):
             column = one[k:, k]
-            chosen = k + int(np.argmax(np.abs(column.real) + np.abs(column.imag)))
+            magnitude = np.abs(column.real) + np.abs(column.imag)
+            # As great as can be: a NaN that came to stand below a pivot could hide behind zeros.
+            chosen = k + int(np.argmax(np.where(np.isnan(magnitude), np.inf, magnitude)))
             pivots[(*index, k)] = chosen + 1
             if one[chosen, k] == 0:
                 failed[index] = failed[index] or k + 1
@@ -106,6 +108,6 @@ def householder_product(vectors: Array, factors: Array) -> Array:
     for index in np.ndindex(*batch):
         for k in reversed(range(factors.shape[-1])):
             vector = np.concatenate([np.ones(1, vectors.dtype), vectors[(*index, slice(k + 1, None), k)]])
-            rest = result[index][k:]
+            rest = result[index][k:, k:]
             rest -= factors[(*index, k)] * np.outer(vector, np.conj(vector) @ rest)
     return result

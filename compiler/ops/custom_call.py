@@ -102,29 +102,14 @@ def _ormqr(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...
 def _gesdd(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
     (matrix,) = values
     # Mode N leaves the vectors open; they are given all the same, in the full shape that the result then has.
-    (left, singular, right), failed = _converged(partial(np.linalg.svd, full_matrices=options["mode"] != "S"), matrix)
-    return matrix, singular, left, right, np.where(failed, -4, 0)  # LAPACK's word for a NaN in its fourth argument
+    left, singular, right = np.linalg.svd(matrix, full_matrices=options["mode"] != "S")
+    return matrix, singular, left, right, np.zeros(matrix.shape[:-2], np.int32)
 
 
 def _syevd(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
     (matrix,) = values
-    uplo = "L" if options["uplo"] == "L" else "U"
-    (eigenvalues, vectors), failed = _converged(partial(np.linalg.eigh, UPLO=uplo), matrix)
-    return vectors, eigenvalues, np.where(failed, matrix.shape[-1] - 1, 0)
-
-
-def _converged(routine: Callable[[Array], Sequence[Array]], matrix: Array) -> tuple[Sequence[Array], Array]:
-    """What a routine of NumPy gives for each matrix, with NaN where LAPACK fails, and where it fails.
-
-    NumPy refuses a whole batch for one such matrix, which is one with a NaN.
-    """
-    try:
-        return routine(matrix), np.zeros(matrix.shape[:-2], np.bool_)
-    except np.linalg.LinAlgError:
-        if matrix.ndim == 2:
-            return [np.full_like(result, np.nan) for result in routine(np.zeros_like(matrix))], np.ones((), np.bool_)
-    found, failed = zip(*(_converged(routine, one) for one in matrix), strict=True)
-    return [np.stack(each) for each in zip(*found, strict=True)], np.stack(failed)
+    eigenvalues, vectors = np.linalg.eigh(matrix, UPLO="L" if options["uplo"] == "L" else "U")
+    return vectors, eigenvalues, np.zeros(matrix.shape[:-2], np.int32)
 
 
 LAPACK: dict[str, Routine] = {
@@ -142,6 +127,46 @@ LAPACK: dict[str, Routine] = {
     **{name: partial(batched, name) for name in ROUTINES},
 }
 """LAPACK's routines by their names without the letter of the type."""
+
+SPECTRAL = frozenset(("syevd", "heevd", "gesdd", "gesvd", "gees", "geev"))
+"""Routines each of whose results hangs on every element that they read.
+
+Of a matrix with a NaN or an infinity among these all floats are NaN, and the last result says that nothing was found
+(`nothing_found`); LAPACK's own steps may then give anything, or not end.  Other routines give what their steps make of
+such elements.
+"""
+
+
+def nothing_found(name: str, rows: int) -> int:
+    """What a spectral routine says of a matrix of that many rows that is not finite."""
+    # LAPACK's word for a NaN in the fourth argument; other routines count the values that they did not find.
+    return -4 if name == "gesdd" else rows
+
+
+def _spectral(name: str, values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
+    """A spectral routine on those matrices that are finite."""
+    (matrix,) = values
+    finite = np.asarray(np.isfinite(_read(matrix, options.get("uplo", ""))).all(axis=(-2, -1)))
+    *results, info = LAPACK[name]([np.where(finite[..., None, None], matrix, 0).astype(matrix.dtype)], options)
+    spoilt = tuple(
+        np.where(finite.reshape(finite.shape + (1,) * (r.ndim - finite.ndim)), r, _NAN[r.dtype.kind])
+        if r.dtype.kind in _NAN
+        else r
+        for r in results
+    )
+    return *spoilt, np.where(finite, info, nothing_found(name, matrix.shape[-2]))
+
+
+_NAN = {"f": np.float32(np.nan), "c": np.complex64(complex(np.nan, np.nan))}
+
+
+def _read(matrix: Array, uplo: str) -> Array:
+    """Of a Hermitian matrix the triangle that is given, whose diagonal is real; of any other all."""
+    if not uplo:
+        return matrix
+    triangle = np.tril(matrix, -1) if uplo == "L" else np.triu(matrix, 1)
+    return np.asarray(np.where(np.eye(matrix.shape[-1], dtype=np.bool_), matrix.real, triangle))
+
 
 TARGET = re.compile(r"lapack_[sdcz](\w+)_ffi")
 """The names that JAX calls LAPACK's routines by."""
@@ -174,7 +199,7 @@ def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Val
         if has_no_elements(instruction):
             results = tuple(np.zeros(shape.dims) for shape in leaves(instruction.shape))
         else:
-            results = LAPACK[name](values, options)
+            results = _spectral(name, values, options) if name in SPECTRAL else LAPACK[name](values, options)
         rounded = tuple(_fitted(r, shape) for r, shape in zip(results, leaves(instruction.shape), strict=True))
     except (AttributeError, LookupError, TypeError, ValueError, np.linalg.LinAlgError) as error:
         # No rule says what operands and options a target takes: it is the routine that finds out.

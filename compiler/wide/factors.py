@@ -211,14 +211,34 @@ def _custom_call(instruction: Instruction, operands: Sequence[Any], context: Con
     results = values if isinstance(values, tuple) else (values,)
     found = TARGET.fullmatch(target)
     rule = _ROUTINES.get(found[1]) if found is not None else None
-    bounds: Bounds = [None] * len(results)
-    if rule is not None and all(np.isfinite(o.value).all() and np.isfinite(o.error).all() for o in operands):
-        owns = [shape.element_type for shape in leaves(context.originals[instruction].shape)]
-        bounds = rule(operands, results, owns[0], options_of(instruction))
-        wides = [_bounded(v, b, own) for v, b, own in zip(results, bounds, owns, strict=True)]
-    else:
+    if rule is None:
         wides = [unknown(value) for value in results]
+    else:
+        owns = [shape.element_type for shape in leaves(context.originals[instruction].shape)]
+        bounds = _of_finite(rule, operands, results, owns[0], options_of(instruction))
+        wides = [_bounded(v, b, own) for v, b, own in zip(results, bounds, owns, strict=True)]
     return tuple(wides) if isinstance(values, tuple) else wides[0]
+
+
+def _of_finite(
+    rule: Callable[..., Bounds], operands: Sequence[Wide], results: Results, own: ElementType, options: dict[str, str]
+) -> Bounds:
+    """The bounds of the matrices that are finite; of the others nothing is known."""
+    each = [np.isfinite(part).all(axis=(-2, -1)) for o in operands for part in (o.value, o.error)]
+    finite = np.asarray(np.logical_and.reduce(each))
+    if finite.all():
+        return rule(operands, results, own, options)
+    taken = [Wide(o.value[finite], o.error[finite]) for o in operands]
+    found: Bounds = (
+        rule(taken, [result[finite] for result in results], own, options) if finite.any() else [None] * len(results)
+    )
+    bounds: list[Array | None] = []
+    for result, bound in zip(results, found, strict=True):
+        spread = np.full(result.shape, np.inf)
+        if bound is not None:
+            spread[finite] = bound
+        bounds.append(None if bound is None else spread)
+    return bounds
 
 
 def _bounded(value: Array, bound: Array | None, own: ElementType) -> Wide:

@@ -1,11 +1,13 @@
 """LU with partial pivoting of complex matrices, a few columns at a time: LAPACK's getrf.
 
 What a few pivots take from the rest of a matrix is taken in one pass (`sweep`), so that an element is loaded and stored
-once for several multiplications.  Pivots are greatest by the sum of the magnitudes of their parts, as LAPACK has it.
+once for several multiplications.  Pivots are greatest by the sum of the magnitudes of their parts, as LAPACK has it; a
+NaN is as great as infinity.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
@@ -64,9 +66,10 @@ class Elimination:
         b = Builder(function)
         column, rows = n.at(b, work, integer(2 * _RANK)), integer(self.rows)
         self._column(b, (matrix, work, column), k)
-        start = [floating(0.0, t.type), k]
+        start, infinity = [floating(0.0, t.type), k], floating(math.inf, t.type)
         with b.loop(k, rows, carried=start, name="largest", nonempty=True, scalar=True) as at:
             size = magnitude(b, n.element(b, column, at.index))
+            size = b.select(b.compare("olt", size, infinity), size, infinity)
             larger = b.compare("ogt", size, at.carried[0])
             at.carry(b.select(larger, size, at.carried[0]), b.select(larger, at.index, at.carried[1]))
         chosen = at.results[1]

@@ -1,12 +1,13 @@
 """LU with partial pivoting, blocked: LAPACK's getrf.
 
 The first panel takes the columns that are left over, so that in a square matrix everything behind it is whole strips
-and whole tiles.  Pivots are those of the unblocked algorithm but for rounding: NaN is never greater than anything, and
-a column of zeros is passed over.
+and whole tiles.  Pivots are those of the unblocked algorithm but for rounding: NaN is as great as infinity, and a
+column of zeros is passed over.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, PANEL, Factors, Tiles
@@ -192,7 +193,7 @@ class Lu:
         parameters = [(PTR, "column"), (I64, "first"), (I64, "stop")]
         function = t.module.function(f"{t.name}.largest", I64, parameters, linkage="internal", attributes=ATTRIBUTES)
         column, first, stop = function.arguments
-        b = Builder(function)
+        b, infinity = Builder(function), floating(math.inf, t.vector)
         numbers = vector_type(I32, t.lanes)
         counted = Value(numbers, "<" + ", ".join(f"i32 {lane}" for lane in range(t.lanes)) + ">")
         start = b.broadcast(b.cast("trunc", first, I32), t.lanes)
@@ -200,6 +201,7 @@ class Lu:
         with b.loop(first, stop, step=t.lanes, carried=carried, name="rows", nonempty=True) as row:
             best, where, here = row.carried
             size = b.intrinsic(f"fabs.{mangled(t.vector)}", [t.load(b, b.gep(t.type, column, row.index))])
+            size = b.select(b.compare("olt", size, infinity), size, infinity)
             larger = b.compare("ogt", size, best)
             following = b.binary("add", here, integer(t.lanes, numbers))
             row.carry(b.select(larger, size, best), b.select(larger, here, where), following)
