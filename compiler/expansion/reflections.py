@@ -53,7 +53,7 @@ def _column_reflected(work: Expression, factors: Expression, k: Expression) -> l
     """Column k made that of R by a reflection of what is right of it."""
     column = line(work, 2, k)
     tau, beta, vector = reflection(column, k)
-    reflected = _reflected(work, vector, conjugate(tau))
+    reflected = _reflected(work, vector, conjugate(tau), k)
     return [_with_column(work, reflected, _stored(column, k, beta, vector), k), with_only(factors, tau, k)]
 
 
@@ -118,10 +118,10 @@ def hessenberg(matrix: Expression, low: int, high: int) -> tuple[Expression, Exp
         inside = place(column, 1).compare("LT", high)
         tau, beta, vector = reflection(kept(inside, column, 0), head)
         right = along(times(work, vector), work, 1) * along(conjugate(vector), work, 2)
-        active = place(work, 1).compare("LT", high)
+        active = place(work, 1).compare("LT", high) & place(work, 2).compare("GE", head)
         work = active.where(work - each(tau, work) * right, work)
         stored = inside.where(_stored(column, head, beta, vector), column)
-        result = _with_column(work, _reflected(work, vector, conjugate(tau)), stored, k)
+        result = _with_column(work, _reflected(work, vector, conjugate(tau), head), stored, k)
         return [result, with_only(factors, tau, k)]
 
     work, factors = counted_loop("hessenberg", high - low - 1, [matrix, factors], step)
@@ -174,11 +174,12 @@ def _unit_at(k: Expression, tail: Expression) -> Expression:
     return place(tail, 1).compare("EQ", k).where(tail.literal(1), tail)
 
 
-def _reflected(matrix: Expression, vector: Expression, factor: Expression) -> Expression:
-    """(1 - factor v v*) times the matrix."""
+def _reflected(matrix: Expression, vector: Expression, factor: Expression, head: Expression) -> Expression:
+    """(1 - factor v v*) times the matrix; rows above the head, where v is 0, stay even where it is not finite."""
     projected = transposed_times(matrix, conjugate(vector))
     scaled = each(factor, projected) * projected
-    return matrix - along(vector, matrix, 1) * along(scaled, matrix, 2)
+    below = place(matrix, 1).compare("GE", head)
+    return below.where(matrix - along(vector, matrix, 1) * along(scaled, matrix, 2), matrix)
 
 
 def _norm(vector: Expression) -> Expression:
@@ -204,19 +205,30 @@ def _hypot(left: Expression, right: Expression) -> Expression:
 
 def householder_product(vectors: Expression, factors: Expression) -> Expression:
     """The first columns of the product of the reflections, as many as there are columns of vectors."""
-    return householder_applied(vectors, factors, on_diagonal(vectors).to(vectors.type))
+    return householder_applied(vectors, factors, on_diagonal(vectors).to(vectors.type), grows=True)
 
 
 def householder_applied(
-    vectors: Expression, factors: Expression, matrix: Expression, *, transposed: bool = False
+    vectors: Expression,
+    factors: Expression,
+    matrix: Expression,
+    *,
+    transposed: bool = False,
+    grows: bool = False,
 ) -> Expression:
-    """The product of the reflections, or its adjoint, times the matrix."""
+    """The product of the reflections, or its adjoint, times the matrix.
+
+    With `grows` that is the identity, whose first columns the last reflections leave alone.
+    """
     steps = factors.dims[1]
 
     def step(number: Expression, state: list[Expression]) -> list[Expression]:
         result, vectors, factors = state
         k = number if transposed else -number + (steps - 1)
         vector, factor = _unit_at(k, _below(line(vectors, 2, k), k)), only(factors, k)
-        return [_reflected(result, vector, conjugate(factor) if transposed else factor), vectors, factors]
+        reflected = _reflected(result, vector, conjugate(factor) if transposed else factor, k)
+        if grows:
+            reflected = place(result, 2).compare("GE", k).where(reflected, result)
+        return [reflected, vectors, factors]
 
     return counted_loop("householder_product", steps, [matrix, vectors, factors], step)[0]
