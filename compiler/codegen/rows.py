@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from compiler.analysis.groups import is_along_rows
 from compiler.codegen.kernel import Kernel
-from compiler.ir.module import Instruction
+from compiler.ir.module import Instruction, computed_from
 
 _FREE = frozenset(
     {"broadcast", "constant", "convert", "iota", "negate", "reshape", "select", "compare", "and", "or", "not", "abs"}
@@ -94,15 +94,8 @@ class Rows:
 
     def _read_elsewhere(self) -> set[Instruction]:
         """What is, or may be, read at other points than the one at hand."""
-        found: set[Instruction] = set()
         movers = [i for i in self.body if not is_along_rows(i, self.dims, self.outer)]
-        stack = [operand for mover in movers for operand in mover.operands]
-        while stack:
-            value = stack.pop()
-            if value not in found:
-                found.add(value)
-                stack += value.operands
-        return found
+        return computed_from(operand for mover in movers for operand in mover.operands)
 
     def _keep(self) -> None:
         """Find what each phase reads, and which values of earlier phases it would compute again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.module import Computation, Instruction, Module, computed_from
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.types import Kind
 
@@ -75,16 +75,9 @@ class Draft:
 
 def remove_unused(computation: Computation, *, parameters: bool) -> None:
     """Remove what the root does not need, effects or not; parameters only where that is asked for."""
-    needed: set[Instruction] = set()
-    pending = [computation.root]
-    while pending:
-        instruction = pending.pop()
-        if instruction in needed:
-            continue
-        needed.add(instruction)
-        pending += instruction.operands
-        predecessors = instruction.attributes.pop("control-predecessors", None)
-        assert predecessors is None or isinstance(predecessors, tuple)
+    needed = computed_from([computation.root])
+    for instruction in needed:
+        instruction.attributes.pop("control-predecessors", None)
     dead = [i for i in computation.instructions if i not in needed and (parameters or i.opcode != "parameter")]
     computation.remove(dead)
 

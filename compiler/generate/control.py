@@ -11,7 +11,7 @@ from compiler.generate.choices import chance, pick
 from compiler.generate.elementwise import takes
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
-from compiler.ir.module import Computation, Instruction
+from compiler.ir.module import Instruction, computed_from
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import PRED, S32, ElementType
 from compiler.ops import OPS
@@ -100,23 +100,12 @@ def _fusion(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
     body = inner.computation
     parameters, last = body.parameters, inner.values[-1]
     body.root = build(body, "copy", [last]) if last.opcode == "parameter" else last
-    dead = _unused(body)
+    dead = set(body.instructions) - computed_from([body.root])
     body.remove(dead)
     kept = [number for number, given in enumerate(parameters) if given not in dead]
     for position, number in enumerate(kept):
         parameters[number].attributes["parameter_number"] = position
     return scope.build(opcode, [arguments[number] for number in kept], calls=body, kind="kLoop")
-
-
-def _unused(computation: Computation) -> set[Instruction]:
-    live: set[Instruction] = set()
-    pending = [computation.root]
-    while pending:
-        instruction = pending.pop()
-        if instruction not in live:
-            live.add(instruction)
-            pending.extend(instruction.operands)
-    return set(computation.instructions) - live
 
 
 def _elementwise(scope: Scope, most: int) -> None:

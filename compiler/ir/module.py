@@ -375,6 +375,18 @@ def inline(
     return copies[computation.root]
 
 
+def computed_from(values: Iterable[Instruction]) -> set[Instruction]:
+    """Values of one computation, and all that they are computed from."""
+    found: set[Instruction] = set()
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if value not in found:
+            found.add(value)
+            pending += value.operands
+    return found
+
+
 def keep_control(copies: Mapping[Instruction, Instruction]) -> None:
     """Have each copy of an instruction wait for the copies of those that the instruction waits for."""
     for instruction, copy in copies.items():

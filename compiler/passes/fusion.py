@@ -15,7 +15,7 @@ from compiler.analysis.effects import has_effect, held_by_control, within_fusion
 from compiler.analysis.groups import Group, GroupKind, adopt, kind_of, may_copy, may_join, numbers, worth_a_fusion
 from compiler.analysis.merging import merge
 from compiler.analysis.sort_results import read_of
-from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.module import Computation, Instruction, Module, computed_from
 from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
 from compiler.ops.build import build
@@ -55,16 +55,12 @@ def _cut_sorts(module: Module, computation: Computation, fuel: Fuel) -> bool:
         if not roots or "control-predecessors" in sort.attributes or not fuel.spend("fuse what is read", sort):
             continue
         group = Group(roots, GroupKind.LOOP, {sort, *roots, *(o for root in roots for o in root.operands)})
-        group.members.update(value for operand in sort.operands if numbers(operand) for value in _made_of(operand))
+        group.members |= computed_from(operand for operand in sort.operands if numbers(operand))
         _outline(module, computation, group)
         computation.sort()
         _remove_unused(computation, group.members)
         changed = True
     return changed
-
-
-def _made_of(value: Instruction) -> list[Instruction]:
-    return [value, *(inner for operand in value.operands for inner in _made_of(operand))]
 
 
 def _groups(computation: Computation, fuel: Fuel) -> list[Group]:
