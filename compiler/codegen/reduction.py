@@ -20,10 +20,11 @@ from compiler.codegen.llvm_ir import Value, integer
 from compiler.codegen.movement import always
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
+from compiler.codegen.workspace import whole_lines
 from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.combiner import binary_opcode
-from compiler.ir.module import Instruction
+from compiler.ir.module import Instruction, computed_from
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType, Kind
 
@@ -150,7 +151,7 @@ class Reduction:
 
     def partial_bytes(self, chunks: int) -> list[int]:
         """The room that each accumulator's partial results take in the workspace."""
-        return [-(-type_.size_bytes * self.kept * chunks // 64) * 64 for type_ in self.types]
+        return [whole_lines(type_.size_bytes * self.kept * chunks) for type_ in self.types]
 
     @property
     def types(self) -> list[ElementType]:
@@ -238,13 +239,7 @@ class Reduction:
 
 def _outermost(reduces: Sequence[Instruction]) -> tuple[Instruction, ...]:
     """Those reductions that no other one of them is computed from."""
-    inside: set[Instruction] = set()
-    pending = [operand for reduce in reduces for operand in reduce.operands]
-    while pending:
-        value = pending.pop()
-        if value not in inside:
-            inside.add(value)
-            pending += value.operands
+    inside = computed_from(operand for reduce in reduces for operand in reduce.operands)
     return tuple(reduce for reduce in reduces if reduce not in inside)
 
 

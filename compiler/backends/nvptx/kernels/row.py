@@ -22,6 +22,7 @@ from compiler.codegen.llvm_ir import Module, Value, integer
 from compiler.codegen.row_values import RowValues
 from compiler.codegen.rows import Phase, Rows
 from compiler.codegen.signature import arguments
+from compiler.codegen.workspace import whole_lines
 from compiler.ir.module import Instruction
 
 _MOST_HELD = 64
@@ -167,7 +168,7 @@ class _Workspace:
             for value in phase.kept:
                 self.offsets[value] = self.size_bytes
                 size = value.array.element_type.size_bytes * rows.count * rows.length
-                self.size_bytes += -(-size // 64) * 64
+                self.size_bytes += whole_lines(size)
 
     def load(self, value: Instruction, position: Index) -> Value:
         """Read a kept value of the row at hand."""

@@ -25,6 +25,7 @@ from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.sort_key import sort_key
 from compiler.codegen.sort_prefix import SortResults
+from compiler.codegen.workspace import whole_lines
 from compiler.ir.types import ElementType
 
 _SHORT = 2048
@@ -95,7 +96,7 @@ class _Sorter:
         self.key = sort_key(self.sort.attributes["to_apply"])
         self.levels = (self.length - 1).bit_length()
         self.types: list[ElementType] = [operand.array.element_type for operand in self.sort.operands]
-        self.sizes: list[int] = [-(-type_.size_bytes * self.count // 64) * 64 for type_ in self.types]
+        self.sizes: list[int] = [whole_lines(type_.size_bytes * self.count) for type_ in self.types]
 
     def whole_lines(self) -> Launch:
         """Each block sorts one line."""

@@ -16,8 +16,7 @@ from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
-
-_LINE = 64
+from compiler.codegen.workspace import whole_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Layout:
         sums = 0 if first.out_direct else max(plan.partial_strides()[2] for plan in plans) + first.columns
         weights = 0 if first.weights_direct else sum(plan.weight_elements for plan in plans) + first.columns
         row = first.shape.groups * first.shape.outputs + first.columns if first.shape.starts else 0
-        sizes = [-(-count * first.shape.size // _LINE) * _LINE for count in (weights, patch, sums, row)]
+        sizes = [whole_lines(count * first.shape.size) for count in (weights, patch, sums, row)]
         rows = sizes[3] * len(plans)
         return Layout(sizes[0], rows, sizes[1], sizes[2], 0 if first.shape.corrected else rows, sizes[3])
 

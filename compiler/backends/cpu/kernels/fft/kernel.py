@@ -9,6 +9,7 @@ from compiler.codegen.cost import PARALLEL_NS
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.signature import arguments
+from compiler.codegen.workspace import whole_lines
 
 _STEP_NS = 0.25
 
@@ -17,7 +18,7 @@ def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     """Emit an FFT kernel for calls with up to that many threads."""
     parts = fourier.passes(kernel)
     transforms = [pass_of(kernel, part, arguments(kernel).workspace) for part in parts]
-    between_bytes = -(-fourier.between_bytes(kernel) // 64) * 64
+    between_bytes = whole_lines(fourier.between_bytes(kernel))
     line_bytes = max((transform.lines.bytes for transform in transforms), default=0)
     names, work = [], 0.0
     for number, transform in enumerate(transforms):

@@ -18,6 +18,7 @@ from compiler.codegen.complex_numbers import Complex
 from compiler.codegen.fourier import convolution_length, roots_of_unity
 from compiler.codegen.llvm_ir import Builder, Value, integer, vector_type, zero
 from compiler.codegen.math.term import Term
+from compiler.codegen.workspace import whole_lines
 from compiler.ir.numbers import Array
 
 
@@ -47,7 +48,7 @@ class Lines:
     @property
     def bytes(self) -> int:
         """The room for two of what `run` works on, in whole cache lines."""
-        return -(-4 * self.stages.size_bytes * self.stages.size // 64) * 64
+        return whole_lines(4 * self.stages.size_bytes * self.stages.size)
 
     @property
     def element(self) -> str:

@@ -20,8 +20,8 @@ from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blo
 from compiler.backends.cpu.kernels.gemm.stream import stream_scratch
 from compiler.backends.cpu.kernels.gemm.words import FLIP
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Value, integer, keep_rolled
+from compiler.codegen.workspace import whole_lines
 
-_LINE = 64
 NEST_ATTRIBUTES = "noinline optnone nounwind"
 
 
@@ -41,7 +41,7 @@ class Layout:
         gemm = plan.gemm
         if plan.form != "tile":
             sizes = {"dot": dot_scratch, "stream": stream_scratch}
-            total = _aligned(sizes[plan.form](gemm)) if plan.form in sizes else 0
+            total = whole_lines(sizes[plan.form](gemm)) if plan.form in sizes else 0
             return Layout(0, 0, 0, 0, total)
         left, right = _lhs_panels(plan), _rhs_panels(plan)
         extents = (
@@ -52,12 +52,8 @@ class Layout:
         )
         offsets = [0]
         for extent in extents:
-            offsets.append(offsets[-1] + _aligned(extent * ELEMENT_BYTES[gemm.type]))
+            offsets.append(offsets[-1] + whole_lines(extent * ELEMENT_BYTES[gemm.type]))
         return Layout(*offsets)
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _LINE) * _LINE
 
 
 def _lhs_panels(plan: Plan) -> Rows | Panels:

@@ -17,6 +17,7 @@ from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, Gem
 from compiler.backends.cpu.kernels.gemm.share import Extent, batches, share
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import FLOAT_TYPES, I64, PTR, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.workspace import whole_lines
 
 _PARTS = range(16, 7, -1)
 _DEEP = 1024
@@ -54,7 +55,7 @@ def _size(gemm: Gemm, count: int) -> int:
 
 def partial_bytes(gemm: Gemm, count: int) -> int:
     """The memory that the parts' results take."""
-    return -(-count * gemm.batch * gemm.m * gemm.n * ELEMENT_BYTES[gemm.type] // 64) * 64
+    return whole_lines(count * gemm.batch * gemm.m * gemm.n * ELEMENT_BYTES[gemm.type])
 
 
 def partial(gemm: Gemm, count: int) -> Gemm:

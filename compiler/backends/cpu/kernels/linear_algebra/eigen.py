@@ -8,18 +8,14 @@ infinity in it has only NaN for results, and as many failures as rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.linear_algebra.implicit import Implicit
+from compiler.backends.cpu.kernels.linear_algebra.spectral import DOUBLE, of_numbers, ranked
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, Tiles
 from compiler.backends.cpu.kernels.linear_algebra.tridiagonal import Tridiagonal
-from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer, keep_rolled, mangled, zero
-
-_F64 = "double"
-_BITS = {"float": ("i32", 0x7F800000, 2.0**-126), "double": ("i64", 0x7FF0000000000000, 2.0**-1022)}
-"""A type's bits, those of the exponent, and its smallest normal number."""
+from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, floating, integer, keep_rolled, mangled, zero
+from compiler.codegen.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +36,7 @@ class Eigen:
         return Implicit(self.tiles, self.size, self.size if self.vectors else 0)
 
     @property
-    def _parts(self) -> dict[str, int]:
-        """Bytes of the workspace's parts: whole lines of a cache each."""
+    def _workspace(self) -> Workspace:
         t, reduction, iteration = self.tiles, self._reduction, self._iteration
         pairs, steps, counts = iteration.note_bytes
         parts = {
@@ -63,12 +58,12 @@ class Eigen:
                 "product": self.size * reduction.pitch * t.bytes,
                 "rows": (self.size * iteration.pitch + 4 * t.lanes) * t.bytes,
             }
-        return {name: -(-size // 64) * 64 for name, size in parts.items()}
+        return Workspace(parts)
 
     @property
     def workspace_elements(self) -> int:
         """All parts."""
-        return sum(self._parts.values()) // self.tiles.bytes
+        return self._workspace.size_bytes // self.tiles.bytes
 
     def emit(self) -> str:
         """`void NAME(ptr source, ptr vectors, ptr values, ptr info, ptr workspace)`."""
@@ -80,18 +75,10 @@ class Eigen:
         function = t.module.function(f"{t.name}.eigen", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         source, vectors, values, info, work = function.arguments
         b = Builder(function)
-        parts, offset = {}, 0
-        for name, count in self._parts.items():
-            parts[name] = b.gep("i8", work, integer(offset))
-            offset += count
+        parts = self._workspace.parts(b, work)
         largest = b.call(whole, t.type, [source, parts["matrix"]])
-        finite = b.compare("olt", largest, floating(math.inf, t.type))
-        with b.when(b.binary("xor", finite, Value("i1", "true")), "spoilt"):
-            for base, elements in ((vectors, self.size * self.size), (values, self.size)):
-                spoil(b, t, base, elements)
-            b.store(integer(self.size, I32), info)
-        with b.when(finite, "finite"):
-            by = power_of_two(b, largest)
+        results = (vectors, self.size * self.size), (values, self.size)
+        with of_numbers(b, t, largest, results, (info, self.size)) as by:
             self._scaled(b, parts["matrix"], b.binary("fdiv", floating(1.0, t.type), by))
             self._reduction.blocks.clear(b, parts["steps_vectors"], integer(0), integer(self._reduction.vectors))
             given = [parts[name] for name in ("matrix", "diagonal", "beside", "factors", "steps_vectors")]
@@ -99,7 +86,7 @@ class Eigen:
             for name in ("diagonal", "beside"):
                 with b.loop(integer(0), size, name="widen", scalar=True) as at:
                     value = b.load(t.type, b.gep(t.type, parts[name], at.index))
-                    b.store(b.cast("fpext", value, _F64), b.gep(_F64, parts[f"wide_{name}"], at.index))
+                    b.store(b.cast("fpext", value, DOUBLE), b.gep(DOUBLE, parts[f"wide_{name}"], at.index))
             if self.vectors:
                 self._form(b, form, parts)
             names = ("wide_diagonal", "wide_beside", "rows" if self.vectors else "counts", "pairs", "steps", "counts")
@@ -154,7 +141,7 @@ class Eigen:
     def _sort(self, b: Builder, parts: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
         """Values to their places in ascending order, scaled back, and rows as columns beside them."""
         t, size, (vectors, values) = self.tiles, integer(self.size), results
-        diagonal, wide = parts["wide_diagonal"], b.cast("fpext", by, _F64)
+        diagonal, wide = parts["wide_diagonal"], b.cast("fpext", by, DOUBLE)
         pitch = self._iteration.pitch
         with ranked(b, t, diagonal, self.size) as (number, rank, value):
             b.store(b.cast("fptrunc", b.binary("fmul", value, wide), t.type), b.gep(t.type, values, rank))
@@ -166,30 +153,3 @@ class Eigen:
         else:
             with b.loop(integer(0), integer(self.size * self.size), name="zero", scalar=True) as at:
                 b.store(floating(0.0, t.type), b.gep(t.type, vectors, at.index))
-
-
-def spoil(b: Builder, tiles: Tiles, base: Value, count: int) -> None:
-    """NaN in place of a result."""
-    with b.loop(integer(0), integer(count), name="nan", scalar=True) as at:
-        b.store(floating(math.nan, tiles.type), b.gep(tiles.type, base, at.index))
-
-
-def power_of_two(b: Builder, largest: Value) -> Value:
-    """The power of 2 that the largest element begins with, as far as numbers are normal."""
-    bits, exponent, least = _BITS[largest.type]
-    power = b.cast("bitcast", b.binary("and", b.cast("bitcast", largest, bits), integer(exponent, bits)), largest.type)
-    return b.intrinsic(f"maxnum.{mangled(power.type)}", [power, floating(least, power.type)])
-
-
-@contextmanager
-def ranked(b: Builder, tiles: Tiles, values: Value, size: int) -> Iterator[tuple[Value, Value, Value]]:
-    """A loop over numbers in f64: where each stands, where it belongs in ascending order, and the number."""
-    metadata, start = keep_rolled(tiles.module, scalar=True), [integer(0)]
-    with b.loop(integer(0), integer(size), name="value", nonempty=True, scalar=True) as at:
-        value = b.load(_F64, b.gep(_F64, values, at.index))
-        with b.loop(integer(0), integer(size), carried=start, name="rank", scalar=True, metadata=metadata) as other:
-            beside = b.load(_F64, b.gep(_F64, values, other.index))
-            equal = b.binary("and", b.compare("oeq", beside, value), b.compare("slt", other.index, at.index))
-            before = b.binary("or", b.compare("olt", beside, value), equal)
-            other.carry(b.add(other.carried[0], b.cast("zext", before, I64)))
-        yield at.index, other.results[0], value

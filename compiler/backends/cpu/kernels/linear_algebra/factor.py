@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, PANEL, Factors, Tiles
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, floating, integer, keep_rolled, mangled, zero
 from compiler.codegen.triangular import Factorisation, Matrix
+from compiler.codegen.workspace import whole_lines
 from compiler.ir.types import F32, F64
 
 _FMA_NS = 0.01
@@ -59,7 +60,7 @@ class Factor:
     def workspace_bytes(self) -> int:
         """The matrix where it is not made in place, a panel and a strip, for one thread."""
         elements = self._matrix_elements + (PANEL + 1) * self.pitch + PANEL * self.tiles.width
-        return -(-elements * self.tiles.bytes // 64) * 64
+        return whole_lines(elements * self.tiles.bytes)
 
     @property
     def work(self) -> float:

@@ -7,18 +7,16 @@ and imaginary parts alike.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
-from compiler.backends.cpu.kernels.linear_algebra.eigen import power_of_two, ranked, spoil
 from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.implicit import Implicit
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
+from compiler.backends.cpu.kernels.linear_algebra.spectral import DOUBLE, of_numbers, ranked
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
 from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, floating, integer
-
-_F64 = "double"
+from compiler.codegen.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,7 @@ class Hermitian:
         return Implicit(self.numbers.tiles, self.numbers.length, self.numbers.row if self.vectors else 0)
 
     @property
-    def _parts(self) -> dict[str, int]:
-        """Bytes of the workspace's parts: whole lines of a cache each."""
+    def _workspace(self) -> Workspace:
         n, iteration = self.numbers, self._iteration
         size, bytes_ = n.length, n.tiles.bytes
         pairs, steps, counts = iteration.note_bytes
@@ -61,12 +58,12 @@ class Hermitian:
         if self.vectors:
             # Rows are turned in whole groups of vectors.
             parts |= {"product": size * n.row * bytes_, "rows": (size * iteration.pitch + 4 * n.tiles.lanes) * bytes_}
-        return {name: -(-size // 64) * 64 for name, size in parts.items()}
+        return Workspace(parts)
 
     @property
     def workspace_elements(self) -> int:
         """All parts."""
-        return sum(self._parts.values()) // self.numbers.tiles.bytes
+        return self._workspace.size_bytes // self.numbers.tiles.bytes
 
     def emit(self) -> str:
         """`void NAME(ptr source, ptr vectors, ptr values, ptr info, ptr workspace)`."""
@@ -78,24 +75,15 @@ class Hermitian:
         function = t.module.function(f"{t.name}.eigen", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         source, vectors, values, info, work = function.arguments
         b = Builder(function)
-        parts, offset = {}, 0
-        for name, count in self._parts.items():
-            parts[name] = b.gep("i8", work, integer(offset))
-            offset += count
+        parts = self._workspace.parts(b, work)
         largest = b.call(whole, t.type, [source, parts["matrix"]])
-        finite = b.compare("olt", largest, floating(math.inf, t.type))
-        with b.when(b.binary("xor", finite, Value("i1", "true")), "spoilt"):
-            spoil(b, t, vectors, n.parts * size * size)
-            spoil(b, t, values, size)
-            b.store(integer(size, I32), info)
-        with b.when(finite, "finite"):
-            by = power_of_two(b, largest)
+        with of_numbers(b, t, largest, [(vectors, n.parts * size * size), (values, size)], (info, size)) as by:
             n.scale_rows(b, parts["matrix"], size, b.binary("fdiv", floating(1.0, t.type), by))
             b.call(reduce, "void", [parts[name] for name in ("matrix", "factors", "buffers")])
             self._widen(b, parts)
             if self.vectors:
                 self._product.identity(b, parts["product"])
-                b.clear_bytes(parts["rows"], integer(self._parts["rows"]))
+                b.clear_bytes(parts["rows"], integer(self._workspace.bytes_of("rows")))
                 b.call(product, "void", [parts[name] for name in ("matrix", "factors", "product", "buffers")])
                 n.turn(b, (parts["product"], n.row), (parts["rows"], self._iteration.pitch))
             names = ("diagonal", "beside", "rows" if self.vectors else "counts", "pairs", "steps", "counts")
@@ -131,12 +119,12 @@ class Hermitian:
             with b.loop(integer(0), integer(n.length - below), name="widen", scalar=True) as at:
                 row = n.at(b, parts["matrix"], b.add(at.index, integer(below)))
                 value = n.element(b, row, at.index)[0]
-                b.store(b.cast("fpext", value, _F64), b.gep(_F64, parts[name], at.index))
+                b.store(b.cast("fpext", value, DOUBLE), b.gep(DOUBLE, parts[name], at.index))
 
     def _sort(self, b: Builder, parts: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
         """Values to their places in ascending order, scaled back, and rows as columns beside them."""
         n, (vectors, values) = self.numbers, results
-        t, wide = n.tiles, b.cast("fpext", by, _F64)
+        t, wide = n.tiles, b.cast("fpext", by, DOUBLE)
         with ranked(b, t, parts["diagonal"], n.length) as (number, rank, value):
             b.store(b.cast("fptrunc", b.binary("fmul", value, wide), t.type), b.gep(t.type, values, rank))
             if self.vectors:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.backends.cpu.kernels.linear_algebra.spectral import DOUBLE
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, Tiles
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, floating, integer, keep_rolled
+from compiler.codegen.workspace import whole_lines
 
 _UNIT = {"float": 2.0**-24, "double": 2.0**-53}
 """What counts as nothing beside its neighbours."""
@@ -26,7 +28,6 @@ _STEPS = 32
 _MOST_STEPS = 4 * _STEPS
 _VECTORS = 4
 """Vectors of columns that are rotated together: as many as hide that each rotation waits for the one before."""
-_F64 = "double"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Implicit:
     @property
     def note_bytes(self) -> tuple[int, int, int]:
         """Of the three parts of the notes."""
-        return (-(-2 * _STEPS * self.size * self.tiles.bytes // 64) * 64, 16 * _MOST_STEPS, 64)
+        return (whole_lines(2 * _STEPS * self.size * self.tiles.bytes), 16 * _MOST_STEPS, 64)
 
     def emit(self) -> str:
         """`i32 NAME(ptr diagonal, ptr beside, ptr rows, ptr pairs, ptr steps, ptr counts)`: how many did not converge.
@@ -134,8 +135,8 @@ class Implicit:
         with b.loop(first, last, carried=[last, size], name="scan", nonempty=True, scalar=True) as row:
             following = b.intrinsic("fabs.f64", [_at(b, diagonal, b.add(row.index, integer(1)))])
             both = b.binary("fadd", row.carried[1], following)
-            share = b.binary("fmul", both, floating(_UNIT[self.tiles.type], _F64))
-            limit = b.intrinsic("maxnum.f64", [share, floating(_NOTHING, _F64)])
+            share = b.binary("fmul", both, floating(_UNIT[self.tiles.type], DOUBLE))
+            limit = b.intrinsic("maxnum.f64", [share, floating(_NOTHING, DOUBLE)])
             small = b.compare("ole", b.intrinsic("fabs.f64", [_at(b, beside, row.index)]), limit)
             found = b.select(small, b.smin(row.index, row.carried[0]), row.carried[0])
             row.carry(found, following)
@@ -151,7 +152,7 @@ class Implicit:
         function = t.module.function(f"{t.name}.step", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         diagonal, beside, pairs, first, stop = function.arguments
         b = Builder(function)
-        one, last = floating(1.0, _F64), b.sub(stop, integer(1))
+        one, last = floating(1.0, DOUBLE), b.sub(stop, integer(1))
         bulge, neighbour = self._shift(b, (diagonal, beside), (first, stop)), _at(b, beside, last)
         total = _fma(b, bulge, bulge, b.binary("fmul", neighbour, neighbour))
         start = [one, one, bulge, total, _at(b, diagonal, stop)]
@@ -170,7 +171,7 @@ class Implicit:
             _put(b, b.binary("fadd", rest, taken), diagonal, b.add(row, integer(1)))
             _put(b, length, beside, b.add(row, integer(1)))
             following = _fma(b, inverse, b.binary("fmul", bulge, mixed), b.unary("fneg", near))
-            following = b.binary("fadd", following, floating(_LEAST, _F64))
+            following = b.binary("fadd", following, floating(_LEAST, DOUBLE))
             ahead = _at(b, beside, b.smax(b.sub(row, integer(1)), integer(0)))
             squares = b.binary("fmul", b.binary("fmul", far, far), b.binary("fmul", ahead, ahead))
             total = _fma(b, following, following, b.binary("fmul", inverse, squares))
@@ -178,7 +179,7 @@ class Implicit:
         _, _, bulge, _, rest = turn.results
         _put(b, rest, diagonal, first)
         _put(b, bulge, beside, first)
-        _put(b, floating(0.0, _F64), beside, stop)
+        _put(b, floating(0.0, DOUBLE), beside, stop)
         b.ret()
         return f"@{function.name}"
 
@@ -192,12 +193,12 @@ class Implicit:
     def _shift(self, b: Builder, given: tuple[Value, Value], ends: tuple[Value, Value]) -> Value:
         """Where the bulge starts: Wilkinson's shift, from the first two rows, taken from the last."""
         (diagonal, beside), (first, stop) = given, ends
-        one, two = floating(1.0, _F64), floating(2.0, _F64)
+        one, two = floating(1.0, DOUBLE), floating(2.0, DOUBLE)
         head, neighbour = _at(b, diagonal, first), _at(b, beside, first)
         distance = b.binary("fsub", _at(b, diagonal, b.add(first, integer(1))), head)
         ratio = b.binary("fdiv", distance, b.binary("fmul", two, neighbour))
         size = b.intrinsic("fabs.f64", [ratio])
-        large = b.compare("ogt", size, floating(1e150, _F64))
+        large = b.compare("ogt", size, floating(1e150, DOUBLE))
         root = b.intrinsic("sqrt.f64", [_fma(b, ratio, ratio, one)])
         signed = b.intrinsic("copysign.f64", [b.select(large, size, root), ratio])
         taken = b.binary("fdiv", neighbour, b.binary("fadd", ratio, signed))
@@ -247,11 +248,11 @@ class Implicit:
 
 
 def _at(b: Builder, base: Value, index: Value) -> Value:
-    return b.load(_F64, b.gep(_F64, base, index))
+    return b.load(DOUBLE, b.gep(DOUBLE, base, index))
 
 
 def _put(b: Builder, value: Value, base: Value, index: Value) -> None:
-    b.store(value, b.gep(_F64, base, index))
+    b.store(value, b.gep(DOUBLE, base, index))
 
 
 def _fma(b: Builder, left: Value, right: Value, total: Value) -> Value:

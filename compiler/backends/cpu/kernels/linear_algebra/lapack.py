@@ -24,6 +24,7 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
+from compiler.codegen.workspace import whole_lines
 from compiler.expansion.lapack import Call, call_of
 from compiler.ir.shape import ArrayShape
 from compiler.ops.arithmetic import real_part_type
@@ -31,7 +32,6 @@ from compiler.ops.arithmetic import real_part_type
 _FMA_NS = 0.02
 _ELEMENT_NS = 1.0
 _ROTATION_NS = 15.0
-_ALIGN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
     type_ = element.storage_type(part)
     method = METHODS[call.name](Tiles(module, kernel.name, type_, target), call)
     batch = math.prod(matrix.dims[:-2])
-    thread_bytes = -(-method.workspace_elements * part.size_bytes // _ALIGN) * _ALIGN
+    thread_bytes = whole_lines(method.workspace_elements * part.size_bytes)
     builder = Builder(begin(module, kernel))
     share = nest.share(builder, batch, THREAD, THREADS)
     given = arguments(kernel)
@@ -154,7 +154,7 @@ def _columns(tiles: Tiles, call: Call, *, pivoted: bool) -> Method:
 def _ormqr(tiles: Tiles, call: Call) -> Method:
     vectors, factors, matrix = (operand.array for operand in call.instruction.operands)
     rows, columns = matrix.dims[-2:]
-    n = Numbers(tiles, 2 if matrix.element_type.is_complex else 1, max(*vectors.dims[-2:], columns))
+    n = _numbers(tiles, vectors, matrix)
     form = Applied(n, rows, columns, factors.dims[-1], adjoint=call.options["transpose"] == "true")
     return _applied(call, n, form, is_product=False)
 
@@ -214,9 +214,10 @@ def _syevd(tiles: Tiles, call: Call) -> Method:
     return Method(run, form.workspace_elements, 4 * _FMA_NS * size**3 + _ROTATION_NS * size**2)
 
 
-def _numbers(tiles: Tiles, matrix: ArrayShape) -> Numbers:
-    """Numbers of a matrix's type, in rows that are as long as it is wide or high."""
-    return Numbers(tiles, 2 if matrix.element_type.is_complex else 1, max(matrix.dims[-2:]))
+def _numbers(tiles: Tiles, *matrices: ArrayShape) -> Numbers:
+    """Numbers of the matrices' type, in rows that are as long as any of them is wide or high."""
+    parts = 2 if matrices[0].element_type.is_complex else 1
+    return Numbers(tiles, parts, max(size for matrix in matrices for size in matrix.dims[-2:]))
 
 
 def _gehrd(tiles: Tiles, call: Call) -> Method:

@@ -6,17 +6,17 @@ The matrix is scaled by a power of 2, brought to Hessenberg's form (`hessenberg`
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
-from compiler.backends.cpu.kernels.linear_algebra.eigen import power_of_two, spoil
 from compiler.backends.cpu.kernels.linear_algebra.francis import STATE, Francis
 from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.shifts import absolute, root
+from compiler.backends.cpu.kernels.linear_algebra.spectral import of_numbers
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
 from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer
+from compiler.codegen.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,19 @@ class Schur:
         return Hessenberg(self.numbers)
 
     @property
-    def _parts(self) -> dict[str, int]:
-        """Bytes of the workspace's parts: whole lines of a cache each."""
+    def _workspace(self) -> Workspace:
         n = self.numbers
         size, row = n.length, n.row * n.tiles.bytes
         buffers = max(self._reduction.work_elements, self._product.work_elements) * n.tiles.bytes
         parts = {"form": (size + 1) * row, "factors": row, "buffers": buffers, "pairs": 8 * size, "state": 8 * STATE}
         if self.vectors:
             parts |= {"product": size * row, "rows": (size + 1) * row}
-        return {name: -(-size // 64) * 64 for name, size in parts.items()}
+        return Workspace(parts)
 
     @property
     def workspace_elements(self) -> int:
         """All parts."""
-        return sum(self._parts.values()) // self.numbers.tiles.bytes
+        return self._workspace.size_bytes // self.numbers.tiles.bytes
 
     def emit(self) -> str:
         """`void NAME(ptr source, ptr triangle, ptr vectors, ptr values, ptr imaginary, ptr info, ptr work)`.
@@ -70,20 +69,13 @@ class Schur:
         source, triangle, vectors, values, imaginary, info, work = function.arguments
         reduce, iterate = self._reduction.emit(), Francis(n, self.whole, self.vectors).emit()
         b = Builder(function)
-        parts, offset = {}, 0
-        for name, count in self._parts.items():
-            parts[name] = b.gep("i8", work, integer(offset))
-            offset += count
+        parts = self._workspace.parts(b, work)
         n.split(b, source, parts["form"], (size, size))
         b.clear_bytes(n.at(b, parts["form"], integer(size)), integer(n.row * t.bytes))
         b.clear_bytes(parts["pairs"], integer(8 * size))
         largest = n.greatest(b, parts["form"], size)
-        finite = b.compare("olt", largest, floating(math.inf, t.type))
-        with b.when(b.binary("xor", finite, Value("i1", "true")), "spoilt"):
-            self._spoil(b, (triangle, vectors, values, imaginary))
-            b.store(integer(size, I32), info)
-        with b.when(finite, "finite"):
-            by = power_of_two(b, largest)
+        results = self._results(triangle, vectors, values, imaginary)
+        with of_numbers(b, t, largest, results, (info, size)) as by:
             n.scale_rows(b, parts["form"], size, b.binary("fdiv", floating(1.0, t.type), by))
             b.call(reduce, "void", [parts[name] for name in ("form", "factors", "buffers")])
             if self.vectors:
@@ -102,16 +94,15 @@ class Schur:
         b.ret()
         return f"@{function.name}"
 
-    def _spoil(self, b: Builder, results: tuple[Value, Value, Value, Value]) -> None:
-        n, (triangle, vectors, values, imaginary) = self.numbers, results
-        count = n.parts * n.length
-        if self.whole:
-            spoil(b, n.tiles, triangle, count * n.length)
-        if self.vectors:
-            spoil(b, n.tiles, vectors, count * n.length)
-        spoil(b, n.tiles, values, count)
-        if n.parts == 1:
-            spoil(b, n.tiles, imaginary, count)
+    def _results(self, triangle: Value, vectors: Value, values: Value, imaginary: Value) -> list[tuple[Value, int]]:
+        """What is asked for, and the numbers of its elements."""
+        count = self.numbers.parts * self.numbers.length
+        results = [(triangle, count * self.numbers.length)] * self.whole
+        results += [(vectors, count * self.numbers.length)] * self.vectors
+        results.append((values, count))
+        if self.numbers.parts == 1:
+            results.append((imaginary, count))
+        return results
 
     def _begin(self, b: Builder, parts: dict[str, Value]) -> None:
         """The vectors that lead to Hessenberg's form, as rows."""
@@ -119,7 +110,7 @@ class Schur:
         product = self._product.emit()
         self._product.identity(b, parts["product"])
         b.call(product, "void", [parts[name] for name in ("form", "factors", "product", "buffers")])
-        b.clear_bytes(parts["rows"], integer(self._parts["rows"]))
+        b.clear_bytes(parts["rows"], integer(self._workspace.bytes_of("rows")))
         n.turn(b, (parts["product"], n.row), (parts["rows"], n.row))
 
     def _clear(self, b: Builder, line: Value, count: Value) -> None:

@@ -13,6 +13,7 @@ from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, Facto
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Value, integer, keep_rolled
 from compiler.codegen.signature import arguments
 from compiler.codegen.triangular import Substitution
+from compiler.codegen.workspace import whole_lines
 from compiler.ir.types import F32, F64
 
 _FEWEST = 4
@@ -45,7 +46,7 @@ class Sides:
     @property
     def workspace_bytes(self) -> int:
         """A strip, for one thread."""
-        return -(-self.tiles.bytes * self.form.size * self.tiles.width // 64) * 64
+        return whole_lines(self.tiles.bytes * self.form.size * self.tiles.width)
 
     @property
     def work(self) -> float:

@@ -13,6 +13,7 @@ from compiler.backends.cpu.kernels.sort.lines import Lines
 from compiler.codegen import element, elemental
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer
+from compiler.codegen.workspace import whole_lines
 
 _COMPARISON_NS = 4.0
 
@@ -22,7 +23,7 @@ class Merging:
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
-        self.sizes = [-(-type_.size_bytes * lines.length // 64) * 64 for type_ in lines.types]
+        self.sizes = [whole_lines(type_.size_bytes * lines.length) for type_ in lines.types]
 
     @property
     def workspace_bytes(self) -> int:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Function, Module, Value, integer, mangled, vector_type
+from compiler.codegen.workspace import whole_lines
 
 _NEAR_BYTES = 1 << 15
 """What is sorted by itself before more is looked at: it stays in the first level of cache."""
@@ -56,7 +57,7 @@ class Network:
     def bytes(self) -> int:
         """Room for the vectors and the spare ones."""
         size = (self.vectors + self.threads) * self.lanes * self.record_bytes
-        return -(-size // 64) * 64
+        return whole_lines(size)
 
     @property
     def ns(self) -> float:

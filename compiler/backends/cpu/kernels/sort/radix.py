@@ -11,6 +11,7 @@ from compiler.codegen import element
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Module, Value, integer, zero
 from compiler.codegen.sort_key import SortKey
+from compiler.codegen.workspace import whole_lines
 
 _RECORD_NS = 1.5
 _BUCKET_NS = 0.7
@@ -42,11 +43,11 @@ class Radix:
 
     @property
     def _records_bytes(self) -> int:
-        return -(-self.lines.length * self.half // 4 // 64) * 64
+        return whole_lines(-(-self.lines.length * self.half // 4))
 
     @property
     def _counts_bytes(self) -> int:
-        return -(-self.passes * (4 << self.digit) // 64) * 64
+        return whole_lines(self.passes * (4 << self.digit))
 
     @property
     def workspace_bytes(self) -> int:
