@@ -52,6 +52,7 @@ class Config:
     memory_bytes: int | None = None
     factory: str = jobs.ENGINES
     wide: bool = True
+    twins: bool = False
 
     @property
     def times(self) -> bool:
@@ -67,6 +68,7 @@ class Config:
             "processes": self.processes,
             "plan": asdict(self.plan),
             "wide": self.wide,
+            "twins": self.twins,
         }
 
 
@@ -145,7 +147,7 @@ class _Night:
             for verdict in self._judge_all(program, variant, engines, case_id):
                 self.records.add(case_id, verdict)
                 right |= {verdict.engine} if verdict.verdict in RIGHT else set()
-        if self.config.times and right >= set(self.config.timed):
+        if program.is_timed and self.config.times and right >= set(self.config.timed):
             self._time_and_confirm(program, case_id, self.earlier.get((case.name, case.digest), ()))
         self.records.finish_case(case_id)
 

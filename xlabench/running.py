@@ -49,6 +49,7 @@ class Request:
     bundle: Path | None
     timeout: float
     wide: bool = True
+    twin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,9 @@ def prepare(request: Request) -> Case:
     module = programs.read(request.file, module=request.module)
     count = compiler.settle_elided(module, request.fill_elided)
     filled = f"{count} elided constants filled from seed {request.fill_elided}" if count else ""
-    recipe = inputs.recipe_beside(request.file)
+    if request.twin:
+        module = compiler.edit.integer_twin(module)
+    recipe = None if request.twin else inputs.recipe_beside(request.file)
     policy = TolerancePolicy(request.rtol, request.atol)
     if recipe is not None and policy == TolerancePolicy():
         policy = recipe.policy(module)

@@ -18,6 +18,7 @@ from compiler.edit.dataflow import (
 from compiler.edit.draft import Edited, Place, place_of
 from compiler.edit.loops import drop_state, go_once, write_out
 from compiler.edit.shapes import resize, retype
+from compiler.edit.twin import integer_twin
 from compiler.ir.shape import ArrayShape, leaves
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "drop_state",
     "expand",
     "go_once",
+    "integer_twin",
     "isolate",
     "keep_results",
     "leaves",

@@ -13,8 +13,9 @@ from compiler.edit.draft import Draft, Edited
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.literal import Literal, array_literal
 from compiler.ir.module import Instruction, Module
+from compiler.ir.opdef import Array
 from compiler.ir.shape import ArrayShape, BufferShape, Shape, TupleShape
-from compiler.ir.types import TYPES
+from compiler.ir.types import TYPES, ElementType
 from compiler.ops import OPS
 
 _SIZES = ("dynamic_slice_sizes", "slice_sizes", "fft_length")
@@ -28,7 +29,7 @@ def resize(module: Module, sizes: Mapping[int, int]) -> Edited | None:
         return ArrayShape(array.element_type, tuple(sizes.get(d, d) for d in array.dims))
 
     for instruction in draft.module.instructions():
-        instruction.shape = _map_leaves(instruction.shape, smaller)
+        instruction.shape = map_leaves(instruction.shape, smaller)
         _resize_attributes(instruction, sizes)
     return draft.finish() if infer_all(draft.module) else None
 
@@ -60,27 +61,35 @@ def retype(module: Module, old: str, new: str) -> Edited | None:
         return array.with_type(target) if array.element_type is source else array
 
     for instruction in draft.module.instructions():
-        instruction.shape = _map_leaves(instruction.shape, changed)
+        instruction.shape = map_leaves(instruction.shape, changed)
         if instruction.opcode == "constant":
-            instruction.attributes["literal"] = _map_literal(instruction.literal, changed)
+            instruction.attributes["literal"] = map_literal(instruction.literal, changed)
         instruction.attributes.pop("type", None)
     return draft.finish() if infer_all(draft.module) else None
 
 
-def _map_literal(literal: Literal, change: Callable[[ArrayShape], ArrayShape]) -> Literal:
+def _cast(array: Array, target: ElementType) -> Array:
+    with np.errstate(all="ignore"):
+        return array.astype(target.dtype)
+
+
+def map_literal(
+    literal: Literal, change: Callable[[ArrayShape], ArrayShape], cast: Callable[[Array, ElementType], Array] = _cast
+) -> Literal:
+    """A literal of changed arrays; `cast` makes their elements."""
     if literal.elements is not None:
-        elements = tuple(_map_literal(element, change) for element in literal.elements)
-        return Literal(_map_leaves(literal.shape, change), elements=elements)
+        elements = tuple(map_literal(element, change, cast) for element in literal.elements)
+        return Literal(map_leaves(literal.shape, change), elements=elements)
     if literal.array is None:
         return literal
-    shape: Any = _map_leaves(literal.shape, change)
-    with np.errstate(all="ignore"):
-        return Literal(shape, literal.array.astype(shape.element_type.dtype))
+    shape: Any = map_leaves(literal.shape, change)
+    return Literal(shape, cast(literal.array, shape.element_type))
 
 
-def _map_leaves(shape: Shape, change: Callable[[ArrayShape], ArrayShape]) -> Shape:
+def map_leaves(shape: Shape, change: Callable[[ArrayShape], ArrayShape]) -> Shape:
+    """A shape of changed arrays."""
     if isinstance(shape, TupleShape):
-        return TupleShape(tuple(_map_leaves(element, change) for element in shape.elements))
+        return TupleShape(tuple(map_leaves(element, change) for element in shape.elements))
     if isinstance(shape, BufferShape):
         return replace(shape, array=change(shape.array))
     return change(shape)

@@ -41,6 +41,7 @@ class SuiteProgram:
     name: str
     path: Path
     reduced: Mapping[str, Variant] = field(default_factory=dict)
+    is_timed: bool = True
 
     def variant(self, engine: str) -> Variant:
         """What an engine runs; a reduction for `nvptx:sim` holds for `nvptx:sim,opt=0` as well."""

@@ -19,6 +19,7 @@ from reports.report import Report
 from reports.summary import Summary
 from xlabench import nightly
 from xlabench.cases.suite import Suite, load_suite
+from xlabench.cases.twins import with_twins
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import judging_options
 from xlabench.engines import engine
@@ -74,6 +75,9 @@ xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
     show_default=True,
     help="Timing rounds in each process, at most.",
 )
+@click.option(
+    "--twins", is_flag=True, help="Judge also the integer twin of each program, which has to be equal to the bit."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def command(**options: Any) -> None:
     """Run every program of a suite on every engine: judge, time, record, report."""
@@ -81,6 +85,8 @@ def command(**options: Any) -> None:
     config = _config(options)
     folder: Path = options["out"]
     with _claimed(folder), Records(folder / DATABASE) as records:
+        if config.twins:
+            suite = with_twins(suite, folder / "twins")
         run_id = nightly.begin(records, suite, config, resume=options["resume"])
         with _progress_bar(suite, is_quiet=options["as_json"]) as progress:
             nightly.work(records, run_id, suite, config, folder, progress)
@@ -113,6 +119,7 @@ def _config(options: Mapping[str, Any]) -> Config:
         plan=Plan(rounds=options["rounds"]),
         memory_bytes=memory and memory << 20,
         wide=options["wide"],
+        twins=options["twins"],
     )
 
 

@@ -24,6 +24,8 @@ xlabench run softmax.hlo
     compiled for this CPU, against the reference
 xlabench run step.hlo.gz --engine cpu:fusion=off --reference cpu --seed 7
     one engine against another, on other inputs
+xlabench run softmax.hlo --engine cpu --twin
+    the same program on integers, where no tolerance hides a wrong index
 xlabench run step.hlo --engine nvptx:sim --dump-to dump --bundle failure.zip
     look into it, and keep it if it fails
 """
@@ -45,6 +47,9 @@ xlabench run step.hlo --engine nvptx:sim --dump-to dump --bundle failure.zip
     "--atol", type=click.FloatRange(0), callback=number, help="Absolute bound.  [default: the recipe's, else by type]"
 )
 @click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that the file left out.")
+@click.option(
+    "--twin", is_flag=True, help="Run the integer twin in its place: the same graph without rounding, equal to the bit."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--dump-to", type=click.Path(path_type=Path), help="Folder for the engine's intermediate forms.")
 @click.option(

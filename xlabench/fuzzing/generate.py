@@ -2,7 +2,8 @@
 
 Each program is drawn from a space of its own (swarm testing: Groce et al., ISSTA 2012): some opcodes and element types
 are left out at random, so that those left meet more often; now and then only a few of one family are left, or a few of
-those that most programs consist of, since most rewrites look at two in a row.  The profile `ratchet` keeps to what is
+those that most programs consist of, since most rewrites look at two in a row.  One program of eight is replaced by its
+integer twin, in which no bound of an error can hide a wrong index.  The profile `ratchet` keeps to what is
 common and to tame inputs; `discovery` draws everything, with special values among the inputs.
 """
 
@@ -37,6 +38,7 @@ _COMMON = frozenset({
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
 """What most programs compute with, beside those that any may need."""
 _PROBES = 10
+_TWINS_EVERY = 8
 _CLOSE_PERCENT, _USUAL_PERCENT = 25, 25
 _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
 _CUBE_PERCENTS = (0, 20, 60)
@@ -102,7 +104,24 @@ def draw_case(profile: Profile, seed: int, number: int) -> Case:
     rng = np.random.default_rng([seed, number])
     space = swarm(profile.space, rng)
     module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
-    return Case(number, module, make_inputs(module, rng, special=bool(rng.integers(100) < profile.special_percent)))
+    twin = None if number % _TWINS_EVERY else _twin(module, space)
+    made = make_inputs(twin or module, rng, special=bool(rng.integers(100) < profile.special_percent))
+    return Case(number, twin or module, made, note="the integer twin of what was drawn" if twin else "")
+
+
+def _twin(module: Any, space: Space) -> Any:
+    """What a program is on integers, if it is anything that may be drawn."""
+    try:
+        twin = compiler.edit.integer_twin(module)
+    except compiler.UnsupportedError:
+        return None
+    is_banned = any(
+        (instruction.opcode, leaf.element_type.name) in space.banned
+        for instruction in twin.instructions()
+        for value in (instruction, *instruction.operands)
+        for leaf in compiler.edit.leaves(value.shape)
+    )
+    return None if is_banned else twin
 
 
 def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:

@@ -50,6 +50,14 @@ def test_a_suite_runs_on_all_engines_and_leaves_a_report(suite, tmp_path):
     assert (again.exit_code, again.output) == (0, f"{out}: the report is up to date\n")
 
 
+def test_twins_are_judged_beside_their_programs_and_not_timed(suite, tmp_path):
+    result = nightly("--suite", suite, "--out", tmp_path / "out", "--twins", *QUICK)
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert sum(said["verdicts"].values()) == 6
+    assert {name: speedup is not None for name, speedup in said["speedups"].items()} == {"sum": True, "sum.twin": False}
+
+
 def test_an_unsupported_program_ends_with_125_and_names_the_opcode(suite, tmp_path):
     (suite / "odd.hlo").write_text(UNKNOWN)
     result = nightly("--suite", suite, "--out", tmp_path / "out", "--engines", "cpu", "--processes", 0, "--json")

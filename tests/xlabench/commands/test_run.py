@@ -330,3 +330,23 @@ def test_a_program_for_several_devices_takes_and_gives_what_each_of_them_does(en
     result = _run(path, "--engine", engine, "--json")
     assert result.exit_code == 0, result.output
     assert len(json.loads(result.output)["results"]) == 2
+
+
+def test_the_twin_of_a_program_is_judged_to_the_bit_on_inputs_of_its_own(program):
+    (program.parent / "p.json").write_text(json.dumps(RECIPE))
+    outcome = _run(program, "--twin", "--json")
+    told = json.loads(outcome.stdout)
+    assert (outcome.exit_code, told["verdict"], told["inputs"]) == (0, "bitwise", "generated")
+    assert [result["dtype"] for result in told["results"]] == ["int32", "int32"]
+
+
+def test_a_twin_that_differs_by_one_is_wrong(program, scripted):
+    scripted(lambda results: [results[0] + 1, results[1]])
+    assert _run(program, "--engine", "scripted", "--twin").exit_code == 1
+
+
+def test_what_has_no_twin_says_so(program):
+    program.write_text("ENTRY e { x = s32[4] parameter(0) ROOT y = s32[4] add(x, x) }")
+    outcome = _run(program, "--twin")
+    assert outcome.exit_code == 125
+    assert "it computes with no floats" in outcome.stderr
