@@ -76,8 +76,38 @@ def _cbrt_complex(value: Array) -> Array:
 
 
 def _atan2_complex(y: Array, x: Array) -> Array:
-    # -i log((x + iy) / sqrt(x^2 + y^2))
-    return np.asarray(-1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)))
+    # -i log((x + iy) / sqrt(x^2 + y^2)): with u = x + iy and v = x - iy the root is that of uv, so angles and
+    # logarithms of u and v say all, and no square leaves the range.
+    larger = np.maximum.reduce([np.abs(part) for part in (y.real, y.imag, x.real, x.imag)])
+    known = np.isfinite(larger) & (larger > 0)
+    scale = np.where(larger > 2.0**1000, 0.25, 1.0)
+    a, b, c, d = (part * scale for part in (x.real, x.imag, y.real, y.imag))
+    above, below = np.arctan2(b + c, a - d), np.arctan2(b - c, a + d)
+    angle = (above - below) / 2 + np.pi * _turns(above + below)
+    angle = angle - 2 * np.pi * _turns(angle)
+    over, under = np.hypot(a + d, b - c), np.hypot(a - d, b + c)
+    ratio = over / under
+    ordinary = (ratio > 2.0**-100) & (ratio < 2.0**100)
+    result = np.empty(larger.shape, y.dtype)
+    result.real, result.imag = angle, np.where(ordinary, np.log(ratio), np.log(over) - np.log(under)) / 2
+    small = np.hypot(c, d) < np.hypot(a, b) / 2
+    result[small] = _small_atan2((y[small] * scale[small]) / (x[small] * scale[small]), angle[small])
+    return np.where(known, result, complex(np.nan, np.nan))
+
+
+def _small_atan2(quotient: Array, angle: Array) -> Array:
+    # Near a known angle; a difference of angles and one of logarithms would lose their digits.
+    real, side = quotient.real, np.abs(quotient.imag)
+    result = np.empty(quotient.shape, quotient.dtype)
+    half = np.arctan2(2 * real, 1 - (real * real + side * side)) / 2
+    result.real = half + np.pi * np.round((angle - half) / np.pi)
+    result.imag = np.copysign(np.log1p(4 * side / ((1 - side) ** 2 + real * real)) / 4, quotient.imag)
+    return result
+
+
+def _turns(angle: Array) -> Array:
+    """How many whole turns an angle is away from where a logarithm has its own, in (-pi, pi]."""
+    return np.where(angle > np.pi, 1.0, np.where(angle <= -np.pi, -1.0, 0.0))
 
 
 def _tanh_complex(value: Array) -> Array:

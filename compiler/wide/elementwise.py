@@ -197,10 +197,14 @@ def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context)
     if y.value.dtype.kind == "c":
         result = _complex_function(instruction, operands, context)
         # On the way a root is taken and a logarithm of the quotient by it; on their cuts, rounding decides.
-        square, reach = x.value**2 + y.value**2, size(x.value) ** 2 + size(y.value) ** 2
+        parts = (x.value.real, x.value.imag, y.value.real, y.value.imag)
+        largest = np.maximum.reduce([np.abs(part) for part in parts])
+        scale = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
+        abscissa, ordinate = x.value / scale, y.value / scale
+        square, reach = abscissa**2 + ordinate**2, size(abscissa) ** 2 + size(ordinate) ** 2
         own = context.own(instruction)
         slack = _COMPLEX * limits(own).unit * reach
-        quotient = (x.value + 1j * y.value) * np.conj(np.sqrt(square))  # as far as its sign goes
+        quotient = (abscissa + 1j * ordinate) * np.conj(np.sqrt(square))  # as far as its sign goes
         cut = (np.abs(square.imag) <= slack) & (square.real <= slack)
         cut |= (np.abs(quotient.imag) <= _COMPLEX * slack) & (quotient.real <= slack)
         # The quotient is rounded before; where it is almost 1 that is more than its logarithm's own share.

@@ -188,8 +188,43 @@ def _cbrt(z: Complex) -> Complex:
 
 
 def _atan2(y: Complex, x: Complex) -> Complex:
-    """-i log((x + iy) / sqrt(x^2 + y^2))."""
-    return _log((x + y.turned()) / _sqrt(x * x + y * y)).turned_back()
+    """-i log((x + iy) / sqrt(x^2 + y^2)), by angles and logarithms of u = x + iy and v = x - iy: the root is uv's."""
+    larger = _larger(_larger(x.re, x.im), _larger(y.re, y.im))
+    factor = (larger > 2.0**1000).where(larger.literal(0.25), 1.0)
+    x, y = x.scaled(factor), y.scaled(factor)
+    u, v = x + y.turned(), x - y.turned()
+    above, below = call("atan2", u.im, u.re), call("atan2", v.im, v.re)
+    angle = (above - below) * 0.5 + _turns(above + below) * python_math.pi
+    angle = angle - _turns(angle) * (2 * python_math.pi)
+    ratio = magnitude(v) / magnitude(u)
+    ordinary = (ratio > 2.0**-100) & (ratio < 2.0**100)
+    logarithm = ordinary.where(call("log", ratio), _log_of_size(v) - _log_of_size(u))
+    small = magnitude(y) < magnitude(x) * 0.5
+    result = choose(small, _small_atan2(near_quotient(y, x), angle), Complex(angle, logarithm * 0.5))
+    known = (larger > 0.0) & (x.re - x.re).equals(0.0) & (x.im - x.im).equals(0.0)
+    known = known & (y.re - y.re).equals(0.0) & (y.im - y.im).equals(0.0)
+    unknown = larger.literal(python_math.nan)
+    return choose(known, result, Complex(unknown, unknown))
+
+
+def _small_atan2(w: Complex, angle: Term) -> Complex:
+    """atan2 by the quotient of its arguments, near a known angle: a difference of angles would lose its digits."""
+    real = call("atan2", w.re * 2.0, 1.0 - (w.re * w.re + w.im * w.im)) * 0.5
+    real = real + ((angle - real) / python_math.pi).rint() * python_math.pi
+    side = 1.0 - w.im.abs()
+    imaginary = call("log-plus-one", w.im.abs() * 4.0 / (side * side + w.re * w.re)) * 0.25
+    return Complex(real, imaginary.copysign(w.im))
+
+
+def _larger(left: Term, right: Term) -> Term:
+    left, right = left.abs(), right.abs()
+    return (left < right).where(right, left)
+
+
+def _turns(angle: Term) -> Term:
+    """How many whole turns an angle is away from where a logarithm has its own, in (-pi, pi]."""
+    below = (angle > -python_math.pi).where(angle.literal(0.0), -1.0)
+    return (angle > python_math.pi).where(angle.literal(1.0), below)
 
 
 def _before(left: Complex, right: Complex) -> Term:

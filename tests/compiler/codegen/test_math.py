@@ -14,10 +14,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import mpmath
 import numpy as np
 import pytest
 import scipy.special
+from exact_functions import exact
 
 from compiler.codegen import llvm, math
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, element_of, integer
@@ -51,7 +51,6 @@ SPECIAL: dict[str, tuple[tuple[float, float], ...]] = {
     "rsqrt": ((0, INF), (-0.0, -INF), (4, 0.5), (-1, NAN), (INF, 0)),
     "cbrt": ((INF, INF), (-INF, -INF), (1, 1), (-8, -2)),
 }
-mpmath.mp.prec = 160  # of which reduction by pi needs some sixty
 
 
 def _rsqrt(x: np.ndarray) -> np.ndarray:
@@ -81,23 +80,6 @@ NUMPY: dict[str, Callable[..., np.ndarray]] = {
     "rsqrt": _rsqrt,
     "cbrt": np.cbrt,
     "power": np.power,
-}
-MPMATH = {
-    "exponential": mpmath.exp,
-    "exponential-minus-one": mpmath.expm1,
-    "log": mpmath.log,
-    "log-plus-one": mpmath.log1p,
-    "logistic": lambda x: 1 / (1 + mpmath.exp(-x)),
-    "sine": mpmath.sin,
-    "cosine": mpmath.cos,
-    "rsqrt": lambda x: 1 / mpmath.sqrt(x),
-    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
-} | {
-    name: getattr(mpmath, name)
-    for name in (
-        *("tanh", "sinh", "cosh", "asinh", "acosh", "atanh", "tan", "asin", "acos"),
-        *("atan2", "erf", "sqrt", "power"),
-    )
 }
 # Where a function of doubles is real and finite.
 _DOMAINS = {
@@ -158,15 +140,6 @@ def f64_operands(opcode: str, generator: np.random.Generator) -> list[np.ndarray
         base = np.abs(x)
         return [base, generator.uniform(-1077, 1024, x.size) / np.log2(base)]
     return [x]
-
-
-def exact(opcode: str, operands: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The function of doubles as an unevaluated sum of two."""
-    function = MPMATH[opcode]
-    truths = [function(*map(mpmath.mpf, row)) for row in zip(*(x.tolist() for x in operands), strict=True)]
-    heads = np.array([float(truth) for truth in truths])
-    tails = [float(truth - head) if np.isfinite(head) else 0.0 for truth, head in zip(truths, heads, strict=True)]
-    return heads, np.array(tails)
 
 
 DTYPES = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}

@@ -91,7 +91,7 @@ def test_numbers_of_any_size_keep_the_bounds(opcode, element_type):
 
 
 @pytest.mark.parametrize("element_type", TYPES)
-@pytest.mark.parametrize("opcode", ["divide", "power", "multiply"])
+@pytest.mark.parametrize("opcode", ["atan2", "divide", "power", "multiply"])
 def test_pairs_of_numbers_of_any_size_keep_the_bounds(opcode, element_type):
     inputs = every_pair(element_type)
     others = np.random.default_rng(0).permutation(inputs)
