@@ -196,7 +196,7 @@ def _from_complex(builder: Builder, value: Value, source: ElementType, target: E
 
 
 def _to_pred(builder: Builder, value: Value) -> Value:
-    if value.type in FLOAT_TYPES:
+    if element_of(value.type) in FLOAT_TYPES:
         return builder.compare("une", value, floating(0.0, value.type))
     return builder.compare("ne", value, integer(0, value.type))
 

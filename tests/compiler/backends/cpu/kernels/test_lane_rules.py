@@ -8,6 +8,7 @@ import pytest
 import compiler
 from compiler.backends.cpu.kernels import lane_rules
 from compiler.codegen import scalar
+from compiler.inputs import draw
 from compiler.ops import OPS
 
 OTHERWISE_TYPED = {"clamp", "compare", "convert", "is-finite", "select"}
@@ -60,3 +61,26 @@ def test_a_rule_on_vectors_is_the_rule(opcode, name):
 
     tolerance = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-6}.get(name, 1e-14)
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+CONVERTED = ("pred", "s4", "s8", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64", "f8e4m3fn")
+
+
+@pytest.mark.parametrize("target", ["pred", "s8", "s32", "u64", "bf16", "f32", "f8e4m3fn"])
+def test_what_is_converted_on_vectors_is_converted(target):
+    combiner = "xor" if target == "pred" else "maximum"
+    sources = [source for source in CONVERTED if source != target]
+    lines = [
+        f"x{n} = {source}[5,37] parameter({n}) c{n} = {target}[5,37] convert(x{n})"
+        f" r{n} = {target}[5] reduce(c{n}, zero), dimensions={{1}}, to_apply=combine"
+        for n, source in enumerate(sources)
+    ]
+    results, names = ", ".join(f"{target}[5]" for _ in sources), ", ".join(f"r{n}" for n in range(len(sources)))
+    text = (
+        f"combine {{ a = {target}[] parameter(0) b = {target}[] parameter(1) ROOT c = {target}[] {combiner}(a, b) }}\n"
+        f"ENTRY e {{ zero = {target}[] constant(0) {' '.join(lines)} ROOT t = ({results}) tuple({names}) }}"
+    )
+    module = compiler.parse(text)
+    inputs = draw(module, seed=5)
+    expected, found = compiler.interpret(module, *inputs), compiler.compile(module)(*inputs)
+    assert [array.tobytes() for array in found] == [array.tobytes() for array in expected]
