@@ -193,10 +193,9 @@ def _substitute_items(case: Case, _: Values) -> Iterator[Item]:
 
 def _form(instruction: Any) -> Any:
     """Equal for instructions of a computation that yield the same."""
-    attributes = tuple(
-        sorted((name, str(value)) for name, value in instruction.attributes.items() if name != "literal")
-    )
-    literal = instruction.attributes.get("literal")
+    meaning = instruction.meaning
+    literal = meaning.pop("literal", None)
+    attributes = tuple(sorted((name, str(value)) for name, value in meaning.items()))
     return (instruction.parent, instruction.opcode, instruction.shape, instruction.operands, attributes, literal)
 
 
