@@ -16,7 +16,7 @@ from compiler.edit.dataflow import (
     to_parameters,
 )
 from compiler.edit.draft import Edited, Place, place_of
-from compiler.edit.loops import drop_state, go_once, write_out
+from compiler.edit.loops import drop_state, go_on, write_out
 from compiler.edit.shapes import resize, retype
 from compiler.edit.twin import integer_twin
 from compiler.ir.shape import ArrayShape, leaves
@@ -29,7 +29,7 @@ __all__ = [
     "drop_arguments",
     "drop_state",
     "expand",
-    "go_once",
+    "go_on",
     "integer_twin",
     "isolate",
     "keep_results",

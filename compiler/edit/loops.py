@@ -1,4 +1,4 @@
-"""Edits of loops: less state, no more counting than it takes to go on once, and turns written out.
+"""Edits of loops: less state, truth values in place of counting, and turns written out.
 
 What a loop needs to go on is most of a small one: its counter, the limit, the step, and what takes them apart.
 """
@@ -64,19 +64,25 @@ class _Loop:
                     pending.append(user)
         return any(operand in reached for number, operand in enumerate(root.operands) if number != index)
 
-    def put(self, index: int, shapes: list[Shape], first: list[Instruction], following: list[Instruction]) -> None:
-        """Put others, or nothing, for an element: its shape, what it is at first, and what the body makes of it."""
-        shape = TupleShape(tuple(_spliced(self.elements, index, shapes)))
+    def put(self, index: int, shapes: Sequence[Shape], first: Instruction | None, last: Instruction | None) -> None:
+        """Put others, or nothing, for an element: the first where it was, the rest behind the state.
+
+        All are at first the same; a turn moves them up by one, and what it puts last is given.
+        """
+        elements = _spliced(self.elements, index, shapes)
         for parameter in (self.condition.parameters[0], self.body.parameters[0]):
-            parameter.shape = shape
+            parameter.shape = TupleShape(tuple(elements))
+        given, behind = self.body.parameters[0], range(len(self.elements), len(elements))
+        following = [build(self.body, "get-tuple-element", [given], index=number) for number in behind]
+        following += [last] if last else []
         self.body.root = build(self.body, "tuple", _spliced(self.body.root.operands, index, following))
-        first = _spliced(self.loop.operands[0].operands, index, first)
-        self.loop.set_operands([build(self.loop.computation, "tuple", first)])
-        self.loop.shape = shape
+        state = _spliced(self.loop.operands[0].operands, index, [first] * len(shapes) if first else [])
+        self.loop.set_operands([build(self.loop.computation, "tuple", state)])
+        self.loop.shape = TupleShape(tuple(elements))
 
 
-def _spliced(items: Sequence[Item], index: int, others: list[Item]) -> list[Item]:
-    return [*items[:index], *others, *items[index + 1 :]]
+def _spliced(items: Sequence[Item], index: int, others: Sequence[Item]) -> list[Item]:
+    return [*items[:index], *others[:1], *items[index + 1 :], *others[1:]]
 
 
 def drop_state(module: Module, place: Place, index: int) -> Edited | None:
@@ -93,12 +99,15 @@ def drop_state(module: Module, place: Place, index: int) -> Edited | None:
             user.attributes["index"] -= 1
         elif user.attributes["index"] == index:
             user.attributes["index"] = len(loop.elements)  # dead: it goes before anything reads it
-    loop.put(index, [], [], [])
+    loop.put(index, [], None, None)
     return draft.finish()
 
 
-def go_once(module: Module, place: Place) -> Edited | None:
-    """A loop that goes on by a truth value in place of what its condition looks at, once; None where that is needed."""
+def go_on(module: Module, place: Place, turns: int) -> Edited | None:
+    """A loop that turns so often by truth values in place of what its condition looks at; None where that is needed.
+
+    They stand in a queue: each turn takes the first and puts the one that ends the loop behind the others.
+    """
     draft = Draft.of(module)
     loop = _Loop.at(draft, place)
     if loop is None:
@@ -114,7 +123,7 @@ def go_once(module: Module, place: Place) -> Edited | None:
         for computation, value in ((loop.loop.computation, True), (loop.body, False))
     )
     going = ArrayShape(PRED, ())
-    loop.put(index, [going], [yes], [no])
+    loop.put(index, [going] * turns, yes, no)
     for user in loop.users():
         if user.attributes["index"] == index:
             user.shape = going

@@ -268,26 +268,21 @@ def _drop_state(case: Case, items: Sequence[Item], values: Values) -> Case | Non
     return derive(case, edit.drop_state(case.module, (computation, name), index), values)
 
 
-def _loop_items(case: Case, _: Values) -> Iterator[Item]:
+def _turn_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.opcode == "while":
-            yield (*edit.place_of(instruction),)
-
-
-def _go_once(case: Case, items: Sequence[Item], values: Values) -> Case | None:
-    (place,) = items
-    return derive(case, edit.go_once(case.module, (place[0], place[1])), values)
-
-
-def _turn_items(case: Case, values: Values) -> Iterator[Item]:
-    for place in _loop_items(case, values):
-        for turns in range(1, _MOST_TURNS + 1):
-            yield (*place, turns)
+            for turns in range(1, _MOST_TURNS + 1):
+                yield (*edit.place_of(instruction), turns)
 
 
 def _write_out(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     ((computation, name, turns),) = items
     return derive(case, edit.write_out(case.module, (computation, name), turns), values)
+
+
+def _go_on(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    ((computation, name, turns),) = items
+    return derive(case, edit.go_on(case.module, (computation, name), turns), values)
 
 
 def _attribute_items(case: Case, _: Values) -> Iterator[Item]:
@@ -351,7 +346,7 @@ MOVES: tuple[Move, ...] = (
     Move("behind", _behind_items, _behind, together=False),
     Move("bodies", _body_items, _expand),
     Move("turns", _turn_items, _write_out, together=False),
-    Move("once", _loop_items, _go_once, together=False),
+    Move("going on", _turn_items, _go_on, together=False),
     Move("combiners", _combiner_items, _sum_up),
     Move("constants", _constant_items, _to_constants),
     Move("arguments", _argument_items, _drop_arguments),

@@ -68,7 +68,7 @@ EDITS = {
     "expand call": (lambda m: edit.expand(m, {MAIN["b"]: 0}), None, (0, 1)),
     "expand loop": (lambda m: edit.expand(m, {MAIN["l"]: 0}), None, (0, 1)),
     "expand a call in halves": (lambda m: edit.expand(m, {MAIN["began"]: 0}), None, (0, 1)),
-    "go once": (lambda m: edit.go_once(m, MAIN["l"]), None, (0, 1)),
+    "go on": (lambda m: edit.go_on(m, MAIN["l"], 2), None, (0, 1)),
     "write out": (lambda m: edit.write_out(m, MAIN["l"], 3), None, (0, 1)),
     "sum up": (lambda m: edit.sum_up(m, [MAIN["v"], MAIN["b"]]), None, (0, 1)),
     "drop arguments": (lambda m: edit.drop_arguments(m, [MAIN["b"], MAIN["v"]]), None, (0, 1)),
@@ -145,12 +145,14 @@ def test_a_loop_of_three_turns_written_out_gives_what_it_gave(module):
     assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
 
 
-def test_a_loop_goes_once_without_its_counter(module):
-    edited = edit.go_once(module, MAIN["l"]).module
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_a_loop_goes_on_without_its_counter(module, turns):
+    edited = edit.go_on(module, MAIN["l"], turns).module
+    compiler.verify(edited)
     (loop,) = (i for i in edited.instructions() if i.opcode == "while")
     assert [i.opcode for i in loop.attributes["condition"].instructions] == ["parameter", "get-tuple-element"]
     inputs = draw(module, 0)
-    expected = compiler.interpret(edit.write_out(module, MAIN["l"], 1).module, *inputs)
+    expected = compiler.interpret(edit.write_out(module, MAIN["l"], turns).module, *inputs)
     actual = compiler.interpret(edited, *inputs)
     assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
 

@@ -161,8 +161,16 @@ def _negates_twice(case):
     return twice or _has("while", "negate", "add")(case)
 
 
+def _turns_twice(case):
+    """By what a loop computes in turn after turn."""
+    computed = []
+    compiler.interpret(case.module, *case.inputs, trace=lambda i, _: computed.append(i.opcode))
+    return _has("while", "tanh")(case) and computed.count("tanh") > 1
+
+
 IN_LOOPS = {
     "a loop": (_has("while", "tanh"), 8),
+    "a loop of two turns": (_turns_twice, 9),
     "what two turns do": (_negates_twice, 2),
     "in a call in halves": (_has("sine"), 1),
 }
