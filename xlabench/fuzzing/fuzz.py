@@ -30,6 +30,9 @@ _INTERNAL: Mapping[str, frozenset[str]] = {
 
 _MOST_DEATHS = 3
 
+_Question = tuple[str, str, Sequence[tuple[str, str]]]
+"""An engine's spec, an opcode, and the pairs of it and a type that are asked about."""
+
 
 @dataclass(frozen=True, slots=True)
 class Generated:
@@ -45,12 +48,12 @@ class Generated:
     def support(self, config: Config, inquiry: Inquiry) -> Any:
         """What some engine does not support, or the reference does not give a meaning."""
         by_opcode = [(o, list(pairs)) for o, pairs in groupby(sorted(self._drawable()), key=itemgetter(0))]
-        found, fatal, questions = set[tuple[str, str]](), [], []
+        found, fatal, questions = set[tuple[str, str]](), [], list[_Question]()
         for spec in config.engines:
             internal = _INTERNAL.get(spec.partition(":")[0], frozenset())
             found |= {pair for opcode, pairs in by_opcode if opcode in internal for pair in pairs}
             questions += [(spec, opcode, pairs) for opcode, pairs in by_opcode if opcode not in internal]
-        answers = inquiry.each(lambda worker, asked: _probe(worker, config, asked[0], asked[2]), questions)
+        answers = inquiry.each(lambda worker, question: _probe(worker, config, question), questions)
         for (spec, opcode, _), (unsupported, killing) in zip(questions, answers, strict=True):
             found |= unsupported | {(opcode, kind) for kind, _ in killing}
             fatal += [[spec, opcode, kind, verdict] for kind, verdict in killing]
@@ -95,13 +98,12 @@ class Generated:
         return {(o, k) for o, k in compiler.generate.PAIRS if k in PROFILES[self.profile].space.element_types}
 
 
-def _probe(
-    worker: Worker, config: Config, spec: str, pairs: Sequence[tuple[str, str]]
-) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
+def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
     """Those of the pairs of one opcode that an engine does not support, and the types that its process dies of.
 
     An opcode that it dies of again and again is left alone.
     """
+    spec, _, pairs = question
     unsupported, fatal, left = set[tuple[str, str]](), list[tuple[str, str]](), list(pairs)
     while left:
         arguments = {"factory": config.factory, "engine": spec, "pairs": left}

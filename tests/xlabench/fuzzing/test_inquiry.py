@@ -1,5 +1,9 @@
 """Questions are shared out over workers; answers come in the order of the questions."""
 
+import os
+import time
+from pathlib import Path
+
 import pytest
 
 from xlabench.fuzzing.inquiry import Inquiry
@@ -29,3 +33,23 @@ def test_what_a_question_raises_ends_the_inquiry():
 
     with pytest.raises(Refused):
         Inquiry(2, None, (), lambda *_: None).each(ask, range(100))
+
+
+def test_what_is_broken_off_waits_for_no_answer_and_leaves_no_process(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    processes = []
+
+    def ask(worker, item):
+        processes.append(worker.start().pid)
+        return worker.run(f"fake_engines:{item}", {}, timeout_s=600)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Inquiry(2, None, (), interrupt).each(ask, ["process", *["hang"] * 9])
+    assert time.monotonic() - begin < 60
+    for process in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
