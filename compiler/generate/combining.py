@@ -30,6 +30,8 @@ from compiler.ops.build import build, constant, parameter
 
 _BITWISE = ("and", "or", "xor")
 _IDEMPOTENT = frozenset({"and", "or", "maximum", "minimum"})
+_SIDES = {"minimum": (1, 100), "maximum": (-100, -1)}
+_ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8
 _LARGEST_INDEX = (1 << 31) - 1  # an index that loses every tie
 
 
@@ -74,6 +76,16 @@ def identity_constant(scope: Scope, opcode: str, element_type: ElementType) -> I
     return constant(scope.computation, scalar_literal(array.astype(element_type.dtype), element_type))
 
 
+def _one_sided(scope: Scope, opcode: str, value: Instruction) -> Instruction:
+    """Now and then a value on the one side of 0 where an extremum is wrong that begins at 0 or at nothing."""
+    element_type = value.array.element_type
+    low, high = _SIDES.get(opcode, (0, 0))
+    exists = low and element_type.bits >= _LEAST_BITS and (low > 0 or element_type.kind is not Kind.UNSIGNED)
+    if not exists or not chance(scope.choices, _ONE_SIDED_PERCENT):
+        return value
+    return scope.build("clamp", [scope.constant(low, element_type), value, scope.constant(high, element_type)])
+
+
 def _initial(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     """The combiner's identity, or any scalar where the combiner does not mind how often it takes part."""
     if opcode in _IDEMPOTENT and chance(scope.choices, 15):
@@ -90,7 +102,7 @@ def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
     value = scope.array(element_type, least_rank=1)
     axes = tuple(subset(scope.choices, range(value.array.rank), 60) or [value.array.rank - 1])
     combining = pick(scope.choices, combiners(element_type))
-    init = _initial(scope, combining, element_type)
+    init, value = _initial(scope, combining, element_type), _one_sided(scope, combining, value)
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), dimensions=tuple(axes))
 
 
@@ -150,7 +162,7 @@ def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Inst
     if not scope.fits(dims) or min(dims) < 0:
         return None
     combining = pick(scope.choices, combiners(element_type))
-    init = identity_constant(scope, combining, element_type)
+    init, value = identity_constant(scope, combining, element_type), _one_sided(scope, combining, value)
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), window=window)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from compiler.generate.choices import chance, pick
+from compiler.generate.combining import combiners
 from compiler.generate.elementwise import takes
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
@@ -21,6 +22,8 @@ _MOST_TRIPS = 4
 _MANY_TRIPS = 40
 _MOST_ARGUMENTS = 3
 _MOST_INNER = 5
+_UNKNOWN_PERCENT, _JOINED_PERCENT = 60, 30
+_LEAST_UNKNOWN = 2  # turns, where they are not known; a loop of one is none
 
 
 def _inner(scope: Scope, name: str) -> Scope:
@@ -48,14 +51,31 @@ def _return(scope: Scope, shapes: Sequence[Shape]) -> list[Instruction]:
 
 
 def _following(scope: Scope, state: Sequence[Instruction]) -> list[Instruction]:
-    """The next state of a loop: new values, now and then the present one with equal elements exchanged."""
+    """The next state of a loop: new values, joined to the present ones or, now and then, those exchanged."""
     found = _return(scope, [value.array for value in state])
+    if chance(scope.choices, _JOINED_PERCENT):
+        found = [_joined(scope, new, old) for new, old in zip(found, state, strict=True)]
     if chance(scope.choices, 20):
         for number, value in enumerate(state):
             other = state[scope.choices.integer(0, len(state) - 1)]
             if other.array == value.array:
                 found[number] = other
     return found
+
+
+def _joined(scope: Scope, new: Instruction, old: Instruction) -> Instruction:
+    """Both as one, as loops accumulate; the new one where nothing joins such values."""
+    kind, banned = old.array.element_type, scope.program.space.banned
+    joining = combiners(kind) if kind in NUMBERS else ()
+    opcodes = [opcode for opcode in joining if (opcode, kind.name) not in banned and kind in takes(opcode)]
+    return scope.build(pick(scope.choices, opcodes), [new, old]) if opcodes else new
+
+
+def _start(scope: Scope) -> Instruction:
+    """What a loop counts from: 0, or 0 or 1 by an input, so that nobody knows beforehand how often it turns."""
+    if not chance(scope.choices, _UNKNOWN_PERCENT):
+        return scope.constant(0, S32)
+    return scope.build("and", [scope.unknown(ArrayShape(S32, ())), scope.constant(1, S32)])
 
 
 def _newest(scope: Scope, shape: Shape) -> Instruction:
@@ -146,8 +166,8 @@ def _map(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
 
 def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     carried = _arguments(scope, element_type)
-    counter = scope.constant(0, S32)
-    state = scope.build("tuple", [counter, *carried])
+    start = _start(scope)
+    state = scope.build("tuple", [start, *carried])
     shape = state.shape
     assert isinstance(shape, TupleShape)
     condition = _inner(scope, "condition")
@@ -155,7 +175,8 @@ def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     # Loops of elementwise ops alone are written out, or turned inside out where they turn too often for that.
     is_plain = chance(scope.choices, 40)
     most = _MANY_TRIPS if is_plain and chance(scope.choices, 25) else 0
-    trips = condition.constant(most or scope.choices.integer(0, _MOST_TRIPS), S32)
+    least = 0 if start.opcode == "constant" else _LEAST_UNKNOWN
+    trips = condition.constant(most or scope.choices.integer(least, _MOST_TRIPS), S32)
     condition.computation.root = build(condition.computation, "compare", [count, trips], direction="LT")
     body = _inner(scope, "body")
     number, *present = _unpacked(body, shape)

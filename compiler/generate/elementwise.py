@@ -43,7 +43,7 @@ DOMAINS: Mapping[str, tuple[float, float]] = {
 _BOTH_OPERANDS = frozenset({"power"})
 
 _LEAST, _GREATEST, _BITS = "least", "greatest", "bits"
-_QUOTIENTS = ((_LEAST, -1), (_LEAST, 1), (1, 0))
+_QUOTIENTS = ((_LEAST, -1), (1, 0))
 _SHIFTS = ((-1, _BITS), (_LEAST, _BITS), (_GREATEST, 1), (1, -1))
 EDGES: Mapping[str, Sequence[tuple[str | int, ...]]] = {
     "divide": _QUOTIENTS,
@@ -63,6 +63,8 @@ EDGES: Mapping[str, Sequence[tuple[str | int, ...]]] = {
 """Operands of integers with which an operation yields what its name does not say: where it wraps, or has no result.
 
 Drawn one by one they would hardly ever meet."""
+
+_FEW, _FEW_PERCENT = 8, 50  # elements that are too few for a vector, which machines compute by other instructions
 
 
 @cache
@@ -91,14 +93,12 @@ def guarded(scope: Scope, value: Instruction, low: float, high: float) -> Instru
 
 
 def _on_edge(scope: Scope, opcode: str, operands: list[Instruction]) -> list[Instruction]:
-    """Now and then the operands with those of an edge in some places, all in the same ones."""
-    shape, percent = operands[0].array, scope.program.space.edge_percent
-    if opcode not in EDGES or not shape.element_type.is_integer or not chance(scope.choices, percent):
-        return operands
+    """The operands with those of an edge in some places, all in the same ones."""
+    shape = operands[0].array
     low, high = integer_bounds(shape.element_type)
     known = {_LEAST: low, _GREATEST: high, _BITS: shape.element_type.bits}
     edge = [known[value] if isinstance(value, str) else value for value in pick(scope.choices, EDGES[opcode])]
-    places = scope.like(ArrayShape(PRED, shape.dims))
+    places = scope.unknown(ArrayShape(PRED, shape.dims))
     return [
         scope.build("select", [places, _spread(scope, _wrapped(value, low, high), shape), operand])
         for value, operand in zip(edge, operands, strict=True)
@@ -118,9 +118,11 @@ def _spread(scope: Scope, value: int, shape: ArrayShape) -> Instruction:
 
 def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     arity = OPS[opcode].operands[0]
-    first = scope.array(element_type)
+    is_on_edge = element_type.is_integer and opcode in EDGES and chance(scope.choices, scope.program.space.edge_percent)
+    first = scope.array(element_type, size=_FEW if is_on_edge and chance(scope.choices, _FEW_PERCENT) else 0)
     operands = [first, *(scope.like(first.array, beside=first) for _ in range(arity - 1))]
-    operands = _on_edge(scope, opcode, operands)
+    if is_on_edge:
+        operands = _on_edge(scope, opcode, operands)
     if opcode in DOMAINS:
         operands[-1] = guarded(scope, operands[-1], *DOMAINS[opcode])
         if opcode in _BOTH_OPERANDS:

@@ -52,7 +52,7 @@ def _reshape(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
 
 
 def _transpose(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    value = scope.array(element_type, least_rank=1)
+    value = scope.cube(element_type) or scope.array(element_type, least_rank=1)
     return scope.build(opcode, [value], dimensions=tuple(reversed(permutation(scope.choices, value.array.rank))))
 
 

@@ -32,6 +32,7 @@ _ONE_PERCENT = 12
 _EQUAL_PERCENT = 15
 _SAME_PERCENT = 20
 _DIMENSIONS = 4
+_CUBIC = 3
 _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
 
 
@@ -55,6 +56,7 @@ class Space:
         cube_percent: how often all dimensions of an array are equal: what confuses dimensions of different sizes gives
             no valid program, so it shows in squares and cubes.
         edge_percent: how often operands of integers meet, in places, where the operation runs out of integers.
+        again_percent: how often an instruction has the opcode of the one before it: rewrites look at two alike.
     """
 
     opcodes: frozenset[str]
@@ -71,6 +73,7 @@ class Space:
     extreme_percent: int = 0
     cube_percent: int = 0
     edge_percent: int = 0
+    again_percent: int = 0
 
     def allows(self, opcode: str, element_type: ElementType) -> bool:
         """Whether an opcode may be drawn on a type."""
@@ -158,6 +161,18 @@ class Scope:
         found = None if chance(self.choices, 10) else self.find(fits)
         return found or self.fresh(ArrayShape(element_type, self.dims(least_rank, most_rank, size=size)))
 
+    def cube(self, element_type: ElementType) -> Instruction | None:
+        """Now and then a value of three dimensions or more, all of the same size."""
+
+        def fits(shape: ArrayShape) -> bool:
+            is_cube = shape.rank >= _CUBIC and len(set(shape.dims)) == 1 and shape.dims[0] > 1
+            return shape.element_type is element_type and is_cube
+
+        if not chance(self.choices, self.program.space.cube_percent):
+            return None
+        side = pick(self.choices, [n for n in SIZES[1:] if n**_CUBIC <= self.program.room()] or SIZES[1:2])
+        return self.find(fits) or self.fresh(ArrayShape(element_type, (side,) * _CUBIC))
+
     def like(self, shape: ArrayShape, *, beside: Instruction | None = None) -> Instruction:
         """A value of exactly this shape: one that is there, a scalar spread out, or a new one.
 
@@ -174,12 +189,20 @@ class Scope:
             return self.build("broadcast", [value], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
         return self.fresh(shape)
 
+    def unknown(self, shape: ArrayShape) -> Instruction:
+        """A value that no pass knows, so that nothing is folded: a new parameter, where there may be one."""
+        return self.parameter(shape) if self._takes_parameters() else self.like(shape)
+
+    def _takes_parameters(self) -> bool:
+        """Whether the computation is the entry, and may have another parameter."""
+        is_entry = self.computation is self.program.module.entry
+        return is_entry and len(self.computation.parameters) < self.program.space.most_parameters
+
     def fresh(self, shape: ArrayShape) -> Instruction:
         """A new value that depends on nothing here."""
         bare = ArrayShape(shape.element_type, shape.dims)
         kind = self.choices.integer(0, 9)
-        is_entry = self.computation is self.program.module.entry
-        if is_entry and kind < 8 and len(self.computation.parameters) < self.program.space.most_parameters:
+        if kind < 8 and self._takes_parameters():
             return self.parameter(bare)
         if kind == 8 and bare.rank and bare.element_type is not PRED:
             return self.build("iota", shape=bare, iota_dimension=self.choices.integer(0, bare.rank - 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.generate import combining, control, elementwise, movement, products
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.recipe import Recipe
@@ -96,10 +98,16 @@ def _step(scope: Scope) -> None:
     for _ in range(_TRIES):
         if not opcodes:
             return
-        opcode = pick(scope.choices, opcodes)
+        opcode = _again(scope, opcodes) or pick(scope.choices, opcodes)
         allowed = [t for t in RECIPES[opcode].element_types if space.allows(opcode, t)]
         if allowed and RECIPES[opcode].draw(scope, opcode, scope.element_type(allowed)) is not None:
             return
+
+
+def _again(scope: Scope, opcodes: Sequence[str]) -> str:
+    """Now and then the opcode of the newest value, which is likely to be the next operand."""
+    newest = scope.values[-1].opcode if scope.values else ""
+    return newest if newest in opcodes and chance(scope.choices, scope.program.space.again_percent) else ""
 
 
 def _return(scope: Scope) -> None:

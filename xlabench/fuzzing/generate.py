@@ -32,7 +32,7 @@ _ALWAYS = frozenset({"pred", "s32"})
 _COMMON = frozenset({
     "abs", "add", "and", "broadcast", "compare", "concatenate", "convert", "divide", "dot", "iota", "maximum",
     "minimum", "multiply", "negate", "not", "or", "pad", "reduce", "reshape", "reverse", "select", "slice", "subtract",
-    "transpose",
+    "transpose", "while",
 })  # fmt: skip
 """What most programs consist of, and most rewrites look for."""
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
@@ -42,7 +42,8 @@ _TWINS_EVERY = 8
 _CLOSE_PERCENT, _USUAL_PERCENT = 25, 25
 _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
 _CUBE_PERCENTS = (0, 20, 60)
-_EDGE_PERCENTS = (0, 20, 60)
+_EDGE_PERCENTS = (0, 30, 80)
+_AGAIN_PERCENTS = (0, 10, 30)
 _ONE_SIGN_PERCENT, _AWAY_FROM_ZERO = 35, 0.25  # what begins at 0 instead of an extreme is right if signs differ
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
@@ -156,6 +157,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
         most_parameters=int(rng.choice(_MOST_PARAMETERS)),
         cube_percent=int(rng.choice(_CUBE_PERCENTS)),
         edge_percent=int(rng.choice(_EDGE_PERCENTS)),
+        again_percent=int(rng.choice(_AGAIN_PERCENTS)),
     )
 
 

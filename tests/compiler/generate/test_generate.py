@@ -54,6 +54,7 @@ def test_a_space_bounds_what_is_drawn():
         "and",
         "or",
         "not",
+        "clamp",
     }
     sizes = {i.array.size for seed in range(40) for i in module(seed, space).entry.parameters}
     assert max(sizes) <= 64
@@ -98,3 +99,35 @@ def test_a_permutation_holds_every_number_once():
     orders = {tuple(permutation(RandomChoices(seed), 4)) for seed in range(200)}
     assert all(sorted(order) == [0, 1, 2, 3] for order in orders)
     assert len(orders) == 24
+
+
+def _does_not_commute(i):
+    first, second = (t.attributes["dimensions"] for t in (i.operands[0], i))
+    return tuple(first[d] for d in second) != tuple(second[d] for d in first) and len(set(i.array.dims)) == 1
+
+
+SELDOM = {
+    "transposes that do not commute, of a cube": (
+        {"transpose"},
+        lambda i: i.opcode == i.operands[0].opcode == "transpose" and _does_not_commute(i),
+    ),
+    "a loop that turns as often as an input says": (
+        {"while", "sine"},
+        lambda i: i.opcode == "while" and i.operands[0].operands[0].opcode == "and",
+    ),
+    "an extremum of what lies on one side of 0": (
+        {"reduce"},
+        lambda i: i.opcode == "reduce" and i.operands[0].opcode == "clamp",
+    ),
+    "a quotient that overflows in places that an input says": (
+        {"divide"},
+        lambda i: i.opcode == "divide" and i.operands[1].opcode == "select",
+    ),
+}
+
+
+@pytest.mark.parametrize(("opcodes", "is_it"), SELDOM.values(), ids=SELDOM)
+def test_what_shows_some_bugs_only_is_drawn(opcodes, is_it):
+    space = Space(frozenset(opcodes), frozenset({"f32", "s32"}), cube_percent=60, edge_percent=60, again_percent=30)
+    drawn = (i for seed in range(100) for i in module(seed, space).instructions())
+    assert any(i.operands and is_it(i) for i in drawn)
