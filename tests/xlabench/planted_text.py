@@ -159,7 +159,12 @@ PATCHES = {
         "kernel/reduce-precision",
     ),
     "bf16_truncates": Patch("codegen.element:_round_to_bf16", "integer(0x7FFF", "integer(0x0000", "kernel"),
-    "minimum_from_zero": Patch("codegen.reduction:_greatest", "return math.inf", "return 0.0", "kernel/reduce+minimum"),
+    "minimum_from_zero": Patch(
+        "codegen.reduction:_greatest",
+        "return (1 << (element_type.bits - element_type.is_signed)) - 1",
+        "return 0",
+        "kernel/reduce+minimum",
+    ),
     "window_dilation": Patch(
         "codegen.windows:covered", "inner.times(part.rhs_dilate)", "inner", "kernel/reduce-window+convolution"
     ),
