@@ -168,7 +168,8 @@ class Scope:
             is_cube = shape.rank >= _CUBIC and len(set(shape.dims)) == 1 and shape.dims[0] > 1
             return shape.element_type is element_type and is_cube
 
-        if not chance(self.choices, self.program.space.cube_percent):
+        percent = self.program.space.cube_percent
+        if not percent or not chance(self.choices, percent):
             return None
         side = pick(self.choices, [n for n in SIZES[1:] if n**_CUBIC <= self.program.room()] or SIZES[1:2])
         return self.find(fits) or self.fresh(ArrayShape(element_type, (side,) * _CUBIC))

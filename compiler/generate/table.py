@@ -106,8 +106,9 @@ def _step(scope: Scope) -> None:
 
 def _again(scope: Scope, opcodes: Sequence[str]) -> str:
     """Now and then the opcode of the newest value, which is likely to be the next operand."""
-    newest = scope.values[-1].opcode if scope.values else ""
-    return newest if newest in opcodes and chance(scope.choices, scope.program.space.again_percent) else ""
+    percent = scope.program.space.again_percent
+    newest = scope.values[-1].opcode if percent and scope.values else ""
+    return newest if newest in opcodes and chance(scope.choices, percent) else ""
 
 
 def _return(scope: Scope) -> None:
