@@ -10,6 +10,7 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
 from compiler.ir.types import PRED, ElementType
+from compiler.wide.contraction import infinite_product
 from compiler.wide.lifting import lift_type
 from compiler.wide.numbers import (
     Wide,
@@ -64,6 +65,14 @@ def _arithmetic(spread: Spread, instruction: Instruction, operands: Sequence[Wid
 
 def _sum(_: Array, operands: Sequence[Wide]) -> Array:
     return operands[0].error + operands[1].error
+
+
+def _added(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Sums and differences; of products before they are rounded, it may be."""
+    result = _arithmetic(_sum, instruction, operands, context)
+    for value, found in zip(instruction.operands, operands, strict=True):
+        result = result.open_at(infinite_product(value, found, context))
+    return result
 
 
 def _product(_: Array, operands: Sequence[Wide]) -> Array:
@@ -341,8 +350,8 @@ def _functions(roundings: float, *opcodes: str) -> dict[str, Rule]:
 
 
 RULES: dict[str, Rule] = {
-    "add": partial(_arithmetic, _sum),
-    "subtract": partial(_arithmetic, _sum),
+    "add": _added,
+    "subtract": _added,
     "multiply": partial(_arithmetic, _product),
     "divide": partial(_arithmetic, _quotient),
     "sqrt": _square_root,

@@ -18,6 +18,7 @@ from compiler.ir.numbers import Array
 from compiler.ir.shape import TupleShape, leaves
 from compiler.ir.types import F32, ElementType, Kind
 from compiler.ops.grouped_dot import scaled_by_blocks
+from compiler.wide.contraction import infinite_product
 from compiler.wide.elementwise import monotone_predicate
 from compiler.wide.numbers import Wide, around, exact, limits, rounded, settle, size, unknown
 from compiler.wide.pairs import longest, paired
@@ -141,6 +142,8 @@ def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, ev
     roundings = np.maximum(terms - 1, 1) * limits(own).unit * reach
     result = settle(value, passed + roundings + limits(own).least, own, reach=reach)
     open_ = (lost > 0) | _may_leave(value, reach, own)
+    if infinite_product(instruction.operands[0], data[0], context).any():
+        open_ = open_ | ~np.isfinite(value)
     return result.open_at(open_)
 
 

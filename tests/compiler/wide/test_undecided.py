@@ -21,6 +21,35 @@ def test_infinities_beside_what_may_overflow_the_other_way_are_undecided() -> No
     assert result.value == np.inf
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_open"),
+    [
+        (("p = {t}[2] multiply(x, y)", "ROOT r = {t}[2] subtract(z, p)"), True),
+        (("p = {t}[2] multiply(x, y)", "n = {t}[2] negate(p)", "ROOT r = {t}[2] add(n, z)"), True),
+        (("p = {t}[2] maximum(x, y)", "q = {t}[2] add(p, p)", "ROOT r = {t}[2] subtract(z, q)"), False),
+    ],
+)
+@pytest.mark.parametrize("element_type", ["f32", "bf16"])
+def test_a_product_that_overflows_alone_need_not_do_so_in_a_sum(lines, is_open, element_type) -> None:
+    dtype = TYPES[element_type].dtype
+    largest = float(ml_dtypes.finfo(dtype).max)
+    inputs = [np.array(values, dtype) for values in ([largest, 1], [-4, 2], [-np.inf, 3])]
+    if not is_open:
+        inputs[1] = -inputs[1]
+    head = (f"{name} = {element_type}[2] parameter({n})" for n, name in enumerate("xyz"))
+    (result,) = wide(*head, *(line.format(t=element_type) for line in lines), inputs=inputs)
+    assert result.undecided.tolist() == [is_open and element_type != "bf16", False]
+
+
+def test_a_sum_of_products_of_which_one_overflows_is_undecided() -> None:
+    text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+    ENTRY e { x = f32[2,2] parameter(0) p = f32[2,2] multiply(x, x) o = f32[] constant(0)
+      ROOT r = f32[2] reduce(p, o), dimensions={1}, to_apply=add }"""
+    x = np.array([[3e38, 1], [2, 1]], np.float32)
+    (result,) = compiler.interpret(compiler.parse(text), x, wide=True)
+    assert result.undecided.tolist() == [True, False]
+
+
 def test_scaled_factors_that_leave_the_range_are_undecided() -> None:
     lines = ("x = f32[1,1] parameter(0)", "y = f32[1,1] parameter(1)")
     end = "ROOT r = f32[1,1] scaled-dot(x, y, x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}"
