@@ -36,10 +36,13 @@ class Broken:
         if self.spec == "stalls" and module.name == "fuzz_20":
             time.sleep(600)
 
-        def run(*inputs):
-            return compiler.interpret(module, *inputs, around=self.evaluate)
+        return lambda *inputs: self.run(module, inputs)
 
-        return run
+    def run(self, module, inputs):
+        results = compiler.interpret(module, *inputs, around=self.evaluate)
+        if self.spec == "xla:late":
+            compiler.interpret = lambda *_arguments: os.abort()
+        return results
 
     def evaluate(self, instruction, operands, evaluate):
         value = evaluate(operands)

@@ -49,9 +49,14 @@ def engine(spec: str, *, dump_to: str = "") -> Engine:
     return module.create(normal_form(name, written, module), options, dump_to=dump_to)
 
 
+def is_foreign(spec: str) -> bool:
+    """Whether an engine is others' code, whose threads may end a process long after a call."""
+    return split_spec(spec)[0] in _FOREIGN
+
+
 def apart(specs: Sequence[str]) -> list[tuple[str, ...]]:
     """Specs by who may share a process: what others' code does to its memory must not be blamed on ours."""
-    ours = tuple(spec for spec in specs if split_spec(spec)[0] not in _FOREIGN)
+    ours = tuple(spec for spec in specs if not is_foreign(spec))
     return [group for group in (ours, tuple(spec for spec in specs if spec not in ours)) if group]
 
 

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 
 import compiler
 from xlabench import atomic
-from xlabench.engines import apart
+from xlabench.engines import apart, is_foreign
 from xlabench.errors import BenchError
 from xlabench.fuzzing import findings
 from xlabench.fuzzing.findings import Finding, Findings, Raw
@@ -353,23 +353,26 @@ class _Crew:
             if self._stop.is_set():
                 return None
             outcome.require_start()
-            guilty = self._guilty(outcome)
+            guilty = self._guilty(outcome, engines)
             deaths.append(guilty)
             left = [case for case in left if case > guilty.number]
         return deaths
 
-    def _guilty(self, outcome: Outcome) -> Raw:
-        """The finding about the case that ended a worker."""
+    def _guilty(self, outcome: Outcome, engines: Sequence[str]) -> Raw:
+        """The finding about the case that ended a worker; of others' engines a thread may do so at any time."""
         case, spec, phase = outcome.stage.split(" ") if outcome.stage else ("", "", "")
         if not spec:
             raise BenchError(
                 f"case {case or 'unknown'} of seed {self._config.seed} failed in the generator: "
                 f"{outcome.message}\n{outcome.output}"
             )
+        doing = f"in {phase}" if spec != "reference" else f"in {phase} of the reference"
+        if spec == "reference" and outcome.ending == "died" and is_foreign(engines[0]):
+            spec = engines[0]
         drawn = drawer_of(self._drawing)(int(case))
         verdict = "timeout" if outcome.ending == "timeout" else "crash"
         expected = [] if spec == "reference" else compiler.interpret(drawn.module, *drawn.inputs)
-        message = f"{outcome.message} in {phase}\n{outcome.output}"
+        message = f"{outcome.message} {doing}\n{outcome.output}"
         text = compiler.to_text(drawn.module)
         return Raw(int(case), spec, verdict, message, phase, text, drawn.inputs, expected, [], drawn.note)
 

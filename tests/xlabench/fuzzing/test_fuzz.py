@@ -75,6 +75,14 @@ def test_an_engine_that_hangs_does_not_stop_the_campaign(tmp_path):
     assert summary["cases"] >= 12
 
 
+def test_a_process_that_others_code_ends_after_its_call_is_put_down_to_that(tmp_path):
+    summary = run(replace(CONFIG, engines=("right", "xla:late"), count=3), tmp_path / "campaign", Unprobed)
+    (found,) = summary["findings"]
+    assert (found["engines"], found["verdict"], found["cases"]) == (("xla:late",), "crash", (1,))
+    assert found["message"].startswith("the process was killed by SIGABRT in run of the reference")
+    assert summary["verdicts"] == {"right bitwise": 3, "xla:late bitwise": 2}
+
+
 class _StopError(Exception):
     pass
 
