@@ -88,7 +88,11 @@ def _judge(module: Any, inputs: Sequence[Array], expected: Sequence[Array], actu
 
 
 def described(comparison: Comparison, expected: Sequence[Array], actual: Sequence[Array]) -> str:
-    """What a comparison says, and of wrong results their kind."""
+    """What a comparison says, and of wrong results their kind: of elements beyond their bounds, where there are any."""
+    bounds = comparison.basis.bounds
+    if comparison.agreement is Agreement.WRONG and bounds is not None:
+        beside = zip(bounds, expected, actual, strict=True)
+        actual = [np.where(bound.allows(got), want, got) for bound, want, got in beside]
     kind = kind_of(expected, actual) if comparison.agreement is Agreement.WRONG else ""
     return f"{comparison.describe()} ({kind})" if kind else comparison.describe()
 

@@ -164,3 +164,17 @@ def test_infinities_in_a_complex_product_may_come_out_as_nan_where_nothing_bound
     assert judge(module, inputs, expected, [other, expected[1]]).verdict == "undecided"
     other[1] = 99
     assert judge(module, inputs, expected, [other, expected[1]]).verdict == "wrong"
+
+
+def test_the_kind_of_wrong_is_that_of_the_elements_beyond_their_bounds():
+    module = compiler.parse(
+        """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+        ENTRY e { x = f32[2,8] parameter(0) o = f32[] constant(0)
+          ROOT r = f32[2] reduce(x, o), dimensions={1}, to_apply=add }"""
+    )
+    x = np.linspace(0.1, 1.7, 16, dtype=np.float32).reshape(2, 8)
+    (expected,) = compiler.interpret(module, x)
+    actual = np.asarray([np.nextafter(expected[0], np.float32(9)), np.nan], np.float32)
+    judgement = judge(module, [x], [expected], [actual])
+    assert judgement.verdict == "wrong"
+    assert judgement.message.endswith("(special)")
