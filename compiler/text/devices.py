@@ -35,6 +35,8 @@ def read_device_groups(scanner: Scanner) -> DeviceGroups:
         return ReplicaGroups(scanner.items("{", "}", scanner.integers))
     if scanner.at("mesh"):
         mesh = _read_mesh(scanner)
+        if mesh.devices is None:
+            scanner.accept(",")  # XLA takes it for that before device_ids
         return MeshReplicaGroups(mesh, scanner.items("{", "}", lambda: _read_axis(scanner, mesh)))
     start = scanner.skip()
     dims = scanner.integers("[", "]")

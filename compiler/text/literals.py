@@ -170,9 +170,9 @@ def _narrow(floats: Array, shape: ArrayShape) -> Array | None:
 def _cast(floats: Array, element_type: ElementType) -> Array:
     narrow = floats.astype(element_type.dtype)
     if element_type.name == "f8e8m0fnu":
-        # ml_dtypes rounds up all that lies between the two least values.
+        # ml_dtypes rounds up all that lies between the two least values, and knows nothing of what f32 takes for zero.
         least = 2.0**-127
-        narrow[(floats > least) & (floats < 1.5 * least)] = least
+        narrow[(floats > 0) & (floats < 1.5 * least)] = least
     return narrow
 
 
@@ -269,11 +269,11 @@ def _nan(scanner: Scanner, part: ElementType, word: str, start: int) -> Any:
     found = _NAN.fullmatch(word)
     assert found is not None
     end = start + len(word)
-    if name in nan.ABSENT:
-        scanner.fail(f"{name} has no NaN", start, end)
     if name not in nan.PAYLOAD_BITS:
         if found[2]:
             scanner.fail(f"a NaN of {name} has no payload", start, end)
+        if name in nan.ABSENT:
+            return np.array(0.0 if found[1] else -0.0).astype(part.dtype)[()]  # as XLA converts one
         return np.array(-np.nan if found[1] and name in nan.SIGNED else np.nan).astype(part.dtype)[()]
     limit = 1 << nan.PAYLOAD_BITS[name]
     payload = int(found[2], 16) if found[2] else nan.quiet_payload(name)

@@ -124,7 +124,7 @@ def write_result_accuracy(value: ResultAccuracy) -> str:
 
 
 def read_origin(scanner: Scanner) -> Origin:
-    """`{({"x"}, {"y" {1}})}` or `{[synthetic_call]}`."""
+    """`{({"x"}, {"y" {1}})}` or `{[synthetic_call]}`; `{}` is `{()}`."""
     scanner.expect("{", "that begins an origin")
     if scanner.accept("["):
         if not scanner.accept_word("synthetic_call"):
@@ -132,7 +132,7 @@ def read_origin(scanner: Scanner) -> Origin:
         scanner.expect("]")
         tree = None
     else:
-        tree = _read_tree(scanner)
+        tree = () if scanner.at("}") else _read_tree(scanner)
     scanner.expect("}", "that ends an origin")
     return Origin(tree)
 

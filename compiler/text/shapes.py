@@ -140,11 +140,11 @@ def _read_level_types(scanner: Scanner) -> tuple[str, ...]:
     return scanner.items("(", ")", read)
 
 
-def _read_unsigned_type(scanner: Scanner) -> str:
+def _read_integer_type(scanner: Scanner) -> str:
     scanner.expect("(")
-    word = scanner.word("an unsigned integer type")
-    if word not in TYPES or not word.startswith("u"):
-        scanner.unknown("unsigned integer type", word, [name for name in TYPES if name.startswith("u")])
+    word = scanner.word("an integer type")
+    if word not in TYPES or not TYPES[word].is_integer:
+        scanner.unknown("integer type", word, [name for name, known in TYPES.items() if known.is_integer])
     scanner.expect(")")
     return word
 
@@ -168,8 +168,8 @@ _PROPERTIES = {
     "D": ("dim_level_types", _read_level_types),
     "T": ("tiles", _read_tiles),
     "L": ("tail_padding", _read_number),
-    "#": ("index_type", _read_unsigned_type),
-    "*": ("pointer_type", _read_unsigned_type),
+    "#": ("index_type", _read_integer_type),
+    "*": ("pointer_type", _read_integer_type),
     "E": ("element_size_bits", _read_number),
     "S": ("memory_space", _read_number),
     "SC": ("split_configs", _read_split_configs),

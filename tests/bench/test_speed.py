@@ -7,6 +7,7 @@ turn: on a machine that is not ours alone, that is what the program costs and no
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from xlabench.cases.suite import load_suite
 pytestmark = pytest.mark.bench
 
 PROGRAMS = {program.name: program.path for program in load_suite("smoke").programs}
+ALL_PROGRAMS = [path.read_text(encoding="utf-8") for path in PROGRAMS.values()]
+MODULES_END = "\n// -----\n"
 THREADS = "threads=2"
 FUSION_GAIN = {"chain64_1m": 2.0, "fma_reduce_1m": 2.0, "black_scholes_256k": 2.0}
 NEVER_SLOWER = 0.95
@@ -110,6 +113,26 @@ def test_a_training_step_compiles_in_half_a_second(benchmark):
     compile_s = min(seconds(lambda: compiler.compile(text), 1) for _ in range(5))
     record(benchmark, lambda: compiler.compile(text), compile_s=compile_s)
     assert compile_s <= 0.5
+
+
+def test_text_is_read_and_verified_at_three_megabytes_a_second(benchmark):
+    text = MODULES_END.join([*ALL_PROGRAMS, *ALL_PROGRAMS])
+    modules = compiler.parse_many(text)
+    reading, verifying = best(lambda: compiler.parse_many(text), lambda: [compiler.verify(m) for m in modules])
+    record(benchmark, lambda: compiler.parse_many(text), bytes_per_s=len(text) / reading, verify=verifying / reading)
+    assert len(text) / reading >= 3e6
+    assert verifying <= reading
+
+
+def test_modules_take_at_most_sixty_times_the_memory_of_their_text():
+    text = MODULES_END.join(ALL_PROGRAMS)
+    compiler.parse_many(text)  # what is made once for all texts
+    tracemalloc.start()
+    modules = compiler.parse_many(text)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(modules) == len(ALL_PROGRAMS)
+    assert most <= 60 * len(text)
 
 
 def test_help_comes_at_once(benchmark):

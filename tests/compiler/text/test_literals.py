@@ -52,7 +52,9 @@ def test_every_bit_pattern_survives_text(element_type: ElementType) -> None:
         ("u64[1]", "{-1}", [2**64 - 1]),
         ("s32[2]", "{ /* one */ 1, // two\n 2}", [1, 2]),
         ("f8e4m3fn[2]", "{448, -0.001}", [448, -0.001953125]),
-        ("f8e8m0fnu[2]", "{5.9e-39, 3}", [2.0**-127, 4]),
+        ("f8e8m0fnu[3]", "{5.9e-39, 3, 1e-50}", [2.0**-127, 4, 2.0**-127]),
+        ("f4e2m1fn[2]", "{nan, 1}", [-0.0, 1]),
+        ("f6e2m3fn[]", "-nan", 0.0),
         ("c64[2]", "{(1, -2), (0.5, inf)}", [1 - 2j, complex(0.5, np.inf)]),
         ("f32[]", ".5", 0.5),
         ("f32[]", "1.", 1.0),
@@ -61,7 +63,10 @@ def test_every_bit_pattern_survives_text(element_type: ElementType) -> None:
 def test_literals_are_read_as_xla_reads_them(shape: str, text: str, value: object) -> None:
     read = parse_literal(text, parse_shape(shape))
     assert read.array is not None
-    np.testing.assert_array_equal(read.array, np.asarray(value, read.array.dtype))
+    expected = np.asarray(value, read.array.dtype)
+    np.testing.assert_array_equal(read.array, expected)
+    if expected.dtype.kind != "c":
+        np.testing.assert_array_equal(*[np.signbit(array.astype(np.float64)) for array in (read.array, expected)])
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,7 @@ def test_literals_are_read_as_xla_reads_them(shape: str, text: str, value: objec
         ("f32[]", "1e39", "1e39 is out of range for f32"),
         ("f64[]", "1e999", "out of range"),
         ("f8e4m3fn[]", "nan(0x1)", "has no payload"),
-        ("f4e2m1fn[]", "nan", "f4e2m1fn has no NaN"),
+        ("f4e2m1fn[]", "nan(0x1)", "a NaN of f4e2m1fn has no payload"),
         ("f16[]", "nan(0x400)", "lies between 0x1 and 0x3ff"),
         ("f32[]", "0x10", "expected a value of type f32"),
         ("f32[99999999999]", "{1}", "too few elements"),
