@@ -221,7 +221,7 @@ def asked_memory(module: Module) -> Value:
 def reduce_lanes(
     emission: Emission, values: Sequence[Value], combine: Combine, width: int, lanes: int = WARP
 ) -> list[Value]:
-    """Combine the values of each `width` neighbouring lanes, a power of two, and give them to all of those.
+    """Combine the values of each `width` neighbouring lanes, a power of two; right in the first of those.
 
     The first `lanes` lanes of the warp take part.
     """
@@ -230,7 +230,12 @@ def reduce_lanes(
         others = [_shuffle_any(builder, value, "down", distance, (width, lanes)) for value in result]
         result = combine(emission, result, others)
         distance //= 2
-    return [_shuffle_any(builder, value, "idx", 0, (width, lanes)) for value in result] if width > 1 else result
+    return result
+
+
+def spread_lanes(builder: Builder, values: Sequence[Value], width: int, lanes: int = WARP) -> list[Value]:
+    """What the first of each `width` neighbouring lanes holds, in all of those."""
+    return [_shuffle_any(builder, value, "idx", 0, (width, lanes)) for value in values] if width > 1 else list(values)
 
 
 def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:

@@ -2,7 +2,8 @@
 
 In the block form every thread first takes elements a block's width apart, then the block's accumulators are combined in
 a tree, by shuffles within warps and through shared memory between them.  Rows too short for a block are a team's, a
-warp or a part of one (`team`); the shortest are a thread's.  Rows are read in words of 16 bytes.
+warp or a part of one (`team`); the shortest are a thread's.  A row alone is a block's sooner: other rows would give the
+GPU's other warps something to do.  Rows are read in words of 16 bytes.
 
 Where neighbouring results come from neighbouring elements, a block's warps lie across them: each lane has a result,
 each warp a part of the reduction, and memory is read in whole lines.  A long reduction to few results is cut into
@@ -69,10 +70,19 @@ class _Emitter:
         self.length = 1
         for group in form.groups:
             self.length *= group.size if group.reduced else 1
-        widest = max(operand.array.element_type.size_bytes for operand, _ in form.accumulators)
-        self.team = Team.of(max(self.length, 1), form.kept, widest)
+        self.team = self._team()
         self.pieces = self.length // self.team.neighbours
         """What a row falls into that is read at once."""
+
+    def _team(self) -> Team:
+        """Who reduces a row: of one alone all warps of a block, where a single one would take longer."""
+        widest = max(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators)
+        rows = max(self.length, 1), self.form.kept, widest
+        team = Team.of(*rows)
+        if self.form.kept == 1 and team.threads <= grid.WARP:
+            block = Team.of(*rows, grid.BLOCK)
+            return block if block.outruns(team, sum(1 for _ in self.form.kernel.body()), 1) else team
+        return team
 
     def thread_per_result(self) -> Launch:
         """Each thread reduces one result; neighbouring threads read neighbouring elements."""

@@ -14,7 +14,7 @@ from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
 from compiler.backends.nvptx.kernels.matrix_product import all_of
 from compiler.backends.nvptx.kernels.team import Piece, Place, Team
-from compiler.backends.nvptx.kernels.tree import Block, power_of_two
+from compiler.backends.nvptx.kernels.tree import Block, power_of_two, spread
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
@@ -39,17 +39,23 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
 
 
 def _team(rows: Rows) -> Team | None:
-    """The smallest team whose threads can keep their share of a row in registers."""
+    """The smallest team whose threads can keep their share of a row in registers; of a row alone perhaps a larger."""
     arrays = [i.array for i in (*(leaf for leaf, _ in rows.kernel.leaves), *rows.kernel.roots)]
     sizes = [array.element_type.size_bytes for array in arrays if array.dims == rows.dims]
     kept = {value for phase in rows.phases for value in phase.kept}
     read = {leaf for leaf, _ in rows.kernel.leaves if leaf.array.dims == rows.dims}
     held = sum(max(1, value.array.element_type.size_bytes // 4) for value in (*read, *kept))
     work = sum(len(rows.computed(phase)) for phase in rows.phases)
-    for team in Team.all_of(rows.length, rows.count, max(sizes, default=4)):
-        if team.share * held <= _MOST_HELD and team.share * work <= _MOST_WORK:
-            return team
-    return None
+    fitting = (
+        team
+        for team in Team.all_of(rows.length, rows.count, max(sizes, default=4))
+        if team.share * held <= _MOST_HELD and team.share * work <= _MOST_WORK
+    )
+    team, larger = next(fitting, None), next(fitting, None)
+    if rows.count == 1 and team and larger and team.threads <= grid.WARP:
+        reductions = sum(bool(phase.reduces) for phase in rows.phases)
+        return larger if larger.outruns(team, work, reductions) else team
+    return team
 
 
 def _in_registers(module: Module, rows: Rows, team: Team) -> Launch:
@@ -80,6 +86,7 @@ def _in_registers(module: Module, rows: Rows, team: Team) -> Launch:
         total = team.fold(emission, pieces, elements, combine)
         types = [reduce.array.element_type for reduce in phase.reduces]
         total = team.reduce(f"{rows.kernel.name}.{number}", emission, (total, types), combine)
+        total = team.spread(builder, total)
         values.leave(phase, values.combine(phase, initial, total))
     with builder.when(place.is_first(builder), "first"):
         emission.enter()
@@ -150,6 +157,7 @@ def _pass(values: RowValues, phase: Phase, number: int, threads: int) -> None:
     if phase.reduces:
         block = Block(f"{rows.kernel.name}.{number}", threads, types)
         total = block.reduce(emission, loop.results, lambda _, left, right: values.combine(phase, left, right))
+        total = spread(builder, total, threads, min(threads, grid.WARP))
         # What the phase kept of the row is in the workspace from here on.
         grid.barrier(builder)
         values.leave(phase, values.combine(phase, initial, total))

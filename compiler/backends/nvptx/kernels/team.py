@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP, Combine
-from compiler.backends.nvptx.kernels.tree import Block, power_of_two
+from compiler.backends.nvptx.kernels.tree import Block, power_of_two, spread
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.ir.types import ElementType
@@ -24,6 +24,9 @@ _WORD_BYTES = 16
 _MOST_THREADS = 512
 _MANY_BLOCKS = 128
 """Blocks of several warps from which on no multiprocessor goes without; fewer rows are spread over blocks of a warp."""
+_COMBINE_CYCLES = 4
+_EXCHANGE_CYCLES = 110
+"""How long a combination takes that the next one waits for, and how long warps take to exchange theirs."""
 
 
 Piece = tuple[list[Index], Value | None]
@@ -79,6 +82,11 @@ class Team:
         """Threads of a block."""
         return self.rows * self.threads
 
+    def outruns(self, warp: Team, work: int, reductions: int) -> bool:
+        """Whether a block has a row of its own done before a warp, `work` instructions and reductions an element."""
+        saved = (warp.share - self.share) * (work + _COMBINE_CYCLES * reductions)
+        return saved > _EXCHANGE_CYCLES * reductions
+
     def place(self, emission: Emission, count: int) -> Place:
         """The thread's row and number in its team, with `count` rows in all."""
         builder = emission.builder
@@ -126,11 +134,15 @@ class Team:
         accumulators: tuple[Sequence[Value], Sequence[ElementType]],
         combine: Combine,
     ) -> list[Value]:
-        """The accumulators of all threads of a team, with their types, combined in each thread; once for each name."""
+        """The accumulators of a team's threads, with their types, combined in its first; once for each name."""
         values, types = accumulators
         if self.threads > WARP:
             return Block(name, self.threads, types).reduce(emission, values, combine)
         return grid.reduce_lanes(emission, values, combine, self.threads)
+
+    def spread(self, builder: Builder, values: Sequence[Value]) -> list[Value]:
+        """What `reduce` left in the first thread of each team, in all of them."""
+        return spread(builder, values, self.threads)
 
 
 @dataclass(frozen=True, slots=True)

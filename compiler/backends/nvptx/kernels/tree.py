@@ -25,7 +25,7 @@ class Block:
     types: Sequence[ElementType]
 
     def reduce(self, emission: Emission, values: Sequence[Value], combine: Combine) -> list[Value]:
-        """Combine the accumulators of all threads and give them to each; once for each name."""
+        """Combine the accumulators of all threads; right in the first, and once for each name."""
         builder = emission.builder
         if self.threads <= WARP:
             return grid.reduce_lanes(emission, values, combine, self.threads, self.threads)
@@ -73,6 +73,12 @@ class Block:
             name, stored = f"shared.{self.name}.{number}.{type_.name}", element.storage_type(type_)
             found.append((stored, grid.shared_array(builder, name, type_, self.threads)))
         return found
+
+
+def spread(builder: Builder, values: Sequence[Value], threads: int, lanes: int = WARP) -> list[Value]:
+    """What is right in the first of so many threads once they are reduced, in each; `lanes` of a warp take part."""
+    # Every warp of a block has it in the first of as many lanes as there are warps.
+    return grid.spread_lanes(builder, values, threads if threads <= WARP else threads // WARP, lanes)
 
 
 def power_of_two(number: int) -> int:
