@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ Array = NDArray[Any]
 Lanes = NDArray[np.int64]
 
 _MOST_KEPT = 64
+_MOST_GEOMETRIES = 8
 RESCHEDULE = -1
 """What a control instruction returns when its lanes no longer stand at one place."""
 
@@ -63,6 +65,14 @@ class Geometry:
 
 def _unravel(number: int, extents: Coordinates) -> Coordinates:
     return number % extents[0], number // extents[0] % extents[1], number // (extents[0] * extents[1])
+
+
+@lru_cache(_MOST_GEOMETRIES)
+def _numbered(blocks: int, threads: int) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+    """Of each lane of some blocks its number, that of its block, that of its warp, and its own within the warp."""
+    lanes = np.arange(blocks * threads)
+    block, thread = np.divmod(lanes, threads)
+    return lanes, block, block * -(-threads // 32) + thread // 32, thread & 31
 
 
 @dataclass(slots=True)
@@ -107,13 +117,10 @@ class Batch:
         self.shared = LaneMemory("shared", geometry.blocks, shared_bytes)
         self.local = LaneMemory("local", geometry.lanes, local_bytes)
         self.index: Lanes | None = None
-        self.all_lanes: Lanes = np.arange(geometry.lanes)
-        self.block_of_lane: Lanes = self.all_lanes // geometry.threads
-        thread = self.all_lanes % geometry.threads
-        self.lane_in_warp: Lanes = thread & 31
+        self.all_lanes, self.block_of_lane, self.warp_of_lane, self.lane_in_warp = _numbered(
+            geometry.blocks, geometry.threads
+        )
         self.has_whole_warps = geometry.threads % 32 == 0
-        warps = -(-geometry.threads // 32)
-        self.warp_of_lane: Lanes = self.block_of_lane * warps + thread // 32
         self.is_alive: NDArray[np.bool_] = np.ones(geometry.lanes, np.bool_)
         self.races: RaceDetector | None = None
         self.global_races: RaceDetector | None = None

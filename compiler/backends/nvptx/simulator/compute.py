@@ -210,7 +210,9 @@ def decode_set_predicate(operands: Operands) -> Action:
         combine = _COMBINE[word]
 
     def outcome(*raws: Array, inverted: bool) -> Array:
-        result = relate(raws[0], raws[1]) ^ inverted
+        result = relate(raws[0], raws[1])
+        if inverted:
+            result = ~result
         return result if combine is None else combine(result, raws[2] ^ is_negated)
 
     pair = operands[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -216,13 +217,13 @@ class _Launch:
                 geometry = Geometry(self.grid, self.block, first, min(per_batch, blocks - first))
                 self._run_batch(geometry, registers)
         self._count_each()
-        executed = {name: 0 for name, count in zip(self.program.names, self.counts, strict=True) if count}
+        executed = Counter[str]()
         for name, count in zip(self.program.names, self.counts, strict=True):
-            if count:
-                executed[name] += count
-        executed = dict(sorted(executed.items(), key=lambda item: -item[1]))
+            executed[name] += count
+        # What stands in the text and was never reached has a count of 0.
+        instructions = dict((+executed).most_common())
         duration_s = time.perf_counter() - begin
-        return LaunchStatistics(sum(self.counts), duration_s, executed, self.banks.passes, self.banks.least)
+        return LaunchStatistics(sum(self.counts), duration_s, instructions, self.banks.passes, self.banks.least)
 
     def _registers(self, parameters: bytes, parameter_address: int) -> list[NDArray[Any]]:
         slots = self.program.slots

@@ -199,7 +199,8 @@ def fma_for_f32(a: Wide, b: Wide, c: Wide) -> Wide:
     """
     result: Wide = a * b + c
     halfway = (result.view(np.int64) & _BELOW_F32) == _HALF_F32
-    if (halfway | ((np.abs(result) < _LEAST_NORMAL_F32) & (result != 0))).any():
+    tiny = np.abs(result) < _LEAST_NORMAL_F32
+    if np.count_nonzero(halfway) or (np.count_nonzero(tiny) and np.count_nonzero(result[tiny])):
         return fma_odd(a, b, c)
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,5 +51,5 @@ def _coordinate(register: str, axis: int, batch: Batch) -> NDArray[Any]:
         number, extents = batch.block_of_lane + geometry.first_block, geometry.grid
     if extents[axis] == 1:
         return np.zeros(1, np.uint32)
-    before = int(np.prod(extents[:axis], dtype=np.int64))
+    before = math.prod(extents[:axis])
     return (number // before % extents[axis]).astype(np.uint32)

@@ -22,6 +22,8 @@ from compiler.backends.nvptx.simulator.transfer import Load
 
 MOST_LANES = 1 << 12
 """With more, copying values into rows takes longer than the calls that it saves."""
+_MOST_LOADING = 1 << 7
+"""With more, those that lie one after the other had better be sliced out of memory, one instruction at a time."""
 
 
 _Member = Compute | Load
@@ -133,12 +135,12 @@ def _dependences(members: Sequence[_Member]) -> tuple[list[set[int]], list[int]]
 
 
 def _together(members: Sequence[_Member]) -> Sequence[Action]:
-    """Members of one kind as one action."""
+    """Members of one kind as one action; where that is one call of NumPy each, there is nothing to save."""
     if len(members) == 1 or members[0].kind is None:
         return members
     computations = [member for member in members if isinstance(member, Compute)]
     if computations:
-        return [_Computations(computations)]
+        return computations if isinstance(computations[0].function, np.ufunc) else [_Computations(computations)]
     return [_Loads([member for member in members if isinstance(member, Load)])]
 
 
@@ -179,7 +181,7 @@ class _Loads:
     def __call__(self, batch: Batch) -> None:
         first, count = self.members[0], len(self.members)
         addresses = [member.address(batch) for member in self.members]
-        if any(address.size == 1 for address in addresses):
+        if batch.active_count > _MOST_LOADING or any(address.size == 1 for address in addresses):
             for member in self.members:
                 member(batch)
             return

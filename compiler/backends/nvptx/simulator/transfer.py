@@ -131,8 +131,9 @@ class Load:
 
     def put(self, batch: Batch, values: Array) -> None:
         """Set the registers to what was loaded, of shape (lanes, elements)."""
+        columns = values.T.copy()
         for place, slot, extend in self.targets:
-            batch.write(slot, extend(values[:, place]))
+            batch.write(slot, extend(columns[place]))
 
     def __call__(self, batch: Batch) -> None:
         """Do so for the active lanes."""
@@ -141,14 +142,14 @@ class Load:
 
 
 def _extension(operands: Operands, item: Operand, type_: str) -> Callable[[Array], Array]:
-    """From an element in memory to the register, which may be wider."""
+    """From an element that nobody else holds to the register, which may be wider."""
     target = operands.dtype(item)
     source = storage(TYPE_BITS[type_])
     if target.itemsize < source.itemsize:
         operands.fail(f"a .{type_} does not fit the register")
     if type_[0] == "s" and target != source:
         return lambda a: a.view(f"i{source.itemsize}").astype(f"i{target.itemsize}").view(target)
-    return lambda a: np.array(a, target)
+    return lambda a: a.astype(target, copy=False)
 
 
 def _load_parameter(
@@ -166,8 +167,12 @@ def _load_parameter(
         if offset < 0 or offset + dtype.itemsize > parameter.size_bytes:
             operands.fail(f"parameter {name!r} has {parameter.size_bytes} bytes")
         source = operands.slots.parameter(parameter.offset + offset, dtype)
-        actions.append(Compute(extend, slot, [source]))
+        actions.append(Compute(_of_its_own(extend), slot, [source]))
     return in_order(actions)
+
+
+def _of_its_own(extend: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda a: extend(a.copy())
 
 
 def decode_store(operands: Operands) -> Action:

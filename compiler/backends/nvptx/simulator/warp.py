@@ -6,8 +6,7 @@ names a live lane which is not executing, is undefined on the hardware (it hangs
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 
 from compiler.backends.nvptx.simulator.batch import Action, Array, Batch, Lanes
 from compiler.backends.nvptx.simulator.faults import Fault
-from compiler.backends.nvptx.simulator.operands import Operands
-from compiler.backends.nvptx.simulator.syntax import TYPE_BITS, Pair, Sink
+from compiler.backends.nvptx.simulator.operands import Operands, immediate_bits
+from compiler.backends.nvptx.simulator.syntax import TYPE_BITS, Immediate, Operand, Pair, Sink
 
 _ONE = np.uint32(1)
 _WARP = 32
@@ -70,14 +69,12 @@ def decode_shuffle(operands: Operands) -> Action:
     value_slot = None if isinstance(value_target, Sink) else operands.target(value_target, "b32")
     flag_slot = None if isinstance(flag_target, Sink) else operands.target(flag_target, "pred")
     value, amount, clamp, mask = (operands.source(operands[place], "b32") for place in range(1, 5))
+    pattern = _pattern(mode, [operands[place] for place in range(2, 5)])
 
     def act(batch: Batch) -> None:
-        controls = [batch.registers[slot] for slot in (amount, clamp, mask)]
-        if batch.index is None and batch.has_whole_warps and all(c.size == 1 for c in controls):
-            distance, segments, members = (int(control[0]) for control in controls)
-            if members == _EVERYBODY:
-                everywhere(batch, *_pattern(mode, distance, segments))
-                return
+        if pattern is not None and batch.index is None and batch.has_whole_warps:
+            everywhere(batch, *pattern)
+            return
         _check_mask(batch, batch.read_full(mask))
         lanes = batch.active
         own = batch.lane_in_warp[lanes]
@@ -102,12 +99,13 @@ def decode_shuffle(operands: Operands) -> Action:
     return act
 
 
-@cache
-def _pattern(mode: str, amount: int, clamp: int) -> _Range:
-    """The lanes that those of one warp read from, and where that is inside their segments."""
-    own = np.arange(_WARP)
-    bounds = np.array([clamp])
-    source, is_inside = _SOURCE_LANE[mode](own, np.array([amount & 31]), bounds & 31, bounds >> 8 & 31)
+def _pattern(mode: str, controls: Sequence[Operand]) -> _Range | None:
+    """The lanes that those of one warp read from, and where that is inside their segments, if the text says so."""
+    given = [immediate_bits(control, "b32") for control in controls if isinstance(control, Immediate)]
+    if len(given) != len(controls) or given[2] != _EVERYBODY:
+        return None
+    own, amount, bounds = np.arange(_WARP), np.array(given[:1]), np.array(given[1:2])
+    source, is_inside = _SOURCE_LANE[mode](own, amount & 31, bounds & 31, bounds >> 8 & 31)
     return np.where(is_inside, source, own), is_inside
 
 

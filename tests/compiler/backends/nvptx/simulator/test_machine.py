@@ -265,8 +265,10 @@ wait:
         ("idx", 3, 0x181F, lambda i: i // 8 * 8 + 3),
     ],
 )
-def test_shuffle_reads_the_other_lane(run_kernel, mode, amount, clamp, source) -> None:
-    body = f" add.u32 %y, %i, 500;\n shfl.sync.{mode}.b32 %x|%p, %y, {amount}, {clamp}, -1;\n"
+@pytest.mark.parametrize("given", ["{0}", "%z"])
+def test_shuffle_reads_the_other_lane(run_kernel, mode, amount, clamp, source, given) -> None:
+    body = f" add.u32 %y, %i, 500;\n mov.u32 %z, {amount};\n"
+    body += f" shfl.sync.{mode}.b32 %x|%p, %y, {given.format(amount)}, {clamp}, -1;\n"
     expected = [source(i % 32) + i // 32 * 32 + 500 for i in range(64)]
     assert run(run_kernel, body).tolist() == expected
 
