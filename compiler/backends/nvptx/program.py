@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from compiler.analysis.buffers import Assignment, assign, branches, check_unique_callers, pack_again
-from compiler.analysis.placing import Buffer
+from compiler.analysis.placing import Buffer, Place
 from compiler.analysis.turns import turns_of
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.table import EMITTERS
@@ -29,8 +29,15 @@ class Program:
     steps: tuple[Step, ...]
 
     def to_text(self) -> str:
-        """The steps as text, for dumps."""
-        return "".join(f"{line}\n" for line in lines(self.steps))
+        """What a call does as text, for dumps: the steps between the host's transfers, which are on stream 0."""
+        before = (f"copy in {buffer}" for buffer in self._of(Place.PARAMETER))
+        after = (f"copy out {buffer}" for buffer in self._of(Place.RESULT))
+        return "".join(f"{line}\n" for line in (*before, *lines(self.steps), *after))
+
+    def _of(self, place: Place) -> list[Buffer]:
+        """What the host fills or fetches, in order."""
+        found = {b for buffers in self.assignment.of.values() for b in buffers if b.place is place and b.size_bytes}
+        return sorted(found, key=lambda buffer: buffer.number)
 
 
 def build(module: HloModule, gpu: Gpu) -> Program:
