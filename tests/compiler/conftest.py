@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
+from assembled import assemble
 
 import compiler
 from compiler.backends.nvptx import persistent, ptxas
@@ -17,7 +17,6 @@ from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.simulator import LaunchOptions
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ASSEMBLED_FOR = ("sm_80", "sm_90", *os.environ.get("XLABENCH_ASSEMBLE_FOR", "").split())
 
 
 @dataclass
@@ -33,16 +32,9 @@ class Gpu:
         """Compile and assemble; no kernel may spill registers or need a stack."""
         executable = compiler.compile(module, "nvptx", options or self.options)
         assert isinstance(executable, NvptxExecutable)
-        if ptxas.available() and (options or self.options).arch in ASSEMBLED_FOR:
-            self._assemble(executable.ptx)
+        if ptxas.available():
+            self.resources += assemble(executable.ptx, executable.arch)
         return executable
-
-    def _assemble(self, ptx: str) -> None:
-        for arch in ASSEMBLED_FOR:
-            kernels = ptxas.assemble(ptx, arch).kernels
-            spilled = [kernel for kernel in kernels if kernel.spill_bytes or kernel.stack_bytes]
-            assert not spilled
-            self.resources += kernels
 
     def __call__(self, module: compiler.Module | str, *inputs: Array, global_races: bool = False) -> list[Array]:
         """The results of a module."""
