@@ -49,6 +49,8 @@ def _infer(instruction: Instruction) -> Shape:
 
 def _top_k(instruction: Instruction, values: Sequence[Array]) -> Value:
     """XLA's name for topk on the CPU: the greatest of each row with their indices, as many as the result holds."""
+    if instruction.operands[0].array.element_type.is_complex:
+        raise instruction.unsupported("complex numbers have no order")
     count = next(leaves(instruction.shape)).dims[-1]
     order = ranking(values[0], instruction.operands[0].array.element_type, descending=True)[..., :count]
     return (np.take_along_axis(values[0], order, axis=-1), order.astype(np.int32))

@@ -124,12 +124,15 @@ def _infer_bit_generator(instruction: Instruction) -> Shape:
 
 
 def check_state(instruction: Instruction) -> None:
-    """Refuse a state that the algorithm does not have: some targets' generators take others, which are not known."""
+    """Refuse a state that the algorithm does not have (some targets' generators take others), and bits of no number."""
     state, algorithm = instruction.operands[0].shape, instruction.attributes["algorithm"]
     sizes = _GENERATORS[algorithm][1]
     if not isinstance(state, ArrayShape) or state.element_type is not U64 or state.dims not in [(n,) for n in sizes]:
         reason = f"the state of {algorithm} is u64[{sizes[0]}], not {state}"
         raise instruction.unsupported(reason)
+    bits = list(leaves(instruction.shape))[-1]
+    if bits.element_type.is_complex:
+        raise instruction.unsupported(f"random bits are not drawn as complex numbers, as in {bits}")
 
 
 def _bit_generator(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:

@@ -110,8 +110,15 @@ def _infer_topk(instruction: Instruction) -> Shape:
     return TupleShape((ArrayShape(shape.element_type, dims), ArrayShape(S32, dims)))
 
 
+def check_order(topk: Instruction) -> None:
+    """Refuse to choose from numbers that have no order."""
+    if topk.operands[0].array.element_type.is_complex:
+        raise topk.unsupported("complex numbers have no order")
+
+
 def _topk(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
     (value,) = values
+    check_order(instruction)
     element_type = instruction.operands[0].array.element_type
     largest = instruction.attributes.get("largest", True)
     order = ranking(value, element_type, descending=largest)[..., : instruction.attributes["k"]]

@@ -13,6 +13,7 @@ from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, TupleShape, leaves
 from compiler.ir.types import S32, ElementType
 from compiler.ops.build import build, parameter
+from compiler.ops.sorting import check_order
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -32,6 +33,7 @@ def _custom_call(call: Instruction) -> Instruction | None:
 
 
 def _sorted(topk: Instruction, k: int, *, is_largest: bool) -> Instruction:
+    check_order(topk)
     (operand,), computation = topk.operands, topk.computation
     assert computation.module is not None
     shape = operand.array

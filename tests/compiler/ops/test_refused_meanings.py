@@ -11,6 +11,9 @@ FORMS = {
     "more bits": "f32[2] bitcast(f32[3] x)",
     "packed bits": "s8[2] bitcast(s4[4] x)",
     "another state": "(f32[4], u32[4]) rng-bit-generator(f32[4] x), algorithm=rng_philox",
+    "complex bits": "(u64[2], c64[4]) rng-bit-generator(u64[2] x), algorithm=rng_three_fry",
+    "no order": "(c64[2], s32[2]) topk(c64[4] x), k=2, largest=true",
+    "no order for XLA's call": '(c64[2], s32[2]) custom-call(c64[4] x), custom_call_target="TopK"',
     "another length": "c64[4] fft(c64[4] x), fft_type=FFT, fft_length={8}",
 }
 
