@@ -3,7 +3,7 @@
 A team is a power of two of threads.  One of up to a warp puts its accumulators together by shuffles alone, several such
 teams share a block; a larger one is a block, whose warps exchange theirs once through shared memory.  A thread has
 pieces of a few neighbouring elements, a team's width apart, which it reads as one word.  The order of combination
-depends on the length of a row and on its types alone.
+depends on the length of a row, on its types, and on whether it is alone.
 """
 
 from __future__ import annotations
