@@ -216,7 +216,10 @@ def test_select_takes_whole_values(name: str) -> None:
     assert_same(*run_both(module, inputs), inputs)
 
 
-@pytest.mark.parametrize(("exponent", "mantissa"), [(8, 7), (5, 10), (5, 2), (4, 3), (8, 0), (2, 0), (11, 52), (1, 5)])
+FORMATS = [(8, 7), (5, 10), (5, 2), (4, 3), (8, 0), (2, 0), (11, 52), (1, 5)]
+
+
+@pytest.mark.parametrize(("exponent", "mantissa"), FORMATS)
 @pytest.mark.parametrize("name", ["bf16", "f16", "f32", "f64", "f8e5m2fnuz"])
 def test_reduce_precision_rounds_to_nearest_even(name: str, exponent: int, mantissa: int) -> None:
     value = specials(TYPES[name])
@@ -241,17 +244,21 @@ def test_stochastic_convert_goes_by_the_random_bits(target: str) -> None:
     assert_same(*run_both(module, [value, random]), [value, random])
 
 
-@pytest.mark.parametrize("name", ["c64", "c128"])
-@pytest.mark.parametrize("opcode", sorted({*complex_functions.EXACT, *complex_functions.WIDE, "abs", "real", "imag"}))
-def test_complex_opcodes_agree_with_the_interpreter(opcode: str, name: str) -> None:
-    arity = OPS[opcode].operands[0]
-    inputs = operands(TYPES[name], arity)
+COMPLEX_OPCODES = sorted({*complex_functions.EXACT, *complex_functions.WIDE, "abs", "real", "imag"})
+
+
+def of_complex(opcode: str, name: str) -> list[Array]:
+    """The operands of an opcode on complex numbers."""
+    inputs = operands(TYPES[name], OPS[opcode].operands[0])
     if opcode == "atan2":
         # Which side of the cut a result is on hangs on the sign of a zero that rounding makes.
         off_the_cut = inputs[1].real > 0.1
         inputs = [value[off_the_cut] for value in inputs]
-    module = module_of(lambda c, made: build(c, opcode, made), inputs, [TYPES[name]] * arity)
-    expected, actual = run_both(module, inputs)
+    return inputs
+
+
+def assert_near_as_complex(expected: Array, actual: Array, inputs: list[Array], opcode: str) -> None:
+    """Within some units of the number's size."""
     # An error in the logarithm of a power is multiplied by the exponent.
     unit = np.finfo(expected.dtype).eps * (1024 if opcode == "power" else 16)
     with np.errstate(all="ignore"):
@@ -261,6 +268,28 @@ def test_complex_opcodes_agree_with_the_interpreter(opcode: str, name: str) -> N
     same |= ~np.isfinite(expected) & ~np.isfinite(actual)
     wrong = np.flatnonzero(~same)[:5]
     assert not wrong.size, [([str(i[w]) for i in inputs], str(expected[w]), str(actual[w])) for w in wrong]
+
+
+@pytest.mark.parametrize("name", ["c64", "c128"])
+@pytest.mark.parametrize("opcode", COMPLEX_OPCODES)
+def test_complex_opcodes_agree_with_the_interpreter(opcode: str, name: str) -> None:
+    inputs = of_complex(opcode, name)
+    module = module_of(lambda c, made: build(c, opcode, made), inputs, [TYPES[name]] * len(inputs))
+    assert_near_as_complex(*run_both(module, inputs), inputs, opcode)
+
+
+@pytest.mark.parametrize("name", ["c64", "c128"])
+def test_a_gpu_means_the_same_by_complex_opcodes(gpu: Any, name: str) -> None:
+    given = {opcode: of_complex(opcode, name) for opcode in COMPLEX_OPCODES}
+    arrays = [value for inputs in given.values() for value in inputs]
+
+    def everything(c: Computation, made: list[Instruction]) -> Instruction:
+        rest = iter(made)
+        return build(c, "tuple", [build(c, opcode, [next(rest) for _ in given[opcode]]) for opcode in given])
+
+    module = module_of(everything, arrays, [TYPES[name]] * len(arrays))
+    for opcode, expected, actual in zip(given, compiler.interpret(module, *arrays), gpu(module, *arrays), strict=True):
+        assert_near_as_complex(expected, actual, given[opcode], opcode)
 
 
 @pytest.mark.parametrize("name", OPERAND_TYPES)
@@ -283,6 +312,26 @@ def test_a_gpu_means_the_same_by_every_opcode(gpu: Any, name: str) -> None:
         approximate = opcode in scalar.APPROXIMATE and element_type.is_float
         check = functools.partial(assert_near, ulps=MOST_ULPS) if approximate else assert_same
         check(expected, actual, inputs[arity - 1])
+
+
+@pytest.mark.parametrize("name", [*OPERAND_TYPES, "c64", "c128"])
+def test_a_gpu_compares_selects_and_rounds_the_same(gpu: Any, name: str) -> None:
+    element_type = TYPES[name]
+    inputs = operands(element_type, 2)
+    inputs.append(np.arange(inputs[0].size) % 3 == 0)
+    orders = [{}, {"type": "TOTALORDER"}] if element_type.is_float and element_type.bits > 8 else [{}]
+    relations = ["EQ", "NE"] if element_type.is_complex else ["EQ", "NE", "LT", "LE", "GT", "GE"]
+
+    def everything(c: Computation, made: list[Instruction]) -> Instruction:
+        results = [build(c, "compare", made[:2], direction=r, **order) for r in relations for order in orders]
+        results.append(build(c, "select", [made[2], *made[:2]]))
+        for exponent, mantissa in FORMATS if element_type.is_float else ():
+            results.append(build(c, "reduce-precision", made[:1], exponent_bits=exponent, mantissa_bits=mantissa))
+        return build(c, "tuple", results)
+
+    module = module_of(everything, inputs, [element_type, element_type, TYPES["pred"]])
+    for expected, actual in zip(compiler.interpret(module, *inputs), gpu(module, *inputs), strict=True):
+        assert_same(expected, actual, inputs)
 
 
 @pytest.mark.parametrize("source", CONVERTED, ids=str)
