@@ -7,7 +7,7 @@ where the value of each comes from.
 """
 
 from compiler.edit.attributes import canonical_text, plain, simplify_attributes
-from compiler.edit.bodies import drop_arguments, expand, sum_up, unused_arguments
+from compiler.edit.bodies import drop_arguments, expand, lay_open, sum_up, unused_arguments
 from compiler.edit.dataflow import (
     isolate,
     keep_results,
@@ -33,6 +33,7 @@ __all__ = [
     "integer_twin",
     "isolate",
     "keep_results",
+    "lay_open",
     "leaves",
     "place_of",
     "plain",

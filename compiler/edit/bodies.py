@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from compiler.edit.draft import Draft, Edited, Place, place_of
 from compiler.ir.module import Computation, Instruction, Module, inline
+from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED
 from compiler.ops.asynchronous import runs_late
 from compiler.ops.build import build
@@ -66,6 +67,27 @@ def sum_up(module: Module, places: Sequence[Place]) -> Edited:
                 ]
                 body.root = build(body, "tuple", sums) if is_tuple else sums[0]
     return draft.finish()
+
+
+def lay_open(module: Module, place: Place, result: int, dims: Sequence[int]) -> Edited | None:
+    """The program becomes a map of what an instruction calls, in all calls at once, and of that one result.
+
+    None where there is no such result.  The parameters come from those of the body, as arrays of `dims`.
+    """
+    draft = Draft.of(module)
+    for instruction in draft.find([place]):
+        for body in instruction.called_computations():
+            results = body.root.operands if body.root.opcode == "tuple" else (body.root,)
+            if result >= len(results):
+                return None
+            body.root = results[result]
+            entry, given = draft.module.entry, []
+            for parameter in body.parameters:
+                shape = ArrayShape(parameter.array.element_type, tuple(dims))
+                given.append(draft.add_parameter(shape, place_of(parameter)))
+            entry.root = build(entry, "map", given, to_apply=body, dimensions=tuple(range(len(dims))))
+            return draft.finish()
+    return None
 
 
 def drop_arguments(module: Module, places: Sequence[Place]) -> Edited:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 import compiler
 from compiler import edit
 from xlabench.judging.tolerance import Array, DType, is_inexact
+
+_LARGEST_VALUE = 1 << 24  # elements; a larger value is not worth a file
 
 Values = Mapping[edit.Place, Array]
 """What stood at places of a program when it ran on the reference."""
@@ -34,6 +37,23 @@ class Case:
     def text(self) -> str:
         """The module as HLO text."""
         return compiler.to_text(self.module)
+
+
+def recorded(case: Case) -> dict[edit.Place, Array]:
+    """The values at every place of a program on the reference, the last where it ran more than once.
+
+    Computations of scalars that combine are called once for all elements: what they are given then is an array.
+    """
+    values: dict[edit.Place, Array] = {}
+
+    def keep(instruction: Any, value: Any) -> None:
+        fits = isinstance(value, np.ndarray) and isinstance(instruction.shape, edit.ArrayShape)
+        is_given = fits and instruction.opcode == "parameter" and not instruction.shape.dims
+        if fits and (is_given or value.shape == instruction.shape.dims) and value.size <= _LARGEST_VALUE:
+            values[edit.place_of(instruction)] = value
+
+    compiler.interpret(case.module, *case.inputs, trace=keep)
+    return values
 
 
 def derive(case: Case, edited: edit.Edited | None, values: Values) -> Case | None:

@@ -7,6 +7,7 @@ neither way), and to those known to be free of order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 COMBINING = frozenset({"reduce", "reduce-window", "scatter", "select-and-scatter", "all-reduce", "reduce-scatter"})
@@ -20,8 +21,16 @@ Form = tuple[Any, ...]
 
 def doubtful(module: Any) -> frozenset[Form]:
     """The forms of the bodies whose results may depend on the order of their calls."""
-    bodies = {body for i in module.instructions() if i.opcode in _CALLERS for body in i.called_computations()}
-    return frozenset(_form(body) for body in bodies if not _is_free_of_order(body))
+    return frozenset(_form(body) for _, body in callers(module))
+
+
+def callers(module: Any) -> Iterator[tuple[Any, Any]]:
+    """The instructions that call bodies whose results may depend on the order of calls, each with its body."""
+    for instruction in module.instructions():
+        if instruction.opcode in _CALLERS:
+            for body in instruction.called_computations():
+                if not _is_free_of_order(body):
+                    yield instruction, body
 
 
 def _is_free_of_order(body: Any) -> bool:

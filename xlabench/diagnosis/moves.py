@@ -11,7 +11,7 @@ import numpy as np
 import compiler
 from compiler import edit
 from xlabench.diagnosis.case import Case, Values, derive
-from xlabench.diagnosis.combiners import COMBINING
+from xlabench.diagnosis.combiners import COMBINING, callers
 from xlabench.diagnosis.simpler import TYPES, sizes, type_rank, value_rank, values_for
 
 Item = tuple[Any, ...]
@@ -246,6 +246,26 @@ def _sum_up(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     return derive(case, edit.sum_up(case.module, [(c, i) for c, i in items]), values)
 
 
+def _open_items(case: Case, _: Values) -> Iterator[Item]:
+    """What calls bodies that nothing may be left out of, as they would depend on the order: mapped, they do not."""
+    for instruction, body in callers(case.module):
+        for result in range(len(body.root.operands) if body.root.opcode == "tuple" else 1):
+            yield (*edit.place_of(instruction), result)
+
+
+def _lay_open(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    ((computation, name, result),) = items
+    for instruction, body in callers(case.module):
+        if edit.place_of(instruction) == (computation, name):
+            places = [edit.place_of(parameter) for parameter in body.parameters]
+            if not all(place in values for place in places):
+                return None
+            called = np.broadcast_arrays(*(values[place] for place in places))
+            edited = edit.lay_open(case.module, (computation, name), result, called[0].shape)
+            return derive(case, edited, {**values, **dict(zip(places, called, strict=True))})
+    return None
+
+
 def _argument_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if edit.unused_arguments(instruction):
@@ -348,6 +368,7 @@ MOVES: tuple[Move, ...] = (
     Move("turns", _turn_items, _write_out, together=False),
     Move("going on", _turn_items, _go_on, together=False),
     Move("combiners", _combiner_items, _sum_up),
+    Move("open", _open_items, _lay_open, together=False),
     Move("constants", _constant_items, _to_constants),
     Move("arguments", _argument_items, _drop_arguments),
     Move("state", _state_items, _drop_state, together=False),

@@ -17,13 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 import compiler
-from compiler import edit
 from xlabench import jobs
 from xlabench.diagnosis import pass_dumps
-from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.case import Case, recorded
 from xlabench.engines import flushes_denormals
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
@@ -38,7 +35,6 @@ FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
 _ENDINGS = {"died": "crash", "timeout": "timeout"}
 _REFERENCE_FACTORY = "xlabench.engines:engine"
 _RUNNING = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
-_LARGEST_VALUE = 1 << 24  # elements; a larger value is not worth a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,14 +294,7 @@ def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """A job: interpret a program and write every array that a place of it yields."""
     say("record")
     module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
-    values: dict[tuple[str, str], Array] = {}
-
-    def keep(instruction: Any, value: Any) -> None:
-        fits = isinstance(value, np.ndarray) and isinstance(instruction.shape, edit.ArrayShape)
-        if fits and value.shape == instruction.shape.dims and value.size <= _LARGEST_VALUE:
-            values[edit.place_of(instruction)] = value
-
-    compiler.interpret(module, *jobs.read_arrays(Path(arguments["inputs"])), trace=keep)
+    values = recorded(Case(module, tuple(jobs.read_arrays(Path(arguments["inputs"])))))
     jobs.write_arrays(Path(arguments["results"]), list(values.values()))
     return {"places": list(values)}
 

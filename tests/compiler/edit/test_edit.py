@@ -179,3 +179,15 @@ def test_the_length_of_a_transform_follows_its_operand() -> None:
     assert edited is not None
     assert edited.module.entry.root.attributes["fft_length"] == (5,)
     assert edited.module.entry.root.array.dims == (4, 5)
+
+
+@pytest.mark.parametrize("dims", [(), (3,), (2, 1)])
+def test_a_body_laid_open_is_a_map_of_it(module, dims):
+    edited = edit.lay_open(module, MAIN["v"], 0, dims)
+    compiler.verify(edited.module)
+    root = edited.module.entry.root
+    assert (root.opcode, root.array.dims) == ("map", dims)
+    assert edited.sources == (("sum", "sum.a"), ("sum", "sum.b"))
+    a, b = (np.full(dims, value, np.float32) for value in (1, 2))
+    assert compiler.interpret(edited.module, a, b)[0].tolist() == (a + b).tolist()
+    assert edit.lay_open(module, MAIN["v"], 1, dims) is None
