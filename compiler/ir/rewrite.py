@@ -71,9 +71,17 @@ def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel)
             if not (instruction.users or instruction.is_root):
                 continue
             for rule in rules.get(instruction.opcode, ()):
-                simpler = rule(instruction)
+                try:
+                    simpler = rule(instruction)
+                except Exception:
+                    fuel.spend(_name(rule), instruction)  # so that withholding it is what ends the failure
+                    raise
                 if simpler is not None and simpler is not instruction:
-                    changed |= fuel.replace(rule.__name__.strip("_"), instruction, simpler)
+                    changed |= fuel.replace(_name(rule), instruction, simpler)
                     break
         computation.sort()
     return changed
+
+
+def _name(rule: Rule) -> str:
+    return rule.__name__.strip("_")

@@ -8,6 +8,7 @@ is, or any with as many results is wrong like it, what joins them is at fault (m
 code is right without LLVM's optimiser, that is to blame, by the number of its pass.
 
 A crash is judged the same way: by the first invalid or wrong module, and if there is none, by the kernel that crashes.
+Of a pass that raises it is the first rewrite with which it does.
 
 XLA's own dumps are judged like our modules; those with operations that the reference does not know are passed over, and
 named beside the culprit where they stand right before it.
@@ -16,6 +17,7 @@ named beside the culprit where they stand right before it.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import compiler
@@ -124,8 +126,7 @@ class _Search:
             else:
                 unknown.append(step.name)
         if self.passes.broken_pass:
-            name, error = self.passes.broken_pass, self.passes.error
-            return Blame("pass", name, self.judgement.verdict, error.partition(":")[0], diff=error)
+            return self._in_broken_pass()
         if self.passes.is_foreign:
             return Blame("engine", f"{self.prober.setup.engine} behind its passes", self.judgement.verdict, diff=before)
         return self._in_back_end(before)
@@ -151,20 +152,27 @@ class _Search:
         found = Blame("pass", step.name, self.judgement.verdict, diff=_diff(before, step.text))
         if not rewrites or good >= bad or self._wrong_with(good, step):
             return found
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            good, bad = (good, middle) if self._wrong_with(middle, step) else (middle, bad)
-        _, _, rule, where = self.passes.rewrites[bad - 1]
+        good, bad = _nearest(good, bad, lambda fuel: self._wrong_with(fuel, step))
         texts = [self._text_with(fuel, step) for fuel in (good, bad)]
-        return replace(
-            found,
-            rule=rule,
-            where=where,
-            rewrite=bad,
-            last_good=with_options(self.prober.setup.engine, {"fuel": good}),
-            first_bad=with_options(self.prober.setup.engine, {"fuel": bad}),
-            diff=_diff(texts[0], texts[1]),
-        )
+        return replace(self._by_rewrite(found, good, bad), diff=_diff(texts[0], texts[1]))
+
+    def _in_broken_pass(self) -> Blame:
+        """Find the first rewrite with which a pass raises; what it raised, where it does so without any."""
+        name, error = self.passes.broken_pass, self.passes.error
+        found = Blame("pass", name, self.judgement.verdict, error.partition(":")[0], diff=error)
+        good, bad = max((step.rewrites for step in self.passes.steps), default=0), len(self.passes.rewrites)
+        if good >= bad or self._breaks_with(good):
+            return found
+        return self._by_rewrite(found, *_nearest(good, bad, self._breaks_with))
+
+    def _by_rewrite(self, found: Blame, good: int, bad: int) -> Blame:
+        _, _, rule, where = self.passes.rewrites[bad - 1]
+        last_good, first_bad = (with_options(self.prober.setup.engine, {"fuel": fuel}) for fuel in (good, bad))
+        return replace(found, rule=rule, where=where, rewrite=bad, last_good=last_good, first_bad=first_bad)
+
+    def _breaks_with(self, fuel: int) -> bool:
+        passes = self.prober.passes(self.case, engine=with_options(self.prober.setup.engine, {"fuel": fuel}))
+        return passes is None or bool(passes.broken_pass)
 
     def _text_with(self, fuel: int, step: PassStep) -> str:
         engine = with_options(self.prober.setup.engine, {"fuel": fuel})
@@ -213,9 +221,7 @@ class _Search:
         good, bad = 0, len(names)
         if not judgement.is_failure or self._with_llvm(good)[0].is_failure:
             return found
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            good, bad = (good, middle) if self._with_llvm(middle)[0].is_failure else (middle, bad)
+        good, bad = _nearest(good, bad, lambda limit: self._with_llvm(limit)[0].is_failure)
         name, _, where = names[bad - 1].partition(" on ")
         self._vote(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict)
         engines = [with_options(spec, {"llvm_limit": limit}) for limit in (good, bad)]
@@ -262,6 +268,14 @@ class _Search:
         judgement = self.prober.judge(self.case, engine=engine, expected=self.judgement.expected)
         self._vote(engine, judgement.verdict)
         return judgement.is_failure
+
+
+def _nearest(good: int, bad: int, is_bad: Callable[[int], bool]) -> tuple[int, int]:
+    """Neighbours between a good and a bad number, the first of them good, the second bad."""
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (good, middle) if is_bad(middle) else (middle, bad)
+    return good, bad
 
 
 def _diff(before: str, after: str) -> str:

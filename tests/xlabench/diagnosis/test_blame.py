@@ -37,6 +37,16 @@ def test_the_guilty_rewrite_is_shown_between_a_good_and_a_bad_engine(mutants):
 
 
 @pytest.mark.slow
+def test_of_a_pass_that_raises_the_rewrite_is_named_with_which_it_does(mutants):
+    text = """ENTRY main { p = s32[1] parameter(0) b = s32[2,1] broadcast(p), dimensions={1}
+      ROOT z = s32[2,2,1,1] broadcast(b), dimensions={1,2} }"""
+    with Prober(Setup(mutants["broadcast_dimension"].engine, factory="mutants:broadcast_dimension")) as prober:
+        found = blame.find(prober, _case(text))
+    assert found.signature == "pass/data-movement-simplification/broadcast_of_broadcast"
+    assert (found.first_bad, found.diff.partition(":")[0]) == (f"cpu:threads=1,fuel={found.rewrite}", "ShapeError")
+
+
+@pytest.mark.slow
 def test_alone_only_the_guilty_instruction_diverges(mutants):
     with Prober(Setup("cpu", factory="mutants:sign")) as prober:
         wrong = [row.place for row in examine(prober, _case(mutants["sign"].text)) if row.judgement.is_failure]
