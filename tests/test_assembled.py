@@ -14,7 +14,6 @@ KERNEL = """.version 7.8
 .address_size 64
 .visible .entry k(.param .u64 p)
 {{
- .local .align 4 .b8 depot[64];
  .reg .b64 %p, %a;
  .reg .b32 %t;
  ld.param.u64 %p, [p];
@@ -24,7 +23,8 @@ KERNEL = """.version 7.8
  ret;
 }}
 """
-ON_A_STACK = """cvta.local.u64 %a, depot;
+ON_A_STACK = """.local .align 4 .b8 depot[64];
+ cvta.local.u64 %a, depot;
  mad.wide.u32 %a, %t, 4, %a;
  st.volatile.u32 [%a], %t;
  ld.volatile.u32 %t, [%a];"""
