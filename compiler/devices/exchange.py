@@ -17,6 +17,7 @@ from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, zeros_like
 from compiler.ir.types import ElementType
+from compiler.ops.collective import ragged_pieces
 
 Exchange = Callable[[Instruction, Sequence[Sequence[Any]], Evaluator], list[Any]]
 
@@ -82,15 +83,12 @@ def _all_to_all(instruction: Instruction, operands: Sequence[Sequence[Array]], _
     return [np.concatenate([parts[s][target] for s in range(count)], axis=along) for target in range(count)]
 
 
-def _ragged(_: Instruction, operands: Sequence[Sequence[Array]], __: Evaluator) -> list[Any]:
+def _ragged(instruction: Instruction, operands: Sequence[Sequence[Array]], _: Evaluator) -> list[Any]:
     """Rows of each device go to each other one at offsets in the receiver; a device may have several pieces for one."""
     results = [np.array(arrays[1]) for arrays in operands]
-    for source, _target, starts, sizes, offsets, _received in operands:
-        pieces = starts.size // len(operands)
-        rows = zip(starts.reshape(-1), sizes.reshape(-1), offsets.reshape(-1), strict=True)
-        for number, (start, size, offset) in enumerate(rows):
-            receiver = results[number // max(pieces, 1)]
-            receiver[int(offset) : int(offset) + int(size)] = source[int(start) : int(start) + int(size)]
+    for values in operands:
+        for receiver, rows, offset, until in ragged_pieces(instruction, values, len(operands)):
+            results[receiver][offset:until] = rows
     return list(results)
 
 

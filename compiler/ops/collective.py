@@ -7,7 +7,7 @@ several devices before it comes here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -171,11 +171,32 @@ def _infer_ragged(instruction: Instruction) -> Shape:
     return target
 
 
-def _ragged(_: Instruction, values: Sequence[Array], __: Evaluator) -> Value:
+def ragged_pieces(
+    instruction: Instruction, values: Sequence[Array], devices: int
+) -> Iterator[tuple[int, Array, int, int]]:
+    """What a device sends: for each piece the number of its receiver, the rows, and where they begin and end there.
+
+    Raises UnsupportedError where rows are not in the arrays: nothing says what is meant then.
+    """
     source, target, starts, sizes, offsets, _received = values
-    result = np.array(target)
-    for start, size, offset in zip(starts.ravel(), sizes.ravel(), offsets.ravel(), strict=True):
-        result[int(offset) : int(offset) + int(size)] = source[int(start) : int(start) + int(size)]
+    if {starts.size, sizes.size, offsets.size} != {starts.size} or starts.size % devices:
+        counts = f"{starts.size}, {sizes.size} and {offsets.size}"
+        raise instruction.unsupported(f"{counts} offsets and sizes for {devices} devices", by="the interpreter")
+    pieces = max(starts.size // devices, 1)
+    rows = zip(starts.ravel().tolist(), sizes.ravel().tolist(), offsets.ravel().tolist(), strict=True)
+    for number, (start, size, offset) in enumerate(rows):
+        end, until = start + size, offset + size
+        if size and (min(start, size, offset) < 0 or end > len(source) or until > len(target)):
+            reason = f"rows {start} to {end} of {len(source)} go to rows {offset} to {until} of {len(target)}"
+            raise instruction.unsupported(reason, by="the interpreter")
+        if size:
+            yield number // pieces, source[start:end], offset, until
+
+
+def _ragged(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
+    result = np.array(values[1])
+    for _receiver, rows, offset, until in ragged_pieces(instruction, values, 1):
+        result[offset:until] = rows
     return result
 
 

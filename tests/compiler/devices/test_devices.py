@@ -124,23 +124,43 @@ def test_collective_broadcast_sends_what_the_first_of_a_group_has() -> None:
     assert firsts(results) == [inputs[1][0].tolist(), inputs[1][0].tolist(), [0.0] * 4]
 
 
+RAGGED = "\n".join(
+    [
+        "x = f32[4] parameter(0)",
+        "out = f32[4] parameter(1)",
+        *(f"p{k} = s64[2] parameter({k})" for k in range(2, 6)),
+        "ROOT r = f32[4] ragged-all-to-all(x, out, p2, p3, p4, p5), replica_groups={{0,1}}",
+    ]
+)
+
+
+def ragged(device: int, *numbers: list[int]) -> list[Any]:
+    given = [np.arange(4, dtype=np.float32) + 10 * device, np.full(4, -1, np.float32)]
+    return [*given, *(np.array(n, np.int64) for n in numbers)]
+
+
 def test_ragged_all_to_all_sends_rows_to_offsets_of_the_receiver() -> None:
-    lines = "\n".join(
-        [
-            "x = f32[4] parameter(0)",
-            "out = f32[4] parameter(1)",
-            *(f"p{k} = s64[2] parameter({k})" for k in range(2, 6)),
-            "ROOT r = f32[4] ragged-all-to-all(x, out, p2, p3, p4, p5), replica_groups={{0,1}}",
-        ]
-    )
-    out = np.full(4, -1, np.float32)
-
-    def given(device: int, *numbers: list[int]) -> list[Any]:
-        return [np.arange(4, dtype=np.float32) + 10 * device, out, *(np.array(n, np.int64) for n in numbers)]
-
     # Offsets in the sender, sizes, offsets in the receiver, sizes received.
-    inputs = [given(0, [0, 1], [1, 3], [0, 0], [1, 2]), given(1, [0, 2], [2, 1], [1, 3], [3, 1])]
-    assert firsts(run(lines, inputs, replicas=2)) == [[0, 10, 11, -1], [1, 2, 3, 12]]
+    inputs = [ragged(0, [0, 1], [1, 3], [0, 0], [1, 2]), ragged(1, [0, 2], [2, 1], [1, 3], [3, 1])]
+    assert firsts(run(RAGGED, inputs, replicas=2)) == [[0, 10, 11, -1], [1, 2, 3, 12]]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        (([3, 0], [2, 0], [0, 0], [0, 0]), "rows 3 to 5 of 4 go to rows 0 to 2 of 4"),
+        (([0, 0], [0, 2], [0, 3], [0, 0]), "rows 0 to 2 of 4 go to rows 3 to 5 of 4"),
+        (([-1, 0], [1, 0], [0, 0], [0, 0]), "rows -1 to 0 of 4"),
+    ],
+)
+def test_rows_that_are_in_no_array_are_refused(numbers: tuple[list[int], ...], message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        run(RAGGED, [ragged(device, *numbers) for device in (0, 1)], replicas=2)
+    alone = RAGGED.replace("{{0,1}}", "{{0}}")
+    with pytest.raises(UnsupportedError, match=message):
+        run(alone, [ragged(0, *numbers)])
+    with pytest.raises(UnsupportedError, match="3, 2 and 2 offsets and sizes for 1 devices"):
+        run(alone.replace("p2 = s64[2]", "p2 = s64[3]"), [ragged(0, [0, 0, 0], *numbers[1:])])
 
 
 def test_every_device_knows_its_replica_and_its_partition() -> None:
