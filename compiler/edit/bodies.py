@@ -24,6 +24,7 @@ def expand(module: Module, choices: Mapping[Place, int]) -> Edited:
             result = inline(body, arguments, instruction.computation.add)
             for end in _ends(instruction):
                 end.replace_uses_with(result)
+            instruction.computation.sort()  # it may be the body of one that comes later
     return draft.finish()
 
 

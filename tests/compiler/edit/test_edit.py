@@ -191,3 +191,13 @@ def test_a_body_laid_open_is_a_map_of_it(module, dims):
     a, b = (np.full(dims, value, np.float32) for value in (1, 2))
     assert compiler.interpret(edited.module, a, b)[0].tolist() == (a + b).tolist()
     assert edit.lay_open(module, MAIN["v"], 1, dims) is None
+
+
+def test_calls_in_what_is_called_are_expanded_at_once():
+    text = """
+    inner { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }
+    outer { x = f32[2] parameter(0) c = f32[2] call(x), to_apply=inner ROOT r = f32[2] add(c, x) }
+    ENTRY main { x = f32[2] parameter(0) ROOT c = f32[2] call(x), to_apply=outer }"""
+    edited = edit.expand(compiler.parse(text), {("outer", "c"): 0, ("main", "c"): 0})
+    compiler.verify(edited.module)
+    assert [i.opcode for i in edited.module.entry.instructions] == ["parameter", "negate", "add"]
