@@ -305,6 +305,20 @@ def _go_on(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     return derive(case, edit.go_on(case.module, (computation, name), turns), values)
 
 
+def _inner_items(case: Case, _: Values) -> Iterator[Item]:
+    """Instructions of called computations, the last first: what a condition says is near its end."""
+    for computation in case.module.computations:
+        if computation is not case.module.entry:
+            for instruction in reversed(computation.instructions):
+                if instruction.opcode not in ("parameter", "constant", "tuple", "get-tuple-element"):
+                    yield (*edit.place_of(instruction),)
+
+
+def _isolate(case: Case, items: Sequence[Item], values: Values) -> Case | None:
+    ((computation, name),) = items
+    return derive(case, edit.isolate(case.module, (computation, name)), values)
+
+
 def _attribute_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.attributes:
@@ -372,6 +386,7 @@ MOVES: tuple[Move, ...] = (
     Move("constants", _constant_items, _to_constants),
     Move("arguments", _argument_items, _drop_arguments),
     Move("state", _state_items, _drop_state, together=False),
+    Move("alone", _inner_items, _isolate, together=False),
     Move("sizes", _size_items, _resize, together=False),
     Move("attributes", _attribute_items, _simplify_attributes),
     Move("types", _type_items, _retype, together=False),

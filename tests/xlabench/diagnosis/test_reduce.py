@@ -161,6 +161,7 @@ IN_LOOPS = {
     "a loop of two turns": (_turns_twice, 9),
     "what two turns do": (_negates_twice, 2),
     "in a call in halves": (_has("sine"), 1),
+    "what a condition says": (_has("compare"), 1),
 }
 
 
