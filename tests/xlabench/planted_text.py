@@ -198,7 +198,7 @@ PATCHES = {
         "codegen.complex_numbers:Complex.__mul__", "self.re * other.im +", "self.re * other.im -", "kernel"
     ),
     # PTX.
-    "shuffle_lane": Patch("backends.nvptx.kernels.grid:reduce_lanes", '"idx", 0', '"idx", 1', "kernel", PTX),
+    "shuffle_lane": Patch("backends.nvptx.kernels.grid:spread_lanes", '"idx", 0', '"idx", 1', "kernel", PTX),
     "shuffle_distance": Patch(
         "backends.nvptx.kernels.grid:reduce_lanes",
         '"down", distance',
