@@ -79,10 +79,9 @@ class _Emitter:
         widest = max(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators)
         rows = max(self.length, 1), self.form.kept, widest
         team = Team.of(*rows)
-        if self.form.kept == 1 and team.threads <= grid.WARP:
-            block = Team.of(*rows, grid.BLOCK)
-            return block if block.outruns(team, sum(1 for _ in self.form.kernel.body()), 1) else team
-        return team
+        if self.form.kept != 1:
+            return team
+        return team.for_row_alone(Team.of(*rows, grid.BLOCK), sum(1 for _ in self.form.kernel.body()), 1)
 
     def thread_per_result(self) -> Launch:
         """Each thread reduces one result; neighbouring threads read neighbouring elements."""

@@ -52,10 +52,9 @@ def _team(rows: Rows) -> Team | None:
         if team.share * held <= _MOST_HELD and team.share * work <= _MOST_WORK
     )
     team, larger = next(fitting, None), next(fitting, None)
-    if rows.count == 1 and team and larger and team.threads <= grid.WARP:
-        reductions = sum(bool(phase.reduces) for phase in rows.phases)
-        return larger if larger.outruns(team, work, reductions) else team
-    return team
+    if rows.count != 1 or team is None or larger is None:
+        return team
+    return team.for_row_alone(larger, work, sum(bool(phase.reduces) for phase in rows.phases))
 
 
 def _in_registers(module: Module, rows: Rows, team: Team) -> Launch:

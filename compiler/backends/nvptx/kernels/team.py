@@ -82,10 +82,10 @@ class Team:
         """Threads of a block."""
         return self.rows * self.threads
 
-    def outruns(self, warp: Team, work: int, reductions: int) -> bool:
-        """Whether a block has a row of its own done before a warp, `work` instructions and reductions an element."""
-        saved = (warp.share - self.share) * (work + _COMBINE_CYCLES * reductions)
-        return saved > _EXCHANGE_CYCLES * reductions
+    def for_row_alone(self, larger: Team, work: int, reductions: int) -> Team:
+        """This team, or the larger if that has a row alone done before a warp: `work` and reductions an element."""
+        saved = (self.share - larger.share) * (work + _COMBINE_CYCLES * reductions)
+        return larger if self.threads <= WARP and saved > _EXCHANGE_CYCLES * reductions else self
 
     def place(self, emission: Emission, count: int) -> Place:
         """The thread's row and number in its team, with `count` rows in all."""
