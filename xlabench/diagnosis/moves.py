@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ Item = tuple[Any, ...]
 """A place, and what the move wants to know besides."""
 
 _LARGEST_CONSTANT = 8
-_FAR = 3
 _MOST_TURNS = 3
+_MOST_ALONE = 24  # each costs a probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,44 +73,6 @@ def _counts(value: object) -> bool:
 def instruction_count(module: compiler.Module) -> int:
     """The instructions of all computations, parameters aside: what a reader has to understand."""
     return sum(instruction.opcode != "parameter" for instruction in module.instructions())
-
-
-def neighbourhoods(case: Case, focus: Sequence[edit.Place], values: Values) -> Iterator[Case | None]:
-    """What stands near the places in the entry, nearest first: operands up to a distance, and one user beyond."""
-    known = {edit.place_of(i): i for i in case.module.entry.instructions}
-    for distance in range(1, _FAR + 1):
-        for place in focus:
-            if place in known:
-                yield _around(case, known[place], distance, values)
-
-
-def _around(case: Case, centre: Any, distance: int, values: Values) -> Case | None:
-    near, edge = {centre}, {centre}
-    for _ in range(distance):
-        edge = {operand for instruction in edge for operand in instruction.operands} - near
-        near |= edge
-    outside = [edit.place_of(i) for i in case.module.entry.instructions if i not in near or i in edge]
-    kept = derive(case, edit.keep_results(case.module, [edit.place_of(centre)]), values)
-    return kept and derive(kept, edit.to_parameters(kept.module, outside), values)
-
-
-def prefix(case: Case, length: int, values: Values) -> Case | None:
-    """The first instructions of the entry; the results are the values that nothing among them uses."""
-    first = case.module.entry.instructions[:length]
-    among = set(first)
-    ends = [
-        edit.place_of(i)
-        for i in first
-        if i.opcode not in ("parameter", "constant") and not any(user in among for user in i.users)
-    ]
-    return derive(case, edit.keep_results(case.module, ends), values) if ends else None
-
-
-def suffix(case: Case, length: int, values: Values) -> Case | None:
-    """The last instructions of the entry; what they need of the others is given."""
-    instructions = case.module.entry.instructions
-    before = instructions[: len(instructions) - length]
-    return derive(case, edit.to_parameters(case.module, [edit.place_of(i) for i in before]), values)
 
 
 def _plain_items(case: Case, _: Values) -> Iterator[Item]:
@@ -175,12 +138,14 @@ def _cut(case: Case, items: Sequence[Item], values: Values) -> Case | None:
 
 
 def _substitute_items(case: Case, _: Values) -> Iterator[Item]:
-    """An instruction and an operand of its shape, or one like itself, and equal parameters."""
+    """An instruction and an operand of its shape, or what a tuple has of it, or one like itself; equal parameters."""
     alike: dict[Any, Any] = {}
     for instruction in case.module.instructions():
-        for operand in dict.fromkeys(instruction.operands):
-            if operand.shape == instruction.shape:
-                yield (*edit.place_of(instruction), operand.name)
+        is_picked = instruction.opcode == "get-tuple-element" and instruction.operands[0].opcode == "tuple"
+        near = instruction.operands[0].operands if is_picked else instruction.operands
+        for other in dict.fromkeys(near):
+            if other.shape == instruction.shape:
+                yield (*edit.place_of(instruction), other.name)
         first = alike.setdefault(_form(instruction), instruction)
         if first is not instruction:
             yield (*edit.place_of(instruction), first.name)
@@ -306,12 +271,12 @@ def _go_on(case: Case, items: Sequence[Item], values: Values) -> Case | None:
 
 
 def _inner_items(case: Case, _: Values) -> Iterator[Item]:
-    """Instructions of called computations, the last first: what a condition says is near its end."""
-    for computation in case.module.computations:
-        if computation is not case.module.entry:
-            for instruction in reversed(computation.instructions):
-                if instruction.opcode not in ("parameter", "constant", "tuple", "get-tuple-element"):
-                    yield (*edit.place_of(instruction),)
+    """Some instructions of called computations, the last first: what a condition says is near its end."""
+    called = (c for c in case.module.computations if c is not case.module.entry)
+    inner = (instruction for computation in called for instruction in reversed(computation.instructions))
+    computing = (i for i in inner if i.opcode not in ("parameter", "constant", "tuple", "get-tuple-element"))
+    for instruction in islice(computing, _MOST_ALONE):
+        yield (*edit.place_of(instruction),)
 
 
 def _isolate(case: Case, items: Sequence[Item], values: Values) -> Case | None:

@@ -28,7 +28,8 @@ from typing import Self
 from xlabench.diagnosis.case import Case, Values
 from xlabench.diagnosis.combiners import Form, doubtful
 from xlabench.diagnosis.endless import is_endless
-from xlabench.diagnosis.moves import MOVES, Item, Move, cost, neighbourhoods, prefix, suffix
+from xlabench.diagnosis.moves import MOVES, Item, Move, cost
+from xlabench.diagnosis.parts import neighbourhoods, prefix, suffix
 
 Predicate = Callable[[Case], bool]
 Record = Callable[[Case], Values]

@@ -244,6 +244,35 @@ def test_looking_near_the_culprit_first_saves_probes(case):
     assert near.history[0].instructions == 2
 
 
+DEAD = """
+often { often.x = f32[4] parameter(0)
+  ROOT often.r = f32[4] tanh(often.x) }
+
+never { never.x = f32[4] parameter(0)
+  never.a = f32[4] negate(never.x)
+  never.unused = f32[4] cosine(never.a)
+  ROOT never.r = f32[4] exponential(never.x) }
+
+ENTRY main {
+  which = s32[] constant(0)
+  x = f32[4] parameter(0)
+  chosen = f32[4] conditional(which, x, x), branch_computations={often, never}
+  ROOT z = f32[4] add(chosen, x)
+}
+"""
+
+
+def test_what_never_runs_and_nothing_uses_is_tried_alone():
+    reduction = reduce(_drawn(DEAD), _has("cosine"), recorded, focus=[("never", "never.unused")])
+    assert (reduction.history[0].move, instruction_count(reduction.case.module)) == ("neighbourhood", 1)
+
+
+def test_a_value_out_of_a_tuple_is_the_value():
+    text = """ENTRY main { x = f32[4] parameter(0) n = f32[4] negate(x) t = (f32[4], f32[4]) tuple(x, n)
+      g = f32[4] get-tuple-element(t), index=1 ROOT z = f32[4] cosine(g) }"""
+    assert instruction_count(reduce(_drawn(text), _has("negate", "cosine"), lambda _: {}).case.module) == 2
+
+
 ARGMAX = """
 greatest {
   x = f32[] parameter(0)

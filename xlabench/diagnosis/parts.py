@@ -1,0 +1,72 @@
+"""Parts of a program that a reduction tries first: what stands near a place, and the first or last instructions.
+
+Badness that is in one place is left with little around it after a probe or two, wherever it stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler import edit
+from xlabench.diagnosis.case import Case, Values, derive
+
+_FAR = 3
+
+
+def neighbourhoods(case: Case, focus: Sequence[edit.Place], values: Values) -> Iterator[Case | None]:
+    """What stands near the places, nearest first: in the entry operands up to a distance, elsewhere only what is there.
+
+    What never ran is given zeros: a compiler may fail at it all the same, and nothing else would keep it.
+    """
+    for place in _inner(case, focus):
+        edited = edit.isolate(case.module, place)
+        yield derive(case, edited, {**_zeros(edited), **values})
+    known = {edit.place_of(i): i for i in case.module.entry.instructions}
+    for distance in range(1, _FAR + 1):
+        for place in focus:
+            if place in known:
+                yield _around(case, known[place], distance, values)
+
+
+def _inner(case: Case, focus: Sequence[edit.Place]) -> list[edit.Place]:
+    called = (c for c in case.module.computations if c is not case.module.entry)
+    return [place for computation in called for place in map(edit.place_of, computation.instructions) if place in focus]
+
+
+def _zeros(edited: edit.Edited) -> Values:
+    given = zip(edited.module.entry.parameters, edited.sources, strict=True)
+    shapes = {source: parameter.shape for parameter, source in given if not isinstance(source, int)}
+    arrays = {source: shape for source, shape in shapes.items() if isinstance(shape, edit.ArrayShape)}
+    return {source: np.zeros(shape.dims, shape.element_type.dtype) for source, shape in arrays.items()}
+
+
+def _around(case: Case, centre: Any, distance: int, values: Values) -> Case | None:
+    near, edge = {centre}, {centre}
+    for _ in range(distance):
+        edge = {operand for instruction in edge for operand in instruction.operands} - near
+        near |= edge
+    outside = [edit.place_of(i) for i in case.module.entry.instructions if i not in near or i in edge]
+    kept = derive(case, edit.keep_results(case.module, [edit.place_of(centre)]), values)
+    return kept and derive(kept, edit.to_parameters(kept.module, outside), values)
+
+
+def prefix(case: Case, length: int, values: Values) -> Case | None:
+    """The first instructions of the entry; the results are the values that nothing among them uses."""
+    first = case.module.entry.instructions[:length]
+    among = set(first)
+    ends = [
+        edit.place_of(i)
+        for i in first
+        if i.opcode not in ("parameter", "constant") and not any(user in among for user in i.users)
+    ]
+    return derive(case, edit.keep_results(case.module, ends), values) if ends else None
+
+
+def suffix(case: Case, length: int, values: Values) -> Case | None:
+    """The last instructions of the entry; what they need of the others is given."""
+    instructions = case.module.entry.instructions
+    before = instructions[: len(instructions) - length]
+    return derive(case, edit.to_parameters(case.module, [edit.place_of(i) for i in before]), values)
