@@ -1,7 +1,8 @@
 """Floats of 4, 6 and 8 bits: a byte in memory, a `float` as a value, exact conversions between the two.
 
 A byte becomes a float through a table of all 256; a float becomes a byte by rounding its bits to nearest even, as
-`ml_dtypes` does, from which the table and the codes of what is too large and of NaN are taken too.
+`ml_dtypes` does, from which the table and the codes of what is too large and of NaN are taken too.  f8e8m0fnu is the
+exponent of a float and nothing else: halves go up, and what has no logarithm is NaN.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.codegen.llvm_ir import Builder, Value, floating, integer
-from compiler.ir.types import TYPES, ElementType
+from compiler.ir.types import F8E8M0, TYPES, ElementType
 
-MINIFLOATS = frozenset(t for t in TYPES.values() if t.is_float and t.bits <= 8 and t.name != "f8e8m0fnu")
-"""The types handled here; f8e8m0fnu, which has neither sign nor zero, is none."""
+MINIFLOATS = frozenset(t for t in TYPES.values() if t.is_float and t.bits <= 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,10 @@ def decode(builder: Builder, element_type: ElementType, byte: Value) -> Value:
 
 def encode(builder: Builder, element_type: ElementType, value: Value) -> Value:
     """The byte of the nearest value of the type."""
-    form = _format(element_type)
     bits = builder.cast("bitcast", value, "i32")
+    if element_type is F8E8M0:
+        return _exponent(builder, bits)
+    form = _format(element_type)
     size = builder.binary("and", bits, integer(0x7FFFFFFF, "i32"))
     dropped = 23 - form.mantissa
     odd = builder.binary("and", builder.binary("lshr", size, integer(dropped, "i32")), integer(1, "i32"))
@@ -99,3 +101,15 @@ def encode(builder: Builder, element_type: ElementType, value: Value) -> Value:
     codes = integer(form.negative_nan_code, "i32"), integer(form.nan_code, "i32")
     nan = builder.select(is_negative, *codes)
     return builder.cast("trunc", builder.select(builder.compare("uno", value, value), nan, code), "i8")
+
+
+def _exponent(builder: Builder, bits: Value) -> Value:
+    """The exponent of a float with the nearest power of two; of denormals, the upper half is nearer to a normal one."""
+    rounded = builder.binary("lshr", builder.binary("add", bits, integer(1 << 22, "i32")), integer(23, "i32"))
+    is_denormal = builder.compare("ult", bits, integer(1 << 23, "i32"))
+    upper = builder.cast("zext", builder.compare("ugt", bits, integer(1 << 22, "i32")), "i32")
+    code = builder.select(is_denormal, upper, rounded)
+    # Zeros and, as unsigned bits, infinity, NaN and everything negative.
+    beyond = builder.compare("uge", builder.binary("sub", bits, integer(1, "i32")), integer(0x7F7FFFFF, "i32"))
+    nan = integer(255, "i32")
+    return builder.cast("trunc", builder.select(beyond, nan, code), "i8")
