@@ -5,12 +5,14 @@ that they depend on, for what took the process along those of the whole program.
 finding of the same kind of engine and verdict says nothing new, and costs nothing more.  Any other is reduced, and is a
 new finding unless the reduced program has a known signature, or a known cause: the same rewrite, or a kernel with the
 opcodes of a known one, whatever its types, or of a kind all of which are wrong, or memory, whatever the verdict.  What
-that hides is found when the first is fixed.  `max_probes` 0 keeps cases as they are.
+that hides is found when the first is fixed.  Of the cases of a finding that were reduced the smallest is bundled.
+`max_probes` 0 keeps cases as they are.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -58,7 +60,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One distinct kind of failure, with the first case that showed it and the numbers of all.
+    """One distinct kind of failure, with the smallest case that showed it and the numbers of all.
 
     `instructions` counts those of all computations, parameters aside; `probes` says how often the engine was asked
     while the case was reduced.  The number of a case that was found before any was drawn is negative.
@@ -99,47 +101,61 @@ class Findings:
             self.all = [_from_json(entry) for entry in json.loads(self._list.read_text(encoding="utf-8"))]
 
     def add(self, raw: Raw, *, narrow: Callable[[Raw], Raw] = lambda raw: raw) -> None:
-        """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced."""
-        signature = self._signature(raw)
-        if self._count(raw, signature, ""):
+        """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced.
+
+        A case that was reduced further than that of its finding takes its place.
+        """
+        if self._known(raw, self._signature(raw), "") is not None:
             return
         cause, probes, original = "", 0, None
-        raw = narrow(raw)
+        raw, known = narrow(raw), None
         if self._max_probes and not raw.is_about_reference:
             original = Original(raw.module_text, raw.inputs)
             raw, cause, probes = self._triaged(raw)
-            signature = self._signature(raw)
-            if self._count(raw, signature, cause):
-                return
-        name = f"{len(self.all):03d}-{raw.verdict}"
+            known = self._known(raw, self._signature(raw), cause)
+        instructions = instruction_count(compiler.parse(raw.module_text))
+        if known is not None and instructions >= self.all[known].instructions:
+            return
+        name = f"{len(self.all):03d}-{raw.verdict}" if known is None else f"{self.all[known].name}-by-{raw.number}"
         saved = bundle.save(_failure(raw, cause, original), self._folder / name)
-        count = instruction_count(compiler.parse(raw.module_text))
-        place, message = f"findings/{name}", raw.message.partition("\n")[0]
+        shown: dict[str, Any] = {
+            "message": raw.message.partition(_LINE)[0],
+            "instructions": instructions,
+            "bundle": f"findings/{name}",
+            "verified": saved.verified,
+            "doubt": saved.message,
+            "note": raw.note,
+            "probes": probes,
+        }
+        if known is not None:
+            self._replace(known, shown)
+            return
         self.all.append(
             Finding(
                 name=name,
                 engines=(raw.engine,),
                 verdict=raw.verdict,
-                signature=signature,
+                signature=self._signature(raw),
                 cause=cause,
-                message=message,
-                instructions=count,
-                bundle=place,
-                verified=saved.verified,
-                doubt=saved.message,
                 cases=(raw.number,),
-                note=raw.note,
-                probes=probes,
+                **shown,
             )
         )
         self._write()
+
+    def _replace(self, known: int, shown: dict[str, Any]) -> None:
+        """Let a finding show another case; the bundle of the one before goes when the list is written."""
+        before = self._folder / Path(self.all[known].bundle).name
+        self.all[known] = replace(self.all[known], **shown)
+        self._write()
+        shutil.rmtree(before, ignore_errors=True)
 
     def _signature(self, raw: Raw) -> tuple[str, ...]:
         """That of the case; of programs that are not reduced, the opcodes would tell every crash from every other."""
         return (raw.key,) if raw.key in _ENDED and not self._max_probes else signature_of(raw)
 
-    def _count(self, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
-        """Count a case to a known finding, if it shows one."""
+    def _known(self, raw: Raw, signature: tuple[str, ...], cause: str) -> int | None:
+        """Count a case to a known finding, if it shows one; returns its number."""
         for index, known in enumerate(self.all):
             if _covers(known, raw, signature, cause):
                 self.all[index] = replace(
@@ -148,8 +164,8 @@ class Findings:
                     cases=tuple(dict.fromkeys((*known.cases, raw.number))),
                 )
                 self._write()
-                return True
-        return False
+                return index
+        return None
 
     def _triaged(self, raw: Raw) -> tuple[Raw, str, int]:
         """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""

@@ -1,0 +1,33 @@
+"""What is kept of a campaign's findings: the smallest case of each."""
+
+import pytest
+
+import compiler
+from xlabench.cases import inputs
+from xlabench.fuzzing.findings import Findings, Raw
+
+_LARGE = """ENTRY main { x = f32[12,10] parameter(0) y = f32[12,10] parameter(1) s = f32[12,10] add(x, y)
+  t = f32[12,10] tanh(s) u = f32[12,10] multiply(t, y) m = f32[12,10] negate(u) z = f32[12,10] negate(m)
+  ROOT r = (f32[12,10], f32[12,10]) tuple(z, t) }"""
+_SMALL = "ENTRY main { p = f16[4] parameter(0) q = f16[4] negate(p) ROOT z = f16[4] negate(q) }"
+
+
+def _raw(number, text):
+    module = compiler.parse(text)
+    given = inputs.generate(module, 1)
+    return Raw(number, "cpu:threads=1", "wrong", "", "0", text, given, compiler.interpret(module, *given), [])
+
+
+@pytest.mark.slow
+def test_a_smaller_case_takes_the_place_of_a_larger_one(tmp_path, mutants):
+    assert "negate_negate" in mutants
+    known = {"factory": "mutants:negate_negate"}
+    Findings(tmp_path, max_probes=1, **known).add(_raw(1, _LARGE))
+    findings = Findings(tmp_path, max_probes=9, **known)
+    (first,) = findings.all
+    findings.add(_raw(2, _SMALL))
+    (smallest,) = findings.all
+    assert first.instructions > smallest.instructions == 2
+    assert (smallest.name, smallest.cases) == (first.name, (1, 2))
+    assert [place.name for place in tmp_path.iterdir() if place.is_dir()] == [smallest.bundle.rpartition("/")[2]]
+    assert Findings(tmp_path).all == [smallest]
