@@ -22,16 +22,16 @@ Value = Array | tuple[Any, ...]
 
 
 def zeros(shape: Shape) -> Value:
-    """A value of a shape: zeros, and nothing for what carries nothing."""
+    """A value of a shape: zeros (NaN in f8e8m0fnu, which has none), and nothing for what carries nothing."""
     if isinstance(shape, TupleShape):
         return tuple(zeros(element) for element in shape.elements)
     array = shape if isinstance(shape, ArrayShape) else shape.array
-    return np.zeros(array.dims, array.element_type.dtype) if array.element_type.bits else ()
+    return np.full(array.dims, 0, array.element_type.dtype) if array.element_type.bits else ()
 
 
 def zeros_like(value: Value) -> Value:
     """Zeros of the types that a value has, which need not be those of its shape: it may be a bound of errors."""
-    return tuple(map(zeros_like, value)) if isinstance(value, tuple) else np.zeros_like(value)
+    return tuple(map(zeros_like, value)) if isinstance(value, tuple) else np.full_like(value, 0)
 
 
 class Evaluator(Protocol):

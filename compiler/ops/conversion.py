@@ -148,7 +148,7 @@ def _part_type(element_type: ElementType) -> ElementType:
 
 
 def _zero(value: Array) -> Array:
-    return np.zeros_like(value)
+    return np.full_like(value, 0)
 
 
 def _infer_complex(instruction: Instruction) -> Shape:
