@@ -39,8 +39,7 @@ def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
         raise UnsupportedError("a fusion of this form around convolution", "the NVPTX back end", kernel.name)
     factors = pointwise(found[0])
     if factors is not None:
-        left, right = (_without_window(found[0], part) for part in factors)
-        return dot.emit_product(module, of_dot(kernel, found[0], (left, right)), gpu)
+        return dot.emit_product(module, of_dot(kernel, found[0], _without_window(found[0], *factors)), gpu)
     product = _Geometry(found[0]).product(kernel)
     if found[0].attributes.get("batch_group_count", 1) > 1:
         return loop.emit(module, kernel)
@@ -50,11 +49,14 @@ def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
     return tile.emit(module, product, gpu)
 
 
-def _without_window(convolution: Instruction, part: Factor) -> Factor:
-    """A factor without the window's dimensions, of one element each, which the result does not have."""
+def _without_window(convolution: Instruction, left: Factor, right: Factor) -> tuple[Factor, Factor]:
+    """Factors, the weights without the window's dimensions, of one element each, which the result does not have.
+
+    Of weights that come first the other factor has the batch; the operand does not tell, it may be the same twice.
+    """
     labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
-    spatial = labels.kernel_spatial if part.instruction is convolution.operands[1] else ()
-    return replace(part, free=tuple(d for d in part.free if d not in spatial))
+    free = (labels.kernel_output_feature,)
+    return (replace(left, free=free), right) if right.batch else (left, replace(right, free=free))
 
 
 class _Geometry:
