@@ -235,8 +235,10 @@ def _remainder(instruction: Instruction, operands: Sequence[Wide], context: Cont
     value = np.asarray(context.evaluate(instruction, [dividend.value, divisor.value]))
     quotient = np.trunc(dividend.value / divisor.value)
     _, moved = around(lambda arrays: np.trunc(arrays[0] / arrays[1]), operands)
-    error = np.where(moved == 0, dividend.error + times(size(quotient), divisor.error), 2 * np.abs(divisor.value))
-    error = np.where(np.isinf(moved) | np.isnan(moved), np.inf, error)
+    reach = np.abs(divisor.value) + divisor.error
+    error = np.where(moved == 0, dividend.error + times(size(quotient), divisor.error), 2 * reach)
+    may_be_zero = (divisor.error > 0) & (np.abs(divisor.value) <= divisor.error)
+    error = np.where(np.isinf(moved) | np.isnan(moved) | may_be_zero, np.inf, error)
     return settle(value, error, context.own(instruction))
 
 

@@ -158,3 +158,10 @@ def test_a_small_complex_angle_is_as_good_as_the_quotient_it_is_the_logarithm_of
     exact = 4.870913649632488e-6 - 1.0107052348392266e-5j
     assert angle.allows(np.asarray(exact)).all()
     assert not angle.allows(np.asarray(exact + 1e-13)).any()
+
+
+def test_the_remainder_by_what_may_be_zero_is_undecided() -> None:
+    lines = ("x = f32[3] parameter(0)", "one = f32[3] constant({1, 1, 1})", "a = f32[3] cosine(x)")
+    lines += ("d = f32[3] subtract(a, one)", "ROOT r = f32[3] remainder(x, d)")
+    (result,) = wide(*lines, inputs=(np.array([1e-9, 0.0, 1.0], np.float32),))
+    assert result.undecided.tolist() == [True, True, False]
