@@ -162,7 +162,8 @@ _DISTRIBUTIONS = ("rng_uniform", "rng_normal")
 def _infer_rng(instruction: Instruction) -> Shape:
     distribution = instruction.attributes["distribution"]
     require(distribution in _DISTRIBUTIONS, f"distribution={distribution} is none of {', '.join(_DISTRIBUTIONS)}")
-    for index in range(len(instruction.operands)):
+    # Others follow where the dialect that it comes from names the result's shape once more.
+    for index in range(2):
         shape = operand(instruction, index)
         require(not shape.dims, f"operand {index} of rng must be a scalar, not {shape}")
     return stated_array(instruction)
@@ -180,7 +181,7 @@ def _rng(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Arr
     drawn = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     if shape.element_type.kind is Kind.PRED:
         return np.asarray(drawn < _EVEN_CHANCE)
-    first, second = (value.astype(np.float64) for value in values)
+    first, second = (value.astype(np.float64) for value in values[:2])
     if is_normal:
         # Box and Muller: a point in the plane by its distance and its angle.
         normal = np.sqrt(np.log1p(-drawn[0]) * -2.0) * np.cos(drawn[1] * (2 * math.pi))
@@ -209,7 +210,7 @@ OPS: dict[str, Op] = {
             "Random bits and the state after them.",
             required=("algorithm",),
         ),
-        Op("rng", (0, None), _infer_rng, _rng, "Random numbers of a distribution.", required=("distribution",)),
+        Op("rng", (2, None), _infer_rng, _rng, "Random numbers of a distribution.", required=("distribution",)),
         Op(
             "rng-get-and-update-state",
             (0, 0),

@@ -149,7 +149,7 @@ def _rng(instruction: Instruction) -> Instruction:
     uniform = (bits >> 11).to(F64) * 2.0**-53
     if shape.element_type.kind is Kind.PRED:
         return uniform.compare("LT", 0.5).instruction
-    first, second = (Expression(operand).to(F64) for operand in instruction.operands)
+    first, second = (Expression(operand).to(F64) for operand in instruction.operands[:2])
     if is_normal:
         rest = [(0, n) for n in shape.dims]
         radius, angle = (uniform.slice((row, row + 1), *rest).reshape(*shape.dims) for row in (0, 1))
