@@ -149,7 +149,8 @@ def _normalised(
     apart = arithmetic.multiply(array, _spread(factor, instruction, rank))
     result = arithmetic.add(scaled, _spread(offset, instruction, rank))
     cancelled = _PASSES * limits(arithmetic.element_type).unit * (size(apart.value) + size(result.value))
-    return rounded(result.value, result.error + cancelled, arithmetic.element_type)
+    leaves = ~(np.abs(apart.value) <= limits(arithmetic.element_type).largest)
+    return rounded(result.value, result.error + cancelled, arithmetic.element_type).open_at(leaves)
 
 
 def _axes(instruction: Instruction, rank: int) -> tuple[int, ...]:

@@ -165,3 +165,11 @@ def test_the_remainder_by_what_may_be_zero_is_undecided() -> None:
     lines += ("d = f32[3] subtract(a, one)", "ROOT r = f32[3] remainder(x, d)")
     (result,) = wide(*lines, inputs=(np.array([1e-9, 0.0, 1.0], np.float32),))
     assert result.undecided.tolist() == [True, True, False]
+
+
+def test_a_batch_that_leaves_the_range_before_its_mean_is_taken_off_is_undecided() -> None:
+    lines = ("x = f64[2,1] parameter(0)", "s = f64[2] constant({-1.7976931348623157e308, 1})")
+    lines += ("o = f64[2] constant({0, 0})", "m = f64[2] constant({1, 1})")
+    lines += ("ROOT r = f64[2,1] batch-norm-inference(x, s, o, m, m), epsilon=0.0625, feature_index=0",)
+    (result,) = wide(*lines, inputs=(np.array([[1.9], [1.9]]),))
+    assert result.undecided.ravel().tolist() == [True, False]
