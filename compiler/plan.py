@@ -31,6 +31,8 @@ _HOSTED = "its queue is the host's: call `compiler.interpret_devices` with `host
 EXCHANGING = LOOKING_BEYOND - NUMBERS
 """Those of them that send or receive."""
 
+_MOST_DEVICES = 1 << 16
+
 DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""
 
@@ -136,6 +138,9 @@ def device_count(module: Module) -> int:
     """On how many devices a module runs; one by which no device looks beyond itself is a program for one."""
     devices: int = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
     looks = devices > 1 and any(i.opcode in LOOKING_BEYOND for i in module.instructions())
+    if looks and devices > _MOST_DEVICES:
+        reason = f"it is for {devices} devices, and at most {_MOST_DEVICES} are run in one process"
+        raise UnsupportedError(f"module {module.name}", "the interpreter", reason)
     return devices if looks else 1
 
 

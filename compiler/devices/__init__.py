@@ -24,6 +24,7 @@ from compiler.ir.opdef import Evaluator, Value, zeros
 from compiler.ir.shape import TupleShape
 from compiler.ops import OPS
 from compiler.ops.asynchronous import runs_late
+from compiler.ops.collective import check_sizes
 from compiler.ops.host import OPS as HOST
 from compiler.plan import EXCHANGING, check_inputs, check_module
 from compiler.precision import unified
@@ -156,6 +157,8 @@ class _Devices:
             if absent:
                 raise instruction.unsupported(f"devices {absent} of its group {list(group)} do not reach it")
             answers = EXCHANGES[instruction.opcode](instruction, [own[device] for device in group], self.plain)
+            for answer in answers:
+                check_sizes(instruction, answer)
             results.update(zip(group, answers, strict=True))
         missing = [device for device in self.running if device not in results]
         if missing and instruction.opcode != "collective-broadcast":

@@ -118,11 +118,30 @@ def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Seq
         if source is None:
             return _result([zeros_like(operand) for operand in target])
         return _result(source)
-    result = np.array(target[1])
+    several = isinstance(target[1], tuple)
+    results = [np.array(array) for array in (target[1] if several else (target[1],))]
     if source is not None:
-        for sizes, begin, end in zip(*_slices(instruction, source, target), strict=True):
-            result[_region(end, sizes)] = source[0][_region(begin, sizes)]
-    return result
+        arrays = source[0] if several else (source[0],)
+        sizes, begins, ends = _slices(instruction, source, target)
+        # Of several arrays each has one slice; of one array there may be several.
+        places = list(range(len(sizes))) if several else [0] * len(sizes)
+        if not len(sizes) == len(begins) == len(ends) or (several and len(sizes) != len(results)):
+            counts = f"{len(sizes)} slices at {len(begins)} and {len(ends)} starts in {len(results)} arrays"
+            raise instruction.unsupported(counts, by="the interpreter")
+        for place, size, begin, end in zip(places, sizes, begins, ends, strict=True):
+            result, array = results[place], arrays[place]
+            if not (_holds(array, begin, size) and _holds(result, end, size)):
+                reason = f"a slice of {list(size)} from {begin} to {end} is not inside of {list(array.shape)}"
+                raise instruction.unsupported(reason, by="the interpreter")
+            result[_region(end, size)] = array[_region(begin, size)]
+    return tuple(results) if several else results[0]
+
+
+def _holds(array: Array, starts: Sequence[int], sizes: Sequence[int]) -> bool:
+    if not len(starts) == len(sizes) == array.ndim:
+        return False
+    bounds = zip(starts, sizes, array.shape, strict=True)
+    return all(start >= 0 and start + size <= bound for start, size, bound in bounds)
 
 
 def _slices(instruction: Instruction, source: Sequence[Any], target: Sequence[Any]) -> tuple[Any, Any, Any]:

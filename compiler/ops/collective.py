@@ -16,7 +16,7 @@ from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Op, Value, zeros_like
-from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import (
     agree,
     dimension,
@@ -40,6 +40,25 @@ def _infer_same(instruction: Instruction) -> Shape:
 
 def _same(_: Instruction, values: Sequence[Array], __: Evaluator) -> Value:
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def check_sizes(instruction: Instruction, result: Value) -> None:
+    """Refuse results of other sizes than stated: the program was written for groups of another number of devices."""
+    wanted = instruction.shape
+    if isinstance(wanted, TupleShape) and instruction.opcode.endswith("-start"):
+        wanted = wanted.elements[1] if instruction.opcode != "all-reduce-start" else wanted
+    values = result if isinstance(result, tuple) else (result,)
+    for shape, value in zip(leaves(wanted), values, strict=True):
+        if isinstance(value, np.ndarray) and value.shape != shape.dims and not shape.is_dynamic:
+            reason = f"as many devices as there are make {list(value.shape)} of what is to be {shape}"
+            raise instruction.unsupported(reason, by="the interpreter")
+
+
+def _alone(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
+    """What one device by itself has in the end: what it had."""
+    result = _same(instruction, values, evaluator)
+    check_sizes(instruction, result)
+    return result
 
 
 def _infer_all_to_all(instruction: Instruction) -> Shape:
@@ -114,6 +133,8 @@ def _start(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> V
     assert isinstance(shape, TupleShape)
     moved = values[0] if len(values) == 1 or moves_slice(instruction) else tuple(values)
     result = values[1] if moves_slice(instruction) else _moved(instruction, moved)
+    if instruction.opcode == "all-gather-start":
+        check_sizes(instruction, result)
     return (moved, result, *(np.zeros((), np.uint32) for _ in shape.elements[2:]))
 
 
@@ -218,7 +239,7 @@ OPS: dict[str, Op] = {
             "all-gather",
             (1, None),
             _infer_gather,
-            _same,
+            _alone,
             "Concatenate what the devices of a group have.",
             required=("dimensions",),
             optional=_GATHER,
@@ -256,7 +277,7 @@ OPS: dict[str, Op] = {
             "reduce-scatter",
             (1, None),
             _infer_reduce_scatter,
-            _same,
+            _alone,
             "Combine, and keep a part on each device.",
             required=("to_apply", "dimensions"),
             optional=_REDUCTION,

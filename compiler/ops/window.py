@@ -6,6 +6,7 @@ long as the array that moves by one is a running reduction and costs no more tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,9 @@ from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import dims_agree, like_root, operand, operands, require, signature
 from compiler.ir.types import PRED, ElementType
 from compiler.ir.windows import check_window, pad, window_of, window_padding, window_view
+
+_SMALL = 256
+"""Elements of a window whose sum is the one that compilers make, to the bit of an f64."""
 
 
 def _infer_reduce_window(instruction: Instruction) -> Shape:
@@ -76,7 +80,11 @@ def _fold_inside(
 
 
 def _by_ufunc(function: np.ufunc, array: Array, init: Array, window: Window, element_type: ElementType) -> Array:
-    """Reduce by a NumPy function, for which the padding holds the value that changes nothing."""
+    """Reduce by a NumPy function, for which the padding holds the value that changes nothing.
+
+    Small windows are gone through in order.  Of large ones it is one dimension after the other, which takes the sum of
+    their sizes, not the product.
+    """
     value, start = (widen(v, element_type, precise=False) for v in (array, init))
     dtype = accumulator(function, value)
     along = _running_dimension(value.shape, window)
@@ -87,8 +95,15 @@ def _by_ufunc(function: np.ufunc, array: Array, init: Array, window: Window, ele
         return narrow(np.flip(result, along) if backward else result, element_type)
     neutral = identity(function, value.dtype)
     padded = pad(value, neutral, [window_padding(part) for part in window])
-    axes = tuple(range(value.ndim, 2 * value.ndim))
-    return narrow(function.reduce(window_view(padded, window), axis=axes, dtype=dtype, initial=start[()]), element_type)
+    if math.prod(part.size for part in window) <= _SMALL:
+        axes = tuple(range(value.ndim, 2 * value.ndim))
+        view = window_view(padded, window)
+        return narrow(function.reduce(view, axis=axes, dtype=dtype, initial=start[()]), element_type)
+    for d, part in enumerate(window):
+        line = tuple(part if k == d else WindowDimension() for k in range(value.ndim))
+        lines = window_view(padded, line).squeeze(tuple(value.ndim + k for k in range(value.ndim) if k != d))
+        padded = function.reduce(lines, axis=-1, dtype=dtype)
+    return narrow(function(start.astype(dtype), padded), element_type)
 
 
 def _running_dimension(dims: tuple[int, ...], window: Window) -> int | None:

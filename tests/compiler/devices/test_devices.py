@@ -285,12 +285,57 @@ def test_devices_may_take_different_branches() -> None:
         ("ROOT r = f32[4] all-reduce(x), to_apply=add, replica_groups={{0}}", r"devices \[1\] run it but are in none"),
         ("ROOT r = f32[4] all-reduce(x), to_apply=add, use_global_device_ids=true", "needs a channel_id"),
         ("ROOT r = f32[4] all-reduce(x), to_apply=add, replica_groups=[2,2]<=[16]", "do not hold the devices"),
+        (
+            "ROOT r = f32[8] all-gather(x), dimensions={0}, replica_groups={{0},{1}}",
+            r"make \[4\] of what is to be f32\[8\]",
+        ),
     ],
 )
 def test_groups_that_fit_no_device_are_refused(line: str, message: str) -> None:
     header = f"HloModule m, replica_count=2\n{ADD}\nENTRY e {{\n{X}{line}\n}}"
     with pytest.raises(UnsupportedError, match=message):
         compiler.interpret_devices(compiler.parse(header), rows(2))
+
+
+_SLICES = """x = (f32[3], f32[3]) parameter(0)
+    y = (f32[3], f32[3]) parameter(1)
+    zero = s32[] constant(0) one = s32[] constant(1) two = s32[] constant(2)
+    at = (s32[]) tuple(zero) past = (s32[]) tuple(one) last = (s32[]) tuple(two)
+    from = ((s32[]), (s32[])) tuple(at, past)
+    to = ((s32[]), (s32[])) tuple(past, at)
+    far = ((s32[]), (s32[])) tuple(last, at)
+    """
+
+
+def _send(target: str) -> str:
+    pairs = "source_target_pairs={{0,1}}, slice_sizes={{2},{1}}"
+    return f"{_SLICES} ROOT r = (f32[3], f32[3]) collective-permute(x, y, from, {target}), {pairs}"
+
+
+def _given() -> list[list[Any]]:
+    return [
+        [np.float32([1, 2, 3]) * 10**d, np.float32([4, 5, 6]) * 10**d, *np.zeros((2, 3), np.float32)] for d in (0, 1)
+    ]
+
+
+def test_of_several_arrays_each_sends_its_slice() -> None:
+    module = compiler.parse(f"HloModule m, replica_count=2\nENTRY e {{\n{_send('to')}\n}}")
+    results = compiler.interpret_devices(module, _given())
+    assert [[r.tolist() for r in given] for given in results] == [[[0] * 3, [0] * 3], [[0, 1, 2], [5, 0, 0]]]
+
+
+def test_slices_that_leave_their_array_are_refused() -> None:
+    module = compiler.parse(f"HloModule m, replica_count=2\nENTRY e {{\n{_send('far')}\n}}")
+    with pytest.raises(UnsupportedError, match=r"a slice of \[2\] from \[0\] to \[2\] is not inside of \[3\]"):
+        compiler.interpret_devices(module, _given())
+
+
+def test_more_devices_than_a_process_can_be_are_refused() -> None:
+    module = compiler.parse(
+        f"HloModule m, replica_count=9223372036854775807\nENTRY e {{\n{X}ROOT r = u32[] replica-id()\n}}"
+    )
+    with pytest.raises(UnsupportedError, match="at most 65536 are run in one process"):
+        compiler.interpret(module, np.zeros(4, np.float32))
 
 
 def test_inputs_are_asked_for_each_device() -> None:

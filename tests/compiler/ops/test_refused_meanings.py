@@ -14,6 +14,7 @@ FORMS = {
     "complex bits": "(u64[2], c64[4]) rng-bit-generator(u64[2] x), algorithm=rng_three_fry",
     "no order": "(c64[2], s32[2]) topk(c64[4] x), k=2, largest=true",
     "no order for XLA's call": '(c64[2], s32[2]) custom-call(c64[4] x), custom_call_target="TopK"',
+    "gathered from others": "f32[8] all-gather(f32[4] x), dimensions={0}",
     "another length": "c64[4] fft(c64[4] x), fft_type=FFT, fft_length={8}",
 }
 
