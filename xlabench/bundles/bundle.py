@@ -148,7 +148,7 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
             contents = _contents(replace(failure, bounds=failure.bounds or _find_bounds(failure, timeout_s)))
             for name, data in contents.items():
                 (draft / name).write_bytes(data)
-            message = _verify(draft, timeout_s)
+            message = _verify(draft, failure.verdict, timeout_s)
             if is_archive:
                 atomic.write(folder, archive.pack(contents))
                 return Saved(folder, not message, message)
@@ -275,8 +275,14 @@ def _bounds(arrays: Sequence[Array], expected: Sequence[Array]) -> tuple[Bounds,
     return tuple(Bounds(value, np.asarray(error, np.float64)) for value, error in pairs)
 
 
-def _verify(draft: Path, timeout_s: float) -> str:
-    """Replay a copy of the bundle as its receiver would; the empty string if the failure shows, else why not."""
+def _verify(draft: Path, verdict: str, timeout_s: float) -> str:
+    """Replay a copy of the bundle as its receiver would; the empty string if the failure shows, else why not.
+
+    What did not end is asked again in a worker, where loading Python does not count.
+    """
+    if verdict == "timeout":
+        again = replay(draft, timeout_s=timeout_s)
+        return "" if again.verdict == verdict else f"the replay ended: {again.verdict}"
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
     with tempfile.TemporaryDirectory(prefix="replay-") as temporary:
         copy = Path(temporary) / "bundle"

@@ -21,6 +21,22 @@ ENTRY e {
   ROOT y = bf16[3]{0} add(x, x)
 }
 """
+ENDLESS = """HloModule m
+
+same {
+  ROOT s = f32[] parameter(0)
+}
+
+always {
+  s = f32[] parameter(0)
+  ROOT t = pred[] constant(true)
+}
+
+ENTRY e {
+  x = f32[] parameter(0)
+  ROOT y = f32[] while(x), condition=always, body=same
+}
+"""
 X = np.array([1.5, -2.0, np.nan], ml_dtypes.bfloat16)
 
 
@@ -71,6 +87,15 @@ def test_a_failure_that_does_not_show_again_is_kept_but_not_verified(tmp_path):
     assert not saved.verified
     assert "the replay ended with 0" in saved.message
     assert (saved.path / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize(("program", "verified"), [(ENDLESS, True), (PROGRAM, False)], ids=["endless", "ends"])
+def test_what_did_not_end_is_verified_by_not_ending(tmp_path, program, verified):
+    given = [np.float32(1)] if program is ENDLESS else [X]
+    failure = _failure(module_text=program, inputs=given, expected=given, actual=[], verdict="timeout")
+    saved = bundle.save(failure, tmp_path / "bundle", timeout_s=2)
+    assert saved.verified == verified
+    assert saved.message == ("" if verified else "the replay ended: wrong")
 
 
 def test_a_bundle_reads_back_to_the_bit(draft):
