@@ -281,7 +281,10 @@ def _verify(draft: Path, verdict: str, timeout_s: float) -> str:
     What did not end is asked again in a worker, where loading Python does not count.
     """
     if verdict == "timeout":
-        again = replay(draft, timeout_s=timeout_s)
+        try:
+            again = replay(draft, timeout_s=timeout_s)
+        except BenchError as error:
+            return f"the replay did not begin: {error}"
         return "" if again.verdict == verdict else f"the replay ended: {again.verdict}"
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
     with tempfile.TemporaryDirectory(prefix="replay-") as temporary:

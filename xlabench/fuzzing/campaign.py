@@ -353,21 +353,27 @@ class _Crew:
             if self._stop.is_set():
                 return None
             outcome.require_start()
-            guilty = self._guilty(outcome, engines)
+            guilty = self._guilty(outcome, engines, left)
             deaths.append(guilty)
             left = [case for case in left if case > guilty.number]
         return deaths
 
-    def _guilty(self, outcome: Outcome, engines: Sequence[str]) -> Raw:
-        """The finding about the case that ended a worker; of others' engines a thread may do so at any time."""
+    def _guilty(self, outcome: Outcome, engines: Sequence[str], cases: Sequence[int]) -> Raw:
+        """The finding about the case that ended a worker; of others' engines a thread may do so at any time.
+
+        If that was while the next case was drawn, it is put down to the one before, if the worker had any.
+        """
         case, spec, phase = outcome.stage.split(" ") if outcome.stage else ("", "", "")
-        if not spec:
-            raise BenchError(
-                f"case {case or 'unknown'} of seed {self._config.seed} failed in the generator: "
-                f"{outcome.message}\n{outcome.output}"
-            )
-        doing = f"in {phase}" if spec != "reference" else f"in {phase} of the reference"
-        if spec == "reference" and outcome.ending == "died" and is_foreign(engines[0]):
+        is_late = outcome.ending == "died" and is_foreign(engines[0])
+        doing = f"in {phase} of the reference" if spec == "reference" else f"in {phase}"
+        if not spec and is_late:
+            done = [number for number in cases if case and number < int(case)]
+            doing = f"while case {case or cases[0]} was drawn"
+            case, spec, phase = str([cases[0], *done][-1]), engines[0], "run"
+        elif not spec:
+            where = f"case {case or 'unknown'} of seed {self._config.seed} failed in the generator"
+            raise BenchError(f"{where}: {outcome.message}\n{outcome.output}")
+        elif spec == "reference" and is_late:
             spec = engines[0]
         drawn = drawer_of(self._drawing)(int(case))
         verdict = "timeout" if outcome.ending == "timeout" else "crash"

@@ -83,6 +83,14 @@ def test_a_process_that_others_code_ends_after_its_call_is_put_down_to_that(tmp_
     assert summary["verdicts"] == {"right bitwise": 3, "xla:late bitwise": 2}
 
 
+def test_a_process_that_others_code_ends_while_the_next_case_is_drawn_does_not_end_the_campaign(tmp_path):
+    summary = run(replace(CONFIG, engines=("right", "xla:later"), count=3), tmp_path / "campaign", Unprobed)
+    (found,) = summary["findings"]
+    assert (found["engines"], found["verdict"], found["cases"]) == (("xla:later",), "crash", (0, 1))
+    assert found["message"].startswith("the process was killed by SIGABRT while case 1 was drawn")
+    assert summary["verdicts"] == {"right bitwise": 3, "xla:later bitwise": 3}
+
+
 class _StopError(Exception):
     pass
 
