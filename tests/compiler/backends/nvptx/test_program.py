@@ -71,7 +71,7 @@ def test_an_unknown_device_names_the_known_ones() -> None:
 
 def test_what_was_only_assembled_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ptxas, "assemble", lambda ptx, arch: ptxas.Assembled(b"", (), ""))
-    executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="ptxas"))
+    executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="ptxas", arch="sm_90"))
     assert executable.facts.proven == "nothing to assemble for sm_90: no kernels"
     with pytest.raises(UnsupportedError, match="only assembles"):
         executable(*inputs.draw(executable.module, 0))
