@@ -14,7 +14,7 @@ from compiler.diagnostics import ShapeError
 from compiler.ir.elementwise import Row, kinds, same_shapes, same_types
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, host_type, narrow, saturate, widen
-from compiler.ir.opdef import Evaluator, Op
+from compiler.ir.opdef import Evaluator, Op, zeros_like
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
 from compiler.ir.types import C64, C128, F32, F64, HALF_RANGE, PRED, U8, ElementType, Kind
@@ -147,10 +147,6 @@ def _part_type(element_type: ElementType) -> ElementType:
     return {C64: F32, C128: F64}.get(element_type, element_type)
 
 
-def _zero(value: Array) -> Array:
-    return np.full_like(value, 0)
-
-
 def _infer_complex(instruction: Instruction) -> Shape:
     shapes = operands(instruction)
     element_type = same_types(instruction, shapes)
@@ -207,7 +203,7 @@ OPS: dict[str, Op] = {
             elementwise=True,
         ),
         Row("real", 1, "Real part.", kinds(real=np.array, complex_=np.real), result=_part_type).op(),
-        Row("imag", 1, "Imaginary part.", kinds(real=_zero, complex_=np.imag), result=_part_type).op(),
+        Row("imag", 1, "Imaginary part.", kinds(real=zeros_like, complex_=np.imag), result=_part_type).op(),
         Op("complex", (2, 2), _infer_complex, _complex, "A complex number from its parts.", elementwise=True),
         Op(
             "stochastic-convert",
