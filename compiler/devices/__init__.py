@@ -24,7 +24,7 @@ from compiler.ir.opdef import Evaluator, Value, zeros
 from compiler.ir.shape import TupleShape
 from compiler.ops import OPS
 from compiler.ops.asynchronous import runs_late
-from compiler.ops.collective import check_sizes
+from compiler.ops.collective import begun, check_sizes
 from compiler.ops.host import OPS as HOST
 from compiler.plan import EXCHANGING, check_inputs, check_module
 from compiler.precision import unified
@@ -228,15 +228,14 @@ class _Devices:
 
 def _started(instruction: Instruction, own: dict[int, list[Any]], results: Many) -> Many:
     """The results, with operands and context where the first half of an asynchronous pair carries them along."""
-    shape = instruction.shape
-    if not instruction.opcode.endswith("-start") or instruction.opcode == "all-reduce-start":
+    pair = begun(instruction)
+    if pair is None:
         return results
-    assert isinstance(shape, TupleShape)
     return {
         device: (
             own[device][0] if len(own[device]) == 1 else tuple(own[device]),
             result,
-            *(zeros(element) for element in shape.elements[2:]),
+            *(zeros(element) for element in pair.elements[2:]),
         )
         for device, result in results.items()
     }

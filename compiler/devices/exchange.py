@@ -6,7 +6,7 @@ device's result.  Operands of a variadic collective are exchanged one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,23 +118,21 @@ def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Seq
         if source is None:
             return _result([zeros_like(operand) for operand in target])
         return _result(source)
-    several = isinstance(target[1], tuple)
-    results = [np.array(array) for array in (target[1] if several else (target[1],))]
+    results = [np.array(array) for array in _listed(target[1])]
     if source is not None:
-        arrays = source[0] if several else (source[0],)
-        sizes, begins, ends = _slices(instruction, source, target)
-        # Of several arrays each has one slice; of one array there may be several.
-        places = list(range(len(sizes))) if several else [0] * len(sizes)
-        if not len(sizes) == len(begins) == len(ends) or (several and len(sizes) != len(results)):
-            counts = f"{len(sizes)} slices at {len(begins)} and {len(ends)} starts in {len(results)} arrays"
-            raise instruction.unsupported(counts, by="the interpreter")
-        for place, size, begin, end in zip(places, sizes, begins, ends, strict=True):
+        arrays = _listed(source[0])
+        for place, size, begin, end in _slices(instruction, source, target):
             result, array = results[place], arrays[place]
             if not (_holds(array, begin, size) and _holds(result, end, size)):
                 reason = f"a slice of {list(size)} from {begin} to {end} is not inside of {list(array.shape)}"
                 raise instruction.unsupported(reason, by="the interpreter")
             result[_region(end, size)] = array[_region(begin, size)]
-    return tuple(results) if several else results[0]
+    return tuple(results) if isinstance(target[1], tuple) else results[0]
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    """The arrays of a tuple, or the one array."""
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _holds(array: Array, starts: Sequence[int], sizes: Sequence[int]) -> bool:
@@ -144,11 +142,22 @@ def _holds(array: Array, starts: Sequence[int], sizes: Sequence[int]) -> bool:
     return all(start >= 0 and start + size <= bound for start, size, bound in bounds)
 
 
-def _slices(instruction: Instruction, source: Sequence[Any], target: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """Sizes, starts in the sender's array and starts in the receiver's, for each slice that is moved."""
-    sizes = instruction.attributes["slice_sizes"]
-    listed = sizes if sizes and isinstance(sizes[0], Sequence) else [sizes]
-    return listed, _starts(source[2]), _starts(target[3])
+def _slices(
+    instruction: Instruction, source: Sequence[Any], target: Sequence[Any]
+) -> Iterator[tuple[int, Sequence[int], Sequence[int], Sequence[int]]]:
+    """For each slice that is moved the number of its arrays, its sizes, its starts in the sender's and the receiver's.
+
+    Of several arrays each has one slice; of one array there may be several.
+    """
+    stated = instruction.attributes["slice_sizes"]
+    sizes = stated if stated and isinstance(stated[0], Sequence) else [stated]
+    begins, ends = _starts(source[2]), _starts(target[3])
+    count, several = len(_listed(target[1])), isinstance(target[1], tuple)
+    if not len(sizes) == len(begins) == len(ends) or (several and len(sizes) != count):
+        counts = f"{len(sizes)} slices at {len(begins)} and {len(ends)} starts in {count} arrays"
+        raise instruction.unsupported(counts, by="the interpreter")
+    places = range(count) if several else [0] * len(sizes)
+    return zip(places, sizes, begins, ends, strict=True)
 
 
 def _starts(value: Any) -> list[list[int]]:

@@ -42,13 +42,20 @@ def _same(_: Instruction, values: Sequence[Array], __: Evaluator) -> Value:
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def begun(instruction: Instruction) -> TupleShape | None:
+    """The shape (operands, results, ...) of what begins an exchange; None where the value is the results alone."""
+    shape = instruction.shape
+    if not instruction.opcode.endswith("-start") or instruction.opcode == "all-reduce-start":
+        return None
+    assert isinstance(shape, TupleShape)
+    return shape
+
+
 def check_sizes(instruction: Instruction, result: Value) -> None:
     """Refuse results of other sizes than stated: the program was written for groups of another number of devices."""
-    wanted = instruction.shape
-    if isinstance(wanted, TupleShape) and instruction.opcode.endswith("-start"):
-        wanted = wanted.elements[1] if instruction.opcode != "all-reduce-start" else wanted
-    values = result if isinstance(result, tuple) else (result,)
-    for shape, value in zip(leaves(wanted), values, strict=True):
+    pair = begun(instruction)
+    wanted = leaves(pair.elements[1] if pair else instruction.shape)
+    for shape, value in zip(wanted, result if isinstance(result, tuple) else (result,), strict=True):
         if isinstance(value, np.ndarray) and value.shape != shape.dims and not shape.is_dynamic:
             reason = f"as many devices as there are make {list(value.shape)} of what is to be {shape}"
             raise instruction.unsupported(reason, by="the interpreter")
@@ -128,14 +135,16 @@ def _started(infer: Callable[[Instruction], Shape]) -> Callable[[Instruction], S
     return rule
 
 
-def _start(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
-    shape = instruction.shape
-    assert isinstance(shape, TupleShape)
+def _start(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Value:
+    pair = begun(instruction)
+    assert pair is not None
     moved = values[0] if len(values) == 1 or moves_slice(instruction) else tuple(values)
     result = values[1] if moves_slice(instruction) else _moved(instruction, moved)
-    if instruction.opcode == "all-gather-start":
-        check_sizes(instruction, result)
-    return (moved, result, *(np.zeros((), np.uint32) for _ in shape.elements[2:]))
+    return (moved, result, *(np.zeros((), np.uint32) for _ in pair.elements[2:]))
+
+
+def _start_gather(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
+    return _start(instruction, [_alone(instruction, values, evaluator)], evaluator)
 
 
 def _infer_done(instruction: Instruction) -> Shape:
@@ -248,7 +257,7 @@ OPS: dict[str, Op] = {
             "all-gather-start",
             (1, None),
             _started(_infer_gather),
-            _start,
+            _start_gather,
             "Begin an all-gather.",
             required=("dimensions",),
             optional=_GATHER,
