@@ -19,6 +19,7 @@ from compiler.edit.draft import Edited, Place, place_of
 from compiler.edit.loops import drop_state, go_on, write_out
 from compiler.edit.shapes import resize, retype
 from compiler.edit.twin import integer_twin
+from compiler.ir.opdef import zeros
 from compiler.ir.shape import ArrayShape, leaves
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "to_parameters",
     "unused_arguments",
     "write_out",
+    "zeros",
 ]

@@ -38,6 +38,10 @@ class Case:
         """The module as HLO text."""
         return compiler.to_text(self.module)
 
+    def called_computations(self) -> list[Any]:
+        """All computations but the entry."""
+        return [computation for computation in self.module.computations if computation is not self.module.entry]
+
 
 def recorded(case: Case) -> dict[edit.Place, Array]:
     """The values at every place of a program on the reference, the last where it ran more than once.

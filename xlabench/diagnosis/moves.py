@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -171,17 +171,14 @@ def _substitute(case: Case, items: Sequence[Item], values: Values) -> Case | Non
 
 def _constant_items(case: Case, values: Values) -> Iterator[Item]:
     """Instructions of called computations, which cannot take their values from outside."""
-    for computation in case.module.computations:
-        if computation is case.module.entry:
-            continue
-        for instruction in computation.instructions:
-            value = values.get(edit.place_of(instruction))
-            if (
-                instruction.opcode not in ("parameter", "constant")
-                and value is not None
-                and value.size <= _LARGEST_CONSTANT
-            ):
-                yield (*edit.place_of(instruction),)
+    for instruction in chain.from_iterable(c.instructions for c in case.called_computations()):
+        value = values.get(edit.place_of(instruction))
+        if (
+            instruction.opcode not in ("parameter", "constant")
+            and value is not None
+            and value.size <= _LARGEST_CONSTANT
+        ):
+            yield (*edit.place_of(instruction),)
 
 
 def _to_constants(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -272,8 +269,7 @@ def _go_on(case: Case, items: Sequence[Item], values: Values) -> Case | None:
 
 def _inner_items(case: Case, _: Values) -> Iterator[Item]:
     """Some instructions of called computations, the last first: what a condition says is near its end."""
-    called = (c for c in case.module.computations if c is not case.module.entry)
-    inner = (instruction for computation in called for instruction in reversed(computation.instructions))
+    inner = chain.from_iterable(reversed(c.instructions) for c in case.called_computations())
     computing = (i for i in inner if i.opcode not in ("parameter", "constant", "tuple", "get-tuple-element"))
     for instruction in islice(computing, _MOST_ALONE):
         yield (*edit.place_of(instruction),)

@@ -6,6 +6,7 @@ Badness that is in one place is left with little around it after a probe or two,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,15 @@ def neighbourhoods(case: Case, focus: Sequence[edit.Place], values: Values) -> I
 
 
 def _inner(case: Case, focus: Sequence[edit.Place]) -> list[edit.Place]:
-    called = (c for c in case.module.computations if c is not case.module.entry)
-    return [place for computation in called for place in map(edit.place_of, computation.instructions) if place in focus]
+    inner = chain.from_iterable(c.instructions for c in case.called_computations())
+    return [place for place in map(edit.place_of, inner) if place in focus]
 
 
 def _zeros(edited: edit.Edited) -> Values:
     given = zip(edited.module.entry.parameters, edited.sources, strict=True)
     shapes = {source: parameter.shape for parameter, source in given if not isinstance(source, int)}
-    arrays = {source: shape for source, shape in shapes.items() if isinstance(shape, edit.ArrayShape)}
-    return {source: np.zeros(shape.dims, shape.element_type.dtype) for source, shape in arrays.items()}
+    zeros = {source: edit.zeros(shape) for source, shape in shapes.items()}
+    return {source: value for source, value in zeros.items() if isinstance(value, np.ndarray)}
 
 
 def _around(case: Case, centre: Any, distance: int, values: Values) -> Case | None:
