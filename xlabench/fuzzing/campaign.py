@@ -367,9 +367,9 @@ class _Crew:
         is_late = outcome.ending == "died" and is_foreign(engines[0])
         doing = f"in {phase} of the reference" if spec == "reference" else f"in {phase}"
         if not spec and is_late:
-            done = [number for number in cases if case and number < int(case)]
-            doing = f"while case {case or cases[0]} was drawn"
-            case, spec, phase = str([cases[0], *done][-1]), engines[0], "run"
+            drawn_last = int(case or cases[0])
+            doing = f"while case {drawn_last} was drawn"
+            case, spec, phase = str(max([c for c in cases if c < drawn_last], default=cases[0])), engines[0], "run"
         elif not spec:
             where = f"case {case or 'unknown'} of seed {self._config.seed} failed in the generator"
             raise BenchError(f"{where}: {outcome.message}\n{outcome.output}")
