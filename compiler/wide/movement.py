@@ -90,9 +90,10 @@ def _held_together(instruction: Instruction, operands: Sequence[Any], context: C
 
 
 def _permuted(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
-    """What arrives, or zeros that are exact; arrays of errors take the same way."""
+    """What arrives, or zeros, which are exact in types that have one; arrays of errors take the same way."""
     values = context.evaluate(instruction, [_apart(operand, "value") for operand in operands])
-    return _joined(values, context.evaluate(instruction, [_apart(operand, "error") for operand in operands]))
+    errors = context.evaluate(instruction, [_apart(operand, "error") for operand in operands])
+    return _joined(values, errors, context.originals[instruction].shape)
 
 
 def _apart(operand: Any, part: str) -> Any:
@@ -100,10 +101,11 @@ def _apart(operand: Any, part: str) -> Any:
     return tuple(_apart(o, part) for o in operand) if isinstance(operand, tuple) else getattr(operand, part)
 
 
-def _joined(value: Any, error: Any) -> Any:
+def _joined(value: Any, error: Any, shape: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(map(_joined, value, error))
-    return Wide(value, np.asarray(np.real(error), np.float64))  # zeros that nobody sends have the value's type
+        return tuple(map(_joined, value, error, shape.elements))
+    error = np.asarray(np.real(error), np.float64)  # zeros that nobody sends have the value's type
+    return settle(value, error, shape.element_type) if value.dtype.kind in "fc" else Wide(value, error)
 
 
 def _ragged(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:

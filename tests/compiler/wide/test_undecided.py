@@ -173,3 +173,10 @@ def test_a_batch_that_leaves_the_range_before_its_mean_is_taken_off_is_undecided
     lines += ("ROOT r = f64[2,1] batch-norm-inference(x, s, o, m, m), epsilon=0.0625, feature_index=0",)
     (result,) = wide(*lines, inputs=(np.array([[1.9], [1.9]]),))
     assert result.undecided.ravel().tolist() == [True, False]
+
+
+def test_zeros_that_nobody_sends_are_undecided_in_a_type_without_zero() -> None:
+    lines = ("x = KIND[2] parameter(0)", "ROOT r = KIND[2] collective-permute(x), source_target_pairs={}")
+    for kind, is_open in (("f8e8m0fnu", True), ("f8e5m2", False), ("s32", False)):
+        (result,) = wide(*(line.replace("KIND", kind) for line in lines), inputs=(np.ones(2, TYPES[kind].dtype),))
+        assert result.undecided.tolist() == [is_open] * 2
