@@ -2,7 +2,8 @@
 
 Every kernel that it does the work of is emitted again, as a part of it that is told which thread of which block it is.
 A barrier stands between two steps where one writes what the other touches.  Blocks without barriers or shared memory go
-side by side; others have a barrier of their own, for as many threads as they are made for.
+side by side; others have a barrier of their own, for as many threads as they are made for.  That has one number, so
+that one for all stands between steps that use it for different numbers of threads.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Emission:
         self.pointers = {buffer: Value("ptr", f"%buffer{number}") for number, buffer in enumerate(self.buffers)}
         self.read: set[Buffer] = set()
         self.wrote: set[Buffer] = set()
+        self.waiting = 0
         launches = [step.launch for step in launches_of(row)]
         self.threads = max((launch.threads for launch in launches), default=grid.WARP)
         if any(launch.blocks > 1 and side_by_side(self.functions[launch.function], launch) > 1 for launch in launches):
@@ -104,15 +106,29 @@ class Emission:
         grid.barrier(self.builder)
         self.read.clear()
         self.wrote.clear()
+        self.waiting = 0
 
     def _order(self, step: LaunchStep | CopyStep) -> None:
-        """A barrier, where a step reads what another has written since the last one, or writes what it has touched."""
+        """A barrier, where a step reads what another has written since the last one, or writes what it has touched.
+
+        Where two wait for different numbers of threads, too: those that only the second has would wait with the first.
+        """
         keeps = isinstance(step, LaunchStep) and bool(self.functions[step.launch.function].shared)
         meets = any(buffer in self.read or buffer in self.wrote for buffer in step.writes)
-        if (keeps and self.read) or meets or any(buffer in self.wrote for buffer in step.reads):
+        waiting = self._waiting(step)
+        parts = self.waiting not in (0, waiting) and waiting > 0
+        if (keeps and self.read) or meets or parts or any(buffer in self.wrote for buffer in step.reads):
             self._barrier()
+        self.waiting = waiting or self.waiting
         self.read.update(step.reads)
         self.wrote.update(step.writes)
+
+    def _waiting(self, step: LaunchStep | CopyStep) -> int:
+        """For how many threads a step's own barrier is; 0 where it has none."""
+        if not isinstance(step, LaunchStep):
+            return 0
+        function = self.functions[step.launch.function]
+        return step.launch.threads if function.waits or function.shared else 0
 
     def _call(self, step: LaunchStep) -> None:
         launch, builder = step.launch, self.builder
