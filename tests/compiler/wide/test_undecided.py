@@ -180,3 +180,28 @@ def test_zeros_that_nobody_sends_are_undecided_in_a_type_without_zero() -> None:
     for kind, is_open in (("f8e8m0fnu", True), ("f8e5m2", False), ("s32", False)):
         (result,) = wide(*(line.replace("KIND", kind) for line in lines), inputs=(np.ones(2, TYPES[kind].dtype),))
         assert result.undecided.tolist() == [is_open] * 2
+
+
+def test_a_part_of_a_complex_product_may_be_lost_on_the_way() -> None:
+    multiply = "multiply { a = c64[] parameter(0) b = c64[] parameter(1) ROOT c = c64[] multiply(a, b) }"
+    lines = ("x = c64[8] parameter(0)", "one = c64[] constant((1, 0))")
+    lines += ("ROOT r = c64[] reduce(x, one), dimensions={0}, to_apply=multiply",)
+    factors = (
+        1.85 + 0.55j,
+        1.4 + 0.58j,
+        -1.1754944e-38,
+        1.72 + 1.2j,
+        1.67 + 0.58j,
+        1.66 + 1.48j,
+        1.53 + 1j,
+        1.92 + 1.83j,
+    )
+    (result,) = wide(*lines, inputs=(np.array(factors, np.complex64),), computations=multiply)
+    flushed = np.complex64(1)
+    for factor in np.array(factors, np.complex64):
+        product = np.complex64(flushed * factor)
+        least = np.finfo(np.float32).tiny
+        parts = [part if abs(part) >= least else 0.0 for part in (product.real, product.imag)]
+        flushed = np.complex64(complex(*parts))
+    assert result.allows(np.asarray(flushed)).all()
+    assert not result.allows(np.asarray(flushed * 1e6)).any()
