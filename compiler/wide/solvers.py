@@ -211,6 +211,9 @@ def _gradient(instruction: Instruction, operands: Sequence[Wide], context: Conte
     rest = arithmetic.subtract(gradient, _spread(arithmetic.mean(gradient, axes, total=False), instruction, rank))
     rest = arithmetic.subtract(rest, arithmetic.multiply(centred, _spread(product, instruction, rank)))
     factor = _spread(arithmetic.multiply(scale, inverse), instruction, rank)
+    # Divided by the number of elements first, and multiplied by a sum then, which is as good, it may be lost.
+    lost = limits(arithmetic.element_type).least * math.prod(array.value.shape[axis] for axis in axes)
+    factor = Wide(factor.value, factor.error + lost)
     total = arithmetic.mean(gradient, axes, total=True)
     grad_scale = arithmetic.multiply(arithmetic.mean(weighted, axes, total=True), inverse)
     return _settled(_doubled(arithmetic.multiply(factor, rest)), _doubled(grad_scale), total)

@@ -205,3 +205,12 @@ def test_a_part_of_a_complex_product_may_be_lost_on_the_way() -> None:
         flushed = np.complex64(complex(*parts))
     assert result.allows(np.asarray(flushed)).all()
     assert not result.allows(np.asarray(flushed * 1e6)).any()
+
+
+def test_the_gradient_of_a_batch_may_be_lost_when_its_factor_is_divided_first() -> None:
+    lines = ("x = f64[12,1] parameter(0)", "s = f64[1] parameter(1)")
+    lines += ("ROOT r = (f64[12,1], f64[1], f64[1]) batch-norm-grad(x, s, s, s, x), epsilon=0.0625, feature_index=1",)
+    for scale, may_be_lost in ((-2.2250738585072014e-308, True), (-2.2250738585072014e-300, False)):
+        gradient, *_ = wide(*lines, inputs=(np.ones((12, 1)), np.array([scale])))
+        assert gradient.value.ravel().tolist() == pytest.approx([-64 * scale] * 12, rel=1e-12)
+        assert gradient.allows(np.zeros((12, 1))).all() == may_be_lost
