@@ -211,12 +211,15 @@ def _gradient(instruction: Instruction, operands: Sequence[Wide], context: Conte
     rest = arithmetic.subtract(gradient, _spread(arithmetic.mean(gradient, axes, total=False), instruction, rank))
     rest = arithmetic.subtract(rest, arithmetic.multiply(centred, _spread(product, instruction, rank)))
     factor = _spread(arithmetic.multiply(scale, inverse), instruction, rank)
-    # Divided by the number of elements first, and multiplied by a sum then, which is as good, it may be lost.
-    lost = limits(arithmetic.element_type).least * math.prod(array.value.shape[axis] for axis in axes)
-    factor = Wide(factor.value, factor.error + lost)
-    total = arithmetic.mean(gradient, axes, total=True)
-    grad_scale = arithmetic.multiply(arithmetic.mean(weighted, axes, total=True), inverse)
-    return _settled(_doubled(arithmetic.multiply(factor, rest)), _doubled(grad_scale), total)
+    total, crossed = (arithmetic.mean(terms, axes, total=True) for terms in (gradient, weighted))
+    grad_scale = arithmetic.multiply(crossed, inverse)
+    # As the specification has it, with sums, and the factor divided by their number of terms instead: some steps are
+    # larger and may leave the range, and the factor may be lost.
+    count, bound = math.prod(array.value.shape[axis] for axis in axes), limits(arithmetic.element_type)
+    factor = Wide(factor.value, factor.error + count * bound.least)
+    largest = np.maximum(count * size(gradient.value), size(centred.value * _spread(crossed, instruction, rank).value))
+    grad_operand = _doubled(arithmetic.multiply(factor, rest)).open_at(largest > bound.largest)
+    return _settled(grad_operand, _doubled(grad_scale), total)
 
 
 def _settled(*results: Wide) -> tuple[Wide, ...]:

@@ -207,6 +207,13 @@ def test_a_part_of_a_complex_product_may_be_lost_on_the_way() -> None:
     assert not result.allows(np.asarray(flushed * 1e6)).any()
 
 
+def test_the_gradient_of_a_batch_is_open_where_sums_leave_the_range() -> None:
+    lines = ("x = f16[16,2] parameter(0)", "s = f16[2] constant({1, 1})", "m = f16[2] constant({-83, -40})")
+    lines += ("ROOT r = (f16[16,2], f16[2], f16[2]) batch-norm-grad(x, s, m, s, x), epsilon=0.0625, feature_index=1",)
+    gradient, *_ = wide(*lines, inputs=(np.ones((16, 2), np.float16),))
+    assert gradient.undecided.tolist() == [[True, False]] * 16
+
+
 def test_the_gradient_of_a_batch_may_be_lost_when_its_factor_is_divided_first() -> None:
     lines = ("x = f64[12,1] parameter(0)", "s = f64[1] parameter(1)")
     lines += ("ROOT r = (f64[12,1], f64[1], f64[1]) batch-norm-grad(x, s, s, s, x), epsilon=0.0625, feature_index=1",)
