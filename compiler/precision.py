@@ -246,6 +246,8 @@ def _parameters(computation: Computation, shapes: Sequence[Shape]) -> list[Instr
 def _adapted(callee: Computation, wide: ElementType) -> Computation:
     """A computation that takes and gives floats of one type only, and converts them to and from what it computes in."""
     taken = [parameter.shape for parameter in callee.parameters]
+    if any(number != parameter.parameter_number for number, parameter in enumerate(callee.parameters)):
+        raise ShapeError(f"{callee.name} takes no parameters 0 to {len(taken) - 1}")
     given = callee.root.shape
     if all(agree(_widened(shape, wide), shape) for shape in (*taken, given)):
         return callee
