@@ -2,8 +2,8 @@
 
 Every kernel that it does the work of is emitted again, as a part of it that is told which thread of which block it is.
 A barrier stands between two steps where one writes what the other touches.  Blocks without barriers or shared memory go
-side by side; others have a barrier of their own, for as many threads as they are made for.  That has one number, so
-that one for all stands between steps that use it for different numbers of threads.
+side by side; others have a barrier of their own, for as many threads as they are made for.  All of these have the same
+number, so a barrier for all stands between two that are for different numbers of threads.
 """
 
 from __future__ import annotations
