@@ -48,7 +48,7 @@ def reshaped(draw, count):
     return [*dims, count]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(chains())
 def test_a_view_is_what_the_moves_make(chain):
     text, dims = chain

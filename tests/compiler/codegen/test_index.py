@@ -102,7 +102,7 @@ def check(module: compiler.Module, seed: int) -> None:
             np.testing.assert_array_equal(left, right)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 @given(st.data())
 def test_chains_of_data_movement_move_data_right(data: st.DataObject) -> None:
     space = Space(MOVES, frozenset({"s32", "s16"}), most_instructions=8, most_elements=600, empty_percent=3)

@@ -115,7 +115,7 @@ def mutate(text: str, rng: random.Random) -> str:
     return text
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 1 << 62), st.sampled_from(TEXTS))
 def test_mutated_files_end_in_a_module_or_a_compiler_error(seed: int, text: str) -> None:
     try:

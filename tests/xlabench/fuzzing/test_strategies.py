@@ -8,9 +8,7 @@ from hypothesis.errors import NoSuchExample
 import compiler
 from xlabench.fuzzing.strategies import small_modules
 
-QUIET = settings(
-    max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+QUIET = settings(max_examples=40, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 PROGRAMS = small_modules(frozenset({"exponential", "dot", "add", "reshape", "transpose"}), frozenset({"f32"}))
 
 

@@ -124,7 +124,7 @@ def test_keys_out_of_which_elements_can_be_made(comparator: str, canonical: bool
     check(text, [values("f32", (500,))])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     data=st.data(),
     element_type=st.sampled_from(["f32", "bf16", "s32", "u8", "f64"]),

@@ -45,7 +45,7 @@ def outcome(run_kernel, body: str, lanes: int, threads: int) -> object:
             return str(fault)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(instruction, min_size=2, max_size=24).map("\n".join),
     st.sampled_from(["", "setp.lt.u32 %p, %t, 5;\n@%p bra some;\nexit;\nsome:\n", "ld.global.u32 %r3, [%x+512];\n"]),
