@@ -129,6 +129,7 @@ def test_a_required_pass_cannot_be_disabled(name):
         compiler.optimize(case(BISECTED)[0], replace(OPTIONS, disable_passes=(name,)))
 
 
+@pytest.mark.slow
 def test_fuel_stops_after_any_number_of_rewrites():
     module, arrays, expected = case(BISECTED)
     everything = pipeline.run(module.clone(), PIPELINES["compile"], OPTIONS).rewrites

@@ -79,6 +79,7 @@ def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(finish
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewritten", [False, True])
 def test_what_looks_slower_than_before_is_timed_once_more(suite_folder, tmp_path, rewritten):
     add(suite_folder, "p")
@@ -92,6 +93,7 @@ def test_what_looks_slower_than_before_is_timed_once_more(suite_folder, tmp_path
     assert processes == ([0] if rewritten else [0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failing", ["", "crash-in-nvptx:sim"])
 def test_what_kernels_take_of_a_gpu_is_recorded_whether_they_run_or_not(suite_folder, tmp_path, failing):
     add(suite_folder, "p", f"sum kernels-of-nvptx:sim {failing}")
@@ -169,6 +171,7 @@ def test_what_is_only_assembled_is_neither_right_nor_wrong(suite_folder, tmp_pat
     assert Report.of(exported).files()["index.html"].count(b"assembled") >= 2
 
 
+@pytest.mark.slow
 def test_a_hang_ends_at_the_time_limit(suite_folder, tmp_path):
     add(suite_folder, "p", "sum hang-in-cpu")
     config = replace(QUICK, engines=("cpu",), timeout_s=1.0)
@@ -201,6 +204,7 @@ with Records(out / "records.sqlite") as records:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_loses_only_the_case_in_flight(suite_folder, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

@@ -67,6 +67,7 @@ def test_banned_pairs_are_not_drawn():
         assert all(str(i.array.element_type) == "s32" for i in sums)
 
 
+@pytest.mark.slow
 def test_every_pair_of_opcode_and_type_is_reached():
     missing = set(PAIRS)
     for opcode, kind in PAIRS:
@@ -78,6 +79,7 @@ def test_every_pair_of_opcode_and_type_is_reached():
     assert not missing
 
 
+@pytest.mark.slow
 def test_one_space_reaches_nearly_all_pairs_in_a_few_thousand_programs():
     common = frozenset({"pred", "s32", "f32"})
     wanted = {pair for pair in PAIRS if pair[1] in common}

@@ -74,6 +74,7 @@ def draft(tmp_path):
     return _draft(tmp_path / "bundle")
 
 
+@pytest.mark.slow
 def test_a_bundle_is_verified_in_a_fresh_process_before_it_is_there(tmp_path):
     saved = bundle.save(_failure(), tmp_path / "new" / "bundle")
     assert (saved.verified, saved.message) == (True, "")
@@ -82,6 +83,7 @@ def test_a_bundle_is_verified_in_a_fresh_process_before_it_is_there(tmp_path):
     assert [path.name for path in saved.path.parent.iterdir()] == ["bundle"]
 
 
+@pytest.mark.slow
 def test_a_failure_that_does_not_show_again_is_kept_but_not_verified(tmp_path):
     saved = bundle.save(_failure(expected=[X + X]), tmp_path / "bundle")
     assert not saved.verified
@@ -160,6 +162,7 @@ def test_a_bundle_is_judged_by_the_bounds_it_brings(tmp_path, spread, verdict):
     assert bundle.load(wrong).bounds[0].error.tobytes() == bounds[0].error.tobytes()
 
 
+@pytest.mark.slow
 def test_bounds_are_found_when_a_bundle_is_saved(tmp_path):
     right = _failure(module_text=FLOATS, inputs=[ONES], expected=[ONES + ONES], actual=[NEAR])
     (bounds,) = bundle.load(bundle.save(right, tmp_path / "b").path).bounds
@@ -318,6 +321,7 @@ def _archive(folder, path):
     return path
 
 
+@pytest.mark.slow
 def test_an_archive_is_saved_verified_and_read_back(tmp_path):
     saved = bundle.save(_failure(), tmp_path / "new" / "b.zip")
     assert (saved.verified, saved.path.is_file()) == (True, True)

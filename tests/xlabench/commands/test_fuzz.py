@@ -13,6 +13,7 @@ from xlabench.commands.fuzz import command
 from xlabench.errors import BenchError
 
 
+@pytest.mark.slow
 def test_a_short_campaign_leaves_a_summary_and_a_page(tmp_path):
     done = CliRunner().invoke(
         command,

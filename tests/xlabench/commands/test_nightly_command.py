@@ -36,6 +36,7 @@ def report(*arguments):
     return CliRunner().invoke(cli, ["report", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_a_suite_runs_on_all_engines_and_leaves_a_report(suite, tmp_path):
     out = tmp_path / "out"
     result = nightly("--suite", suite, "--out", out, *QUICK)
@@ -50,6 +51,7 @@ def test_a_suite_runs_on_all_engines_and_leaves_a_report(suite, tmp_path):
     assert (again.exit_code, again.output) == (0, f"{out}: the report is up to date\n")
 
 
+@pytest.mark.slow
 def test_twins_are_judged_beside_their_programs_and_not_timed(suite, tmp_path):
     result = nightly("--suite", suite, "--out", tmp_path / "out", "--twins", *QUICK)
     assert result.exit_code == 0, result.output
@@ -67,6 +69,7 @@ def test_an_unsupported_program_ends_with_125_and_names_the_opcode(suite, tmp_pa
     assert "frobnicate" in said["failures"][0]["message"]
 
 
+@pytest.mark.slow
 def test_a_wrong_result_leaves_a_bundle_that_shows_it_and_ends_with_1(suite, tmp_path):
     (suite / "sum.hlo").write_text(SUM.replace("add(x, product)", "tanh(product)"))
     parameters = [{"name": n, "shape": [64], "dtype": "f32", "gen": {"kind": "normal"}} for n in "xy"]
@@ -134,6 +137,7 @@ def compare(*arguments):
     return CliRunner().invoke(cli, ["compare", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_runs_are_compared_on_the_page_and_by_the_command_which_ends_with_1_where_the_later_is_worse(suite, tmp_path):
     out = tmp_path / "out"
     plain = ("--suite", suite, "--out", out, "--engines", "cpu", "--processes", 0)

@@ -35,6 +35,7 @@ def run(config, folder, source=Generated):
     return campaign.run(config, source(), folder, observe=lambda _progress, _found: None)
 
 
+@pytest.mark.slow
 def test_a_right_engine_has_no_findings_and_is_not_spoilt_by_one_of_others(tmp_path):
     summary = run(replace(CONFIG, engines=("right", "xla")), tmp_path / "campaign")
     assert summary["findings"] == []
@@ -45,6 +46,7 @@ def test_a_right_engine_has_no_findings_and_is_not_spoilt_by_one_of_others(tmp_p
     assert summary["coverage"]["reached"] > 300
 
 
+@pytest.mark.slow
 def test_an_engine_that_dies_of_one_opcode_is_asked_about_the_others(tmp_path):
     summary = run(replace(CONFIG, engines=("perishes",), count=20), tmp_path / "campaign")
     support = json.loads((tmp_path / "campaign" / "support.json").read_text())
@@ -75,6 +77,7 @@ def test_an_engine_that_hangs_does_not_stop_the_campaign(tmp_path):
     assert summary["cases"] >= 12
 
 
+@pytest.mark.slow
 def test_a_process_that_others_code_ends_after_its_call_is_put_down_to_that(tmp_path):
     summary = run(replace(CONFIG, engines=("right", "xla:late"), count=3), tmp_path / "campaign", Unprobed)
     (found,) = summary["findings"]
@@ -83,6 +86,7 @@ def test_a_process_that_others_code_ends_after_its_call_is_put_down_to_that(tmp_
     assert summary["verdicts"] == {"right bitwise": 3, "xla:late bitwise": 2}
 
 
+@pytest.mark.slow
 def test_a_process_that_others_code_ends_while_the_next_case_is_drawn_does_not_end_the_campaign(tmp_path):
     summary = run(replace(CONFIG, engines=("right", "xla:later"), count=3), tmp_path / "campaign", Unprobed)
     (found,) = summary["findings"]
@@ -123,12 +127,14 @@ def test_what_the_reference_cannot_evaluate_is_a_finding_and_the_campaign_goes_o
     assert summary["verdicts"] == {"right bitwise": 10}
 
 
+@pytest.mark.slow
 def test_what_an_engine_does_not_support_is_not_drawn(tmp_path):
     run(replace(CONFIG, engines=("refuses",), count=20), tmp_path / "campaign")
     banned = json.loads((tmp_path / "campaign" / "support.json").read_text())["banned"]
     assert {opcode for opcode, _ in banned} == {"negate"}
 
 
+@pytest.mark.slow
 def test_a_campaign_is_resumed_where_it_was_left(tmp_path):
     whole = run(replace(CONFIG, count=40), tmp_path / "whole")
     run(replace(CONFIG, count=20), tmp_path / "parts")

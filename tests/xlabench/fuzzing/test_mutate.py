@@ -66,12 +66,14 @@ def test_a_finding_names_the_change_that_brings_it_about(tmp_path, program, engi
         assert finding["note"] in bundle.load(tmp_path / "campaign" / finding["bundle"]).message
 
 
+@pytest.mark.slow
 def test_the_reference_is_held_to_every_bit(tmp_path, program):
     config = replace(CONFIG, engines=("reference:off",), count=60)
     found = run(config, tmp_path / "campaign", program)["findings"]
     assert {finding["verdict"] for finding in found} == {"wrong"}
 
 
+@pytest.mark.slow
 def test_a_campaign_is_resumed_and_no_other_is_taken_for_it(tmp_path, program):
     whole = run(CONFIG, tmp_path / "whole", program)
     run(replace(CONFIG, count=20), tmp_path / "parts", program)

@@ -99,6 +99,7 @@ def test_the_change_of_a_ratio_is_as_uncertain_as_both():
     assert (back.low, back.high) == (pytest.approx(1 / change.high), pytest.approx(1 / change.low))
 
 
+@pytest.mark.slow
 def test_changes_of_what_did_not_change_are_rarely_called_any():
     rng = np.random.default_rng(3)
 

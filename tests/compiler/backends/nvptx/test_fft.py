@@ -35,6 +35,7 @@ def check(text: str, type_: str, gpu: Any) -> str:
     return str(gpu.compile(module).artifacts["thunk_sequence.txt"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type_", "length"),
     [*(("c64", length) for length in LAUNCHES), *(("c128", length) for length in (1, 360, 1031, 2048))],
@@ -46,6 +47,7 @@ def test_lines_of_any_length_are_transformed_in_stages(type_: str, length: int, 
     assert check(text, type_, gpu).count("launch") == LAUNCHES[length]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [8, 15, 1100, 2062])
 def test_real_lines_are_transformed_and_back(length: int, gpu: Any) -> None:
     half = length // 2 + 1
@@ -58,6 +60,7 @@ def test_real_lines_are_transformed_and_back(length: int, gpu: Any) -> None:
         check(back, complex_, gpu)
 
 
+@pytest.mark.slow
 def test_a_long_outer_dimension_is_transformed_where_it_lies(gpu: Any) -> None:
     for kind, source, result in (("FFT", "c64[1030,6]", "c64[1030,6]"), ("IRFFT", "c64[1030,4]", "f32[1030,6]")):
         transform = f"fft(x), fft_type={kind}, fft_length={{1030,6}}"
