@@ -14,6 +14,7 @@ import pytest
 from compiler.backends.nvptx.simulator import LaunchOptions, Machine, parse_ptx
 
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
+STORE = "st.global.u32 [%a], %x;"
 STORAGE = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
@@ -93,6 +94,60 @@ def run_kernel(
         for address, array in zip(arguments, arrays, strict=True)
         if isinstance(array, np.ndarray)
     ]
+
+
+def body_kernel(body: str, ending: str = STORE) -> str:
+    """A kernel of some lines and what they end with.
+
+    They find the address of the one array in `%o`, the number of their thread in `%t`, of all in `%i`, and the address
+    of its own 32 bits in `%a`, where the usual ending stores `%x`.
+    """
+    return f"""
+.visible .entry k(.param .u64 k_out)
+{{
+ .reg .b64 %o, %a, %b, %rd<8>;
+ .reg .b32 %t, %i, %n, %x, %y, %z, %w, %r<8>;
+ .reg .b16 %rs<8>;
+ .reg .pred %p, %q;
+ ld.param.u64 %o, [k_out];
+ mov.u32 %t, %tid.x;
+ mov.u32 %i, %ctaid.x;
+ mov.u32 %n, %ntid.x;
+ mad.lo.u32 %i, %i, %n, %t;
+ mul.wide.u32 %a, %i, 4;
+ add.u64 %a, %o, %a;
+{body}
+ {ending}
+ ret;
+}}
+"""
+
+
+def run_body(
+    body: str,
+    array: np.ndarray | None = None,
+    *,
+    threads: int = 64,
+    block: int = 32,
+    prelude: str = "",
+    ending: str = STORE,
+    **options: object,
+) -> np.ndarray:
+    """What is left in the array, 0 for each thread where none is given, when all threads have run the lines."""
+    given = np.zeros(threads, np.uint32) if array is None else array
+    text = prelude + body_kernel(body, ending)
+    (left,) = run_kernel(text, given, grid=(threads // block, 1, 1), block=(block, 1, 1), **options)
+    return left
+
+
+@pytest.fixture(name="body_kernel")
+def _body_kernel() -> Callable[..., str]:
+    return body_kernel
+
+
+@pytest.fixture(name="run_body")
+def _run_body() -> Callable[..., np.ndarray]:
+    return run_body
 
 
 @pytest.fixture(name="run_instruction")

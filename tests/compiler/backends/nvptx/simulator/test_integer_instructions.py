@@ -209,3 +209,18 @@ def test_every_instruction_is_one_that_ptxas_knows(assemble, one_kernel_each) ->
     cases = [(text, inputs, (output,)) for text, inputs, output, _, _ in CASES]
     cases += [(text, (f"b{bits}", "b32"), (f"b{bits}",)) for text, bits, _ in SHIFTS]
     assert assemble(one_kernel_each(cases)) == ""
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_carries_run_through_wide_sums(run_body, sign) -> None:
+    op = "add" if sign == 1 else "sub"
+    body = f"""
+ mov.u32 %y, 0xFFFFFFF0;
+ sub.u32 %z, %y, %i;
+ {op}.cc.u32 %w, %z, %y;
+ {op}c.cc.u32 %w, 5, 0xFFFFFFFF;
+ {op}c.u32 %x, 7, 0;
+"""
+    low = [0xFFFFFFF0 - i + sign * 0xFFFFFFF0 for i in range(64)]
+    wide = [n + (5 + sign * 0xFFFFFFFF << 32) + (7 << 64) for n in low]
+    assert run_body(body).tolist() == [n >> 64 for n in wide]
