@@ -41,7 +41,8 @@ from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.engines import build, engine, execute
-from xlabench.fuzzing import campaign, fuzz_jobs
+from xlabench.fuzzing import fuzz_jobs
+from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Findings, Raw, left_in
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.inquiry import Inquiry
@@ -158,7 +159,7 @@ def support_of(engines, folder):
     stored = folder / ".support" / f"{engines.replace(' ', '+').translate(str.maketrans(':,=', '---'))}.json"
     if not stored.exists():
         stored.parent.mkdir(parents=True, exist_ok=True)
-        config = campaign.Config(tuple(engines.split()))
+        config = Config(tuple(engines.split()))
         inquiry = Inquiry(config.workers, None, (), lambda *_: None)
         stored.write_text(json.dumps(Generated(PROFILE).support(config, inquiry)), encoding="utf-8")
     return json.loads(stored.read_text(encoding="utf-8"))
@@ -169,7 +170,7 @@ class Search:
 
     def __init__(self, name, folder, scratch):
         self.mutant, self.scratch = ALL[name], scratch
-        self.config = campaign.Config(tuple(self.mutant.engines.split()), seed=SEED, factory=f"mutants:{name}")
+        self.config = Config(tuple(self.mutant.engines.split()), seed=SEED, factory=f"mutants:{name}")
         self.drawing = Generated(PROFILE).drawing(self.config, support_of(self.mutant.engines, folder))
         self.kept = folder / ".begun" / f"{name}.json"
         begun = json.loads(_read(self.kept) or '{"batch": 0, "spent_s": 0.0, "genuine": 0}')

@@ -18,7 +18,8 @@ from xlabench.commands.judging_options import memory_option, timeout_option
 from xlabench.engines import engine
 from xlabench.errors import BenchError, ExitCode
 from xlabench.fuzzing import campaign
-from xlabench.fuzzing.campaign import Config, Source
+from xlabench.fuzzing.campaign import Source
+from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Finding
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}

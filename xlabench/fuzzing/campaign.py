@@ -16,62 +16,24 @@ the batches that were running.  Case N of a seed is the same program whatever th
 from __future__ import annotations
 
 import json
-import queue
 import shutil
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import compiler
 from xlabench import atomic
-from xlabench.engines import apart, is_foreign
 from xlabench.errors import BenchError
-from xlabench.fuzzing import findings
+from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.crew import PRELOAD, Crew
 from xlabench.fuzzing.findings import Finding, Findings, Raw
-from xlabench.fuzzing.fuzz_jobs import drawer_of
 from xlabench.fuzzing.inquiry import Inquiry
-from xlabench.jobs import ENGINES
-from xlabench.worker import Outcome, Worker
 
 _BATCH = 20
-_STOPPING_S = 0.1
-_PRELOAD = ("xlabench.fuzzing.fuzz_jobs", "xlabench.engines")
-"""What a worker imports before its first batch, whose time is for programs."""
-
 _COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes")
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What a campaign runs.
-
-    Attributes:
-        engines: specs of the engines that are held against the reference.
-        seed: of everything that is drawn.
-        count: how many programs, None for as many as the time allows.
-        budget_s: how long, None for no limit.
-        workers: processes at work at once.
-        timeout_s: for one program on one engine, to compile it or to run it.
-        memory_bytes: for one worker.
-        max_probes: how often a finding may be tried while it is reduced; 0 reduces nothing.
-        factory: what makes engines of specs in a worker.
-    """
-
-    engines: tuple[str, ...]
-    seed: int = 0
-    count: int | None = None
-    budget_s: float | None = None
-    workers: int = 1
-    timeout_s: float = 60.0
-    memory_bytes: int | None = 8 << 30
-    max_probes: int = 200
-    factory: str = ENGINES
 
 
 @dataclass(slots=True)
@@ -143,16 +105,6 @@ def _unobserved(_answered: int, _questions: int) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """A batch that ended: its records, and what went wrong in it."""
-
-    number: int
-    folder: Path
-    records: list[dict[str, Any]]
-    raw: list[Raw]
-
-
 def run(
     config: Config, source: Source, folder: Path, *, observe: Observe, asked: Callable[[int, int], None] = _unobserved
 ) -> dict[str, Any]:
@@ -182,7 +134,7 @@ def run(
     observe(progress, found.all)
     with (
         tempfile.TemporaryDirectory(prefix=".batches-", dir=folder) as scratch,
-        _Crew(config, drawing, scratch) as crew,
+        Crew(config, drawing, scratch) as crew,
     ):
         for done in crew.batches(_pending(config, progress)):
             for raw in done.raw:
@@ -249,144 +201,9 @@ def _support(config: Config, source: Source, folder: Path, observe: Callable[[in
     """What the source wants to know beforehand, found out once per campaign."""
     stored = folder / "support.json"
     if not stored.exists():
-        inquiry = Inquiry(config.workers, config.memory_bytes, _PRELOAD, observe)
+        inquiry = Inquiry(config.workers, config.memory_bytes, PRELOAD, observe)
         _write(stored, source.support(config, inquiry))
     return _read(stored)
-
-
-class _Crew:
-    """Worker processes, driven by threads that wait for them: one for each, or two where there are others' engines."""
-
-    def __init__(self, config: Config, drawing: dict[str, Any], scratch: str) -> None:
-        self._config, self._drawing, self._scratch = config, drawing, Path(scratch)
-        self._results: queue.Queue[_Done | BaseException | None] = queue.Queue()
-        self._lock, self._stop = threading.Lock(), threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._workers: list[Worker] = []
-
-    def __enter__(self) -> _Crew:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            while thread.is_alive():  # a worker may only just be starting
-                for worker in self._workers:
-                    worker.interrupt()
-                thread.join(_STOPPING_S)
-
-    def batches(self, pending: Iterator[tuple[int, list[int]]]) -> Iterator[_Done]:
-        """Run batches and yield each as it ends."""
-        self._threads = [threading.Thread(target=self._work, args=(pending,)) for _ in range(self._config.workers)]
-        for thread in self._threads:
-            thread.start()
-        running = len(self._threads)
-        while running:
-            result = self._results.get()
-            if isinstance(result, BaseException):
-                raise result
-            if result is None:
-                running -= 1
-            else:
-                yield result
-
-    def _work(self, pending: Iterator[tuple[int, list[int]]]) -> None:
-        try:
-            with ExitStack() as stack:
-                parts = [(stack.enter_context(self._worker()), engines) for engines in apart(self._config.engines)]
-                while not self._stop.is_set():
-                    with self._lock:
-                        batch = next(pending, None)
-                    done = None if batch is None else self._run(parts, *batch)
-                    if done is None:
-                        break
-                    self._results.put(done)
-            self._results.put(None)
-        except BaseException as error:  # noqa: BLE001 - it is raised again where the results are read
-            self._results.put(error)
-
-    def _worker(self) -> Worker:
-        worker = Worker(memory_bytes=self._config.memory_bytes, preload=_PRELOAD)
-        self._workers.append(worker)
-        return worker
-
-    def _run(self, parts: Sequence[tuple[Worker, Sequence[str]]], number: int, cases: list[int]) -> _Done | None:
-        """Run one batch in each process, on the engines that may share it; None where it is to stop."""
-        folder = self._scratch / str(number)
-        folder.mkdir()
-        records: dict[int, dict[str, Any]] = {}
-        raw: list[Raw] = []
-        for place, (worker, engines) in enumerate(parts):
-            inner = folder / str(place)
-            deaths = self._run_on(worker, engines, inner, cases)
-            if deaths is None:
-                return None
-            raw += [*deaths, *findings.left_in(inner)]
-            for record in _records(inner):
-                known = records.setdefault(record["number"], record)
-                known["verdicts"] |= record["verdicts"]
-                if known is not record:
-                    known["seconds"] = Counter(known["seconds"]) + Counter(record["seconds"])
-        return _Done(number, folder, list(records.values()), raw)
-
-    def _run_on(self, worker: Worker, engines: Sequence[str], folder: Path, cases: list[int]) -> list[Raw] | None:
-        """Run cases to their end, going on behind each that took the worker along; None where it is to stop."""
-        folder.mkdir()
-        deaths: list[Raw] = []
-        left = cases
-        while left:
-            arguments = {
-                "factory": self._config.factory,
-                "engines": engines,
-                "drawing": self._drawing,
-                "folder": str(folder),
-                "numbers": left,
-            }
-            outcome = worker.run(
-                "xlabench.fuzzing.fuzz_jobs:batch",
-                arguments,
-                timeout_s=self._config.timeout_s,
-                is_for_each_stage=True,
-            )
-            if outcome.ending == "answered":
-                break
-            if self._stop.is_set():
-                return None
-            outcome.require_start()
-            guilty = self._guilty(outcome, engines, left)
-            deaths.append(guilty)
-            left = [case for case in left if case > guilty.number]
-        return deaths
-
-    def _guilty(self, outcome: Outcome, engines: Sequence[str], cases: Sequence[int]) -> Raw:
-        """The finding about the case that ended a worker; of others' engines a thread may do so at any time.
-
-        If that was while the next case was drawn, it is put down to the one before, if the worker had any.
-        """
-        case, spec, phase = outcome.stage.split(" ") if outcome.stage else ("", "", "")
-        is_late = outcome.ending == "died" and is_foreign(engines[0])
-        doing = f"in {phase} of the reference" if spec == "reference" else f"in {phase}"
-        if not spec and is_late:
-            drawn_last = int(case or cases[0])
-            doing = f"while case {drawn_last} was drawn"
-            case, spec, phase = str(max([c for c in cases if c < drawn_last], default=cases[0])), engines[0], "run"
-        elif not spec:
-            where = f"case {case or 'unknown'} of seed {self._config.seed} failed in the generator"
-            raise BenchError(f"{where}: {outcome.message}\n{outcome.output}")
-        elif spec == "reference" and is_late:
-            spec = engines[0]
-        drawn = drawer_of(self._drawing)(int(case))
-        verdict = "timeout" if outcome.ending == "timeout" else "crash"
-        expected = [] if spec == "reference" else compiler.interpret(drawn.module, *drawn.inputs)
-        message = f"{outcome.message} {doing}\n{outcome.output}"
-        text = compiler.to_text(drawn.module)
-        return Raw(int(case), spec, verdict, message, phase, text, drawn.inputs, expected, [], drawn.note)
-
-
-def _records(folder: Path) -> list[dict[str, Any]]:
-    """What a batch has written of its cases; nothing if it never came to that."""
-    stored = folder / "records.jsonl"
-    return [json.loads(line) for line in stored.read_text(encoding="utf-8").splitlines()] if stored.exists() else []
 
 
 def _write(path: Path, content: Any) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 
 import compiler
 from xlabench.errors import BenchError
-from xlabench.fuzzing.campaign import Config, Progress
+from xlabench.fuzzing.campaign import Progress
+from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.generate import PROFILES, make_inputs, probe_module
 from xlabench.fuzzing.inquiry import Inquiry

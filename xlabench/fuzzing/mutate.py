@@ -18,7 +18,8 @@ from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.errors import BenchError
 from xlabench.fuzzing import corpus
-from xlabench.fuzzing.campaign import Config, Progress
+from xlabench.fuzzing.campaign import Progress
+from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.corpus import Entry
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.inquiry import Inquiry

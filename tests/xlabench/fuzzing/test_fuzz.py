@@ -12,7 +12,7 @@ import pytest
 
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign
-from xlabench.fuzzing.campaign import Config
+from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz import Generated
 
 HERE = str(Path(__file__).resolve().parents[1])

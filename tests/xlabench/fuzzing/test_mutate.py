@@ -14,7 +14,7 @@ from xlabench.bundles import bundle
 from xlabench.commands.mutate import command
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign, corpus
-from xlabench.fuzzing.campaign import Config
+from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.mutate import Mutated
 
 HERE = Path(__file__).resolve().parents[1]
