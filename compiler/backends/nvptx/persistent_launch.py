@@ -42,6 +42,47 @@ _Caller = Callable[[Value, Value], None]
 """Calls a function for a thread and a block."""
 
 
+class _Since:
+    """What steps have done since the last barrier for all, which tells whether the next needs one before it."""
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self.functions = functions
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew, behind a barrier."""
+        self.read: set[Buffer] = set()
+        self.wrote: set[Buffer] = set()
+        self.waiting = 0
+
+    def add(self, step: LaunchStep | CopyStep) -> None:
+        """Remember a step."""
+        self.read.update(step.reads)
+        self.wrote.update(step.writes)
+        self.waiting = self._waiting(step) or self.waiting
+
+    def needs_barrier(self, step: LaunchStep | CopyStep) -> bool:
+        """Whether a step must not begin before all is done.
+
+        That is where it reads what another has written, writes what another has touched, or uses shared memory.  Where
+        both wait for different numbers of threads, too: those that only the second has would wait with the first.
+        """
+        if any(buffer in self.wrote for buffer in step.reads):
+            return True
+        if any(buffer in self.read or buffer in self.wrote for buffer in step.writes):
+            return True
+        if self.read and isinstance(step, LaunchStep) and self.functions[step.launch.function].shared:
+            return True
+        return self._waiting(step) > 0 and self.waiting not in (0, self._waiting(step))
+
+    def _waiting(self, step: LaunchStep | CopyStep) -> int:
+        """For how many threads a step's own barrier is; 0 where it has none."""
+        if not isinstance(step, LaunchStep):
+            return 0
+        function = self.functions[step.launch.function]
+        return step.launch.threads if function.waits or function.shared else 0
+
+
 class Emission:
     """One persistent launch being emitted."""
 
@@ -52,9 +93,7 @@ class Emission:
         self.buffers = (*(b for b in dict.fromkeys(buffers_of(row)) if b not in written), *written)
         self.written = len(written)
         self.pointers = {buffer: Value("ptr", f"%buffer{number}") for number, buffer in enumerate(self.buffers)}
-        self.read: set[Buffer] = set()
-        self.wrote: set[Buffer] = set()
-        self.waiting = 0
+        self.since = _Since(self.functions)
         launches = [step.launch for step in launches_of(row)]
         self.threads = max((launch.threads for launch in launches), default=grid.WARP)
         if any(launch.blocks > 1 and side_by_side(self.functions[launch.function], launch) > 1 for launch in launches):
@@ -104,31 +143,12 @@ class Emission:
 
     def _barrier(self) -> None:
         grid.barrier(self.builder)
-        self.read.clear()
-        self.wrote.clear()
-        self.waiting = 0
+        self.since.clear()
 
     def _order(self, step: LaunchStep | CopyStep) -> None:
-        """A barrier, where a step reads what another has written since the last one, or writes what it has touched.
-
-        Where two wait for different numbers of threads, too: those that only the second has would wait with the first.
-        """
-        keeps = isinstance(step, LaunchStep) and bool(self.functions[step.launch.function].shared)
-        meets = any(buffer in self.read or buffer in self.wrote for buffer in step.writes)
-        waiting = self._waiting(step)
-        parts = self.waiting not in (0, waiting) and waiting > 0
-        if (keeps and self.read) or meets or parts or any(buffer in self.wrote for buffer in step.reads):
+        if self.since.needs_barrier(step):
             self._barrier()
-        self.waiting = waiting or self.waiting
-        self.read.update(step.reads)
-        self.wrote.update(step.writes)
-
-    def _waiting(self, step: LaunchStep | CopyStep) -> int:
-        """For how many threads a step's own barrier is; 0 where it has none."""
-        if not isinstance(step, LaunchStep):
-            return 0
-        function = self.functions[step.launch.function]
-        return step.launch.threads if function.waits or function.shared else 0
+        self.since.add(step)
 
     def _call(self, step: LaunchStep) -> None:
         launch, builder = step.launch, self.builder
