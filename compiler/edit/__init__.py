@@ -7,7 +7,7 @@ where the value of each comes from.
 """
 
 from compiler.edit.attributes import canonical_text, plain, simplify_attributes
-from compiler.edit.bodies import drop_arguments, expand, lay_open, sum_up, unused_arguments
+from compiler.edit.bodies import drop_arguments, expand, lay_open, share, sum_up, unused_arguments
 from compiler.edit.dataflow import (
     isolate,
     keep_results,
@@ -40,6 +40,7 @@ __all__ = [
     "plain",
     "resize",
     "retype",
+    "share",
     "simplify_attributes",
     "substitute",
     "sum_up",

@@ -1,11 +1,11 @@
-"""Edits of what instructions call: bodies in place of calls, sums in place of bodies, calls with fewer operands."""
+"""Edits of what instructions call: bodies in place of calls, sums in place of bodies, one body for all alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from compiler.edit.draft import Draft, Edited, Place, place_of
-from compiler.ir.module import Computation, Instruction, Module, inline
+from compiler.ir.module import Computation, Instruction, Module, inline, redirect
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED
 from compiler.ops.asynchronous import runs_late
@@ -68,6 +68,29 @@ def sum_up(module: Module, places: Sequence[Place]) -> Edited:
                 ]
                 body.root = build(body, "tuple", sums) if is_tuple else sums[0]
     return draft.finish()
+
+
+def share(module: Module) -> Edited:
+    """Bodies that are the same but for names are one."""
+    draft = Draft.of(module)
+    one: dict[int, Computation] = {}
+    known: list[tuple[Computation, object]] = []
+    for computation in draft.module.computations:  # callees come first
+        for instruction in computation.instructions:
+            redirect(instruction, one)
+        form = _form(computation)
+        one[id(computation)] = next((other for other, its in known if its == form), computation)
+        known.append((computation, form))
+    return draft.finish()
+
+
+def _form(computation: Computation) -> object:
+    """What is equal for computations that differ in names alone."""
+    numbers = {instruction: number for number, instruction in enumerate(computation.instructions)}
+    return numbers[computation.root], [
+        (instruction.opcode, instruction.shape, [numbers[o] for o in instruction.operands], instruction.attributes)
+        for instruction in computation.instructions
+    ]
 
 
 def lay_open(module: Module, place: Place, result: int, dims: Sequence[int]) -> Edited | None:

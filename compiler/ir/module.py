@@ -317,12 +317,13 @@ def _copy_into(source: Computation, target: Computation, computations: Mapping[i
         copy = instruction.clone([copies[operand] for operand in instruction.operands])
         copies[instruction] = copy
         target.append_parsed(copy)
-        _redirect(copy, computations)
+        redirect(copy, computations)
     keep_control(copies)
     target.root = copies[source.root]
 
 
-def _redirect(instruction: Instruction, computations: Mapping[int, Computation]) -> None:
+def redirect(instruction: Instruction, computations: Mapping[int, Computation]) -> None:
+    """Let an instruction call others instead, found by the identity of those that it calls."""
     for name in _COMPUTATION_ATTRIBUTES:
         value = instruction.attributes.get(name)
         if isinstance(value, Computation):

@@ -208,6 +208,16 @@ def _sum_up(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     return derive(case, edit.sum_up(case.module, [(c, i) for c, i in items]), values)
 
 
+def _alike_items(case: Case, _: Values) -> Iterator[Item]:
+    """Anything, where two bodies have as many instructions: they may be the same."""
+    if len({len(c.instructions) for c in case.called_computations()}) < len(case.called_computations()):
+        yield (*edit.place_of(case.module.entry.root),)
+
+
+def _share(case: Case, _items: Sequence[Item], values: Values) -> Case | None:
+    return derive(case, edit.share(case.module), values)
+
+
 def _open_items(case: Case, _: Values) -> Iterator[Item]:
     """What calls bodies that nothing may be left out of, as they would depend on the order: mapped, they do not."""
     for instruction, body in callers(case.module):
@@ -348,6 +358,7 @@ MOVES: tuple[Move, ...] = (
     Move("arguments", _argument_items, _drop_arguments),
     Move("state", _state_items, _drop_state, together=False),
     Move("alone", _inner_items, _isolate, together=False),
+    Move("alike", _alike_items, _share),
     Move("sizes", _size_items, _resize, together=False),
     Move("attributes", _attribute_items, _simplify_attributes),
     Move("types", _type_items, _retype, together=False),

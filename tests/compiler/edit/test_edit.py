@@ -71,6 +71,7 @@ EDITS = {
     "go on": (lambda m: edit.go_on(m, MAIN["l"], 2), None, (0, 1)),
     "write out": (lambda m: edit.write_out(m, MAIN["l"], 3), None, (0, 1)),
     "sum up": (lambda m: edit.sum_up(m, [MAIN["v"], MAIN["b"]]), None, (0, 1)),
+    "share": (edit.share, None, (0, 1)),
     "drop arguments": (lambda m: edit.drop_arguments(m, [MAIN["b"], MAIN["v"]]), None, (0, 1)),
     "drop state": (lambda m: edit.drop_state(m, MAIN["l"], 2), None, (0, 1)),
     "isolate": (lambda m: edit.isolate(m, MAIN["v"]), ["f32[6]"], (MAIN["b"],)),
@@ -115,6 +116,18 @@ def test_given_values_stand_where_they_were_computed(module):
     edited = edit.to_parameters(module, [MAIN["b"]])
     actual = compiler.interpret(edited.module, *(values[source] for source in edited.sources))
     assert [a.tolist() for a in actual] == [e.tolist() for e in expected]
+
+
+def test_bodies_that_differ_in_names_alone_are_one():
+    text = """HloModule m
+f { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] BODY }
+g { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
+ENTRY e { p = f32[4] parameter(0)  i = f32[] constant(0)
+  s = f32[] reduce(p, i), dimensions={0}, to_apply=f
+  ROOT t = f32[4] reduce-window(p, s), window={size=2 pad=0_1}, to_apply=g }"""
+    for body, count in (("add(a, b)", 2), ("add(b, a)", 3), ("add(a, a)", 3), ("multiply(a, b)", 3)):
+        module = compiler.parse(text.replace("BODY", body))
+        assert len(edit.share(module).module.computations) == count
 
 
 def test_a_call_without_unused_arguments_has_what_its_body_uses(module):
