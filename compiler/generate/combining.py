@@ -93,7 +93,8 @@ def _initial(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     return identity_constant(scope, opcode, element_type)
 
 
-_ORDERED = tuple(t for t in NUMBERS if not (t.is_float and t.bits < 16))
+ORDERED = tuple(t for t in NUMBERS if not (t.is_float and t.bits < 16))
+"""The types of which many are combined; of floats that are narrower not much is left."""
 
 
 def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -164,6 +165,15 @@ def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Inst
     combining = pick(scope.choices, combiners(element_type))
     init, value = identity_constant(scope, combining, element_type), _one_sided(scope, combining, value)
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), window=window)
+
+
+def running(scope: Scope, value: Instruction) -> Instruction:
+    """A running combination of a value, as long as the value is."""
+    kind = value.array.element_type
+    combining = pick(scope.choices, combiners(kind))
+    operands = [value, identity_constant(scope, combining, kind)]
+    window = _running(scope, value.array.dims)
+    return scope.build("reduce-window", operands, to_apply=combiner(scope, combining, kind), window=window)
 
 
 def _select_and_scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
@@ -272,19 +282,19 @@ def _collective(combine: str = "") -> Callable[[Scope, str, ElementType], Instru
     return draw
 
 
-_KEYS = tuple(t for t in _ORDERED if t not in COMPLEX)
+_KEYS = tuple(t for t in ORDERED if t not in COMPLEX)
 
 RECIPES: dict[str, Recipe] = {
-    "reduce": Recipe(_ORDERED, _reduce),
-    "reduce-window": Recipe(_ORDERED, _reduce_window),
+    "reduce": Recipe(ORDERED, _reduce),
+    "reduce-window": Recipe(ORDERED, _reduce_window),
     "select-and-scatter": Recipe(tuple(t for t in _KEYS if t is not PRED), _select_and_scatter),
-    "scatter": Recipe(_ORDERED, _scatter),
+    "scatter": Recipe(ORDERED, _scatter),
     "sort": Recipe(_KEYS, _sort),
     "topk": Recipe(tuple(t for t in _KEYS if t is not PRED), _topk),
-    "scan": Recipe(_ORDERED, _scan),
+    "scan": Recipe(ORDERED, _scan),
     "all-gather": Recipe(NUMBERS, _collective()),
-    "all-reduce": Recipe(_ORDERED, _collective("add")),
-    "reduce-scatter": Recipe(_ORDERED, _collective("add")),
+    "all-reduce": Recipe(ORDERED, _collective("add")),
+    "reduce-scatter": Recipe(ORDERED, _collective("add")),
     "all-to-all": Recipe(NUMBERS, _collective()),
     "collective-broadcast": Recipe(NUMBERS, _collective()),
     "collective-permute": Recipe(NUMBERS, _collective()),

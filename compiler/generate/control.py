@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compiler.generate.choices import chance, pick
-from compiler.generate.combining import combiners
+from compiler.generate.choices import chance, pick, subset
+from compiler.generate.combining import ORDERED, combiners, running
 from compiler.generate.elementwise import takes
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
@@ -23,6 +23,7 @@ _MANY_TRIPS = 40
 _MOST_ARGUMENTS = 3
 _MOST_INNER = 5
 _UNKNOWN_PERCENT, _JOINED_PERCENT = 60, 30
+_PLAIN_PERCENT, _MANY_PERCENT, _CHAINED_PERCENT = 40, 25, 30
 _LEAST_UNKNOWN = 2  # turns, where they are not known; a loop of one is none
 
 
@@ -141,6 +142,19 @@ def _elementwise(scope: Scope, most: int) -> None:
             scope.build(op.opcode, [value, *others])
 
 
+def _chained(scope: Scope, value: Instruction) -> None:
+    """A few kernels in a row that keep the shape: what lies between two of them is in memory for as long."""
+    banned, array, drawn = scope.program.space.banned, value.array, 0
+    opcodes = ["reverse", "reduce-window"] if array.element_type in ORDERED else ["reverse"]
+    allowed = [opcode for opcode in opcodes if array.rank and (opcode, array.element_type.name) not in banned]
+    while allowed and scope.choices.more(drawn, _MOST_INNER):
+        drawn += 1
+        if pick(scope.choices, allowed) == "reverse":
+            value = scope.build("reverse", [value], dimensions=tuple(subset(scope.choices, range(array.rank), 60)))
+        else:
+            value = running(scope, value)
+
+
 def _async(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     arguments = _arguments(scope, element_type)
     inner = _body(scope, [a.array for a in arguments])
@@ -173,8 +187,8 @@ def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     condition = _inner(scope, "condition")
     count = build(condition.computation, "get-tuple-element", [parameter(condition.computation, 0, shape)], index=0)
     # Loops of elementwise ops alone are written out, or turned inside out where they turn too often for that.
-    is_plain = chance(scope.choices, 40)
-    most = _MANY_TRIPS if is_plain and chance(scope.choices, 25) else 0
+    is_plain = chance(scope.choices, _PLAIN_PERCENT)
+    most = _MANY_TRIPS if is_plain and chance(scope.choices, _MANY_PERCENT) else 0
     least = 0 if start.opcode == "constant" else _LEAST_UNKNOWN
     trips = condition.constant(most or scope.choices.integer(least, _MOST_TRIPS), S32)
     condition.computation.root = build(condition.computation, "compare", [count, trips], direction="LT")
@@ -182,6 +196,8 @@ def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     number, *present = _unpacked(body, shape)
     if is_plain:
         _elementwise(body, _MOST_INNER)
+    elif chance(scope.choices, _CHAINED_PERCENT):
+        _chained(body, pick(scope.choices, present))
     else:
         _fill(body)
     following = build(body.computation, "add", [number, body.constant(1, S32)])
