@@ -14,7 +14,7 @@ from compiler.codegen.scalar import complex_functions, complex_rules
 from compiler.codegen.scalar.rules import APPROXIMATE, CONTRACT, RULES, Scalar
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import ElementType
+from compiler.ir.types import F16, ElementType
 
 __all__ = ["APPROXIMATE", "CONTRACT", "RULES", "emit", "has_near_form", "multiply_add"]
 
@@ -38,6 +38,8 @@ def emit(
     result = instruction.array.element_type
     if source.is_complex and opcode not in _ANY_TYPE:
         return complex_rules.emit(Scalar(builder, instruction, source, flags, near), operands)
+    if result is F16 and flags == CONTRACT:
+        flags = ""  # what is rounded to half is computed in halves where a CPU can, and would be joined there
     rule = RULES.get(opcode)
     if rule is None:
         raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
