@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from compiler.backends.cpu.kernels import lookup, tiles
+from compiler.backends.cpu.kernels import lookup, tabulated, tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.codegen import cost, crossing, movement, nest, pieces, scalar
 from compiler.codegen.index import Emission, Index, Known
@@ -50,8 +50,11 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         Builder(function).ret()
         return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
 
+    tables = tabulated.find(kernel)
+
     def body(emission: Emission, linear: Sequence[Index]) -> None:
-        store_roots(kernel, emission, nest.coordinates(emission, linear[0], dims), linear[0])
+        values = tabulated.looking_up(elemental_of(kernel, emission), tables)
+        store_roots(kernel, emission, nest.coordinates(emission, linear[0], dims), linear[0], values)
 
     (group,) = nest.plan(module, parameters(kernel), [size], body)
     group = replace(group, once=bool(kernel.in_place))
