@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from compiler.analysis.payloads import has_short_payloads
 from compiler.codegen import complex_numbers, element, math
 from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
 from compiler.codegen.scalar import integer_division, rounding
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import F16, ONE_NAN, ElementType
+from compiler.ir.types import BF16, F16, F32, ONE_NAN, ElementType
 
 CONTRACT = "contract"
 """Flags of ordinary float arithmetic: a product may be joined with a sum, nothing else."""
@@ -246,8 +247,10 @@ def _select(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 
 def _convert(scalar: Scalar, operands: Sequence[Value]) -> Value:
-    target = scalar.instruction.array.element_type
-    return element.convert(scalar.builder, operands[0], scalar.element_type, target)
+    source, target = scalar.element_type, scalar.instruction.array.element_type
+    if (source, target) == (F32, BF16) and has_short_payloads(scalar.instruction.operands[0]):
+        return element.round_to(scalar.builder, target, operands[0], arithmetic=True)
+    return element.convert(scalar.builder, operands[0], source, target)
 
 
 def _leading_zeros(scalar: Scalar, operands: Sequence[Value]) -> Value:
