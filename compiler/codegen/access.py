@@ -2,17 +2,20 @@
 
 Where lanes are neighbours in memory, they are one vector; where they are a few elements apart, they are picked from a
 few; where they are far apart, a gather; where the index is the same for all of them, one element that `LaneBuilder`
-spreads when it meets a vector.
+spreads when it meets a vector.  Where lanes are paired, half of them are the upper halves of words: bf16 is taken apart
+and put together by one instruction for each vector of f32.
 """
 
 from __future__ import annotations
 
 from compiler.codegen import element
-from compiler.codegen.index import Emission, Index
+from compiler.codegen.index import Emission, Index, Lane
 from compiler.codegen.lane_builder import LaneBuilder
-from compiler.codegen.llvm_ir import I1, I32, PTR, Value, integer, lanes_of, mangled, splat, vector_type, zero
-from compiler.ir.types import ElementType
+from compiler.codegen.llvm_ir import I1, I32, PTR, Builder, Value, integer, lanes_of, mangled, splat, vector_type, zero
+from compiler.ir.types import BF16, ElementType
 
+_HALF, _UPPER = 16, -65536
+"""Bits of bf16, and those of it among the bits of f32."""
 _NEAR = 8
 """Elements from one lane to the next up to which reading all that lies between is cheaper than a gather."""
 
@@ -26,7 +29,7 @@ def read(emission: Emission, pointer: Value, element_type: ElementType, index: I
         strided = lane.strided(index) if lane and lane.mask is None else None
         if lane and strided and 1 < strided[1] <= min(_NEAR, lane.width):
             first = builder.gep(storage, pointer, emission.value(strided[0]))
-            return element.loaded(builder, element_type, _picked(emission, first, element_type, strided[1]))
+            return _loaded(builder, lane, element_type, _picked(emission, first, element_type, strided[1]))
         address = builder.gep(storage, pointer, emission.value(index))
         if lanes_of(address.type):
             return element.loaded(builder, element_type, _gather(emission, address, storage, element_type.size_bytes))
@@ -37,9 +40,40 @@ def read(emission: Emission, pointer: Value, element_type: ElementType, index: I
         found = builder.load(vector, address, align=size, metadata=metadata)
     else:
         name = f"masked.load.{mangled(vector)}.p0"
-        arguments = [address, integer(size, I32), lane.mask, zero(vector)]
+        arguments = [address, integer(size, I32), _in_memory(builder, lane, lane.mask), zero(vector)]
         found = builder.intrinsic(name, arguments, result=vector)
-    return element.loaded(builder, element_type, found)
+    return _loaded(builder, lane, element_type, found)
+
+
+def _loaded(builder: Builder, lane: Lane, element_type: ElementType, found: Value) -> Value:
+    """Neighbours as they lie in memory, as values in lanes."""
+    if not lane.paired:
+        return element.loaded(builder, element_type, found)
+    if element_type is not BF16:
+        order = [*range(0, lane.width, 2), *range(1, lane.width, 2)]
+        return element.loaded(builder, element_type, builder.shuffle(found, None, order))
+    words = builder.cast("bitcast", found, vector_type(I32, lane.width // 2))
+    even = builder.binary("shl", words, integer(_HALF, words.type))
+    odd = builder.binary("and", words, integer(_UPPER, words.type))
+    return builder.cast("bitcast", builder.shuffle(even, odd, range(lane.width)), "float")
+
+
+def _stored(builder: Builder, lane: Lane, element_type: ElementType, value: Value) -> Value:
+    """Values in lanes as neighbours lie in memory."""
+    if not lane.paired or element_type is not BF16:
+        return _in_memory(builder, lane, element.stored(builder, element_type, value))
+    bits, half = builder.cast("bitcast", value, I32), lane.width // 2
+    even, odd = (builder.shuffle(bits, None, range(first, first + half)) for first in (0, half))
+    low = builder.binary("lshr", even, integer(_HALF, even.type))
+    high = builder.binary("and", odd, integer(_UPPER, odd.type))
+    return builder.cast("bitcast", builder.binary("or", low, high), vector_type("i16", lane.width))
+
+
+def _in_memory(builder: Builder, lane: Lane, lanes: Value) -> Value:
+    """Lanes in the order of the counter's values."""
+    if not lane.paired:
+        return lanes
+    return builder.shuffle(lanes, None, [n // 2 + n % 2 * (lane.width // 2) for n in range(lane.width)])
 
 
 def _picked(emission: Emission, first: Value, element_type: ElementType, step: int) -> Value:
@@ -79,9 +113,9 @@ def write(emission: Emission, pointer: Value, element_type: ElementType, index: 
         return
     assert isinstance(builder, LaneBuilder)
     address = builder.gep(storage, pointer, emission.value(start))
-    stored = builder.lift(element.stored(builder, element_type, value), lane.width)
+    stored = _stored(builder, lane, element_type, builder.lift(value, lane.width))
     if lane.mask is None:
         builder.store(stored, address, align=size)
         return
     name = f"masked.store.{mangled(stored.type)}.p0"
-    builder.intrinsic(name, [stored, address, integer(size, I32), lane.mask], result="void")
+    builder.intrinsic(name, [stored, address, integer(size, I32), _in_memory(builder, lane, lane.mask)], result="void")

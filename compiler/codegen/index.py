@@ -138,20 +138,22 @@ class Lane:
         variable: the counter, its value a vector.
         first: the counter in the first lane.
         mask: the lanes that count, as a vector of i1; None where all do.
+        paired: whether the even values of the counter come first, then the odd ones.
     """
 
     variable: Variable
     first: Variable
     width: int
     mask: Value | None = None
+    paired: bool = False
 
     def start(self, index: Index) -> Index | None:
-        """The index in the first lane where it grows by one from lane to lane, None where it does not."""
+        """The index in the first lane where it grows as the counter does, None where it does not."""
         found = self.strided(index)
         return found[0] if found and found[1] == 1 else None
 
     def strided(self, index: Index) -> tuple[Index, int] | None:
-        """The index in the first lane, and by how much it grows from lane to lane, None where not by a constant."""
+        """The index in the first lane, and by how much it grows with the counter, None where not by a constant."""
         mine = [(digit, factor) for digit, factor in index.terms if digit.variable is self.variable]
         if len(mine) != 1 or not mine[0][0].is_whole:
             return None

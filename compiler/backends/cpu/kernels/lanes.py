@@ -132,19 +132,26 @@ class Lanewise:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Vectors of `width` elements; `chains` of them are accumulated side by side."""
+    """Vectors of `width` elements, of which the even ones may come first; `chains` are accumulated side by side."""
 
     width: int
     chains: int
+    paired: bool = False
 
     @staticmethod
-    def choose(target: Target, arrays: Iterable[ArrayShape], count: int) -> Lanes | None:
-        """Lanes for elements of arrays in a loop of `count` turns; None if the turns are too few."""
+    def choose(target: Target, arrays: Iterable[ArrayShape], count: int, *, paired: bool = False) -> Lanes | None:
+        """Lanes for elements of arrays in a loop of `count` turns; None if the turns are too few.
+
+        Halves of words may be `paired`: the values of as many words as a vector holds are then two vectors.
+        """
         if count < _FEWEST:
             return None
         vector_bytes = 64 if target.has("avx512f") else 32 if target.has("avx2") else 16
         size = max((_value_bytes(array) for array in arrays), default=4)
-        return Lanes(min(vector_bytes // size, 1 << (count - 1).bit_length()), 1)
+        width = vector_bytes // size
+        if paired and count >= 2 * width:
+            return Lanes(2 * width, 1, paired=True)
+        return Lanes(min(width, 1 << (count - 1).bit_length()), 1)
 
     def together(self, rows: int, length: int) -> int:
         """How many of so many rows of a length are walked side by side, so that what happens at their ends overlaps."""
@@ -162,7 +169,7 @@ class Lanes:
         """These lanes for so many rows side by side and a loop of `count` turns that computes instructions."""
         weight = _weight(computed)
         heavy = _HEAVY_CHAINS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_CHAINS
-        most = _LIGHT_CHAINS if weight < _LIGHT_NS else heavy
+        most = (_LIGHT_CHAINS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)
         return replace(self, chains=max(1, min(most // rows, count // self.width)))
 
     def reduce(self, emission: Emission, loops: Loops, *reductions: Lanewise) -> list[list[Value]]:
@@ -249,14 +256,15 @@ class Lanes:
     def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
         assert isinstance(builder, LaneBuilder)
         lanes = builder.add(builder.lift(first, self.width), self._steps(I64))
-        return Lane(Variable(lanes, size), Variable(first, size), self.width, mask)
+        return Lane(Variable(lanes, size), Variable(first, size), self.width, mask, self.paired)
 
     def _mask(self, builder: Builder, left: Value) -> Value:
         """Which lanes are among the first `left` elements."""
         return builder.compare("ult", self._steps(I32), builder.cast("trunc", left, I32))
 
     def _steps(self, type_: str) -> Value:
-        numbers = ", ".join(f"{type_} {number}" for number in range(self.width))
+        order = [*range(0, self.width, 2), *range(1, self.width, 2)] if self.paired else range(self.width)
+        numbers = ", ".join(f"{type_} {number}" for number in order)
         return Value(vector_type(type_, self.width), f"<{numbers}>")
 
     @staticmethod

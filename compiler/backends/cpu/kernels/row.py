@@ -17,6 +17,7 @@ from compiler.codegen.reduction import identities_of
 from compiler.codegen.row_values import Load, RowValues
 from compiler.codegen.rows import Phase, Rows
 from compiler.ir.module import Instruction
+from compiler.ir.types import BF16
 
 
 def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
@@ -53,7 +54,15 @@ def _lanes(target: Target, rows: Rows, group: nest.Group) -> Lanes | None:
     leaves = [leaf for leaf, _ in rows.kernel.leaves]
     if not all(identities_of(reduce) for reduce in rows.reduces) or not lane_rules.fits(along, leaves):
         return None
-    return Lanes.choose(target, [i.array for i in (*along, *leaves)], group.loops[-1])
+    return Lanes.choose(target, [i.array for i in (*along, *leaves)], group.loops[-1], paired=_are_pairs(rows))
+
+
+def _are_pairs(rows: Rows) -> bool:
+    """Whether what is read and written of a row is all of bf16: there is nothing else to be brought into its order."""
+    read = [leaf for leaf, _ in rows.kernel.leaves if leaf.array.dims == rows.dims]
+    written = [root for root in rows.kernel.roots if not rows.is_row_result(root)]
+    values = (*read, *written, *(value for phase in rows.phases for value in phase.kept))
+    return bool(read) and all(value.array.element_type is BF16 for value in values)
 
 
 def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:

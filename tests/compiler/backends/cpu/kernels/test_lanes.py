@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.backends.cpu.kernels.lanes import Lanes
+from compiler.codegen.llvm import Target
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import TYPES
 
 ARGMAX = """HloModule m
 greater {{
@@ -204,3 +208,49 @@ def test_few_columns_are_reduced_side_by_side(rows, length, columns):
     (sums,) = compiler.compile(PAIRS.format(rows=rows, length=length, columns=columns))(p, q, w)
 
     assert np.array_equal(sums, ((p[:, None] - q) * w[:, None]).sum(1))
+
+
+PAIRED = """HloModule m
+plus {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY e {{
+  x = bf16[{rows},{length}] parameter(0)
+  g = {scale}[{length}] parameter(1)
+  w = bf16[{rows},{twice}] parameter(2)
+  v = f32[{rows},{length}] convert(x)
+  zero = f32[] constant(0)
+  sum = f32[{rows}] reduce(v, zero), dimensions={{1}}, to_apply=plus
+  sums = f32[{rows},{length}] broadcast(sum), dimensions={{0}}
+  above = f32[{rows},{length}] subtract(v, sums)
+  place = s32[{rows},{length}] iota(), iota_dimension=1
+  places = f32[{rows},{length}] convert(place)
+  moved = f32[{rows},{length}] add(above, places)
+  narrow = bf16[{rows},{length}] convert(moved)
+  scale = bf16[{length}] convert(g)
+  gs = bf16[{rows},{length}] broadcast(scale), dimensions={{1}}
+  scaled = bf16[{rows},{length}] multiply(narrow, gs)
+  every = bf16[{rows},{length}] slice(w), slice={{[0:{rows}], [1:{twice}:2]}}
+  ROOT y = bf16[{rows},{length}] add(scaled, every)
+}}
+"""
+
+
+@pytest.mark.parametrize("length", [3, 31, 32, 33, 63, 64, 65, 100, 1000])
+@pytest.mark.parametrize("rows", [5, 256])
+@pytest.mark.parametrize("scale", ["bf16", "f32"])
+def test_halves_of_words_are_taken_in_pairs(rows, length, scale, monkeypatch):
+    chosen = []
+    choose = Lanes.choose
+    monkeypatch.setattr(Lanes, "choose", lambda *given, **named: chosen.append(choose(*given, **named)) or chosen[-1])
+    module = compiler.parse(PAIRED.format(rows=rows, length=length, scale=scale, twice=2 * length))
+    random = np.random.default_rng(length)
+    # Small whole numbers, whose sums are exact in any order.
+    inputs = [random.integers(-4, 5, p.array.dims).astype(p.array.element_type.dtype) for p in module.entry.parameters]
+
+    (found,), (expected,) = compiler.compile(module)(*inputs), compiler.interpret(module, *inputs)
+    assert np.array_equal(found, expected)
+    full = choose(Target.host(), [ArrayShape(TYPES["f32"], (1,))], 1 << 20).width
+    assert [bool(lanes and lanes.paired) for lanes in chosen] == [length >= 2 * full]
