@@ -121,6 +121,7 @@ def run(
     found = Findings(
         folder / "findings",
         max_probes=config.max_probes,
+        timeout_s=config.timeout_s,
         factory=config.factory,
         memory_bytes=config.memory_bytes,
     )

@@ -31,6 +31,8 @@ from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 _NUMERIC = frozenset({"wrong", "flaky"})
 _ENDED = frozenset({"compile", "run", "judge"})
 _LINE = "\n"
+_SHORTEST_S, _LONGER = 60.0, 2
+"""A bundle is verified in at least so long, or so many times the limit: Python and both engines in one process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ class Findings:
         if known is not None and instructions >= self.all[known].instructions:
             return
         name = f"{len(self.all):03d}-{raw.verdict}" if known is None else f"{self.all[known].name}-by-{raw.number}"
-        saved = bundle.save(_failure(raw, cause, original), self._folder / name)
+        failure, timeout_s = _failure(raw, cause, original), max(_SHORTEST_S, _LONGER * self._timeout_s)
+        saved = bundle.save(failure, self._folder / name, timeout_s=timeout_s)
         shown: dict[str, Any] = {
             "message": raw.message.partition(_LINE)[0],
             "instructions": instructions,
