@@ -150,9 +150,12 @@ def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, ev
 def _extreme(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
     known = [Wide(o.value, np.where(np.isfinite(o.error), o.error, 0.0)) for o in data]
     value, error = around(evaluate, known)
-    # A NaN wins over everything, so it shows where something that is not known takes part.
-    spoilt = evaluate([np.where(np.isinf(operand.error), np.nan, operand.value) for operand in data])
-    open_ = np.isnan(error) | (np.isnan(spoilt) & ~np.isnan(value))
+    # A NaN wins over everything: in place of what is not known it shows where that takes part, unless a known one does.
+    spoilt, without = (
+        np.isnan(evaluate([np.where(np.isinf(operand.error), other, operand.value) for operand in data]))
+        for other in (np.nan, 1.0)
+    )
+    open_ = np.isnan(error) | (spoilt & ~without)
     return settle(value, np.where(open_, np.inf, error), _own(instruction, context))
 
 

@@ -221,3 +221,17 @@ def test_the_gradient_of_a_batch_may_be_lost_when_its_factor_is_divided_first() 
         gradient, *_ = wide(*lines, inputs=(np.ones((12, 1)), np.array([scale])))
         assert gradient.value.ravel().tolist() == pytest.approx([-64 * scale] * 12, rel=1e-12)
         assert gradient.allows(np.zeros((12, 1))).all() == may_be_lost
+
+
+def test_an_extremum_of_what_may_be_nan_is_undecided() -> None:
+    less = "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT, "
+    less += "type=TOTALORDER }\nmost { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }"
+    lines = ("x = f32[2] parameter(0)", "y = f32[2] sqrt(x)", "least = f32[] constant(-inf)")
+    lines += ("s = f32[2] sort(y), dimensions={0}, to_apply=less", "t = f32[2,1] reshape(s)")
+    lines += ("n = f32[2,1] constant({{nan}, {nan}})", "u = f32[2,2] concatenate(t, n), dimensions={1}")
+    lines += ("a = f32[2] reduce(t, least), dimensions={1}, to_apply=most",)
+    lines += ("b = f32[2] reduce(u, least), dimensions={1}, to_apply=most", "ROOT r = (f32[2], f32[2]) tuple(a, b)")
+    some, every = wide(*lines, inputs=(np.array([-1, 4], np.float32),), computations=less)
+    assert some.undecided.all()  # the NaN has either sign, and so either place
+    assert np.isnan(every.value).all()
+    assert not every.undecided.any()
