@@ -150,11 +150,16 @@ def _round_to_bf16(builder: Builder, value: Value, *, arithmetic: bool) -> Value
     others, so that ties go to even.  x86 makes NaN of a sum by passing one on, whose lower half is empty in bf16, or by
     a certain one: adding does no harm.  Other NaN might become infinite or change sign.
     """
-    bits = builder.cast("bitcast", value, "i32")
-    odd = builder.binary("and", builder.binary("lshr", bits, integer(16, "i32")), integer(1, "i32"))
-    raised = builder.binary("add", builder.binary("add", bits, integer(0x7FFF, "i32")), odd)
+    bits, has_masks = builder.cast("bitcast", value, "i32"), "avx512f" in builder.module.features
+    below = builder.binary("add", bits, integer(0x7FFF, "i32"))
+    if has_masks:
+        odd = builder.compare("ne", builder.binary("and", bits, integer(0x10000, "i32")), integer(0, "i32"))
+        raised = builder.select(odd, builder.binary("add", bits, integer(0x8000, "i32")), below)
+    else:
+        odd = builder.binary("and", builder.binary("lshr", bits, integer(16, "i32")), integer(1, "i32"))
+        raised = builder.binary("add", below, odd)
     rounded = builder.binary("and", raised, integer(-65536, "i32"))
-    if not (arithmetic and "avx512f" in builder.module.features):
+    if not (arithmetic and has_masks):
         quiet = builder.binary("and", builder.binary("or", bits, integer(0x400000, "i32")), integer(-65536, "i32"))
         rounded = builder.select(builder.compare("uno", value, value), quiet, rounded)
     return builder.cast("bitcast", rounded, "float")
