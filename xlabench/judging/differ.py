@@ -166,10 +166,11 @@ def compare(
     count = len(expected)
     problem = "" if len(actual) == count else f"{len(actual)} results, expected {count}"
     triples = zip(expected, actual, bounds, strict=False)
-    results = [
-        _compare_result(index, np.asarray(e), np.asarray(a), _Rule(policy, b), worst)
-        for index, (e, a, b) in enumerate(triples)
-    ]
+    with np.errstate(all="ignore"):  # a NaN that is to be signalled is one like others here
+        results = [
+            _compare_result(index, np.asarray(e), np.asarray(a), _Rule(policy, b), worst)
+            for index, (e, a, b) in enumerate(triples)
+        ]
     return Comparison(tuple(results), problem, basis)
 
 

@@ -134,6 +134,15 @@ def test_the_bounds_can_be_given():
     assert _one([1.0], [1.000001], policy=TolerancePolicy(rtol=0.0, atol=0.0)).agreement == "wrong"
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, np.float16, np.float32])
+def test_a_signalling_nan_is_compared_in_silence(dtype):
+    bits = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    infinity = np.array([np.inf], dtype).view(bits)
+    signalling = (infinity + bits.type(1)).view(dtype)
+    assert compare([signalling], [signalling]).agreement is Agreement.BITWISE
+    assert compare([signalling], [np.array([1], dtype)]).agreement is Agreement.WRONG
+
+
 def test_no_results_at_all_agree():
     assert compare([], []).agreement is Agreement.BITWISE
 
