@@ -15,11 +15,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compiler.backends.cpu.kernels.chains import Accumulators
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.codegen import cost, nest
+from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, whole
+from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, keep_rolled, lanes_of, vector_type
+from compiler.codegen.signature import store_roots
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
@@ -35,6 +39,8 @@ _VERY_HEAVY_CHAINS = 4
 _MANY_ROWS = 64
 _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
 """For a number of rows side by side, the most elements of one: the ends of longer rows do not count."""
+_LINE_BYTES = 64
+"""At whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 _FEWEST = 4
 """Turns of a loop from which on vectors pay."""
 
@@ -42,6 +48,11 @@ Counters = Sequence[Index]
 Elements = Callable[[Counters], list[Value]]
 Step = Callable[[Counters, list[Value]], list[Value]]
 Body = Callable[[], list[Value]]
+
+
+def vector_bytes(has: Callable[[str], bool]) -> int:
+    """The size of a vector register of a target, by the features that it has."""
+    return 64 if has("avx512f") else 32 if has("avx2") else 16
 
 
 def _value_bytes(array: ArrayShape) -> int:
@@ -146,9 +157,7 @@ class Lanes:
         """
         if count < _FEWEST:
             return None
-        vector_bytes = 64 if target.has("avx512f") else 32 if target.has("avx2") else 16
-        size = max((_value_bytes(array) for array in arrays), default=4)
-        width = vector_bytes // size
+        width = vector_bytes(target.has) // max((_value_bytes(array) for array in arrays), default=4)
         if paired and count >= 2 * width:
             return Lanes(2 * width, 1, paired=True)
         return Lanes(min(width, 1 << (count - 1).bit_length()), 1)
@@ -297,6 +306,21 @@ class Lanes:
         return reduction.accumulators.merge(
             emission, values, [builder.shuffle(value, None, [1, 0]) for value in values]
         )
+
+
+def store_each(kernel: Kernel, group: nest.Group, values: Elemental, lanes: Lanes, *, parallel: bool) -> None:
+    """Compute and store every element of a loop kernel's results."""
+    emission, level = values.emission, nest.split_level(group.loops)
+    ranges = [nest.all_of(count) for count in group.loops]
+    if parallel:
+        align = _LINE_BYTES if level == len(ranges) - 1 else 1
+        ranges[level] = nest.share(emission.builder, group.loops[level], THREAD, THREADS, align=align)
+
+    def body(counters: Counters) -> None:
+        at = group.combine(counters)
+        store_roots(kernel, emission, nest.coordinates(emission, at, kernel.outputs[0].dims), at, values)
+
+    lanes.each(emission, Loops(ranges, group.loops), body)
 
 
 def _halve(

@@ -12,9 +12,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
+from compiler.backends.cpu.kernels import lanes
 from compiler.backends.cpu.kernels.lane_rules import fits
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Loops
+from compiler.backends.cpu.kernels.lanes import Lanes
 from compiler.codegen import element, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, constant
@@ -22,7 +22,7 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import I1, I32, Module, Value, element_of, integer, mangled, vector_type, zero
 from compiler.codegen.movement import Indices
-from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.signature import arguments, elemental_of
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
@@ -81,20 +81,7 @@ def emit(
     for gather in lookups:
         table = gather.operands[0]
         leaves[gather] = _Table.load(builder, gather, pointers.inputs[numbers[table]], looking, width).look_up
-    level = nest.split_level(group.loops)
-    ranges = [nest.all_of(count) for count in group.loops]
-    if parallel:
-        align = _VECTOR_BYTES if level == len(ranges) - 1 else 1
-        ranges[level] = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
-
-    def body(counters: Counters) -> None:
-        at = group.combine(counters)
-        indices = nest.coordinates(emission, at, kernel.outputs[0].dims)
-        found = [looking.value(root, indices) for root in kernel.roots]
-        for shape, value, output in zip(kernel.outputs, found, pointers.outputs, strict=True):
-            store(emission, shape, value, output, at)
-
-    Lanes(width, 1).each(emission, Loops(ranges, group.loops), body)
+    lanes.store_each(kernel, group, looking, Lanes(width, 1), parallel=parallel)
     builder.ret()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from compiler.backends.cpu.kernels import lookup, tabulated, tiles
+from compiler.backends.cpu.kernels import halves, lookup, tabulated, tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.codegen import cost, crossing, movement, nest, pieces, scalar
 from compiler.codegen.index import Emission, Index, Known
@@ -64,7 +64,10 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     # Tiles at the edges overlap others.
     tiling = None if group.once else tiles.find(module, kernel, group)
     lookups = lookup.find(module, kernel, group)
-    if lookups:
+    pairs = None if tables or tiling else halves.find(module, kernel, group)
+    if pairs:
+        halves.emit(LaneBuilder(function), kernel, group, pairs, parallel=parallel)
+    elif lookups:
         lookup.emit(LaneBuilder(function), kernel, group, lookups, parallel=parallel)
     elif tiling is not None:
         tiles.emit(Builder(function), tiling, parallel=parallel)
