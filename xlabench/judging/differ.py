@@ -236,23 +236,20 @@ class _Differing:
     def __init__(self, expected: Array, actual: Array) -> None:
         self.expected, self.actual = expected, actual
         self.wide_expected, self.wide_actual = _widen(expected), _widen(actual)
-        with np.errstate(all="ignore"):
-            self.error = np.abs(self.wide_actual - self.wide_expected).astype(np.float64)
+        self.error = np.abs(self.wide_actual - self.wide_expected).astype(np.float64)
         self.ulps = _ulps(expected, actual) if is_inexact(expected.dtype) else None
 
     def wrong(self, tolerance: Tolerance, magnitude: float) -> Mask:
         """Which elements are beyond the tolerance; whatever is not finite must match in kind and sign."""
         if not is_inexact(self.expected.dtype):
             return np.ones(self.expected.shape, np.bool_)
-        with np.errstate(all="ignore"):
-            bound = tolerance.rtol * np.abs(self.wide_expected) + tolerance.atol + tolerance.scaled * magnitude
-            near = np.isfinite(self.error) & (self.error <= bound)
+        bound = tolerance.rtol * np.abs(self.wide_expected) + tolerance.atol + tolerance.scaled * magnitude
+        near = np.isfinite(self.error) & (self.error <= bound)
         return np.asarray(~(near | _specials_match(self.wide_expected, self.wide_actual, bound)))
 
     def relative(self) -> NDArray[np.float64]:
         """The errors as a share of the expected magnitude."""
-        with np.errstate(all="ignore"):
-            return np.asarray(self.error / np.abs(self.wide_expected).astype(np.float64))
+        return np.asarray(self.error / np.abs(self.wide_expected).astype(np.float64))
 
     def max_ulps(self) -> int | None:
         """The largest distance; None where there is none, as from a NaN to a number."""
@@ -266,8 +263,7 @@ class _Differing:
             return np.full(expected.shape, KINDS.index("value"))
         nan = np.isnan(expected) != np.isnan(actual)
         infinite = np.isinf(expected) | np.isinf(actual)
-        with np.errstate(all="ignore"):
-            sign = np.zeros(expected.shape, np.bool_) if np.iscomplexobj(expected) else expected * actual < 0
+        sign = np.zeros(expected.shape, np.bool_) if np.iscomplexobj(expected) else expected * actual < 0
         return np.select([nan, infinite, sign], [0, 1, 2], default=3)
 
     def element(self, position: int, index: tuple[int, ...], kind: str) -> Element:
@@ -305,8 +301,7 @@ def _specials_match(expected: Array, actual: Array, bound: Array) -> Mask:
     matches = np.ones(expected.shape, np.bool_)
     special = ~np.isfinite(expected)
     for left, right in ((expected.real, actual.real), (expected.imag, actual.imag)):
-        with np.errstate(all="ignore"):
-            near = np.abs(left - right) <= np.where(np.isfinite(bound), bound, 0)
+        near = np.abs(left - right) <= np.where(np.isfinite(bound), bound, 0)
         matches &= (left == right) | (np.isnan(left) & np.isnan(right)) | near
     return special & matches
 
@@ -314,8 +309,7 @@ def _specials_match(expected: Array, actual: Array, bound: Array) -> Mask:
 def _widen(array: Array) -> Array:
     if array.dtype.kind == "c":
         return array.astype(np.complex128)
-    with np.errstate(all="ignore"):
-        return array.astype(np.float64)
+    return array.astype(np.float64)
 
 
 def _ulps(expected: Array, actual: Array) -> NDArray[np.uint64]:

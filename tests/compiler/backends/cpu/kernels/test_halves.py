@@ -25,11 +25,8 @@ BODIES = {
     "constants": ("k = bf16[] constant(3)  b = B broadcast(k), dimensions={}  ROOT r = B multiply(x, b)", True),
     "a column": ("s = bf16[3] parameter(2)  b = B broadcast(s), dimensions={0}  ROOT r = B multiply(x, b)", True),
     "a row": ("s = bf16[N] parameter(2)  b = B broadcast(s), dimensions={1}  ROOT r = B multiply(x, b)", True),
-    "a scalar of f32": (
-        "s = f32[] parameter(2)  b = F broadcast(s), dimensions={}  a = F convert(x)  c = F add(a, b)  "
-        "ROOT r = B convert(c)",
-        True,
-    ),
+    "a scalar": ("s = bf16[] parameter(2)  b = B broadcast(s), dimensions={}  ROOT r = B add(x, b)", True),
+    "a truth value": ("ROOT r = P compare(x, y), direction=LT", False),
     "an array of f32": ("s = F parameter(2)  a = F convert(x)  c = F add(a, s)  ROOT r = B convert(c)", False),
     "a result of f32": ("a = F convert(x)  ROOT r = F negate(a)", False),
     "out of order": ("a = B add(x, y)  ROOT r = B reverse(a), dimensions={1}", False),
