@@ -1,6 +1,6 @@
 """Functions of one number of 16 bits: looked up in large loops instead of computed.
 
-A chain of elementwise ops on bf16 rounds after every step, in five instructions each.  Whatever the chain is, it has no
+A chain of elementwise ops on bf16 rounds after every step, in four instructions each.  Whatever the chain is, it has no
 more than 65,536 results; where an array has many more elements, a gather from a table of them takes the place of all
 those instructions.  What is used of a table is near: numbers of like size have few bit patterns among them, and even
 where they have all there are, it fits into a core's own cache.
