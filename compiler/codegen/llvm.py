@@ -18,6 +18,7 @@ from types import MappingProxyType
 import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -105,7 +106,7 @@ def limit_passes(limit: int) -> None:
 def parse(text: str, target: Target, opt: int) -> llvm.ModuleRef:
     """Parse and verify IR text; a failure here is a bug in emission and shows as LLVM's own message."""
     machine = target_machine(target, opt)
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text, llvm.create_context())
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     module.verify()
@@ -121,7 +122,8 @@ def optimise(module: llvm.ModuleRef, target: Target, opt: int) -> None:
     options.slp_vectorization = vectorise
     options.loop_interleaving = vectorise
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    with _disposed(builder.getModulePassManager()) as passes:
+        passes.run(module, builder)
 
 
 def assembly(module: llvm.ModuleRef, target: Target, opt: int) -> str:
@@ -203,12 +205,20 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int)
     # What should be unrolled says so itself.
     options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
-    if level:
-        passes = builder.getModulePassManager()
-    else:
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-    _native().LLVMPY_RunNewModulePassManager(passes, module, builder)
+    with _disposed(builder.getModulePassManager() if level else llvm.create_new_module_pass_manager()) as passes:
+        if not level:
+            passes.add_always_inliner_pass()
+        _native().LLVMPY_RunNewModulePassManager(passes, module, builder)
+
+
+@contextmanager
+def _disposed(passes: llvm.ModulePassManager) -> Iterator[llvm.ModulePassManager]:
+    """Give a pipeline back to LLVM at the end, which llvmlite does not."""
+    try:
+        yield passes
+    finally:
+        NewPassManager._dispose(passes)  # noqa: SLF001 - it has another before it that does nothing
+        passes.detach()
 
 
 def _emit(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
@@ -315,12 +325,15 @@ class Library:
         return ctypes.CFUNCTYPE(result, *arguments)(self.address(symbol))
 
 
-_JITS: dict[int, llvm.LLJIT] = {}
+_LINKED = 32
+"""Libraries that share a JIT: it keeps a little of each for as long as it lives."""
+_JITS: dict[int, tuple[llvm.LLJIT, int]] = {}
 
 
 def _lljit(machine: llvm.TargetMachine) -> llvm.LLJIT:
-    """One JIT per target machine: creating it costs more than linking a small library."""
-    key = id(machine)
-    if key not in _JITS:
-        _JITS[key] = llvm.create_lljit_compiler(machine, use_jit_link=False)
-    return _JITS[key]
+    """A JIT for a target machine, and a few libraries: creating one costs more than linking a small library."""
+    jit, linked = _JITS.get(id(machine), (None, _LINKED))
+    if linked >= _LINKED:
+        jit, linked = llvm.create_lljit_compiler(machine, use_jit_link=False), 0
+    _JITS[id(machine)] = jit, linked + 1
+    return jit
