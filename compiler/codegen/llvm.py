@@ -106,7 +106,7 @@ def limit_passes(limit: int) -> None:
 def parse(text: str, target: Target, opt: int) -> llvm.ModuleRef:
     """Parse and verify IR text; a failure here is a bug in emission and shows as LLVM's own message."""
     machine = target_machine(target, opt)
-    module = llvm.parse_assembly(text, llvm.create_context())
+    module = llvm.parse_assembly(text)
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     module.verify()
