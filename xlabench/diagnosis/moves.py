@@ -358,10 +358,12 @@ MOVES: tuple[Move, ...] = (
     Move("arguments", _argument_items, _drop_arguments),
     Move("state", _state_items, _drop_state, together=False),
     Move("alone", _inner_items, _isolate, together=False),
-    Move("alike", _alike_items, _share),
     Move("sizes", _size_items, _resize, together=False),
     Move("attributes", _attribute_items, _simplify_attributes),
     Move("types", _type_items, _retype, together=False),
     Move("values", _value_items, _simplify_values, together=False),
 )
 """In the order in which they are tried: what removes much comes first, what only makes reading easier last."""
+
+LAST: tuple[Move, ...] = (Move("alike", _alike_items, _share),)
+"""What makes reading easier, but stands in the way of others: an edit of one body would be one of all that call it."""

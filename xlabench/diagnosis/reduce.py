@@ -28,7 +28,7 @@ from typing import Self
 from xlabench.diagnosis.case import Case, Values
 from xlabench.diagnosis.combiners import Form, doubtful
 from xlabench.diagnosis.endless import is_endless
-from xlabench.diagnosis.moves import MOVES, Item, Move, cost
+from xlabench.diagnosis.moves import LAST, MOVES, Item, Move, cost
 from xlabench.diagnosis.parts import neighbourhoods, prefix, suffix
 
 Predicate = Callable[[Case], bool]
@@ -81,6 +81,8 @@ def reduce(
                 search.run(move)
             if search.case is before or search.is_spent:
                 break
+        for move in LAST:
+            search.run(move)
     return Reduction(search.case, search.probes, search.is_spent, tuple(search.history))
 
 
