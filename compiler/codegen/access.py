@@ -9,7 +9,7 @@ and put together by one instruction for each vector of f32.
 from __future__ import annotations
 
 from compiler.codegen import element
-from compiler.codegen.index import Emission, Index, Lane
+from compiler.codegen.index import Emission, Index, Lane, even_first
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import I1, I32, PTR, Builder, Value, integer, lanes_of, mangled, splat, vector_type, zero
 from compiler.ir.types import BF16, ElementType
@@ -50,8 +50,7 @@ def _loaded(builder: Builder, lane: Lane, element_type: ElementType, found: Valu
     if not lane.paired:
         return element.loaded(builder, element_type, found)
     if element_type is not BF16:
-        order = [*range(0, lane.width, 2), *range(1, lane.width, 2)]
-        return element.loaded(builder, element_type, builder.shuffle(found, None, order))
+        return element.loaded(builder, element_type, builder.shuffle(found, None, even_first(lane.width)))
     words = builder.cast("bitcast", found, vector_type(I32, lane.width // 2))
     even = builder.binary("shl", words, integer(_HALF, words.type))
     odd = builder.binary("and", words, integer(_UPPER, words.type))

@@ -32,6 +32,13 @@ class Elemental:
         self.leaves = leaves
         self.flags = flags
 
+    def with_leaves(self, made: Callable[[Elemental], Mapping[Instruction, Leaf]]) -> Elemental:
+        """The values with further leaves, which are made of the values that there are then."""
+        leaves = dict(self.leaves)
+        values = Elemental(self.emission, leaves, flags=self.flags)
+        leaves.update(made(values))
+        return values
+
     @property
     def builder(self) -> Builder:
         """Where instructions are emitted."""

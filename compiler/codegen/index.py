@@ -130,6 +130,11 @@ def _normal(terms: Iterable[tuple[Digit, int]], constant_: int) -> Index:
     return Index(tuple(joined), constant_)
 
 
+def even_first(width: int) -> list[int]:
+    """The numbers below `width`, the even ones before the odd ones."""
+    return [*range(0, width, 2), *range(1, width, 2)]
+
+
 @dataclass(frozen=True, slots=True)
 class Lane:
     """Neighbouring values of a loop's counter that are computed together, one in each lane of vectors.

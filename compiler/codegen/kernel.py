@@ -76,6 +76,11 @@ class Kernel:
         """The leaf whose memory is the result's."""
         return self.roots[0].operands[0] if self.kind is KernelKind.UPDATE else None
 
+    @property
+    def is_of_arrays(self) -> bool:
+        """Whether everything inside is an array, and nothing a tuple."""
+        return all(isinstance(i.shape, ArrayShape) for i in (*self.body(), *(leaf for leaf, _ in self.leaves)))
+
     def body(self) -> Iterator[Instruction]:
         """What is computed inside: everything the roots need down to the leaves, operands first."""
         given = {leaf for leaf, _ in self.leaves}

@@ -80,11 +80,8 @@ def store(emission: Emission, shape: ArrayShape, value: Value, output: Value, at
     access.write(emission, output, shape.element_type, at, value)
 
 
-def store_roots(
-    kernel: Kernel, emission: Emission, indices: Sequence[Index], linear: Index, values: Elemental | None = None
-) -> None:
-    """Compute and store the element of every root at one point, of such values or those of the kernel's inputs."""
-    values = values or elemental_of(kernel, emission)
+def store_roots(kernel: Kernel, values: Elemental, indices: Sequence[Index], linear: Index) -> None:
+    """Compute and store the element of every root at one point."""
     found = [value for root in kernel.roots for value in values.elements(root, tuple(indices))]
     for shape, value, output in zip(kernel.outputs, found, arguments(kernel).outputs, strict=True):
-        store(emission, shape, value, output, linear)
+        store(values.emission, shape, value, output, linear)

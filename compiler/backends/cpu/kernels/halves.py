@@ -9,7 +9,7 @@ from __future__ import annotations
 from compiler.analysis.updates import is_elementwise
 from compiler.backends.cpu.kernels import lanes
 from compiler.backends.cpu.kernels.lane_rules import fits
-from compiler.backends.cpu.kernels.lanes import Lanes, vector_bytes
+from compiler.backends.cpu.kernels.lanes import Lanes
 from compiler.codegen import nest, scalar
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
@@ -17,7 +17,6 @@ from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import Module
 from compiler.codegen.signature import elemental_of
 from compiler.ir.module import Instruction
-from compiler.ir.shape import ArrayShape
 from compiler.ir.types import BF16
 
 _WORD = 32
@@ -28,7 +27,7 @@ _FEWEST = 256
 def find(module: Module, kernel: Kernel, group: nest.Group) -> Lanes | None:
     """The lanes of a loop kernel; None where it is better a plain loop."""
     length, body, read = group.loops[-1], list(kernel.body()), [leaf for leaf, _ in kernel.leaves]
-    if group.once or length < _FEWEST or not all(isinstance(i.shape, ArrayShape) for i in (*body, *read)):
+    if group.once or length < _FEWEST or not kernel.is_of_arrays:
         return None
     large = [leaf.array for leaf in read if leaf.array.size > 1]
     if not large or any(array.element_type is not BF16 for array in (*kernel.outputs, *large)):
@@ -38,8 +37,8 @@ def find(module: Module, kernel: Kernel, group: nest.Group) -> Lanes | None:
         return None
     if any(i.operands and scalar.has_near_form(i) for i in body):
         return None
-    words = vector_bytes(module.features.__contains__) * 8 // _WORD
-    return Lanes(2 * words, 1, paired=True).chained(1, length, body)
+    chosen = Lanes.choose(module.features.__contains__, [i.array for i in body], length, paired=True)
+    return chosen.chained(1, length, body) if chosen else None
 
 
 def _is_straight(instruction: Instruction) -> bool:

@@ -18,10 +18,9 @@ from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.codegen import cost, nest
 from compiler.codegen.elemental import Elemental
-from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, whole
+from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, even_first, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, keep_rolled, lanes_of, vector_type
 from compiler.codegen.signature import store_roots
 from compiler.ir.module import Instruction
@@ -39,8 +38,8 @@ _VERY_HEAVY_CHAINS = 4
 _MANY_ROWS = 64
 _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
 """For a number of rows side by side, the most elements of one: the ends of longer rows do not count."""
-_LINE_BYTES = 64
-"""At whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
+LINE = 64
+"""Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 _FEWEST = 4
 """Turns of a loop from which on vectors pay."""
 
@@ -48,11 +47,6 @@ Counters = Sequence[Index]
 Elements = Callable[[Counters], list[Value]]
 Step = Callable[[Counters, list[Value]], list[Value]]
 Body = Callable[[], list[Value]]
-
-
-def vector_bytes(has: Callable[[str], bool]) -> int:
-    """The size of a vector register of a target, by the features that it has."""
-    return 64 if has("avx512f") else 32 if has("avx2") else 16
 
 
 def _value_bytes(array: ArrayShape) -> int:
@@ -150,14 +144,18 @@ class Lanes:
     paired: bool = False
 
     @staticmethod
-    def choose(target: Target, arrays: Iterable[ArrayShape], count: int, *, paired: bool = False) -> Lanes | None:
-        """Lanes for elements of arrays in a loop of `count` turns; None if the turns are too few.
+    def choose(
+        has: Callable[[str], bool], arrays: Iterable[ArrayShape], count: int, *, paired: bool = False
+    ) -> Lanes | None:
+        """Lanes for elements of arrays in a loop of `count` turns, on a target that has some features.
 
-        Halves of words may be `paired`: the values of as many words as a vector holds are then two vectors.
+        None if the turns are too few.  Halves of words may be `paired`: the values of as many words as a vector holds
+        are then two vectors.
         """
         if count < _FEWEST:
             return None
-        width = vector_bytes(target.has) // max((_value_bytes(array) for array in arrays), default=4)
+        vector_bytes = 64 if has("avx512f") else 32 if has("avx2") else 16
+        width = vector_bytes // max((_value_bytes(array) for array in arrays), default=4)
         if paired and count >= 2 * width:
             return Lanes(2 * width, 1, paired=True)
         return Lanes(min(width, 1 << (count - 1).bit_length()), 1)
@@ -272,7 +270,7 @@ class Lanes:
         return builder.compare("ult", self._steps(I32), builder.cast("trunc", left, I32))
 
     def _steps(self, type_: str) -> Value:
-        order = [*range(0, self.width, 2), *range(1, self.width, 2)] if self.paired else range(self.width)
+        order = even_first(self.width) if self.paired else range(self.width)
         numbers = ", ".join(f"{type_} {number}" for number in order)
         return Value(vector_type(type_, self.width), f"<{numbers}>")
 
@@ -313,12 +311,12 @@ def store_each(kernel: Kernel, group: nest.Group, values: Elemental, lanes: Lane
     emission, level = values.emission, nest.split_level(group.loops)
     ranges = [nest.all_of(count) for count in group.loops]
     if parallel:
-        align = _LINE_BYTES if level == len(ranges) - 1 else 1
+        align = LINE if level == len(ranges) - 1 else 1
         ranges[level] = nest.share(emission.builder, group.loops[level], THREAD, THREADS, align=align)
 
     def body(counters: Counters) -> None:
         at = group.combine(counters)
-        store_roots(kernel, emission, nest.coordinates(emission, at, kernel.outputs[0].dims), at, values)
+        store_roots(kernel, values, nest.coordinates(emission, at, kernel.outputs[0].dims), at)
 
     lanes.each(emission, Loops(ranges, group.loops), body)
 

@@ -74,13 +74,14 @@ def emit(
     """Emit the whole kernel."""
     emission = Emission(builder)
     width = _VECTOR_BYTES // lookups[0].array.element_type.size_bytes
-    values = elemental_of(kernel, emission)
     numbers, pointers = dict(kernel.leaves), arguments(kernel)
-    leaves = dict(values.leaves)
-    looking = Elemental(emission, leaves)
-    for gather in lookups:
-        table = gather.operands[0]
-        leaves[gather] = _Table.load(builder, gather, pointers.inputs[numbers[table]], looking, width).look_up
+
+    def load(gather: Instruction, values: Elemental) -> _Table:
+        return _Table.load(builder, gather, pointers.inputs[numbers[gather.operands[0]]], values, width)
+
+    looking = elemental_of(kernel, emission).with_leaves(
+        lambda values: {gather: load(gather, values).look_up for gather in lookups}
+    )
     lanes.store_each(kernel, group, looking, Lanes(width, 1), parallel=parallel)
     builder.ret()
 

@@ -12,6 +12,7 @@ from math import prod
 
 from compiler.backends.cpu.kernels import halves, lookup, tabulated, tiles
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
+from compiler.backends.cpu.kernels.lanes import LINE
 from compiler.codegen import cost, crossing, movement, nest, pieces, scalar
 from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
@@ -21,9 +22,6 @@ from compiler.codegen.signature import elemental_of, store_roots
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
-
-_LINE = 64
-"""Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 
 _LARGEST_JAM = 64
 """Instructions in a turn of the innermost loop up to which it takes in those of another."""
@@ -42,7 +40,6 @@ _WORTH_ALL = 0.5e6
 
 def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     """Emit a loop kernel."""
-    dims = kernel.outputs[0].dims
     size = kernel.outputs[0].size
     work = cost.nanoseconds(kernel)
     function = begin(module, kernel)
@@ -50,13 +47,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         Builder(function).ret()
         return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
 
-    tables = tabulated.find(kernel)
-
-    def body(emission: Emission, linear: Sequence[Index]) -> None:
-        values = tabulated.looking_up(elemental_of(kernel, emission), tables)
-        store_roots(kernel, emission, nest.coordinates(emission, linear[0], dims), linear[0], values)
-
-    (group,) = nest.plan(module, parameters(kernel), [size], body)
+    (group,) = nest.plan(module, parameters(kernel), [size], _body(kernel))
     group = replace(group, once=bool(kernel.in_place))
     if _is_drawn(kernel):
         group = nest.without_tiny_loops(group)
@@ -64,16 +55,27 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     # Tiles at the edges overlap others.
     tiling = None if group.once else tiles.find(module, kernel, group)
     lookups = lookup.find(module, kernel, group)
-    pairs = None if tables or tiling else halves.find(module, kernel, group)
-    if pairs:
-        halves.emit(LaneBuilder(function), kernel, group, pairs, parallel=parallel)
-    elif lookups:
+    if lookups:
         lookup.emit(LaneBuilder(function), kernel, group, lookups, parallel=parallel)
     elif tiling is not None:
         tiles.emit(Builder(function), tiling, parallel=parallel)
+    elif tables := tabulated.find(kernel):
+        _emit_pieces(Builder(function), kernel, _jam(module, kernel, group), _body(kernel, tables), work)
+    elif pairs := halves.find(module, kernel, group):
+        halves.emit(LaneBuilder(function), kernel, group, pairs, parallel=parallel)
     else:
-        _emit_pieces(Builder(function), kernel, _jam(module, kernel, group), body, work)
+        _emit_pieces(Builder(function), kernel, _jam(module, kernel, group), _body(kernel), work)
     return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+
+
+def _body(kernel: Kernel, tables: Sequence[tabulated.Table] = ()) -> nest.Body:
+    """Computes and stores the results at a point, what has tables by looking it up."""
+
+    def body(emission: Emission, linear: Sequence[Index]) -> None:
+        values = tabulated.looking_up(elemental_of(kernel, emission), tables)
+        store_roots(kernel, values, nest.coordinates(emission, linear[0], kernel.outputs[0].dims), linear[0])
+
+    return body
 
 
 def _emit_pieces(builder: Builder, kernel: Kernel, group: nest.Group, body: nest.Body, work: float) -> None:
@@ -89,7 +91,7 @@ def _emit_pieces(builder: Builder, kernel: Kernel, group: nest.Group, body: nest
     if joined > 1:
         part, level = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS), -1
     elif parallel:
-        align = (_BLOCK if turns.near and turns.whole else _LINE) if level == group.innermost else 1
+        align = (_BLOCK if turns.near and turns.whole else LINE) if level == group.innermost else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
     pieces.walk(
         builder,
@@ -110,7 +112,7 @@ def takes_sums(kernel: Kernel) -> bool:
     Neighbouring results then lie in the lanes of vectors; along a row, vectors would be mostly empty.
     """
     sums = kernel.of_opcode("reduce")
-    if any(not isinstance(i.shape, ArrayShape) for i in (*kernel.body(), *(leaf for leaf, _ in kernel.leaves))):
+    if not kernel.is_of_arrays:
         return False
     sizes = [(i.array.size, i.operands[0].array.size) for i in sums]
     few = all(kept >= _SHORT and all_ <= _FEW_TERMS * kept for kept, all_ in sizes)

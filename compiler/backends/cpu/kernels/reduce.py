@@ -210,7 +210,7 @@ class _Emitter:
         if not fits([*computed, *self.form.reducers()], leaves):
             return None
         arrays = [i.array for i in (*computed, *leaves) if isinstance(i.shape, ArrayShape)]
-        lanes = Lanes.choose(self.target, arrays, reduced[-1])
+        lanes = Lanes.choose(self.target.has, arrays, reduced[-1])
         if lanes and self.form.identities is None and (len(reduced) > 1 or reduced[0] < lanes.width):
             return None
         return lanes
@@ -221,4 +221,4 @@ class _Emitter:
         if not fits([*(i for i in body if i not in self.form.reduces), *self.form.reducers()], leaves):
             return None
         arrays = [i.array for i in (*body, *leaves) if isinstance(i.shape, ArrayShape)]
-        return Lanes.choose(self.target, arrays, self.form.kept)
+        return Lanes.choose(self.target.has, arrays, self.form.kept)

@@ -54,7 +54,7 @@ def _lanes(target: Target, rows: Rows, group: nest.Group) -> Lanes | None:
     leaves = [leaf for leaf, _ in rows.kernel.leaves]
     if not all(identities_of(reduce) for reduce in rows.reduces) or not lane_rules.fits(along, leaves):
         return None
-    return Lanes.choose(target, [i.array for i in (*along, *leaves)], group.loops[-1], paired=_are_pairs(rows))
+    return Lanes.choose(target.has, [i.array for i in (*along, *leaves)], group.loops[-1], paired=_are_pairs(rows))
 
 
 def _are_pairs(rows: Rows) -> bool:

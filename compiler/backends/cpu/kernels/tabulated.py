@@ -28,7 +28,6 @@ from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.module import Instruction
 from compiler.ir.opdef import Array
-from compiler.ir.shape import ArrayShape
 
 _BITS, _WORD = 16, 32
 _FEWEST = 4 << _BITS
@@ -69,8 +68,7 @@ class Table:
 
 def find(kernel: Kernel) -> list[Table]:
     """The chains of a loop kernel that are better looked up."""
-    plain = all(isinstance(i.shape, ArrayShape) for i in (*kernel.body(), *(leaf for leaf, _ in kernel.leaves)))
-    if not plain or kernel.outputs[0].size < _FEWEST:
+    if kernel.outputs[0].size < _FEWEST or not kernel.is_of_arrays:
         return []
     found = []
     for root, argument, chain in islice(_chains(kernel), _MOST):
@@ -84,10 +82,7 @@ def find(kernel: Kernel) -> list[Table]:
 
 def looking_up(values: Elemental, tables: Iterable[Table]) -> Elemental:
     """The values where the roots of tables are looked up."""
-    found = dict(values.leaves)
-    looking = Elemental(values.emission, found)
-    found.update((table.root, partial(table.look_up, looking)) for table in tables)
-    return looking
+    return values.with_leaves(lambda looking: {table.root: partial(table.look_up, looking) for table in tables})
 
 
 def _chains(kernel: Kernel) -> Iterator[tuple[Instruction, Instruction, list[Instruction]]]:
