@@ -147,7 +147,7 @@ def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window
     return tuple(parts)
 
 
-def _running(scope: Scope, dims: Sequence[int]) -> Window:
+def _running_window(scope: Scope, dims: Sequence[int]) -> Window:
     """The window of a running combination, as cumulative sums have it: all that comes before in one dimension."""
     along, before = scope.choices.integer(0, len(dims) - 1), chance(scope.choices, 60)
     rest = max(0, dims[along] - 1)
@@ -158,7 +158,7 @@ def _running(scope: Scope, dims: Sequence[int]) -> Window:
 def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, least_rank=1, size=2048)
     dims_of = value.array.dims
-    window = _running(scope, dims_of) if chance(scope.choices, 20) else _window(scope, dims_of)
+    window = _running_window(scope, dims_of) if chance(scope.choices, 20) else _window(scope, dims_of)
     dims = [output_size(n, part) for n, part in zip(value.array.dims, window, strict=True)]
     if not scope.fits(dims) or min(dims) < 0:
         return None
@@ -172,7 +172,7 @@ def running(scope: Scope, value: Instruction) -> Instruction:
     kind = value.array.element_type
     combining = pick(scope.choices, combiners(kind))
     operands = [value, identity_constant(scope, combining, kind)]
-    window = _running(scope, value.array.dims)
+    window = _running_window(scope, value.array.dims)
     return scope.build("reduce-window", operands, to_apply=combiner(scope, combining, kind), window=window)
 
 

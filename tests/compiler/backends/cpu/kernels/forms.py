@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,3 +56,10 @@ def kept(dims: Sequence[int], reduced: Sequence[int]) -> list[int]:
 def reducer(opcode: str, element_type: str) -> str:
     scalar = f"{element_type}[]"
     return f"f {{ a = {scalar} parameter(0)  b = {scalar} parameter(1)  ROOT r = {scalar} {opcode}(a, b) }}\n"
+
+
+def spelled(text: str, shapes: Mapping[str, str]) -> str:
+    """Lines of HLO of instructions two spaces apart, each after its shape, for which a name may stand."""
+    for name, stated in shapes.items():
+        text = text.replace(f"= {name} ", f"= {stated} ").replace(f"{name}, {name})", f"{stated}, {stated})")
+    return text.replace("  ", "\n ")

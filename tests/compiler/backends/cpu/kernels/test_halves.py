@@ -9,6 +9,7 @@ import compiler
 from compiler import CompileOptions
 from compiler.backends.cpu.kernels import halves
 from compiler.ir.types import TYPES
+from tests.compiler.backends.cpu.kernels.forms import spelled
 from xlabench.judging.differ import Agreement, compare
 
 BF16 = TYPES["bf16"].dtype
@@ -52,9 +53,8 @@ def taken(monkeypatch):
 def test_halves_are_what_the_reference_computes(body, length, taken):
     text, expected = BODIES[body]
     dims = f"3,{length}"
-    for name, shape in (("B", f"bf16[{dims}]"), ("F", f"f32[{dims}]"), ("P", f"pred[{dims}]")):
-        text = text.replace(f"= {name} ", f"= {shape} ").replace(f"{name}, {name})", f"{shape}, {shape})")
-    lines = text.replace("[N]", f"[{length}]").replace("  ", "\n ")
+    shapes = {"B": f"bf16[{dims}]", "F": f"f32[{dims}]", "P": f"pred[{dims}]"}
+    lines = spelled(text.replace("[N]", f"[{length}]"), shapes)
     module = compiler.parse(HEAD.format(dims=dims) + " " + lines + " }")
     random = np.random.default_rng(length)
     inputs = [

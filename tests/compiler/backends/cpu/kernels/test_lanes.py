@@ -11,6 +11,11 @@ from compiler.codegen.llvm import Target
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import TYPES
 
+PLUS = """plus {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}"""
 ARGMAX = """HloModule m
 greater {{
   a = f32[] parameter(0)
@@ -60,11 +65,7 @@ least {{
   b = {t}[] parameter(1)
   ROOT c = {t}[] minimum(a, b)
 }}
-plus {{
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT c = f32[] add(a, b)
-}}
+{plus}
 ENTRY e {{
   x = {t}[{rows},{row}] parameter(0)
   g = {t}[{row}] parameter(1)
@@ -103,7 +104,7 @@ TOLERANCES = {"bf16": 1e-2, "f16": 2e-3, "f32": 1e-5, "f64": 1e-5}
 @pytest.mark.parametrize("rows", [3, 64])
 def test_rows_of_any_length_are_what_the_reference_says(name, row, rows):
     dims = {"row": ",".join(map(str, row)), "along": ",".join(str(d + 1) for d in range(len(row)))}
-    text = ROW.format(t=name, rows=rows, last=len(row), **dims)
+    text = ROW.format(plus=PLUS, t=name, rows=rows, last=len(row), **dims)
     module = compiler.parse(text)
     kinds = [parameter.array.element_type.dtype for parameter in module.entry.parameters]
     random = np.random.default_rng(len(row))
@@ -119,7 +120,7 @@ def test_rows_of_any_length_are_what_the_reference_says(name, row, rows):
 
 @pytest.mark.parametrize(("rows", "length"), [(128, 40), (132, 100), (66, 777), (97, 900), (64, 5000)])
 def test_rows_in_steps_are_the_same_on_any_number_of_threads(rows, length):
-    text = ROW.format(t="f32", rows=rows, row=length, last=1, along=1)
+    text = ROW.format(plus=PLUS, t="f32", rows=rows, row=length, last=1, along=1)
     random = np.random.default_rng(rows)
     inputs = [random.standard_normal(dims).astype(np.float32) for dims in ((rows, length), (length,))]
 
@@ -179,11 +180,7 @@ def test_an_extremum_keeps_nan_and_the_sign_of_zero(name, opcode, start, length,
 
 
 PAIRS = """HloModule m
-plus {{
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT c = f32[] add(a, b)
-}}
+{plus}
 ENTRY e {{
   p = f32[{rows},{columns}] parameter(0)
   q = f32[{length},{columns}] parameter(1)
@@ -205,17 +202,13 @@ def test_few_columns_are_reduced_side_by_side(rows, length, columns):
     generator = np.random.default_rng(length)
     p, q, w = (generator.integers(-9, 9, s).astype(np.float32) for s in ((rows, columns), (length, columns), length))
 
-    (sums,) = compiler.compile(PAIRS.format(rows=rows, length=length, columns=columns))(p, q, w)
+    (sums,) = compiler.compile(PAIRS.format(plus=PLUS, rows=rows, length=length, columns=columns))(p, q, w)
 
     assert np.array_equal(sums, ((p[:, None] - q) * w[:, None]).sum(1))
 
 
-PAIRED = """HloModule m
-plus {{
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT c = f32[] add(a, b)
-}}
+HALVES = """HloModule m
+{plus}
 ENTRY e {{
   x = bf16[{rows},{length}] parameter(0)
   g = {scale}[{length}] parameter(1)
@@ -245,7 +238,7 @@ def test_halves_of_words_are_taken_in_pairs(rows, length, scale, monkeypatch):
     chosen = []
     choose = Lanes.choose
     monkeypatch.setattr(Lanes, "choose", lambda *given, **named: chosen.append(choose(*given, **named)) or chosen[-1])
-    module = compiler.parse(PAIRED.format(rows=rows, length=length, scale=scale, twice=2 * length))
+    module = compiler.parse(HALVES.format(plus=PLUS, rows=rows, length=length, scale=scale, twice=2 * length))
     random = np.random.default_rng(length)
     # Small whole numbers, whose sums are exact in any order.
     inputs = [random.integers(-4, 5, p.array.dims).astype(p.array.element_type.dtype) for p in module.entry.parameters]

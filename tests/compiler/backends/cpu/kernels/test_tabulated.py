@@ -11,6 +11,7 @@ import compiler
 from compiler import CompileOptions
 from compiler.backends.cpu.kernels import tabulated
 from compiler.ir.types import TYPES
+from tests.compiler.backends.cpu.kernels.forms import spelled
 from xlabench.judging.differ import Agreement, compare
 
 DIMS = (5, 65539)
@@ -39,10 +40,8 @@ def program(kind: str, body: str, results: list[str]) -> compiler.Module:
     shapes = {"T": f"{kind}[5,65539]", "F": "f32[5,65539]", "P": "pred[5,65539]", "D": "f64[5,65539]"}
     text = f"x = T parameter(0)  y = T parameter(1)  o = {kind}[] constant(1)  one = T broadcast(o), dimensions={{}}"
     text = f"{text}  of = f32[] constant(1)  ones = F broadcast(of), dimensions={{}}  {body}"
-    lines = text.replace("  ", "\n")
-    for name, shape in shapes.items():
-        lines = lines.replace(f"= {name} ", f"= {shape} ")
-    made = {line.partition(" =")[0]: line.partition("= ")[2].partition(" ")[0] for line in lines.splitlines()}
+    lines = spelled(text, shapes)
+    made = {line.partition(" =")[0].strip(): line.partition("= ")[2].partition(" ")[0] for line in lines.splitlines()}
     root = f"ROOT r = ({', '.join(made[name] for name in results)}) tuple({', '.join(results)})"
     return compiler.parse(f"HloModule m\nENTRY e {{\n{lines}\n{root}\n}}")
 
