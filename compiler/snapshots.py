@@ -42,13 +42,20 @@ class Trace:
     error: str = ""
 
 
-def trace(module: Module, options: CompileOptions, *, entering: Callable[[str], None] = lambda _: None) -> Trace:
+def trace(
+    module: Module,
+    options: CompileOptions,
+    *,
+    entering: Callable[[str], None] = lambda _: None,
+    withhold_required: bool = False,
+) -> Trace:
     """Run the passes of a compilation on a copy of the module and keep what each made of it.
 
-    `entering` hears the name of each pass before it runs, so that one that never ends is known too.
+    `entering` hears the name of each pass before it runs, so that one that never ends is known too.  Without fuel even
+    required rewrites can be withheld, since no back end sees the module; a later pass may then raise for want of them.
     """
     current, last = module.clone(), module
-    fuel = Fuel(options.fuel)
+    fuel = Fuel(options.fuel, withholds_required=withhold_required)
     snapshots: list[Snapshot] = []
 
     def observe(step: Step) -> None:

@@ -27,9 +27,14 @@ class Rewrite:
 
 @dataclass(slots=True)
 class Fuel:
-    """How many rewrites a compilation may still do, and those it has done; `limit` None means all."""
+    """How many rewrites a compilation may still do, and those it has done; `limit` None means all.
+
+    A rewrite without which the back ends cannot go on is *required*: it is recorded, but withheld only where
+    `withholds_required`, from a compilation that ends before it.
+    """
 
     limit: int | None = None
+    withholds_required: bool = False
     pass_name: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
 
@@ -39,11 +44,8 @@ class Fuel:
         return self.limit is not None and len(self.rewrites) >= self.limit
 
     def spend(self, rule: str, where: Instruction, *, required: bool = False) -> bool:
-        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed.
-
-        A rewrite without which the back ends cannot go on is `required`: it is recorded, but never withheld.
-        """
-        if not required and self.is_spent:
+        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed."""
+        if self.is_spent and not (required and not self.withholds_required):
             return False
         parent = where.parent.name if where.parent is not None else "?"
         number = len(self.rewrites) + 1

@@ -32,6 +32,14 @@ def test_with_less_fuel_the_same_rewrites_come_first():
         assert part.broken_pass == ""
 
 
+def test_required_rewrites_are_withheld_only_where_asked():
+    text = """f { a = f32[4] parameter(0) ROOT b = f32[4] negate(a) }
+      ENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] fusion(x), kind=kLoop, calls=f }"""
+    module, none = compiler.parse(text), replace(OPTIONS, fuel=0)
+    assert [rewrite.rule for rewrite in compiler.trace(module, none).rewrites] == ["inline fusion"]
+    assert compiler.trace(module, none, withhold_required=True).rewrites == ()
+
+
 def test_a_pass_that_raises_is_named_and_what_came_before_is_kept(monkeypatch):
     def broken(module, fuel):
         raise ValueError("no")

@@ -181,7 +181,7 @@ MUTANTS = {
     "call_arguments": Mutant(
         planted_passes.swapped_call,
         "z = f32[12,10] call(x, y), to_apply=scaled",
-        "pass/flatten-calls/inline call",
+        "pass/flatten-calls/inline call|pass/flatten-calls/inline fusion",
     ),
     "short_lives": Mutant(
         planted_code.short_lives,

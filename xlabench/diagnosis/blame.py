@@ -150,11 +150,15 @@ class _Search:
         earlier = [s.rewrites for s in self.passes.steps if s.number < step.number]
         good, bad = max(earlier, default=0), step.rewrites
         found = Blame("pass", step.name, self.judgement.verdict, diff=_diff(before, step.text))
-        if not rewrites or good >= bad or self._wrong_with(good, step):
+        if not rewrites or good >= bad:
             return found
-        good, bad = _nearest(good, bad, lambda fuel: self._wrong_with(fuel, step))
-        texts = [self._text_with(fuel, step) for fuel in (good, bad)]
-        return replace(self._by_rewrite(found, good, bad), diff=_diff(texts[0], texts[1]))
+        required = self._wrong_with(good, step)
+        if required and self._wrong_with(good, step, required=True):
+            return found
+        good, bad = _nearest(good, bad, lambda fuel: self._wrong_with(fuel, step, required=required))
+        texts = [self._text_with(fuel, step, required=required) for fuel in (good, bad)]
+        found = replace(self._by_rewrite(found, good, bad), diff=_diff(texts[0], texts[1]))
+        return replace(found, last_good="") if required else found  # an engine has to do what is required
 
     def _in_broken_pass(self) -> Blame:
         """Find the first rewrite with which a pass raises; what it raised, where it does so without any."""
@@ -174,13 +178,14 @@ class _Search:
         passes = self.prober.passes(self.case, engine=with_options(self.prober.setup.engine, {"fuel": fuel}))
         return passes is None or bool(passes.broken_pass)
 
-    def _text_with(self, fuel: int, step: PassStep) -> str:
+    def _text_with(self, fuel: int, step: PassStep, *, required: bool = False) -> str:
+        """The module after a pass; without fuel even required rewrites are withheld where that is `required`."""
         engine = with_options(self.prober.setup.engine, {"fuel": fuel})
-        passes = self.prober.passes(self.case, engine=engine)
+        passes = self.prober.passes(self.case, engine=engine, withhold_required=required)
         return (passes and passes.after(step.number)) or self.case.text()
 
-    def _wrong_with(self, fuel: int, step: PassStep) -> bool:
-        return self._verdict(self._text_with(fuel, step)) in _BAD
+    def _wrong_with(self, fuel: int, step: PassStep, *, required: bool = False) -> bool:
+        return self._verdict(self._text_with(fuel, step, required=required)) in _BAD
 
     def _in_back_end(self, lowered: str) -> Blame:
         """All modules are right: LLVM, one kernel, or what joins the kernels."""

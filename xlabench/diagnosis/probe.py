@@ -226,9 +226,9 @@ class Prober:
         places = [(computation, name) for computation, name in outcome.value["places"]]
         return dict(zip(places, jobs.read_arrays(Path(arguments["results"])), strict=True))
 
-    def passes(self, case: Case, *, engine: str = "") -> Passes | None:
+    def passes(self, case: Case, *, engine: str = "", withhold_required: bool = False) -> Passes | None:
         """What the engine's passes make of the program; None where the engine does not show them."""
-        arguments = self._arguments(case.text(), ())
+        arguments = self._arguments(case.text(), ()) | {"withhold_required": withhold_required}
         arguments["dumps"] = tempfile.mkdtemp(prefix="passes-", dir=self._scratch)
         outcome = self._ask("xlabench.diagnosis.probe:show_passes", arguments, engine)
         dumped = pass_dumps.read(Path(arguments["dumps"]))
@@ -323,7 +323,8 @@ def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
         subject.dump_passes(text, arguments["dumps"])
     if not hasattr(subject, "trace"):
         return {}
-    trace = subject.trace(text, lambda name: say(f"pass {name}"))
+    withheld = {"withhold_required": arguments["withhold_required"]}
+    trace = subject.trace(text, lambda name: say(f"pass {name}"), **withheld)
     return {
         "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],
         "rewrites": [[r.number, r.pass_name, r.rule, r.where] for r in trace.rewrites],

@@ -32,9 +32,10 @@ class CompiledEngine:
         """Compile to an executable, which also offers its artifacts."""
         return compiler.compile(module_or_text, backend=self.backend, options=self.options)
 
-    def trace(self, text: str, entering: Callable[[str], None]) -> compiler.Trace:
+    def trace(self, text: str, entering: Callable[[str], None], *, withhold_required: bool = False) -> compiler.Trace:
         """What the passes make of a program before the back end sees it; `entering` hears each one's name first."""
-        return compiler.trace(compiler.parse(text), self.options, entering=entering)
+        module = compiler.parse(text)
+        return compiler.trace(module, self.options, entering=entering, withhold_required=withhold_required)
 
 
 def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to: str) -> CompiledEngine:
