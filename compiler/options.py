@@ -53,6 +53,8 @@ class CompileOptions:
         atomics: for the NVPTX back end: let scattered updates be combined in any order, by atomic operations; sums of
             floats may then differ from run to run.
         check_races: for the simulator: report data races in global memory too, which takes time and memory.
+        check_memory: for a CPU: let every array, and the scratch memory, of a call stand in poisoned memory of its own
+            between pages without access, so that what reads or writes where it must not fails, every time alike.
         fuel: do only that many rewrites; None for all.
         disable_passes: names of passes to skip.
         verify_each: verify the module after every pass that changed it.
@@ -73,6 +75,7 @@ class CompileOptions:
     arch: str = ""
     atomics: bool = False
     check_races: bool = False
+    check_memory: bool = False
     fuel: int | None = None
     disable_passes: tuple[str, ...] = ()
     verify_each: bool = False

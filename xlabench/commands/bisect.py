@@ -12,6 +12,7 @@ from xlabench.commands.examples import examples
 from xlabench.commands.target import load, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
+from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.probe import Prober
 
 _EXAMPLES = """
@@ -38,7 +39,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """
     target = load(options)
     with Prober(target.setup) as prober:
-        found = blame.find(prober, target.case)
+        judgement = settle([prober], target.case)
+        found = blame.find(prober, target.case, judgement)
     if options["as_json"]:
         click.echo(json.dumps({**asdict(found), "signature": found.signature, "file": str(target.path)}))
     else:

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from xlabench.commands.target import Target, load, new_folder, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Judgement, Prober, require_failure
 from xlabench.diagnosis.reduce import Progress, Reduction, reduce
@@ -91,8 +92,7 @@ def _report(progress: Progress) -> None:
 
 
 def _by_engine(target: Target, probers: Sequence[Prober], options: dict[str, Any], report: Any, out: Path) -> Result:
-    prober = probers[0]
-    judgement = prober.judge(target.case)
+    judgement, prober = settle(probers, target.case), probers[0]
     require_failure(judgement)
     found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
 
@@ -108,7 +108,7 @@ def _by_engine(target: Target, probers: Sequence[Prober], options: dict[str, Any
     if found and final.is_failure and found.stage in blame.DETAILED:
         found = blame.find(prober, done.case, final)
     kept = found.signature if found else judgement.verdict
-    return Result(done, kept, _save(target, done.case, final, found, out))
+    return Result(done, kept, _save(replace(target, setup=prober.setup), done.case, final, found, out))
 
 
 def _save(target: Target, case: Case, judgement: Judgement, found: Blame | None, out: Path) -> bundle.Saved:

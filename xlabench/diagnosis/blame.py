@@ -24,6 +24,7 @@ import compiler
 from compiler import edit
 from xlabench.diagnosis import kernels
 from xlabench.diagnosis.case import Case, derive
+from xlabench.diagnosis.checks import checked
 from xlabench.diagnosis.isolate import Row, examine
 from xlabench.diagnosis.probe import FAILURES, Judgement, Passes, PassStep, Prober, require_failure, with_options
 from xlabench.judging.wrongness import kind_of
@@ -32,7 +33,6 @@ DETAILED = frozenset({"kernel", "llvm"})
 """The stages of which more is known where it is looked for in detail."""
 
 _ALL = 2**31 - 1  # more passes than any program has
-_STRICT = {"nvptx:sim": {"check_races": "on"}}  # without its optimiser a race may well be won, but it is there
 _BAD = ("wrong", "invalid")
 _KINDS = {"rounding": "near", "reassociation": "near", "special": "special"}  # any other is far
 
@@ -190,7 +190,7 @@ class _Search:
     def _in_back_end(self, lowered: str) -> Blame:
         """All modules are right: LLVM, one kernel, or what joins the kernels."""
         spec = self.prober.setup.engine
-        plain = with_options(spec, {"opt": "0", **_STRICT.get(spec.partition(",")[0], {})})
+        plain = checked(with_options(spec, {"opt": "0"}))
         if plain != spec and not self._fails(plain):
             return self._in_llvm(plain)
         final = Case(compiler.parse(lowered), self.case.inputs)

@@ -51,7 +51,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of one case; `actual` is empty where the engine gave no answer."""
+    """What came of one case; `actual` is empty where the engine gave no answer, and `stage` says where it was then."""
 
     verdict: str
     message: str
@@ -59,6 +59,7 @@ class Judgement:
     actual: tuple[Array, ...] = ()
     mismatches: int = 0
     max_ulps: int | None = None
+    stage: str = ""
 
     @property
     def is_failure(self) -> bool:
@@ -150,7 +151,8 @@ class Prober:
         if not jobs.gave_results(outcome):
             verdict = _verdict_of(outcome)
             said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
-            return Judgement(verdict, "\n".join(filter(None, [outcome.message, said])), expected)
+            message = "\n".join(filter(None, [outcome.message, said]))
+            return Judgement(verdict, message, expected, stage=outcome.stage)
         actual = tuple(jobs.read_arrays(Path(arguments["results"])))
         comparison = compare(expected, actual, policy=self.setup.policy)
         verdict, message = self._compare(case, expected, actual, comparison)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import compiler
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.diagnosis.reduce import reduce
 from xlabench.judging.tolerance import Array
@@ -15,8 +16,9 @@ from xlabench.judging.tolerance import Array
 
 @dataclass(frozen=True, slots=True)
 class Triaged:
-    """A reduced case with what its engine made of it; `cause` is the blame's signature, of the reduced case itself."""
+    """A reduced case with what its engine, maybe with its checks on, made of it; `cause` is the blame's signature."""
 
+    engine: str
     verdict: str
     module_text: str
     inputs: Sequence[Array]
@@ -34,7 +36,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
     """
     case = Case(compiler.parse(module_text), tuple(inputs))
     with Prober(setup) as prober:
-        judgement = prober.judge(case)
+        judgement = settle([prober], case)
         if not judgement.is_failure:
             return None
         found = blame.find(prober, case, judgement, in_detail=False)
@@ -49,6 +51,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
         if final.is_failure and found.stage in blame.DETAILED:  # of a kernel less is left than was blamed at first
             found = blame.find(prober, done.case, final)
         return Triaged(
+            prober.setup.engine,
             judgement.verdict,
             done.case.text(),
             done.case.inputs,

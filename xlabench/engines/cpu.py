@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from xlabench.engines.compiled import COMMON_OPTIONS, CompiledEngine, create_compiled
-from xlabench.engines.spec import THREADS, Option
+from xlabench.engines.spec import SWITCH, THREADS, Option
 
-OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "threads": THREADS}
+OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "threads": THREADS, "check_memory": SWITCH}
 DEVICES: tuple[str, ...] = ()
 
 

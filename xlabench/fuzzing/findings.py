@@ -178,6 +178,7 @@ class Findings:
             return raw, "", 0
         reduced = replace(
             raw,
+            engine=small.engine,
             module_text=small.module_text,
             inputs=small.inputs,
             expected=small.expected,

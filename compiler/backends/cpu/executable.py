@@ -12,7 +12,7 @@ import numpy as np
 
 from compiler.backends.cpu import program
 from compiler.backends.cpu.image import Image, create, leaf, sources
-from compiler.backends.cpu.runtime import memory, threads
+from compiler.backends.cpu.runtime import guarded, memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
@@ -93,7 +93,9 @@ class CpuExecutable:
             keep=self._library,
             release_gil=image.releases_lock,
         )
-        self.call = self._entry.call
+        self.call: Callable[..., list[Array]] = self._entry.call
+        if options.check_memory:
+            self.call = functools.partial(guarded.call, self._entry.snapshot())
 
     def __call__(self, *inputs: object) -> list[Array]:
         """Run the module."""

@@ -80,9 +80,9 @@ class Entry:
         """Run the program."""
         return self.call(*inputs)
 
-    def snapshot(self) -> _Program:
+    def snapshot(self) -> Program:
         """The program without its callable, so that the callable can own it."""
-        return _Program(self.program_address, self.parameters, self.results, self.arena_bytes, self.threads, self.keep)
+        return Program(self.program_address, self.parameters, self.results, self.arena_bytes, self.threads, self.keep)
 
     def _table(self, remainder: int) -> bytes:
         releases = self.release_gil or self.threads > 1
@@ -107,7 +107,9 @@ def _normalised(leaf: tuple[Any, ...]) -> Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class _Program:
+class Program:
+    """All that a call has to know."""
+
     address: int
     parameters: Sequence[Leaf]
     results: Sequence[Leaf]
@@ -134,7 +136,7 @@ class _Remainder:
         return answer
 
 
-def _call_portably(program: _Program, *inputs: object) -> list[Array]:
+def _call_portably(program: Program, *inputs: object) -> list[Array]:
     arrays = convert(inputs, program.parameters)
     results = [memory.empty(leaf.shape, leaf.dtype) for leaf in program.results]
     with memory.lease(program.arena_bytes) as arena:

@@ -6,20 +6,24 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+import compiler
+from compiler.backends.cpu.runtime import guarded
 
 TOLD = """
 import numpy as np
 import compiler
+from compiler.backends.cpu.runtime import guarded
 from compiler.backends.cpu.runtime.arguments import Leaf
 from dataclasses import replace
-from tests import guard
 
 executable = compiler.compile("ENTRY e {{ x = f32[{length}] parameter(0) ROOT y = f32[{length}] negate(x) }}")
 program = executable._entry.snapshot()
 leaves = [Leaf(np.dtype(np.float32), ({told},))]
 program = replace(program, parameters=leaves, results=leaves)
-print(guard.call(program, np.arange({told}, dtype=np.float32), at_end={at_end})[0].tolist())
+print(guarded.call(program, np.arange({told}, dtype=np.float32), at_end={at_end})[0].tolist())
 """
 
 
@@ -41,4 +45,12 @@ def test_what_runs_over_the_end_is_stopped() -> None:
 def test_what_writes_between_the_end_and_the_page_is_seen() -> None:
     result = run(8, 7, at_end=True)
     assert result.returncode == 1
-    assert "a program wrote outside of its arrays" in result.stderr
+    assert "ForeignMemory: the program wrote outside of" in result.stderr
+
+
+def test_an_executable_is_called_so_if_asked() -> None:
+    text = "ENTRY e { x = f32[3] parameter(0) y = f32[0] parameter(1) ROOT r = (f32[3], f32[0]) tuple(x, y) }"
+    executable = compiler.compile(text, options=compiler.CompileOptions(check_memory=True))
+    first, second = executable(np.arange(3, dtype=np.float32), np.empty(0, np.float32))
+    assert (first.tolist(), second.shape) == ([0, 1, 2], (0,))
+    assert executable.call.func is guarded.call

@@ -1,0 +1,73 @@
+"""What comes and goes is asked about with checks on; what does not, as it is."""
+
+from dataclasses import replace
+
+import pytest
+
+import compiler
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.checks import _CHECKS, checked, settle
+from xlabench.diagnosis.probe import Judgement, Setup
+from xlabench.engines import engine
+
+CASE = Case(compiler.parse("ENTRY e { ROOT x = f32[2] parameter(0) }"), ())
+CHECKED = "cpu:opt=0,check_memory=on"
+
+
+class Answers:
+    """A prober that knows what it is going to say."""
+
+    def __init__(self, plain, with_checks):
+        self.setup = Setup("cpu:opt=0")
+        self.answers = {"cpu:opt=0": plain, CHECKED: with_checks}
+
+    def judge(self, case, *, engine="", expected=None):
+        return self.answers[engine or self.setup.engine]
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ("cpu", "cpu:check_memory=on"),
+        ("cpu:fusion=off,opt=0", "cpu:fusion=off,opt=0,check_memory=on"),
+        ("nvptx:sim", "nvptx:sim,check_races=on"),
+        ("nvptx:ptxas", "nvptx:ptxas"),
+        ("xla", "xla"),
+        ("reference:wide", "reference:wide"),
+    ],
+)
+def test_every_engine_checks_what_it_can(spec, wanted):
+    assert checked(spec) == checked(wanted) == wanted
+
+
+@pytest.mark.parametrize(("name", "device"), _CHECKS)
+def test_checks_are_options_of_their_engines(name, device):
+    spec = checked(f"{name}:{device}" if device else name)
+    assert engine(spec).spec == spec
+
+
+RUN_CRASH = Judgement("crash", "signal 11", stage="run")
+
+
+@pytest.mark.parametrize("plain", [Judgement("flaky", "30 % to 50 %"), RUN_CRASH], ids=["flaky", "crash"])
+@pytest.mark.parametrize("closer", ["crash", "wrong"])
+def test_what_fails_every_time_with_checks_on_is_looked_into_with_them(plain, closer):
+    probers = [Answers(plain, Judgement(closer, "")) for _ in range(2)]
+    assert settle(probers, CASE).verdict == closer
+    assert [prober.setup for prober in probers] == [replace(Setup("cpu:opt=0"), engine=CHECKED)] * 2
+
+
+@pytest.mark.parametrize("closer", ["bitwise", "within", "flaky", "unsupported"])
+def test_checks_that_show_nothing_are_left_off(closer):
+    prober = Answers(RUN_CRASH, Judgement(closer, ""))
+    assert settle([prober], CASE) is RUN_CRASH
+    assert prober.setup == Setup("cpu:opt=0")
+
+
+@pytest.mark.parametrize(
+    "plain", [Judgement("wrong", ""), Judgement("timeout", ""), Judgement("crash", "", stage="compile")]
+)
+def test_what_fails_every_time_is_asked_about_as_it_is(plain):
+    prober = Answers(plain, Judgement("crash", ""))
+    assert settle([prober], CASE) is plain
+    assert prober.setup == Setup("cpu:opt=0")

@@ -1,0 +1,43 @@
+"""Where a failure comes and goes: the same engine with its checks on, with which it comes every time.
+
+What reads memory that nobody wrote, or writes where it must not, gives one result now and another later, or ends the
+process, by what lies there; and a race may well be won.  Nothing can be reduced or blamed by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.probe import Judgement, Prober, with_options
+from xlabench.engines.spec import split_spec
+
+_CHECKS: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("cpu", ""): {"check_memory": "on"},
+    ("nvptx", "sim"): {"check_races": "on"},
+}
+"""By engine and device; of memory the simulator has every access checked anyway."""
+
+
+def checked(spec: str) -> str:
+    """The spec with all that the engine can check."""
+    name, options = split_spec(spec)
+    for (engine, device), checks in _CHECKS.items():
+        if name == engine and (not device or device in options):
+            return with_options(spec, checks)
+    return spec
+
+
+def settle(probers: Sequence[Prober], case: Case) -> Judgement:
+    """Judge a case; where it comes and goes, or ends the process, all are to ask with checks on if it fails so too."""
+    first, *_ = probers
+    judgement = first.judge(case)
+    if judgement.verdict == "flaky" or (judgement.verdict == "crash" and judgement.stage == "run"):
+        closer = replace(first.setup, engine=checked(first.setup.engine))
+        again = first.judge(case, engine=closer.engine, expected=judgement.expected)
+        if again.is_failure and again.verdict != "flaky":
+            for prober in probers:
+                prober.setup = closer
+            return again
+    return judgement
