@@ -32,9 +32,9 @@ def checked(spec: str) -> str:
 def settle(probers: Sequence[Prober], case: Case) -> Judgement:
     """Judge a case; where it comes and goes, or ends the process, all are to ask with checks on if it fails so too."""
     first, *_ = probers
-    judgement = first.judge(case)
-    if judgement.verdict == "flaky" or (judgement.verdict == "crash" and judgement.stage == "run"):
-        closer = replace(first.setup, engine=checked(first.setup.engine))
+    judgement, closer = first.judge(case), replace(first.setup, engine=checked(first.setup.engine))
+    is_chance = judgement.verdict == "flaky" or (judgement.verdict == "crash" and judgement.stage == "run")
+    if is_chance and closer != first.setup:
         again = first.judge(case, engine=closer.engine, expected=judgement.expected)
         if again.is_failure and again.verdict != "flaky":
             for prober in probers:

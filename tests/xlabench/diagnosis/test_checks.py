@@ -64,6 +64,13 @@ def test_checks_that_show_nothing_are_left_off(closer):
     assert prober.setup == Setup("cpu:opt=0")
 
 
+def test_an_engine_without_checks_is_asked_once():
+    prober = Answers(Judgement("flaky", ""), None)
+    prober.setup, prober.answers = Setup("xla"), {"xla": Judgement("flaky", "")}
+    prober.judge = lambda case: prober.answers.pop("xla")
+    assert settle([prober], CASE).verdict == "flaky"
+
+
 @pytest.mark.parametrize(
     "plain", [Judgement("wrong", ""), Judgement("timeout", ""), Judgement("crash", "", stage="compile")]
 )
