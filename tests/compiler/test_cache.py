@@ -211,6 +211,7 @@ def process(folder, first):
     raise SystemExit(0 if all(seen) else 1)
 
 
+@pytest.mark.slow
 def test_processes_and_threads_share_a_folder(tmp_path):
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=process, args=(str(tmp_path), first)) for first in (0, 7)]

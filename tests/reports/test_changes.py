@@ -108,6 +108,7 @@ def test_the_page_shows_changes_and_results_json_holds_them(exported, later):
     assert "Changes" not in Report.of(later).files()["index.html"].decode()
 
 
+@pytest.mark.slow
 def test_nights_are_drawn_from_the_third_on(exported, later):
     assert "history.svg" not in Report.of(later, [exported]).files()
     scale_candidate(later, 4)

@@ -133,6 +133,7 @@ def night_of_failures(tmp_path_factory):
     return {case["name"]: case for case in exported["cases"]}, out
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_after_failures_and_times_what_is_right(night_of_failures):
     cases, _ = night_of_failures
     assert list(cases) == sorted((*FAILURES, "well"))

@@ -55,6 +55,7 @@ def test_how_an_engine_ends_is_the_verdict(worker, subject, verdict, code, messa
     assert message in judgement.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["compile", "run"])
 def test_a_hang_ends_at_the_time_limit_and_says_where(worker, stage):
     judgement = judge(worker, f"hang@{stage}", timeout_s=2.0)

@@ -38,6 +38,7 @@ def test_an_exception_is_an_answer_and_the_worker_lives_on(worker):
     assert ask(worker, "process").value == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGKILL"])
 def test_a_crash_names_the_signal_and_the_next_job_gets_a_new_worker(worker, name):
     outcome = ask(worker, "die", signal=getattr(signal, name))
@@ -56,6 +57,7 @@ def test_a_silent_exit_is_a_death_with_its_last_words(worker):
     assert "status 3" in outcome.message
 
 
+@pytest.mark.slow
 def test_a_hang_ends_at_the_limit_and_says_where(worker):
     outcome = ask(worker, "hang", timeout_s=2.0)
     assert (outcome.ending, outcome.stage) == ("timeout", "hanging")

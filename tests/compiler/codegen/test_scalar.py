@@ -281,6 +281,7 @@ def test_complex_opcodes_agree_with_the_interpreter(opcode: str, name: str) -> N
     assert_near_as_complex(*run_both(module, inputs), inputs, opcode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c64", "c128"])
 def test_a_gpu_means_the_same_by_complex_opcodes(gpu: Any, name: str) -> None:
     given = {opcode: of_complex(opcode, name) for opcode in COMPLEX_OPCODES}
@@ -295,6 +296,7 @@ def test_a_gpu_means_the_same_by_complex_opcodes(gpu: Any, name: str) -> None:
         assert_near_as_complex(expected, actual, given[opcode], opcode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPERAND_TYPES)
 def test_a_gpu_means_the_same_by_every_opcode(gpu: Any, name: str) -> None:
     element_type = TYPES[name]
@@ -337,6 +339,7 @@ def test_a_gpu_compares_selects_and_rounds_the_same(gpu: Any, name: str) -> None
         assert_same(expected, actual, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", CONVERTED, ids=str)
 def test_a_gpu_converts_the_same(gpu: Any, source: ElementType) -> None:
     value = specials(source)

@@ -144,6 +144,7 @@ DETERMINED = {
 """Calls whose results only roundings tell apart."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "dtype"), list(zip(DETERMINED, [*LETTERS] * len(DETERMINED), strict=False)))
 def test_native_results_are_those_of_the_library(case, dtype):
     name, prepare, options = DETERMINED[case]
@@ -152,6 +153,7 @@ def test_native_results_are_those_of_the_library(case, dtype):
         np.testing.assert_allclose(found, expected, atol=100 * np.finfo(dtype).eps, rtol=100 * np.finfo(dtype).eps)
 
 
+@pytest.mark.slow
 def test_matrices_of_any_kind_have_a_form_of_schur():
     """A permutation, whose eigenvalues lie on a circle; a chain; one of rank one; what is no number; great numbers."""
     a = np.stack(

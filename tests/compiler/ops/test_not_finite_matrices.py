@@ -108,6 +108,7 @@ def spoilt(clean: Array) -> Array:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "element_type", "size"), CASES)
 def test_what_is_not_finite_shows(name: str, element_type: str, size: int) -> None:
     module = program(name, element_type, size)

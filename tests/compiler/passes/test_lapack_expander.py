@@ -220,6 +220,7 @@ def test_eigenvectors_of_special_matrices(element_type):
     assert np.isnan(values).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uplo", "LU")
 @pytest.mark.parametrize(
     ("element_type", "form"),
@@ -251,6 +252,7 @@ def test_eigenvectors_diagonalise_what_one_triangle_gives(element_type, form, up
     assert not info.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("element_type", "form", "mode"),
     [

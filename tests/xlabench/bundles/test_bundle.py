@@ -91,6 +91,7 @@ def test_a_failure_that_does_not_show_again_is_kept_but_not_verified(tmp_path):
     assert (saved.path / "manifest.json").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("program", "verified"), [(ENDLESS, True), (PROGRAM, False)], ids=["endless", "ends"])
 def test_what_did_not_end_is_verified_by_not_ending(tmp_path, program, verified):
     given = [np.float32(1)] if program is ENDLESS else [X]
@@ -134,6 +135,7 @@ def test_the_inputs_of_a_bundle_are_what_the_command_run_takes(draft):
         assert archive.files == ["array_0000"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "verdict", "code"),
     [

@@ -113,6 +113,7 @@ def test_isolate_lists_every_instruction(file):
     assert [row["opcode"] for row in report["instructions"]] == ["tanh", "negate", "add"]
 
 
+@pytest.mark.slow
 def test_recheck_tells_what_is_fixed_from_what_shows_and_what_is_broken(tmp_path):
     _bundle(tmp_path / "fixed", _right())
     _bundle(tmp_path / "shows", X)
@@ -133,6 +134,7 @@ def test_show_says_what_a_bundle_holds(tmp_path):
     assert (report["verdict"], report["inputs"], report["module"]) == ("wrong", ["float32[8]"], PROGRAM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("expected", "code"), [(X, 0), (_right(), 1)], ids=["shows", "gone"])
 def test_verify_replays_a_bundle(tmp_path, expected, code):
     assert _run("bundle", "verify", _bundle(tmp_path / "b", expected)).exit_code == code

@@ -82,6 +82,7 @@ def test_a_wrong_result_leaves_a_bundle_that_shows_it_and_ends_with_1(suite, tmp
     assert CliRunner().invoke(cli, ["replay", str(out / "bundles/run-1/sum.cpu")]).exit_code == 1
 
 
+@pytest.mark.slow
 def test_the_report_is_made_again_from_the_records(suite, tmp_path):
     out = tmp_path / "out"
     nightly("--suite", suite, "--out", out, "--engines", "reference", "--processes", 0)

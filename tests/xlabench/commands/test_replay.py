@@ -25,6 +25,7 @@ def _replay(folder, *options):
     return CliRunner().invoke(cli, ["replay", folder, *options])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("expected", "code", "answer"), [(X + X, 0, "gone"), (X, 1, "shows")])
 def test_the_exit_code_says_whether_the_bug_shows(tmp_path, expected, code, answer):
     done = _replay(_bundle(tmp_path / "b", expected=expected), "--json")

@@ -22,6 +22,7 @@ def _run(*arguments):
     return CliRunner().invoke(cli, ["roofline", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_the_record_and_the_chart_of_a_run_are_kept(tmp_path):
     result = _run("--out", tmp_path, "--largest", 1 << 12, "--json")
     assert result.exit_code == 0, result.output

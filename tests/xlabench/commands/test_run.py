@@ -158,6 +158,7 @@ def test_a_failure_can_be_kept(program, tmp_path):
     assert not (tmp_path / "bundle").exists()
 
 
+@pytest.mark.slow
 def test_a_failure_that_only_this_process_knows_is_kept_unverified(program, scripted, tmp_path):
     scripted(_off_by_one)
     done = _run(program, "--engine", "scripted", "--bundle", tmp_path / "bundle")

@@ -81,6 +81,7 @@ def test_a_number_where_nan_belongs_is_wrong():
         assert not prober.agrees(case, [right], [np.array([1, 2], np.float32)])
 
 
+@pytest.mark.slow
 def test_an_engine_that_takes_all_memory_fails_within_what_it_is_given(mutants):
     setup = Setup("hog@run", factory="faulty_engines:engine", timeout_s=60, memory_bytes=1 << 30)
     with Prober(setup) as prober:

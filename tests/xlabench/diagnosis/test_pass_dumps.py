@@ -34,6 +34,7 @@ def test_names_with_dots_and_many_passes_are_read():
     assert ordered(["readme.md"]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "stage", "step"),
     [

@@ -117,6 +117,7 @@ class Unknown(Unprobed):
         return {"drawer": "broken_engines:draw_what_the_reference_cannot_evaluate"}
 
 
+@pytest.mark.slow
 def test_what_the_reference_cannot_evaluate_is_a_finding_and_the_campaign_goes_on(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     config = replace(CONFIG, count=20)

@@ -49,6 +49,7 @@ def run(config, folder, *paths, most=4):
     return campaign.run(config, source, folder, observe=lambda _progress, _found: None)
 
 
+@pytest.mark.slow
 def test_a_right_engine_has_no_findings(tmp_path, program):
     summary = run(CONFIG, tmp_path / "campaign", program, SMOKE / "fma_reduce_1k.hlo")
     assert summary["findings"] == []
@@ -83,6 +84,7 @@ def test_a_campaign_is_resumed_and_no_other_is_taken_for_it(tmp_path, program):
         run(CONFIG, tmp_path / "parts", SMOKE / "matmul_64.hlo")
 
 
+@pytest.mark.slow
 def test_what_the_reference_does_not_evaluate_is_left_out(tmp_path, program):
     other = tmp_path / "other.hlo"
     other.write_text('ENTRY main { x = f32[2] parameter(0) ROOT y = f32[2] custom-call(x), custom_call_target="far" }')
@@ -100,6 +102,7 @@ def test_a_corpus_is_files_folders_and_suites(tmp_path, program):
         corpus.find([str(tmp_path / "empty")], ())
 
 
+@pytest.mark.slow
 def test_the_command_leaves_a_summary_and_a_page(tmp_path, program):
     arguments = [
         str(program),

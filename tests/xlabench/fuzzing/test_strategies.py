@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis.errors import NoSuchExample
 
@@ -18,6 +19,7 @@ def test_drawn_programs_are_valid(module):
     compiler.verify(module)
 
 
+@pytest.mark.slow
 def test_a_failure_shrinks_to_the_instructions_that_matter():
     def has_exponential_of_dot(module):
         pairs = [(i.opcode, o.opcode) for i in module.instructions() for o in i.operands]

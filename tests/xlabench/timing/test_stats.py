@@ -46,6 +46,7 @@ def test_a_claim_needs_an_interval_that_excludes_one(low, high, verdict):
     assert stats.Ratio((low + high) / 2, low, high).verdict == verdict
 
 
+@pytest.mark.slow
 def test_equal_engines_are_rarely_called_different():
     rng = np.random.default_rng(2)
     claims = [

@@ -39,6 +39,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_launches")
 @pytest.mark.parametrize("name", [*PRODUCTS, *WHOLE])
 def test_sums_in_parts_are_right_and_repeat_themselves(name: str, gpu: Any) -> None:

@@ -51,6 +51,7 @@ def test_systems_of_any_size_and_type_are_solved(type_: str, size: int, gpu: Any
     check(text, gpu, size=size, tolerance=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lower", ["true", "false"])
 @pytest.mark.parametrize(("type_", "size", "batch"), [("f32", 70, 2), ("f64", 97, 1)])
 def test_large_matrices_are_factored_panel_by_panel(

@@ -114,6 +114,7 @@ def test_hermitian_matrices(element_type: str, uplo: str) -> None:
     assert [np.isnan(vectors).all() for vectors in run(given)[0]] == [False, True]
 
 
+@pytest.mark.slow
 @EACH_TYPE
 @pytest.mark.parametrize("size", [16, 45])
 def test_schurs_form(element_type: str, size: int) -> None:

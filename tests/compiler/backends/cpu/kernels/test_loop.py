@@ -124,6 +124,7 @@ def test_every_f16_is_rounded_to_an_integer(opcode):
     assert np.all(same | (np.isnan(found) & np.isnan(want)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dims", ["1", "7", "1000", "4097", "300,5", "3,2,700"])
 @pytest.mark.parametrize("type_", ["f32", "f64"])
 def test_normal_numbers_are_those_of_the_reference(type_, dims):
