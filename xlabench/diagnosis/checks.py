@@ -20,6 +20,9 @@ _CHECKS: Mapping[tuple[str, str], Mapping[str, str]] = {
 """By engine and device; of memory the simulator has every access checked anyway."""
 
 
+_MAY_BE_CHANCE = frozenset({"bitwise", "within", "flaky"})
+
+
 def checked(spec: str) -> str:
     """The spec with all that the engine can check."""
     name, options = split_spec(spec)
@@ -30,14 +33,18 @@ def checked(spec: str) -> str:
 
 
 def settle(probers: Sequence[Prober], case: Case) -> Judgement:
-    """Judge a case; where it comes and goes, or ends the process, all are to ask with checks on if it fails so too."""
+    """Judge a case; where what it does may be chance, all are to ask with checks on, if it fails so every time.
+
+    That is where it comes and goes, ends the process, or does not fail at all, now that it is asked about again.
+    """
     first, *_ = probers
     judgement, closer = first.judge(case), replace(first.setup, engine=checked(first.setup.engine))
-    is_chance = judgement.verdict == "flaky" or (judgement.verdict == "crash" and judgement.stage == "run")
-    if is_chance and closer != first.setup:
-        again = first.judge(case, engine=closer.engine, expected=judgement.expected)
-        if again.is_failure and again.verdict != "flaky":
-            for prober in probers:
-                prober.setup = closer
-            return again
-    return judgement
+    is_chance = judgement.verdict in _MAY_BE_CHANCE or (judgement.verdict, judgement.stage) == ("crash", "run")
+    if not is_chance or closer == first.setup:
+        return judgement
+    again = first.judge(case, engine=closer.engine, expected=judgement.expected)
+    if not again.is_failure or again.verdict == "flaky":
+        return judgement
+    for prober in probers:
+        prober.setup = closer
+    return again

@@ -49,7 +49,11 @@ def test_checks_are_options_of_their_engines(name, device):
 RUN_CRASH = Judgement("crash", "signal 11", stage="run")
 
 
-@pytest.mark.parametrize("plain", [Judgement("flaky", "30 % to 50 %"), RUN_CRASH], ids=["flaky", "crash"])
+@pytest.mark.parametrize(
+    "plain",
+    [Judgement("flaky", "30 % to 50 %"), RUN_CRASH, Judgement("bitwise", ""), Judgement("within", "")],
+    ids=lambda plain: plain.verdict,
+)
 @pytest.mark.parametrize("closer", ["crash", "wrong"])
 def test_what_fails_every_time_with_checks_on_is_looked_into_with_them(plain, closer):
     probers = [Answers(plain, Judgement(closer, "")) for _ in range(2)]
@@ -72,9 +76,17 @@ def test_an_engine_without_checks_is_asked_once():
 
 
 @pytest.mark.parametrize(
-    "plain", [Judgement("wrong", ""), Judgement("timeout", ""), Judgement("crash", "", stage="compile")]
+    "plain",
+    [
+        Judgement("wrong", ""),
+        Judgement("timeout", ""),
+        Judgement("unsupported", ""),
+        Judgement("undecided", ""),
+        Judgement("crash", "", stage="compile"),
+    ],
+    ids=lambda plain: plain.verdict,
 )
-def test_what_fails_every_time_is_asked_about_as_it_is(plain):
+def test_what_is_no_chance_is_asked_about_as_it_is(plain):
     prober = Answers(plain, Judgement("crash", ""))
     assert settle([prober], CASE) is plain
     assert prober.setup == Setup("cpu:opt=0")
