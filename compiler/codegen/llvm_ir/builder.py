@@ -13,6 +13,8 @@ _MOST_LINES = 256
 _MOST_VECTOR_LINES = 1024
 """Instructions up to which all turns of a loop are written out; scalar ones may still become vectors as a loop."""
 
+_DIVISIONS = ("sdiv", "udiv", "srem", "urem")
+
 _FEW_TURNS = 16
 """Loops of at most that many turns, known beforehand, may be unrolled altogether."""
 
@@ -294,7 +296,8 @@ class Builder:
         if self._loops > inner or scalar or vectors:
             self.function.scalar_loops -= 1
         fits = turns * (len(self._lines) - slot) <= most
-        self.branch_if(again, body, done, metadata or _unrolling(self.module, turns, fits=fits))
+        divides = 0 < turns <= _FEW_TURNS and any(map(_is_division, self._lines[slot:]))
+        self.branch_if(again, body, done, metadata or _unrolling(self.module, turns, fits=fits, divides=divides))
         self.begin(done)
         if nonempty:
             loop.results = list(carried_next)
@@ -358,11 +361,22 @@ def _turns(start: Value, stop: Value, step: int) -> int:
     return 0 if first is None or last is None else -(-(last - first) // step)
 
 
-def _unrolling(module: Module, turns: int, *, fits: bool) -> str:
-    """Metadata that keeps LLVM from unrolling a loop, unless its turns are few and known, or asks for it."""
+def _is_division(line: str) -> bool:
+    """Whether an instruction divides integers by what is not known."""
+    return any(f" {name} " in line for name in _DIVISIONS) and line.rpartition(", ")[2].startswith("%")
+
+
+def _unrolling(module: Module, turns: int, *, fits: bool, divides: bool) -> str:
+    """Metadata that keeps LLVM from unrolling a loop, unless its turns are few and known, or asks for it.
+
+    Of few turns LLVM would make masked vectors, and it ends the process where its two estimates of what a division
+    costs then differ; integers are divided one by one anyway.
+    """
     if not 0 < turns <= _FEW_TURNS:
         return keep_rolled(module)
-    if not fits or not module.unrolls:
+    if not module.unrolls:
         return ""
+    if not fits:
+        return keep_rolled(module, scalar=True) if divides else ""
     whole = module.metadata('!{!"llvm.loop.unroll.full"}')
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {whole}}}')}"
