@@ -76,7 +76,8 @@ def _power_integers(base: Array, exponent: Array) -> Array:
 def _power_complex(base: Array, exponent: Array) -> Array:
     # NumPy's own product of complex numbers turns signs around where it overflows.
     result = np.exp(_multiply_complex(*np.broadcast_arrays(exponent, np.log(base))))
-    result = np.where(base == 0, np.where(exponent == 0, 1.0, 0.0), result)
+    # A zero vanishes with any power that has a positive real part; any other but 0 is not defined.
+    result = np.where(base == 0, np.where(exponent.real > 0, 0.0, complex(np.nan, np.nan)), result)
     return np.where(exponent == 0, 1.0, result)
 
 

@@ -173,7 +173,9 @@ def _sign(z: Complex) -> Complex:
 
 def _power(base: Complex, exponent: Complex) -> Complex:
     result = _exponential(exponent * _log(base))
-    result = choose(base.is_zero(), base.real(0.0), result)
+    undefined = base.re.literal(python_math.nan)
+    of_zero = choose(exponent.re > 0.0, base.real(0.0), Complex(undefined, undefined))
+    result = choose(base.is_zero(), of_zero, result)
     return choose(exponent.is_zero(), base.real(1.0), result)
 
 
