@@ -153,7 +153,10 @@ class Prober:
             said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
             message = "\n".join(filter(None, [outcome.message, said]))
             return Judgement(verdict, message, expected, stage=outcome.stage)
-        actual = tuple(jobs.read_arrays(Path(arguments["results"])))
+        try:
+            actual = tuple(jobs.read_arrays(Path(arguments["results"])))
+        except (ValueError, KeyError) as error:  # a process whose memory was written over may answer all the same
+            return Judgement("crash", f"what it left as results is none: {error}", expected, stage="run")
         comparison = compare(expected, actual, policy=self.setup.policy)
         verdict, message = self._compare(case, expected, actual, comparison)
         if outcome.value["changed_inputs"]:

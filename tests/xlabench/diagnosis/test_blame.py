@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import compiler
+from xlabench import jobs
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.case import Case
@@ -89,3 +90,19 @@ def test_an_engine_that_takes_all_memory_fails_within_what_it_is_given(mutants):
             _case("HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[2] negate(x) }\n")
         )
     assert (judgement.verdict, "MemoryError" in judgement.message) == ("crash", True)
+
+
+def test_results_that_cannot_be_read_are_a_crash(monkeypatch):
+    real, asked = jobs.read_arrays, []
+
+    def read(path):
+        asked.append(path)
+        if len(asked) > 1:  # the first are the reference's
+            raise ValueError("can only specify one unknown dimension")
+        return real(path)
+
+    monkeypatch.setattr(jobs, "read_arrays", read)
+    with Prober(Setup("cpu")) as prober:
+        judgement = prober.judge(_case("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }"))
+    assert (judgement.verdict, judgement.stage) == ("crash", "run")
+    assert "unknown dimension" in judgement.message
