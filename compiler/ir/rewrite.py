@@ -34,8 +34,8 @@ class Fuel:
     """
 
     limit: int | None = None
-    withholds_required: bool = False
     pass_name: str = ""
+    withholds_required: bool = field(default=False, kw_only=True)
     rewrites: list[Rewrite] = field(default_factory=list)
 
     @property
