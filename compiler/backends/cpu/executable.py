@@ -137,11 +137,12 @@ class CpuExecutable:
         timeline = (ctypes.c_int64 * math.prod(rows)).from_address(library.address(program.TIMELINE))
         marks = np.ctypeslib.as_array(timeline).reshape(rows)
         marks[...] = 0
+        given, made = (threads.pointers(array.ctypes.data for array in group) for group in (arrays, results))
         with memory.lease(self.image.arena_bytes) as arena:
             address = library.address(program.PROFILE)
             start = time.perf_counter_ns()
             run = threads.pool().run
-            run(address, _pointers(arrays), _pointers(results), arena, threads=self.threads)
+            run(address, given, made, arena, threads=self.threads)
             elapsed = time.perf_counter_ns() - start
         return _kernel_times(marks.copy(), names, start, elapsed)
 
@@ -167,7 +168,3 @@ def _kernel_times(marks: Array, names: Sequence[str], start: int, elapsed: int) 
         for name, (begin, end) in zip(names, row, strict=False)
         if begin and end >= begin
     ]
-
-
-def _pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
-    return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))

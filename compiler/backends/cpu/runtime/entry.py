@@ -25,7 +25,7 @@ import numpy as np
 from compiler.backends.cpu.runtime import layout, memory, native
 from compiler.backends.cpu.runtime.arguments import Array, Leaf, convert
 from compiler.backends.cpu.runtime.blocks import blocks
-from compiler.backends.cpu.runtime.threads import pool
+from compiler.backends.cpu.runtime.threads import pointers, pool
 from compiler.codegen import llvm
 
 _METH_FASTCALL = 0x80
@@ -139,13 +139,10 @@ class _Remainder:
 def _call_portably(program: Program, *inputs: object) -> list[Array]:
     arrays = convert(inputs, program.parameters)
     results = [memory.empty(leaf.shape, leaf.dtype) for leaf in program.results]
+    given, made = (pointers(array.ctypes.data for array in group) for group in (arrays, results))
     with memory.lease(program.arena_bytes) as arena:
-        pool().run(program.address, _pointers(arrays), _pointers(results), arena, threads=program.threads)
+        pool().run(program.address, given, made, arena, threads=program.threads)
     return results
-
-
-def _pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
-    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
 from compiler.backends.cpu.runtime.arguments import Array, Leaf, convert
 from compiler.backends.cpu.runtime.entry import Program
-from compiler.backends.cpu.runtime.threads import pool
+from compiler.backends.cpu.runtime.threads import pointers, pool
 
 _PAGE = mmap.PAGESIZE
 _POISON = 0xA5
@@ -48,7 +48,7 @@ def call(program: Program, *inputs: object, at_end: bool = True) -> list[Array]:
             if array.size:
                 _view(leaf, address)[...] = array
         arena = stack.enter_context(_guarded(program.arena_bytes, _PAGE, "the arena", at_end=at_end))
-        pool().run(program.address, _pointers(given), _pointers(made), arena, threads=program.threads)
+        pool().run(program.address, pointers(given), pointers(made), arena, threads=program.threads)
         for number, (array, leaf, address) in enumerate(zip(arrays, program.parameters, given, strict=True)):
             if array.size and _view(leaf, address).tobytes() != array.tobytes():
                 raise ForeignMemory(f"the program changed parameter {number}, {leaf}")
@@ -84,7 +84,3 @@ def _guarded(size_bytes: int, alignment: int, name: str, *, at_end: bool) -> Ite
 def _view(leaf: Leaf, address: int) -> Array:
     raw = np.ctypeslib.as_array((ctypes.c_ubyte * leaf.size_bytes).from_address(address))
     return raw.view(leaf.dtype).reshape(leaf.shape)
-
-
-def _pointers(addresses: Sequence[int]) -> ctypes.Array[ctypes.c_void_p]:
-    return (ctypes.c_void_p * max(1, len(addresses)))(*addresses)

@@ -15,6 +15,7 @@ import ctypes
 import os
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -32,6 +33,12 @@ _ARCHITECTURES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()", 202),
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)", 98),
 }
+
+
+def pointers(addresses: Iterable[int]) -> ctypes.Array[ctypes.c_void_p]:
+    """The array of data pointers that a program is given; of none it still has an address."""
+    listed = list(addresses)
+    return (ctypes.c_void_p * max(1, len(listed)))(*listed)
 
 
 def available() -> int:
