@@ -12,6 +12,7 @@ from dataclasses import replace
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Judgement, Prober, with_options
 from xlabench.engines.spec import split_spec
+from xlabench.results import RIGHT
 
 _CHECKS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("cpu", ""): {"check_memory": "on"},
@@ -19,8 +20,7 @@ _CHECKS: Mapping[tuple[str, str], Mapping[str, str]] = {
 }
 """By engine and device; of memory the simulator has every access checked anyway."""
 
-
-_MAY_BE_CHANCE = frozenset({"bitwise", "within", "flaky"})
+_MAY_BE_CHANCE = RIGHT | {"flaky"}
 
 
 def checked(spec: str) -> str:

@@ -328,8 +328,8 @@ def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
         subject.dump_passes(text, arguments["dumps"])
     if not hasattr(subject, "trace"):
         return {}
-    withheld = {"withhold_required": arguments["withhold_required"]}
-    trace = subject.trace(text, lambda name: say(f"pass {name}"), **withheld)
+    required = arguments["withhold_required"]
+    trace = subject.trace(text, lambda name: say(f"pass {name}"), withhold_required=required)
     return {
         "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],
         "rewrites": [[r.number, r.pass_name, r.rule, r.where] for r in trace.rewrites],

@@ -291,13 +291,13 @@ class Builder:
             f"  {phi.name} = phi {phi.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
             for phi, first, later in incoming
         ]
-        vectors = any("<" in line for line in self._lines[slot:])
+        lines = self._lines[slot:]
+        vectors = any("<" in line for line in lines)
         turns, most = _turns(start, stop, step), _MOST_VECTOR_LINES if vectors else _MOST_LINES
         if self._loops > inner or scalar or vectors:
             self.function.scalar_loops -= 1
-        fits = turns * (len(self._lines) - slot) <= most
-        divides = 0 < turns <= _FEW_TURNS and any(map(_is_division, self._lines[slot:]))
-        self.branch_if(again, body, done, metadata or _unrolling(self.module, turns, fits=fits, divides=divides))
+        fits = turns * len(lines) <= most
+        self.branch_if(again, body, done, metadata or _unrolling(self.module, turns, lines, fits=fits))
         self.begin(done)
         if nonempty:
             loop.results = list(carried_next)
@@ -366,7 +366,7 @@ def _is_division(line: str) -> bool:
     return any(f" {name} " in line for name in _DIVISIONS) and line.rpartition(", ")[2].startswith("%")
 
 
-def _unrolling(module: Module, turns: int, *, fits: bool, divides: bool) -> str:
+def _unrolling(module: Module, turns: int, lines: Sequence[str], *, fits: bool) -> str:
     """Metadata that keeps LLVM from unrolling a loop, unless its turns are few and known, or asks for it.
 
     Of few turns LLVM would make masked vectors, and it ends the process where its two estimates of what a division
@@ -377,6 +377,6 @@ def _unrolling(module: Module, turns: int, *, fits: bool, divides: bool) -> str:
     if not module.unrolls:
         return ""
     if not fits:
-        return keep_rolled(module, scalar=True) if divides else ""
+        return keep_rolled(module, scalar=True) if any(map(_is_division, lines)) else ""
     whole = module.metadata('!{!"llvm.loop.unroll.full"}')
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {whole}}}')}"
