@@ -26,6 +26,7 @@ from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Judgement, Prober, require_failure
 from xlabench.diagnosis.reduce import Progress, Reduction, reduce
+from xlabench.diagnosis.triage import shrink
 from xlabench.errors import BenchError
 
 
@@ -95,20 +96,10 @@ def _by_engine(target: Target, probers: Sequence[Prober], options: dict[str, Any
     judgement, prober = settle(probers, target.case), probers[0]
     require_failure(judgement)
     found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
-
-    def is_bad(prober: Prober, case: Case) -> bool:
-        if found is None:
-            return prober.judge(case).verdict == judgement.verdict
-        return blame.same_cause(prober, case, found)
-
-    focus = [found.place] if found else []
-    predicates = [partial(is_bad, prober) for prober in probers]
-    done = reduce(target.case, predicates, prober.record, max_probes=options["max_probes"], focus=focus, report=report)
-    final = prober.judge(done.case)
-    if found and final.is_failure and found.stage in blame.DETAILED:
-        found = blame.find(prober, done.case, final)
-    kept = found.signature if found else judgement.verdict
-    return Result(done, kept, _save(replace(target, setup=prober.setup), done.case, final, found, out))
+    small = shrink(probers, target.case, judgement, found, max_probes=options["max_probes"], report=report)
+    kept = small.found.signature if small.found else judgement.verdict
+    settled = replace(target, setup=prober.setup)
+    return Result(small.reduction, kept, _save(settled, small.reduction.case, small.final, small.found, out))
 
 
 def _save(target: Target, case: Case, judgement: Judgement, found: Blame | None, out: Path) -> bundle.Saved:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import compiler
 from xlabench.diagnosis import blame
+from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.checks import settle
-from xlabench.diagnosis.probe import Prober, Setup
-from xlabench.diagnosis.reduce import reduce
+from xlabench.diagnosis.probe import Judgement, Prober, Setup
+from xlabench.diagnosis.reduce import Progress, Reduction, reduce
 from xlabench.judging.tolerance import Array
 
 
@@ -40,16 +42,9 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
         if not judgement.is_failure:
             return None
         found = blame.find(prober, case, judgement, in_detail=False)
-        done = reduce(
-            case,
-            lambda candidate: blame.same_cause(prober, candidate, found),
-            prober.record,
-            max_probes=max_probes,
-            focus=[found.place],
-        )
-        final = prober.judge(done.case)
-        if final.is_failure and found.stage in blame.DETAILED:  # of a kernel less is left than was blamed at first
-            found = blame.find(prober, done.case, final)
+        small = shrink([prober], case, judgement, found, max_probes=max_probes)
+        assert small.found
+        done, final = small.reduction, small.final
         return Triaged(
             prober.setup.engine,
             judgement.verdict,
@@ -58,6 +53,42 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
             final.expected,
             final.actual,
             final.message,
-            found.signature,
+            small.found.signature,
             done.probes,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """A reduction, what the engine made of its result, and who is to blame for that."""
+
+    reduction: Reduction
+    final: Judgement
+    found: Blame | None
+
+
+def shrink(
+    probers: Sequence[Prober],
+    case: Case,
+    judgement: Judgement,
+    found: Blame | None,
+    *,
+    max_probes: int,
+    report: Callable[[Progress], None] = lambda _: None,
+) -> Shrunk:
+    """Reduce a case for as long as it fails alike for the same reason, or where nobody is blamed, with the verdict."""
+    prober = probers[0]
+
+    def is_bad(prober: Prober, candidate: Case) -> bool:
+        if found is None:
+            return prober.judge(candidate).verdict == judgement.verdict
+        return blame.same_cause(prober, candidate, found)
+
+    focus = [found.place] if found else []
+    predicates = [partial(is_bad, prober) for prober in probers]
+    done = reduce(case, predicates, prober.record, max_probes=max_probes, focus=focus, report=report)
+    final = prober.judge(done.case)
+    if found and final.is_failure and found.stage in blame.DETAILED:
+        # Of a kernel less is left than was blamed at first.
+        return Shrunk(done, final, blame.find(prober, done.case, final))
+    return Shrunk(done, final, found)
