@@ -209,7 +209,7 @@ class _Search:
         others = [edit.place_of(i) for i in row.case.module.entry.instructions if i.opcode == "iota" and not i.is_root]
         if not others:
             return False
-        given = derive(row.case, edit.to_parameters(row.case.module, others), self.prober.record(row.case))
+        given = derive(row.case, edit.to_parameters(row.case.module, others), self.prober.record(row.case).last)
         if given is None:
             return False
         verdict = self.prober.judge(given).verdict

@@ -43,21 +43,32 @@ class Case:
         return [computation for computation in self.module.computations if computation is not self.module.entry]
 
 
-def recorded(case: Case) -> dict[edit.Place, Array]:
-    """The values at every place of a program on the reference, the last where it ran more than once.
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What stood at places of a program when they ran for the first time and for the last, the same but in loops."""
+
+    first: Values
+    last: Values
+
+
+def recorded(case: Case) -> Recorded:
+    """The values at every place of a program on the reference.
 
     Computations of scalars that combine are called once for all elements: what they are given then is an array.
     """
-    values: dict[edit.Place, Array] = {}
+    first: dict[edit.Place, Array] = {}
+    last: dict[edit.Place, Array] = {}
 
     def keep(instruction: Any, value: Any) -> None:
         fits = isinstance(value, np.ndarray) and isinstance(instruction.shape, edit.ArrayShape)
         is_given = fits and instruction.opcode == "parameter" and not instruction.shape.dims
         if fits and (is_given or value.shape == instruction.shape.dims) and value.size <= _LARGEST_VALUE:
-            values[edit.place_of(instruction)] = value
+            place = edit.place_of(instruction)
+            first.setdefault(place, value)
+            last[place] = value
 
     compiler.interpret(case.module, *case.inputs, trace=keep)
-    return values
+    return Recorded(first, last)
 
 
 def derive(case: Case, edited: edit.Edited | None, values: Values) -> Case | None:

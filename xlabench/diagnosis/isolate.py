@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler import edit
-from xlabench.diagnosis.case import Case, Values, derive
+from xlabench.diagnosis.case import Case, Recorded, derive
 from xlabench.diagnosis.probe import Judgement, Prober
 
 _NOT_ALONE = frozenset(
@@ -21,11 +21,11 @@ _CONTROL = frozenset({"while", "conditional", "call"})
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One instruction alone."""
+    """One instruction alone, on what it is given first, and in a loop on what it is given last."""
 
     place: edit.Place
     opcode: str
-    case: Case
+    cases: tuple[Case, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Row:
     case: Case
 
 
-def parts(case: Case, values: Values) -> Iterator[Part]:
-    """The instructions that compute something, in the order of execution; those in loops on their last values."""
+def parts(case: Case, values: Recorded) -> Iterator[Part]:
+    """The instructions that compute something, in the order of execution."""
     yield from _parts(case, case.module.entry, values)
 
 
-def _parts(case: Case, computation: Any, values: Values) -> Iterator[Part]:
+def _parts(case: Case, computation: Any, values: Recorded) -> Iterator[Part]:
     for instruction in computation.instructions:
         if instruction.opcode in _CONTROL:
             for callee in instruction.called_computations():
@@ -52,13 +52,18 @@ def _parts(case: Case, computation: Any, values: Values) -> Iterator[Part]:
         if instruction.opcode in _NOT_ALONE:
             continue
         place = edit.place_of(instruction)
-        alone = derive(Case(case.module, ()), edit.isolate(case.module, place), values)
-        if alone is not None:
-            yield Part(place, instruction.opcode, alone)
+        edited = edit.isolate(case.module, place)
+        alone = (derive(Case(case.module, ()), edited, given) for given in (values.first, values.last))
+        cases = {one.key(): one for one in alone if one is not None}
+        if cases:
+            yield Part(place, instruction.opcode, tuple(cases.values()))
 
 
 def examine(prober: Prober, case: Case) -> Iterator[Row]:
-    """Judge every instruction alone."""
+    """Judge every instruction alone; the row of one that runs again and again shows where it fails, if it does."""
     for part in parts(case, prober.record(case)):
-        shape = str(part.case.module.entry.root.shape)
-        yield Row(part.place, part.opcode, shape, prober.judge(part.case), part.case)
+        for alone in part.cases:
+            judgement = prober.judge(alone)
+            if judgement.is_failure:
+                break
+        yield Row(part.place, part.opcode, str(alone.module.entry.root.shape), judgement, alone)

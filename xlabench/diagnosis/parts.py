@@ -12,24 +12,25 @@ from typing import Any
 import numpy as np
 
 from compiler import edit
-from xlabench.diagnosis.case import Case, Values, derive
+from xlabench.diagnosis.case import Case, Recorded, Values, derive
 
 _FAR = 3
 
 
-def neighbourhoods(case: Case, focus: Sequence[edit.Place], values: Values) -> Iterator[Case | None]:
+def neighbourhoods(case: Case, focus: Sequence[edit.Place], recorded: Recorded) -> Iterator[Case | None]:
     """What stands near the places, nearest first: in the entry operands up to a distance, elsewhere only what is there.
 
     What never ran is given zeros: a compiler may fail at it all the same, and nothing else would keep it.
     """
     for place in _inner(case, focus):
         edited = edit.isolate(case.module, place)
-        yield derive(case, edited, {**_zeros(edited), **values})
+        for values in (recorded.first, recorded.last):
+            yield derive(case, edited, {**_zeros(edited), **values})
     known = {edit.place_of(i): i for i in case.module.entry.instructions}
     for distance in range(1, _FAR + 1):
         for place in focus:
             if place in known:
-                yield _around(case, known[place], distance, values)
+                yield _around(case, known[place], distance, recorded.last)
 
 
 def _inner(case: Case, focus: Sequence[edit.Place]) -> list[edit.Place]:

@@ -20,7 +20,7 @@ from typing import Any, Self
 import compiler
 from xlabench import jobs
 from xlabench.diagnosis import pass_dumps
-from xlabench.diagnosis.case import Case, recorded
+from xlabench.diagnosis.case import Case, Recorded, recorded
 from xlabench.engines import flushes_denormals
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
@@ -220,16 +220,21 @@ class Prober:
             return verdict, message
         return outcome.value["verdict"], outcome.value["message"]
 
-    def record(self, case: Case) -> dict[tuple[str, str], Array]:
-        """The values at every place of the program on the reference, the last where it ran more than once."""
+    def record(self, case: Case) -> Recorded:
+        """The values at every place of the program on the reference."""
         arguments = self._arguments(case.text(), case.inputs)
         outcome = self._reference.run(
             "xlabench.diagnosis.probe:record_values", arguments, timeout_s=self.setup.timeout_s
         )
         if outcome.ending != "answered":
-            return {}
+            return Recorded({}, {})
         places = [(computation, name) for computation, name in outcome.value["places"]]
-        return dict(zip(places, jobs.read_arrays(Path(arguments["results"])), strict=True))
+        arrays = jobs.read_arrays(Path(arguments["results"]))
+        first = dict(zip(places, arrays[: len(places)], strict=True))
+        again = {
+            places[number]: array for number, array in zip(outcome.value["again"], arrays[len(places) :], strict=True)
+        }
+        return Recorded(first, {**first, **again})
 
     def passes(self, case: Case, *, engine: str = "", withhold_required: bool = False) -> Passes | None:
         """What the engine's passes make of the program; None where the engine does not show them."""
@@ -296,12 +301,17 @@ def judge_results(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
 
 
 def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
-    """A job: interpret a program and write every array that a place of it yields."""
+    """A job: interpret a program and write every array that a place of it yields, then those of places that ran again.
+
+    The answer names the places, and says the numbers of those that ran `again`.
+    """
     say("record")
     module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
     values = recorded(Case(module, tuple(jobs.read_arrays(Path(arguments["inputs"])))))
-    jobs.write_arrays(Path(arguments["results"]), list(values.values()))
-    return {"places": list(values)}
+    places = list(values.first)
+    again = [number for number, place in enumerate(places) if values.last[place] is not values.first[place]]
+    jobs.write_arrays(Path(arguments["results"]), [*values.first.values(), *(values.last[places[n]] for n in again)])
+    return {"places": places, "again": again}
 
 
 def evaluate_listing_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

@@ -25,14 +25,14 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
-from xlabench.diagnosis.case import Case, Values
+from xlabench.diagnosis.case import Case, Recorded, Values
 from xlabench.diagnosis.combiners import Form, doubtful
 from xlabench.diagnosis.endless import is_endless
 from xlabench.diagnosis.moves import LAST, MOVES, Item, Move, cost
 from xlabench.diagnosis.parts import neighbourhoods, prefix, suffix
 
 Predicate = Callable[[Case], bool]
-Record = Callable[[Case], Values]
+Record = Callable[[Case], Recorded]
 
 _MOST_ROUNDS = 4
 
@@ -72,7 +72,7 @@ def reduce(
     first, *helpers = is_bad if isinstance(is_bad, Sequence) else [is_bad]
     with _Answers(first, helpers) as answers:
         search = _Search(case, answers, record, max_probes, report)
-        search.first("neighbourhood", neighbourhoods(case, focus, search.values()))
+        search.first("neighbourhood", neighbourhoods(case, focus, search.recorded()))
         search.bisect("prefix", prefix)
         search.bisect("suffix", suffix)
         for _ in range(_MOST_ROUNDS):
@@ -139,7 +139,7 @@ class _Search:
     report: Callable[[Progress], None]
     probes: int = 0
     history: list[Progress] = field(default_factory=list)
-    _values: Values | None = None
+    _recorded: Recorded | None = None
     _doubtful: frozenset[Form] = field(init=False)
     _is_endless: bool = field(init=False)
 
@@ -151,11 +151,15 @@ class _Search:
     def is_spent(self) -> bool:
         return self.probes >= self.max_probes
 
-    def values(self) -> Values:
+    def recorded(self) -> Recorded:
         """The values inside the case as it is now."""
-        if self._values is None:
-            self._values = self.record(self.case)
-        return self._values
+        if self._recorded is None:
+            self._recorded = self.record(self.case)
+        return self._recorded
+
+    def values(self) -> Values:
+        """The last of them."""
+        return self.recorded().last
 
     def accept(self, name: str, candidate: Case | None) -> bool:
         """Take a candidate if it is cheaper and bad."""
@@ -165,7 +169,7 @@ class _Search:
         self.probes += key not in self.answers
         if not self.answers.get(key, candidate):
             return False
-        self.case, self._values = candidate, None
+        self.case, self._recorded = candidate, None
         self.history.append(Progress(name, self.probes, cost(candidate)[0]))
         self.report(self.history[-1])
         return True

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.diagnosis.case import Case, recorded
+from xlabench.diagnosis.case import Case, Recorded, recorded
 from xlabench.diagnosis.combiners import doubtful
 from xlabench.diagnosis.moves import cost, instruction_count
 from xlabench.diagnosis.reduce import reduce
@@ -130,7 +130,7 @@ PREDICATES = {
         2,
     ),
     "a size": (lambda c: any(i.opcode == "dot" and i.shape.dims[0] > 16 for i in c.module.instructions()), 1),
-    "a value": (lambda c: any((abs(a) > 1.5).any() for a in recorded(c).values()), 1),
+    "a value": (lambda c: any((abs(a) > 1.5).any() for a in recorded(c).last.values()), 1),
 }
 
 
@@ -234,7 +234,7 @@ def test_the_search_stops_when_the_probes_are_used_up(case):
 
 
 def test_without_values_nothing_is_cut_but_the_rest_still_works(case):
-    reduction = reduce(case, _has("negate"), lambda _: {})
+    reduction = reduce(case, _has("negate"), lambda _: Recorded({}, {}))
     assert instruction_count(reduction.case.module) < instruction_count(case.module)
 
 
@@ -270,7 +270,9 @@ def test_what_never_runs_and_nothing_uses_is_tried_alone():
 def test_a_value_out_of_a_tuple_is_the_value():
     text = """ENTRY main { x = f32[4] parameter(0) n = f32[4] negate(x) t = (f32[4], f32[4]) tuple(x, n)
       g = f32[4] get-tuple-element(t), index=1 ROOT z = f32[4] cosine(g) }"""
-    assert instruction_count(reduce(_drawn(text), _has("negate", "cosine"), lambda _: {}).case.module) == 2
+    assert (
+        instruction_count(reduce(_drawn(text), _has("negate", "cosine"), lambda _: Recorded({}, {})).case.module) == 2
+    )
 
 
 ARGMAX = """
