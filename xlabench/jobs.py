@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,13 @@ from xlabench.engines import facts_of
 from xlabench.judging import bounds
 from xlabench.timing import measure
 from xlabench.timing.stats import share_interval
-from xlabench.worker import Outcome, Say
+from xlabench.worker import Outcome, Say, Worker
 
 Array = NDArray[Any]
 Compiled = Callable[..., list[Array]]
 
 ENGINES = "xlabench.engines:engine"
+_EVALUATE = "xlabench.jobs:evaluate"
 _REPEAT_BELOW_S = 1.0  # a slower program is not run a second time only to see whether it repeats itself
 _BUSY = 0.25
 _FLAKY_CALLS = 20
@@ -78,9 +79,21 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     }
 
 
-def gave_results(outcome: Outcome) -> bool:
-    """Whether an evaluation has left results to compare."""
-    return outcome.ending == "answered" and "proven" not in outcome.value
+def evaluated(
+    worker: Worker, arguments: Mapping[str, Any], *, timeout_s: float, job: str = _EVALUATE
+) -> tuple[Outcome, list[Array] | None]:
+    """Ask a worker for an evaluation; returns how it ended, and the results where it has left some to compare.
+
+    A process whose memory was written over may answer all the same: results that cannot be read are a crash.
+    """
+    outcome = worker.run(job, arguments, timeout_s=timeout_s)
+    if outcome.ending != "answered" or "proven" in outcome.value:
+        return outcome, None
+    try:
+        return outcome, read_arrays(Path(arguments["results"]))
+    except (ValueError, KeyError) as error:
+        worker.stop()
+        return Outcome("died", "run", message=f"what it left as results cannot be read: {error}"), None
 
 
 def flakiness(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> str:

@@ -161,8 +161,7 @@ class _Night:
             yield Verdict(self.config.reference, _verdict_of(error), str(error), "load", variant.reduced)
             return
         jobs.write_arrays(self._inputs_path, subject.inputs)
-        outcome = self._evaluate(self.config.reference, variant)
-        expected = jobs.read_arrays(self._results_path) if jobs.gave_results(outcome) else None
+        outcome, expected = self._evaluate(self.config.reference, variant)
         if expected is None:
             verdict = verdicts.of_no_results(self.config.reference, variant, outcome)
             yield verdict
@@ -178,10 +177,9 @@ class _Night:
     def _judge(self, engine: str, subject: _Subject, expected: list[Array] | None) -> tuple[Verdict, list[Array]]:
         """One verdict, and the results; a wrong result that a second process does not repeat is flaky."""
         variant, policy = subject.variant, subject.policy
-        outcome = self._evaluate(engine, variant)
-        if not jobs.gave_results(outcome):
+        outcome, actual = self._evaluate(engine, variant)
+        if actual is None:
             return verdicts.of_no_results(engine, variant, outcome), []
-        actual = jobs.read_arrays(self._results_path)
         if expected is None:
             message = f"ran, but {self.config.reference} did not, so there is nothing to judge it by"
             return Verdict(engine, "undecided", message, reduced=variant.reduced), actual
@@ -213,33 +211,28 @@ class _Night:
     def _repeats(self, engine: str, variant: Variant, actual: list[Array]) -> bool:
         """Whether a fresh process gives the same bits."""
         self.worker.stop()
-        if self._evaluate(engine, variant).ending != "answered":
-            return False
-        return differ.compare(actual, jobs.read_arrays(self._results_path)).agreement is differ.Agreement.BITWISE
+        _, again = self._evaluate(engine, variant)
+        return again is not None and differ.compare(actual, again).agreement is differ.Agreement.BITWISE
 
     @property
     def _inputs_path(self) -> Path:
         return self.scratch / "inputs"
 
     @property
-    def _results_path(self) -> Path:
-        return self.scratch / "results"
-
-    @property
     def _kernels_path(self) -> Path:
         return self.scratch / "kernels"
 
-    def _evaluate(self, engine: str, variant: Variant) -> Outcome:
+    def _evaluate(self, engine: str, variant: Variant) -> tuple[Outcome, list[Array] | None]:
         self._kernels_path.unlink(missing_ok=True)
         arguments = {
             "factory": self.config.factory,
             "engine": engine,
             "program": str(variant.path),
             "inputs": str(self._inputs_path),
-            "results": str(self._results_path),
+            "results": str(self.scratch / "results"),
             "kernels": str(self._kernels_path),
         }
-        return self.worker.run("xlabench.jobs:evaluate", arguments, timeout_s=self.config.timeout_s)
+        return jobs.evaluated(self.worker, arguments, timeout_s=self.config.timeout_s)
 
     def _keep(
         self, program: str, case_id: int, subject: _Subject, verdict: Verdict, results: tuple[list[Array], list[Array]]

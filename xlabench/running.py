@@ -25,7 +25,6 @@ from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.worker import Outcome, Worker
 
 _DEFAULT_SEED = 0
-_EVALUATE = "xlabench.jobs:evaluate"
 _ENDINGS = {"died": "crash", "timeout": "timeout"}
 _UNDECIDABLE = frozenset({"UnsupportedError", "Undecidable"})
 _BAD_INPUT = frozenset({"InputError"})
@@ -199,14 +198,13 @@ def judge_watched(
         Path(files["program"]).write_text(case.text(), encoding="utf-8", errors="surrogateescape")
         jobs.write_arrays(Path(files["inputs"]), case.arrays)
         arguments = {**files, "factory": factory, "engine": reference}
-        outcome = worker.run(_EVALUATE, arguments, timeout_s=timeout_s)
-        if not jobs.gave_results(outcome):
+        outcome, expected = jobs.evaluated(worker, arguments, timeout_s=timeout_s)
+        if expected is None:
             return _without_results(reference, outcome)
-        expected = jobs.read_arrays(Path(files["results"]))
-        outcome = worker.run(_EVALUATE, {**arguments, "engine": subject, "dump_to": dump_to}, timeout_s=timeout_s)
-        if not jobs.gave_results(outcome):
+        arguments |= {"engine": subject, "dump_to": dump_to}
+        outcome, actual = jobs.evaluated(worker, arguments, timeout_s=timeout_s)
+        if actual is None:
             return _without_results(subject, outcome, expected)
-        actual = jobs.read_arrays(Path(files["results"]))
         comparison = compare(expected, actual, policy=case.policy)
         if _wants_bounds(case, comparison, reference):
             basis = _basis(worker, files, expected, timeout_s)

@@ -134,8 +134,8 @@ class Prober:
     def expected_of(self, text: str, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
         """What the reference says of a program given as text."""
         arguments = self._arguments(text, inputs) | {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
-        outcome = self._reference.run("xlabench.jobs:evaluate", arguments, timeout_s=self.setup.timeout_s)
-        return tuple(jobs.read_arrays(Path(arguments["results"]))) if jobs.gave_results(outcome) else None
+        _, expected = jobs.evaluated(self._reference, arguments, timeout_s=self.setup.timeout_s)
+        return None if expected is None else tuple(expected)
 
     def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
         """The verdict on the engine, or on the same with other options; `undecided` without a reference."""
@@ -143,27 +143,19 @@ class Prober:
             expected = self.expected(case)
         if expected is None:
             return Judgement("undecided", f"{self.setup.reference} gives no result")
-        arguments = self._arguments(case.text(), case.inputs)
-        job = "xlabench.jobs:evaluate"
-        if self._llvm_listing:
-            job, arguments["listing"] = "xlabench.diagnosis.probe:evaluate_listing_llvm", self._llvm_listing
-        outcome = self._ask(job, arguments, engine)
-        if not jobs.gave_results(outcome):
+        outcome, actual = self._evaluated(case, engine)
+        if actual is None:
             verdict = _verdict_of(outcome)
             said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
             message = "\n".join(filter(None, [outcome.message, said]))
             return Judgement(verdict, message, expected, stage=outcome.stage)
-        try:
-            actual = tuple(jobs.read_arrays(Path(arguments["results"])))
-        except (ValueError, KeyError) as error:  # a process whose memory was written over may answer all the same
-            return Judgement("crash", f"what it left as results is none: {error}", expected, stage="run")
         comparison = compare(expected, actual, policy=self.setup.policy)
         verdict, message = self._compare(case, expected, actual, comparison)
         if outcome.value["changed_inputs"]:
             verdict, message = "wrong", f"changed its inputs; {message}"
         elif not outcome.value["repeats"]:
             verdict, message = "flaky", f"{outcome.value['flaky']}; of the first, {message}"
-        return Judgement(verdict, message, expected, actual, comparison.mismatches, comparison.max_ulps)
+        return Judgement(verdict, message, expected, tuple(actual), comparison.mismatches, comparison.max_ulps)
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
         """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own."""
@@ -185,6 +177,10 @@ class Prober:
                 with_options(self.setup.engine, {"llvm_limit": limit}),
             )
         return str(outcome.value["text"]) if outcome.ending == "answered" else ""
+
+    def renew(self) -> None:
+        """Ask the engine in a new process from now on; what was asked so far may have damaged the one it had."""
+        self._subject.stop()
 
     @contextmanager
     def _fresh_process(self) -> Iterator[None]:
@@ -254,9 +250,19 @@ class Prober:
         rewrites = tuple((n, name, rule, where) for n, name, rule, where in outcome.value["rewrites"])
         return Passes(steps, rewrites, outcome.value["broken_pass"], outcome.value["error"])
 
+    def _evaluated(self, case: Case, engine: str) -> tuple[Outcome, list[Array] | None]:
+        arguments = self._arguments(case.text(), case.inputs) | self._who(engine)
+        if not self._llvm_listing:
+            return jobs.evaluated(self._subject, arguments, timeout_s=self.setup.timeout_s)
+        arguments["listing"] = self._llvm_listing
+        job = "xlabench.diagnosis.probe:evaluate_listing_llvm"
+        return jobs.evaluated(self._subject, arguments, timeout_s=self.setup.timeout_s, job=job)
+
     def _ask(self, job: str, arguments: dict[str, Any], engine: str) -> Outcome:
-        arguments |= {"factory": self.setup.factory, "engine": engine or self.setup.engine}
-        return self._subject.run(job, arguments, timeout_s=self.setup.timeout_s)
+        return self._subject.run(job, arguments | self._who(engine), timeout_s=self.setup.timeout_s)
+
+    def _who(self, engine: str) -> dict[str, str]:
+        return {"factory": self.setup.factory, "engine": engine or self.setup.engine}
 
     def _arguments(self, text: str, inputs: Sequence[Array]) -> dict[str, Any]:
         paths = {name: self._scratch / name for name in ("program", "inputs", "results")}
