@@ -40,6 +40,12 @@ class Broken:
         return lambda *inputs: self.run(module, inputs)
 
     def run(self, module, inputs):
+        if self.spec.startswith("cpu") and module.name == "fuzz_1":  # it writes where it must not
+            if "check_memory=on" in self.spec:
+                os.abort()
+            _SPOILT_BY.add(self.spec)
+        if self.spec == "cpu" and module.name == "fuzz_3" and _SPOILT_BY:
+            os.abort()
         results = compiler.interpret(module, *inputs, around=self.evaluate)
         if self.spec == "xla:late":
             compiler.interpret = lambda *_arguments: os.abort()

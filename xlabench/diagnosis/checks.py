@@ -42,6 +42,7 @@ def settle(probers: Sequence[Prober], case: Case) -> Judgement:
     is_chance = judgement.verdict in _MAY_BE_CHANCE or (judgement.verdict, judgement.stage) == ("crash", "run")
     if not is_chance or closer == first.setup:
         return judgement
+    first.renew()
     again = first.judge(case, engine=closer.engine, expected=judgement.expected)
     if not again.is_failure or again.verdict == "flaky":
         return judgement

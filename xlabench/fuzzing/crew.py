@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import queue
+import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import compiler
+from xlabench.diagnosis.checks import checked
 from xlabench.engines import apart, is_foreign
 from xlabench.errors import BenchError
 from xlabench.fuzzing import findings
@@ -122,28 +125,40 @@ class Crew:
         deaths: list[Raw] = []
         left = cases
         while left:
-            arguments = {
-                "factory": self._config.factory,
-                "engines": engines,
-                "drawing": self._drawing,
-                "folder": str(folder),
-                "numbers": left,
-            }
-            outcome = worker.run(
-                "xlabench.fuzzing.fuzz_jobs:batch",
-                arguments,
-                timeout_s=self._config.timeout_s,
-                is_for_each_stage=True,
-            )
-            if outcome.ending == "answered":
-                break
+            ended = self._ended(worker, engines, folder, left)
+            if ended:
+                deaths += culprits(ended, engines, left, partial(self._again, worker, folder))
             if self._stop.is_set():
                 return None
-            outcome.require_start()
-            guilty = self._guilty(outcome, engines, left)
-            deaths.append(guilty)
-            left = [case for case in left if case > guilty.number]
+            left = [case for case in left if ended and case > ended.number]
         return deaths
+
+    def _ended(self, worker: Worker, engines: Sequence[str], folder: Path, cases: Sequence[int]) -> Raw | None:
+        """Run cases until one ends the worker; returns the finding about that."""
+        arguments = {
+            "factory": self._config.factory,
+            "engines": engines,
+            "drawing": self._drawing,
+            "folder": str(folder),
+            "numbers": cases,
+        }
+        outcome = worker.run(
+            "xlabench.fuzzing.fuzz_jobs:batch",
+            arguments,
+            timeout_s=self._config.timeout_s,
+            is_for_each_stage=True,
+        )
+        if outcome.ending == "answered" or self._stop.is_set():
+            return None
+        outcome.require_start()
+        return self._guilty(outcome, engines, cases)
+
+    def _again(self, worker: Worker, folder: Path, engines: Sequence[str], cases: Sequence[int]) -> list[Raw]:
+        """What goes wrong in a new process, up to the case that ends it."""
+        worker.stop()
+        inner = Path(tempfile.mkdtemp(prefix="again-", dir=folder))
+        ended = self._ended(worker, engines, inner, cases)
+        return [*findings.left_in(inner), *([ended] if ended else [])]
 
     def _guilty(self, outcome: Outcome, engines: Sequence[str], cases: Sequence[int]) -> Raw:
         """The finding about the case that ended a worker."""
@@ -158,8 +173,8 @@ class Crew:
     def _blamed(self, outcome: Outcome, engines: Sequence[str], cases: Sequence[int]) -> tuple[int, str, str, str]:
         """The case that ended a worker, the engine, the phase, and in words what the worker was doing.
 
-        A thread of others' engines may end it at any time: while the reference is at work, or while the next case is
-        drawn, which is put down to the one before, if the worker had any.
+        A thread of others' engines may end it at any time, and damaged memory may: while the reference is at work, or
+        while the next case is drawn, which is put down to the one before, if the worker had any.
         """
         case, spec, phase = outcome.stage.split(" ") if outcome.stage else ("", "", "")
         is_late = outcome.ending == "died" and is_foreign(engines[0])
@@ -167,12 +182,26 @@ class Crew:
             return int(case), engines[0] if is_late else spec, phase, f"in {phase} of the reference"
         if spec:
             return int(case), spec, phase, f"in {phase}"
-        if is_late:
-            drawn = int(case or cases[0])
-            before = max((number for number in cases if number < drawn), default=cases[0])
-            return before, engines[0], "run", f"while case {drawn} was drawn"
+        drawn = int(case or cases[0])
+        earlier = [number for number in cases if number < drawn]
+        if is_late or (outcome.ending == "died" and earlier):
+            return max(earlier, default=cases[0]), engines[0], "run", f"while case {drawn} was drawn"
         where = f"case {case or 'unknown'} of seed {self._config.seed} failed in the generator"
         raise BenchError(f"{where}: {outcome.message}\n{outcome.output}")
+
+
+def culprits(
+    ended: Raw, engines: Sequence[str], cases: Sequence[int], again: Callable[[Sequence[str], Sequence[int]], list[Raw]]
+) -> list[Raw]:
+    """What is behind the end of a process: the case at which it came, or one before that wrote over its memory.
+
+    The latter where the case ends no process alone, while one before it does what it must not, with the checks on that
+    an engine has.  `again` runs cases on engines in a new process, up to the first that ends it.
+    """
+    closer, before = [checked(spec) for spec in engines], [case for case in cases if case < ended.number]
+    if ended.verdict != "crash" or closer == list(engines) or not before or again(engines, [ended.number]):
+        return [ended]
+    return again(closer, before) or [ended]
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:

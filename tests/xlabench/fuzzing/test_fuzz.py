@@ -13,6 +13,8 @@ import pytest
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign
 from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.crew import culprits
+from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.fuzz import Generated
 
 HERE = str(Path(__file__).resolve().parents[1])
@@ -93,6 +95,46 @@ def test_a_process_that_others_code_ends_while_the_next_case_is_drawn_does_not_e
     assert (found["engines"], found["verdict"], found["cases"]) == (("xla:later",), "crash", (0, 1))
     assert found["message"].startswith("the process was killed by SIGABRT while case 1 was drawn")
     assert summary["verdicts"] == {"right bitwise": 3, "xla:later bitwise": 3}
+
+
+@pytest.mark.slow
+def test_a_process_that_an_earlier_case_damaged_is_put_down_to_that(tmp_path):
+    summary = run(replace(CONFIG, engines=("cpu",), count=5), tmp_path / "campaign", Unprobed)
+    (found,) = summary["findings"]
+    assert (found["engines"], found["verdict"], found["cases"]) == (("cpu:check_memory=on",), "crash", (1,))
+    assert summary["verdicts"] == {"cpu bitwise": 4}
+
+
+def _crash(number, engine="cpu:opt=0"):
+    return Raw(number, engine, "crash", "killed in run", "run", "", [], [], [])
+
+
+@pytest.mark.parametrize(
+    ("ended", "engine", "dies_alone", "found", "guilty", "asked"),
+    [
+        (_crash(7), "cpu:opt=0", True, [], 7, [[7]]),
+        (_crash(7), "cpu:opt=0", False, [3], 3, [[7], [5, 6]]),
+        (_crash(7), "cpu:opt=0", False, [], 7, [[7], [5, 6]]),
+        (_crash(5), "cpu:opt=0", False, [3], 5, []),
+        (_crash(7), "xla", False, [3], 7, []),
+        (replace(_crash(7), verdict="timeout"), "cpu:opt=0", False, [3], 7, []),
+    ],
+)
+def test_cases_before_are_asked_about_with_checks_where_one_ends_no_process_alone(
+    ended, engine, dies_alone, found, guilty, asked
+):
+    numbers = []
+
+    def again(engines, cases):
+        numbers.append(list(cases))
+        if list(cases) == [ended.number]:
+            assert engines == [engine]
+            return [ended] if dies_alone else []
+        assert engines == ["cpu:opt=0,check_memory=on"]
+        return [_crash(number) for number in found]
+
+    assert [raw.number for raw in culprits(ended, [engine], [5, 6, 7, 8], again)] == [guilty]
+    assert numbers == asked
 
 
 class _StopError(Exception):
