@@ -21,7 +21,6 @@ import json
 import os
 import resource
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,16 +32,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "xlabench"))
 
+import summary
 from mutants import ALL
 
 import compiler
-from xlabench import environment, worker
+from xlabench import worker
 from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.engines import build, engine, execute
 from xlabench.fuzzing import fuzz_jobs
 from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.crew import culprits
 from xlabench.fuzzing.findings import Findings, Raw, left_in
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.inquiry import Inquiry
@@ -57,6 +58,9 @@ MOST_BUNDLES = 2
 MOST_FAILURES = 4
 TIMEOUT_S = 20.0
 LONGEST_S = 1200  # a batch on a machine that is very busy
+HOW = f"""\
+Profile `{PROFILE}`, seed {SEED}.  Seconds are the CPU time of the campaign's processes until the finding is known,
+without loading Python, {CPU_LIMIT_S:g} at most (60 s on two cores); made by `tests/mutants/campaigns.py`."""
 
 
 def forked(work, say_to):
@@ -182,16 +186,28 @@ class Search:
         folder.mkdir()
         left, raws = list(range(BATCH * number, BATCH * (number + 1))), []
         while left:
-            arguments = {"factory": self.config.factory, "engines": self.config.engines, "drawing": self.drawing}
-            arguments |= {"folder": str(folder), "numbers": left}
-            ending, stage, cpu_s = forked(lambda say, given=arguments: fuzz_jobs.batch(given, say), folder / "stage")
-            self.spent_s += cpu_s
-            if ending == "answered":
-                break
-            case, spec, phase = stage.split(" ")
-            raws.append(self._ended(int(case), spec, phase, "timeout" if ending == "timeout" else "crash"))
-            left = [number for number in left if number > int(case)]
+            ended = self._run(self.config.engines, left, folder)
+            if ended:
+                raws += culprits(ended, self.config.engines, left, self._again)
+            left = [number for number in left if ended and number > ended.number]
         return sorted([*raws, *left_in(folder)], key=lambda raw: raw.number)
+
+    def _run(self, engines, cases, folder):
+        """Run cases until one ends the process; returns the finding about that."""
+        arguments = {"factory": self.config.factory, "engines": engines, "drawing": self.drawing}
+        arguments |= {"folder": str(folder), "numbers": cases}
+        ending, stage, cpu_s = forked(lambda say: fuzz_jobs.batch(arguments, say), folder / "stage")
+        self.spent_s += cpu_s
+        if ending == "answered":
+            return None
+        case, spec, phase = stage.split(" ")
+        return self._ended(int(case), spec, phase, "timeout" if ending == "timeout" else "crash")
+
+    def _again(self, engines, cases):
+        """What goes wrong in a new process, up to the case that ends it."""
+        folder = Path(tempfile.mkdtemp(dir=self.scratch))
+        ended = self._run(engines, cases, folder)
+        return [*left_in(folder), *([ended] if ended else [])]
 
     def _ended(self, case, spec, phase, verdict):
         drawn = fuzz_jobs.drawer_of(self.drawing)(case)
@@ -282,68 +298,6 @@ def _is_right(cause, wanted):
     return cause.startswith("kernel/") and bool(opcodes & named)
 
 
-def table(folder):
-    """Write what all rows come to."""
-    rows = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    rows.pop("mutants", None)
-    found = {name: row for name, row in rows.items() if row["found"]}
-    triaged = [row for row in found.values() if "right" in row]
-    right = [row for row in triaged if row["right"]]
-    single = [row for row in triaged if row["bundles"] == 1]
-    sizes, probes = ([row[key] for row in triaged] for key in ("instructions", "probes"))
-    begun = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((folder / ".begun").glob("*.json"))}
-    begun = {name: round(row["spent_s"], 1) for name, row in begun.items() if name not in rows}
-    summary = {
-        "mutants": len(rows),
-        "of": len(ALL),
-        "begun": begun,
-        "found": len(found),
-        "triaged": len(triaged),
-        "blamed_rightly": len(right),
-        "one_bundle": len(single),
-        "median_instructions": statistics.median(sizes) if sizes else None,
-        "most_instructions": max(sizes, default=None),
-        "most_probes": max(probes, default=None),
-        "median_cpu_s": statistics.median([row["cpu_s"] for row in found.values()]) if found else None,
-    }
-    machine = environment.capture().to_json()
-    text = json.dumps({"environment": machine, "summary": summary, "rows": rows}, indent=1) + "\n"
-    (folder / "mutants.json").write_text(text, encoding="utf-8")
-    (folder / "README.md").write_text(_markdown(summary, rows), encoding="utf-8")
-    return summary
-
-
-def _markdown(summary, rows):
-    text = f"""# Planted bugs, looked for by campaigns
-
-Profile `{PROFILE}`, seed {SEED}.  Seconds are the CPU time of the campaign's processes until the finding is known,
-without loading Python, {CPU_LIMIT_S:g} at most (60 s on two cores); made by `tests/mutants/campaigns.py`.
-Instructions are those of all computations, parameters aside.
-
-{summary["mutants"]} of the {summary["of"]} in the catalogue are measured here, and {summary["found"]} of them found.
-Of {summary["triaged"]} that were looked into {summary["blamed_rightly"]} are blamed on the right step and
-{summary["one_bundle"]} in one bundle; reduced to {summary["median_instructions"]} instructions (median),
-{summary["most_instructions"]} at most, in at most {summary["most_probes"]} probes.
-
-| mutant | CPU s | programs | verdict | blamed | right | instructions | probes | bundles |
-|---|---|---|---|---|---|---|---|---|"""
-    lines = text.splitlines()
-    for name, row in rows.items():
-        if not row["found"]:
-            lines.append(f"| `{name}` | not in {row['cpu_s']} | {row['programs']} | | | | | | |")
-            continue
-        if "right" not in row:
-            lines.append(f"| `{name}` | {row['cpu_s']} | {row['programs']} | {row['verdict']} | | | | | |")
-            continue
-        mark = "yes" if row["right"] else f"no: {row['blamed_should']}"
-        cells = (row[key] for key in ("cpu_s", "programs", "verdict"))
-        after = f"`{row['blamed']}` | {mark} | {row['instructions']} | {row['probes']} | {row['bundles']}"
-        lines.append(f"| `{name}` | {' | '.join(map(str, cells))} | {after} |")
-    lines += [""] * bool(summary["begun"])
-    lines += [f"- `{name}` not found in {spent_s} s so far" for name, spent_s in summary["begun"].items()]
-    return "\n".join(lines) + "\n"
-
-
 def main():
     """Measure what is not measured yet, each mutant in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -374,7 +328,7 @@ def main():
         name = running.pop(child)
         sys.stdout.write(f"{name} {_read(given.out / f'{name}.json') or _read(given.out / f'{name}.log') or 'later'}\n")
         sys.stdout.flush()
-    sys.stdout.write(json.dumps(table(given.out), indent=1) + "\n")
+    sys.stdout.write(json.dumps(summary.write(given.out, len(ALL), HOW), indent=1) + "\n")
 
 
 def _one(name, given):
