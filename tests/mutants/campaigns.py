@@ -43,7 +43,7 @@ from xlabench.diagnosis.moves import instruction_count
 from xlabench.engines import build, engine, execute
 from xlabench.fuzzing import fuzz_jobs
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.crew import culprits
+from xlabench.fuzzing.crew import culprit
 from xlabench.fuzzing.findings import Findings, Raw, left_in
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.inquiry import Inquiry
@@ -188,7 +188,7 @@ class Search:
         while left:
             ended = self._run(self.config.engines, left, folder)
             if ended:
-                raws += culprits(ended, self.config.engines, left, self._again)
+                raws.append(culprit(ended, self.config.engines, left, self._again))
             left = [number for number in left if ended and number > ended.number]
         return sorted([*raws, *left_in(folder)], key=lambda raw: raw.number)
 

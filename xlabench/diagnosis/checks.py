@@ -1,7 +1,8 @@
 """Where a failure comes and goes: the same engine with its checks on, with which it comes every time.
 
 What reads memory that nobody wrote, or writes where it must not, gives one result now and another later, or ends the
-process, by what lies there; and a race may well be won.  Nothing can be reduced or blamed by that.
+process, by what lies there; and a race may well be won.  Nothing can be reduced or blamed by that, nor in a process
+that was written over: checks end it before.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _CHECKS: Mapping[tuple[str, str], Mapping[str, str]] = {
 """By engine and device; of memory the simulator has every access checked anyway."""
 
 _MAY_BE_CHANCE = RIGHT | {"flaky"}
+_ENDED = ("crash", "run")
+_MAY_BE_HIT = frozenset({("wrong", ""), ("timeout", "run")})
+"""Verdicts, and the stages in which an engine was."""
 
 
 def checked(spec: str) -> str:
@@ -33,18 +37,21 @@ def checked(spec: str) -> str:
 
 
 def settle(probers: Sequence[Prober], case: Case) -> Judgement:
-    """Judge a case; where what it does may be chance, all are to ask with checks on, if it fails so every time.
+    """Judge a case; all are to ask with checks on where they make sure of a failure, or find what is behind it.
 
-    That is where it comes and goes, ends the process, or does not fail at all, now that it is asked about again.
+    They make sure of what may be chance: what comes and goes, ends the process, or does not fail at all, now that it is
+    asked about again.  What is wrong each time, or hangs, may be so by a write elsewhere, which they end.
     """
     first, *_ = probers
     judgement, closer = first.judge(case), replace(first.setup, engine=checked(first.setup.engine))
-    is_chance = judgement.verdict in _MAY_BE_CHANCE or (judgement.verdict, judgement.stage) == ("crash", "run")
-    if not is_chance or closer == first.setup:
+    how = (judgement.verdict, judgement.stage)
+    may_be_chance, may_be_hit = judgement.verdict in _MAY_BE_CHANCE or how == _ENDED, how in _MAY_BE_HIT
+    if closer == first.setup or not (may_be_chance or may_be_hit):
         return judgement
     first.renew()
     again = first.judge(case, engine=closer.engine, expected=judgement.expected)
-    if not again.is_failure or again.verdict == "flaky":
+    is_sure = again.is_failure and again.verdict != "flaky"
+    if not is_sure or (may_be_hit and (again.verdict, again.stage) != _ENDED):
         return judgement
     for prober in probers:
         prober.setup = closer

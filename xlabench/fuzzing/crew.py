@@ -127,7 +127,7 @@ class Crew:
         while left:
             ended = self._ended(worker, engines, folder, left)
             if ended:
-                deaths += culprits(ended, engines, left, partial(self._again, worker, folder))
+                deaths.append(culprit(ended, engines, left, partial(self._again, worker, folder)))
             if self._stop.is_set():
                 return None
             left = [case for case in left if ended and case > ended.number]
@@ -190,18 +190,23 @@ class Crew:
         raise BenchError(f"{where}: {outcome.message}\n{outcome.output}")
 
 
-def culprits(
+def culprit(
     ended: Raw, engines: Sequence[str], cases: Sequence[int], again: Callable[[Sequence[str], Sequence[int]], list[Raw]]
-) -> list[Raw]:
-    """What is behind the end of a process: the case at which it came, or one before that wrote over its memory.
+) -> Raw:
+    """What is behind the end of a process: what it was doing, or an engine before that wrote over its memory.
 
-    The latter where the case ends no process alone, while one before it does what it must not, with the checks on that
-    an engine has.  `again` runs cases on engines in a new process, up to the first that ends it.
+    With the checks on that engines have, who does so is told at once: another engine on the same case, or where that
+    ends no process alone, one on a case before.  `again` runs cases in a new process, up to the first that ends it.
     """
-    closer, before = [checked(spec) for spec in engines], [case for case in cases if case < ended.number]
-    if ended.verdict != "crash" or closer == list(engines) or not before or again(engines, [ended.number]):
-        return [ended]
-    return again(closer, before) or [ended]
+    closer = [checked(spec) for spec in engines]
+    if ended.verdict != "crash" or closer == list(engines):
+        return ended
+    for numbers in ([ended.number], [case for case in cases if case < ended.number]):
+        for raw in again(closer, numbers) if numbers else ():
+            if raw.verdict == "crash":
+                is_same = (raw.number, raw.engine) == (ended.number, checked(ended.engine))
+                return ended if is_same else raw
+    return ended
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:

@@ -18,10 +18,14 @@ class Answers:
     """A prober that knows what it is going to say."""
 
     def __init__(self, plain, with_checks):
-        self.setup = Setup("cpu:opt=0")
+        self.setup, self.is_new = Setup("cpu:opt=0"), False
         self.answers = {"cpu:opt=0": plain, CHECKED: with_checks}
 
+    def renew(self):
+        self.is_new = True
+
     def judge(self, case, *, engine="", expected=None):
+        assert not engine or self.is_new
         return self.answers[engine or self.setup.engine]
 
 
@@ -61,6 +65,15 @@ def test_what_fails_every_time_with_checks_on_is_looked_into_with_them(plain, cl
     assert [prober.setup for prober in probers] == [replace(Setup("cpu:opt=0"), engine=CHECKED)] * 2
 
 
+@pytest.mark.parametrize("plain", [Judgement("wrong", ""), Judgement("timeout", "", stage="run")])
+@pytest.mark.parametrize("closer", [RUN_CRASH, Judgement("wrong", ""), Judgement("crash", "", stage="compile")])
+def test_checks_show_what_is_behind_a_wrong_result_if_they_end_it(plain, closer):
+    prober = Answers(plain, closer)
+    is_ended = closer is RUN_CRASH
+    assert settle([prober], CASE) is (closer if is_ended else plain)
+    assert prober.setup.engine == (CHECKED if is_ended else "cpu:opt=0")
+
+
 @pytest.mark.parametrize("closer", ["bitwise", "within", "flaky", "unsupported"])
 def test_checks_that_show_nothing_are_left_off(closer):
     prober = Answers(RUN_CRASH, Judgement(closer, ""))
@@ -78,8 +91,7 @@ def test_an_engine_without_checks_is_asked_once():
 @pytest.mark.parametrize(
     "plain",
     [
-        Judgement("wrong", ""),
-        Judgement("timeout", ""),
+        Judgement("timeout", "", stage="compile"),
         Judgement("unsupported", ""),
         Judgement("undecided", ""),
         Judgement("crash", "", stage="compile"),

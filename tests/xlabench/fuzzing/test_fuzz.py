@@ -13,7 +13,7 @@ import pytest
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.crew import culprits
+from xlabench.fuzzing.crew import culprit
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.fuzz import Generated
 
@@ -109,32 +109,37 @@ def _crash(number, engine="cpu:opt=0"):
     return Raw(number, engine, "crash", "killed in run", "run", "", [], [], [])
 
 
+_CHECKED = "cpu:opt=0,check_memory=on"
+
+
 @pytest.mark.parametrize(
-    ("ended", "engine", "dies_alone", "found", "guilty", "asked"),
+    ("ended", "found", "guilty", "asked"),
     [
-        (_crash(7), "cpu:opt=0", True, [], 7, [[7]]),
-        (_crash(7), "cpu:opt=0", False, [3], 3, [[7], [5, 6]]),
-        (_crash(7), "cpu:opt=0", False, [], 7, [[7], [5, 6]]),
-        (_crash(5), "cpu:opt=0", False, [3], 5, []),
-        (_crash(7), "xla", False, [3], 7, []),
-        (replace(_crash(7), verdict="timeout"), "cpu:opt=0", False, [3], 7, []),
+        (_crash(7), {7: _CHECKED}, (7, "cpu:opt=0"), [[7]]),
+        (_crash(7, "reference"), {7: _CHECKED}, (7, _CHECKED), [[7]]),
+        (_crash(7, "cpu:opt=0,fusion=off"), {7: _CHECKED}, (7, _CHECKED), [[7]]),
+        (_crash(7), {6: _CHECKED}, (6, _CHECKED), [[7], [5, 6]]),
+        (_crash(7), {}, (7, "cpu:opt=0"), [[7], [5, 6]]),
+        (_crash(5), {}, (5, "cpu:opt=0"), [[5]]),
+        (replace(_crash(7), verdict="timeout"), {6: _CHECKED}, (7, "cpu:opt=0"), []),
     ],
 )
-def test_cases_before_are_asked_about_with_checks_where_one_ends_no_process_alone(
-    ended, engine, dies_alone, found, guilty, asked
-):
+def test_the_end_of_a_process_is_put_down_to_who_ends_it_with_checks_on(ended, found, guilty, asked):
     numbers = []
 
     def again(engines, cases):
-        numbers.append(list(cases))
-        if list(cases) == [ended.number]:
-            assert engines == [engine]
-            return [ended] if dies_alone else []
-        assert engines == ["cpu:opt=0,check_memory=on"]
-        return [_crash(number) for number in found]
+        assert engines == [_CHECKED]
+        numbers.append(cases)
+        wrong = Raw(cases[0], _CHECKED, "wrong", "", "0", "", [], [], [])
+        return [wrong, *(_crash(number, found[number]) for number in cases if number in found)]
 
-    assert [raw.number for raw in culprits(ended, [engine], [5, 6, 7, 8], again)] == [guilty]
-    assert numbers == asked
+    raw = culprit(ended, ["cpu:opt=0"], [5, 6, 7, 8], again)
+    assert ((raw.number, raw.engine), numbers) == (guilty, asked)
+
+
+def test_engines_without_checks_are_not_asked_again():
+    ended = _crash(7, "xla")
+    assert culprit(ended, ["xla"], [5, 6, 7], None) is ended
 
 
 class _StopError(Exception):
