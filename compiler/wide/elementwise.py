@@ -10,6 +10,7 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
 from compiler.ir.types import PRED, ElementType
+from compiler.wide.complex_functions import COMPLEX, complex_function
 from compiler.wide.contraction import infinite_product
 from compiler.wide.lifting import lift_type
 from compiler.wide.numbers import (
@@ -31,8 +32,6 @@ from compiler.wide.rule import Context, Rule
 
 _FUNCTION = 8.0
 """Units that a library function may be off by: four in the last place."""
-_COMPLEX = 32.0
-"""Units for anything on complex numbers, by modulus."""
 
 
 def _is_rounded(value: Array) -> bool:
@@ -54,7 +53,7 @@ def _arithmetic(spread: Spread, instruction: Instruction, operands: Sequence[Wid
     value = np.asarray(context.evaluate(instruction, [o.value for o in operands]))
     own = context.own(instruction)
     is_complex = value.dtype.kind == "c"
-    result = rounded(value, spread(value, operands), own, roundings=_COMPLEX if is_complex else 1.0)
+    result = rounded(value, spread(value, operands), own, roundings=COMPLEX if is_complex else 1.0)
     if is_complex:
         return result
     known = held(value, own)
@@ -94,7 +93,7 @@ def _monotone(roundings: float, instruction: Instruction, operands: Sequence[Wid
     if not _is_rounded(operands[0].value):
         return _discrete(instruction, operands, context)
     if any(operand.value.dtype.kind == "c" for operand in operands):
-        return _complex_function(instruction, operands, context)
+        return complex_function(instruction, operands, context)
     value, error = around(lambda arrays: context.evaluate(instruction, arrays), operands)
     if not _is_rounded(value):
         return Wide(value, error)
@@ -112,28 +111,6 @@ def _square_root(instruction: Instruction, operands: Sequence[Wide], context: Co
     own = context.own(instruction)
     known = (operands[0].error == 0) & held(result.value, own) & held(operands[0].value, own)
     return Wide(result.value, np.where(known, 0.0, result.error))
-
-
-_SAMPLES = (1, -1, 1j, -1j)
-
-
-def _complex_function(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    """Complex functions are smooth but for branch cuts: sampled at the rim of the errors, with a factor of two."""
-    values = [operand.value for operand in operands]
-    value = np.asarray(context.evaluate(instruction, values))
-    error = np.zeros(value.shape)
-    for number, operand in enumerate(operands):
-        finite = np.where(np.isfinite(operand.error), operand.error, 0.0)
-        # An implementation may also move the argument by a unit before it looks at it.
-        step = finite + limits(context.own(instruction)).unit * size(operand.value)
-        for direction in _SAMPLES:
-            moved = [*values[:number], values[number] + step * direction, *values[number + 1 :]]
-            error = np.maximum(error, 2 * distance(value, np.asarray(context.evaluate(instruction, moved))))
-        # What may be taken for zero has another logarithm, or none.
-        modulus = size(operand.value)
-        is_tiny = (modulus > 0) & (modulus < limits(context.own(instruction)).least)
-        error = np.where(np.isinf(operand.error) | is_tiny, np.inf, error)
-    return rounded(value, error, context.own(instruction), roundings=_COMPLEX)
 
 
 def _cube_root(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -170,7 +147,7 @@ def _wave(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     """Sine and cosine move by no more than their argument, and never by more than 2."""
     (operand,) = operands
     if operand.value.dtype.kind == "c":
-        return _complex_function(instruction, operands, context)
+        return complex_function(instruction, operands, context)
     value = np.asarray(context.evaluate(instruction, [operand.value]))
     error = np.where(np.isfinite(operand.error), np.minimum(operand.error, 2.0), np.inf)
     return rounded(value, error, context.own(instruction), roundings=_FUNCTION)
@@ -192,7 +169,7 @@ def _power(instruction: Instruction, operands: Sequence[Wide], context: Context)
     if base.value.dtype.kind == "c":
         # As the exponential of a product with a logarithm, whose rounding counts by its magnitude.
         logarithm = size(exponent.value) * np.abs(np.log(np.where(base.value == 0, 1, base.value)))
-        more = _COMPLEX * limits(context.own(instruction)).unit * times(size(result.value), logarithm)
+        more = COMPLEX * limits(context.own(instruction)).unit * times(size(result.value), logarithm)
         return settle(result.value, result.error + more, context.own(instruction))
     if base.value.dtype.kind != "f":
         return result
@@ -204,7 +181,7 @@ def _power(instruction: Instruction, operands: Sequence[Wide], context: Context)
 def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     y, x = operands
     if y.value.dtype.kind == "c":
-        result = _complex_function(instruction, operands, context)
+        result = complex_function(instruction, operands, context)
         # On the way a root is taken and a logarithm of the quotient by it; on their cuts, rounding decides.
         parts = (x.value.real, x.value.imag, y.value.real, y.value.imag)
         largest = np.maximum.reduce([np.abs(part) for part in parts])
@@ -212,12 +189,12 @@ def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context)
         abscissa, ordinate = x.value / scale, y.value / scale
         square, reach = abscissa**2 + ordinate**2, size(abscissa) ** 2 + size(ordinate) ** 2
         own = context.own(instruction)
-        slack = _COMPLEX * limits(own).unit * reach
+        slack = COMPLEX * limits(own).unit * reach
         quotient = (abscissa + 1j * ordinate) * np.conj(np.sqrt(square))  # as far as its sign goes
         cut = (np.abs(square.imag) <= slack) & (square.real <= slack)
-        cut |= (np.abs(quotient.imag) <= _COMPLEX * slack) & (quotient.real <= slack)
+        cut |= (np.abs(quotient.imag) <= COMPLEX * slack) & (quotient.real <= slack)
         # The quotient is rounded before; where it is almost 1 that is more than its logarithm's own share.
-        return settle(result.value, result.error + _COMPLEX * limits(own).unit, own).open_at(cut)
+        return settle(result.value, result.error + COMPLEX * limits(own).unit, own).open_at(cut)
     value = np.asarray(context.evaluate(instruction, [y.value, x.value]))
     step = np.hypot(y.error, x.error)
     radius = np.hypot(y.value, x.value)

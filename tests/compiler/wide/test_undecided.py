@@ -235,3 +235,30 @@ def test_an_extremum_of_what_may_be_nan_is_undecided() -> None:
     assert some.undecided.all()  # the NaN has either sign, and so either place
     assert np.isnan(every.value).all()
     assert not every.undecided.any()
+
+
+@pytest.mark.parametrize(
+    ("opcode", "singular"),
+    [
+        *[(opcode, 0) for opcode in ("log", "rsqrt")],
+        ("log-plus-one", -1),
+        ("tan", -np.pi / 2),
+        ("tanh", 1.5j * np.pi),
+        ("logistic", -3j * np.pi),
+    ],
+)
+def test_a_complex_function_is_open_where_its_argument_may_be_singular(opcode, singular) -> None:
+    lines = ("x = c64[2] parameter(0)", "y = c64[2] parameter(1)", "o = c64[2] constant({(1, 0), (1, 0)})")
+    far, near = np.complex64(8 + 8j), np.complex64(singular + 4e-6)
+    inputs = (np.array([far, 3], np.complex64), np.array([near - far, near - 1], np.complex64))
+    rounded = ("p = c64[2] multiply(x, o)", "s = c64[2] add(p, y)")
+    (result,) = wide(*lines, *rounded, f"ROOT r = c64[2] {opcode}(s)", inputs=inputs)
+    assert np.isinf(result.bound).tolist() == [True, False]
+
+
+def test_a_complex_power_is_open_where_its_base_may_be_zero() -> None:
+    lines = ("x = c64[] parameter(0)", "y = c64[] parameter(1)", "n = c64[] parameter(2)", "o = c64[] constant((1, 0))")
+    inputs = [np.array(value, np.complex64) for value in (8 + 8j, 4e-6 - 8 - 8j, -0.5)]
+    rounded = ("p = c64[] multiply(x, o)", "s = c64[] add(p, y)")
+    (result,) = wide(*lines, *rounded, "ROOT r = c64[] power(s, n)", inputs=inputs)
+    assert np.isinf(result.bound)
