@@ -1,4 +1,4 @@
-"""Wide rules of functions of complex numbers: sampled around the argument, and open where they may be singular."""
+"""Wide rules of functions of complex numbers: sampled around the argument, and open near where they are singular."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import numpy as np
 
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
-from compiler.wide.numbers import Wide, distance, limits, rounded, size
+from compiler.wide.numbers import Wide, distance, limits, rounded, settle, size
 from compiler.wide.rule import Context
 
 COMPLEX = 32.0
 """Units for anything on complex numbers, by modulus."""
 
 _SAMPLES = (1, -1, 1j, -1j)
+_NEAR = 2.0
+"""A singularity so many times as far as the argument's error may be nearer to it than twice what samples tell."""
 
 
 def _to_pole_of_tan(z: Array) -> Array:
@@ -35,7 +37,8 @@ _TO_SINGULARITY: Mapping[str, Callable[[Array], Array]] = {
 def complex_function(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     """Complex functions are smooth but for branch cuts: sampled at the rim of the errors, with a factor of two.
 
-    Nothing is known of one within whose errors it is singular: samples around a pole say nothing of what is nearer.
+    Nothing is known of one that is singular about as near as the error reaches: samples around a pole say little of
+    what is nearer.
     """
     values = [operand.value for operand in operands]
     value = np.asarray(context.evaluate(instruction, values))
@@ -53,7 +56,29 @@ def complex_function(instruction: Instruction, operands: Sequence[Wide], context
         error = np.where(np.isinf(operand.error) | is_tiny, np.inf, error)
     result = rounded(value, error, context.own(instruction), roundings=COMPLEX)
     first, to_singularity = operands[0], _TO_SINGULARITY.get(instruction.opcode)
-    if to_singularity is None:
-        return result
-    with np.errstate(all="ignore"):
-        return result.open_at((first.error > 0) & (to_singularity(first.value) <= first.error))
+    return result if to_singularity is None else _open_near(result, to_singularity(first.value), first.error)
+
+
+def _open_near(result: Wide, away: Array, error: Array) -> Wide:
+    return result.open_at((error > 0) & (away <= _NEAR * error))
+
+
+def complex_angle(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """atan2(y, x), the logarithm of (x + iy) / sqrt(x^2 + y^2), which is singular at x = iy and at x = -iy."""
+    y, x = operands
+    result = complex_function(instruction, operands, context)
+    # On the cuts of the root and of the logarithm, rounding decides.
+    parts = (x.value.real, x.value.imag, y.value.real, y.value.imag)
+    largest = np.maximum.reduce([np.abs(part) for part in parts])
+    scale = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
+    abscissa, ordinate = x.value / scale, y.value / scale
+    square, reach = abscissa**2 + ordinate**2, size(abscissa) ** 2 + size(ordinate) ** 2
+    own = context.own(instruction)
+    slack = COMPLEX * limits(own).unit * reach
+    quotient = (abscissa + 1j * ordinate) * np.conj(np.sqrt(square))  # as far as its sign goes
+    cut = (np.abs(square.imag) <= slack) & (square.real <= slack)
+    cut |= (np.abs(quotient.imag) <= COMPLEX * slack) & (quotient.real <= slack)
+    # The quotient is rounded before; where it is almost 1 that is more than its logarithm's own share.
+    spread = settle(result.value, result.error + COMPLEX * limits(own).unit, own).open_at(cut)
+    away = np.minimum(np.abs(x.value + 1j * y.value), np.abs(x.value - 1j * y.value))
+    return _open_near(spread, away, y.error + x.error)

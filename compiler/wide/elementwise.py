@@ -10,7 +10,7 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
 from compiler.ir.types import PRED, ElementType
-from compiler.wide.complex_functions import COMPLEX, complex_function
+from compiler.wide.complex_functions import COMPLEX, complex_angle, complex_function
 from compiler.wide.contraction import infinite_product
 from compiler.wide.lifting import lift_type
 from compiler.wide.numbers import (
@@ -181,20 +181,7 @@ def _power(instruction: Instruction, operands: Sequence[Wide], context: Context)
 def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     y, x = operands
     if y.value.dtype.kind == "c":
-        result = complex_function(instruction, operands, context)
-        # On the way a root is taken and a logarithm of the quotient by it; on their cuts, rounding decides.
-        parts = (x.value.real, x.value.imag, y.value.real, y.value.imag)
-        largest = np.maximum.reduce([np.abs(part) for part in parts])
-        scale = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
-        abscissa, ordinate = x.value / scale, y.value / scale
-        square, reach = abscissa**2 + ordinate**2, size(abscissa) ** 2 + size(ordinate) ** 2
-        own = context.own(instruction)
-        slack = COMPLEX * limits(own).unit * reach
-        quotient = (abscissa + 1j * ordinate) * np.conj(np.sqrt(square))  # as far as its sign goes
-        cut = (np.abs(square.imag) <= slack) & (square.real <= slack)
-        cut |= (np.abs(quotient.imag) <= COMPLEX * slack) & (quotient.real <= slack)
-        # The quotient is rounded before; where it is almost 1 that is more than its logarithm's own share.
-        return settle(result.value, result.error + COMPLEX * limits(own).unit, own).open_at(cut)
+        return complex_angle(instruction, operands, context)
     value = np.asarray(context.evaluate(instruction, [y.value, x.value]))
     step = np.hypot(y.error, x.error)
     radius = np.hypot(y.value, x.value)

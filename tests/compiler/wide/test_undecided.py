@@ -262,3 +262,14 @@ def test_a_complex_power_is_open_where_its_base_may_be_zero() -> None:
     rounded = ("p = c64[] multiply(x, o)", "s = c64[] add(p, y)")
     (result,) = wide(*lines, *rounded, "ROOT r = c64[] power(s, n)", inputs=inputs)
     assert np.isinf(result.bound)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_complex_angle_is_open_where_its_square_may_be_zero(sign) -> None:
+    lines = ("y = c64[2] parameter(0)", "x = c64[2] parameter(1)", "z = c64[2] parameter(2)")
+    far, side = np.complex64(512 + 512j), np.complex64(2 + 1j)
+    near = np.complex64(sign * 1j * side + 1e-3)
+    inputs = [np.array(values, np.complex64) for values in ([side] * 2, [far, 3], [near - far, 1])]
+    rounded = ("o = c64[2] constant({(1, 0), (1, 0)})", "p = c64[2] multiply(x, o)", "s = c64[2] add(p, z)")
+    (result,) = wide(*lines, *rounded, "ROOT r = c64[2] atan2(y, s)", inputs=inputs)
+    assert np.isinf(result.bound).tolist() == [True, False]
