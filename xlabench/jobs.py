@@ -36,6 +36,9 @@ _EVALUATE = "xlabench.jobs:evaluate"
 _REPEAT_BELOW_S = 1.0  # a slower program is not run a second time only to see whether it repeats itself
 _BUSY = 0.25
 _FLAKY_CALLS = 20
+_UNDECIDABLE = frozenset({"UnsupportedError", "Undecidable"})
+ENDINGS: Mapping[str, str] = {"died": "crash", "timeout": "timeout"}
+"""The verdicts on what somebody else had to end."""
 
 
 def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
@@ -94,6 +97,17 @@ def evaluated(
     except (ValueError, KeyError) as error:
         worker.stop()
         return Outcome("died", "run", message=f"what it left as results cannot be read: {error}"), None
+
+
+def without_results(outcome: Outcome) -> str:
+    """The verdict on an engine that gave none, from how and where it ended; one that only assembles has done all."""
+    if outcome.ending == "answered":
+        return "assembled"
+    if outcome.ending != "raised":
+        return ENDINGS[outcome.ending]
+    if _UNDECIDABLE & set(outcome.error.split()):
+        return "unsupported"
+    return "compile-error" if outcome.stage.startswith("compile") else "crash"
 
 
 def flakiness(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> str:

@@ -25,8 +25,6 @@ from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.worker import Outcome, Worker
 
 _DEFAULT_SEED = 0
-_ENDINGS = {"died": "crash", "timeout": "timeout"}
-_UNDECIDABLE = frozenset({"UnsupportedError", "Undecidable"})
 _BAD_INPUT = frozenset({"InputError"})
 _SAID = frozenset({"CompilerError", "BenchError"})
 
@@ -222,17 +220,12 @@ def judge_watched(
 
 def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()) -> Judgement:
     """The verdict on an engine that gave none, with its last words unless its error says all."""
-    if outcome.ending == "answered":
-        return Judgement("assembled", f"{spec}: {outcome.value['proven']}", expected)
+    verdict = jobs.without_results(outcome)
+    if verdict == "assembled":
+        return Judgement(verdict, f"{spec}: {outcome.value['proven']}", expected)
     names = set(outcome.error.split())
     if names & _BAD_INPUT:
         raise BenchError(f"{spec}: {outcome.message}")
-    if outcome.ending != "raised":
-        verdict = _ENDINGS[outcome.ending]
-    elif names & _UNDECIDABLE:
-        verdict = "unsupported"
-    else:
-        verdict = "compile-error" if outcome.stage == "compile" else "crash"
     stage = f" ({outcome.stage})" if outcome.stage else ""
     first = outcome.message or (outcome.error.split() or [outcome.ending])[0]
     last_words = "" if names & _SAID else outcome.output.strip()

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 
 from xlabench.cases.suite import Variant
+from xlabench.jobs import without_results
 from xlabench.judging import differ
 from xlabench.results import Verdict
 from xlabench.worker import Outcome
 
-_ENDINGS = {"died": "crash", "timeout": "timeout"}
-_UNDECIDABLE = ("UnsupportedError", "Undecidable")
-_SAID = ("CompilerError", "BenchError")  # errors whose message is all there is to know; any other is a bug of ours
+_SAID = frozenset({"CompilerError", "BenchError"})  # whose message is all there is to know; others are bugs of ours
 _SHOWN_WORST = 3
 
 
@@ -60,21 +59,10 @@ def _largest(values: Sequence[float]) -> float | None:
 
 def of_no_results(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
     """The verdict on an engine that gave none, from how and where it ended; one that only assembles has done all."""
-    if outcome.ending == "answered":
+    verdict = without_results(outcome)
+    if verdict == "assembled":
         value = outcome.value
-        return Verdict(engine, "assembled", value["proven"], reduced=variant.reduced, compile_s=value["compile_s"])
-    if outcome.ending == "raised":
-        is_said = any(name in outcome.error.split() for name in _SAID)
-        verdict, detail = _verdict_by_name(outcome), "" if is_said else outcome.output
-    else:
-        verdict, detail = _ENDINGS[outcome.ending], outcome.output
-    message = "\n".join(filter(None, [outcome.message, detail.strip()]))
+        return Verdict(engine, verdict, value["proven"], reduced=variant.reduced, compile_s=value["compile_s"])
+    detail = "" if _SAID & set(outcome.error.split()) else outcome.output.strip()
+    message = "\n".join(filter(None, [outcome.message, detail]))
     return Verdict(engine, verdict, message, outcome.stage, variant.reduced)
-
-
-def _verdict_by_name(outcome: Outcome) -> str:
-    """An error raised in the worker, classed by what it is and by the stage it was raised in."""
-    names = outcome.error.split()
-    if any(name in names for name in _UNDECIDABLE):
-        return "unsupported"
-    return "compile-error" if outcome.stage.startswith("compile") else "crash"

@@ -32,7 +32,6 @@ from xlabench.worker import ENGINES, Outcome, Say, Worker
 FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
 """The verdicts that somebody is to blame for."""
 
-_ENDINGS = {"died": "crash", "timeout": "timeout"}
 _REFERENCE_FACTORY = "xlabench.engines:engine"
 _RUNNING = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
 
@@ -145,7 +144,7 @@ class Prober:
             return Judgement("undecided", f"{self.setup.reference} gives no result")
         outcome, actual = self._evaluated(case, engine)
         if actual is None:
-            verdict = _verdict_of(outcome)
+            verdict = jobs.without_results(outcome)
             said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
             message = "\n".join(filter(None, [outcome.message, said]))
             return Judgement(verdict, message, expected, stage=outcome.stage)
@@ -242,8 +241,8 @@ class Prober:
         if dumped:
             return _foreign(dumped, outcome)
         running = outcome.stage.removeprefix("pass ")
-        if outcome.ending in _ENDINGS and running != outcome.stage:
-            return Passes((), (), running, _ENDINGS[outcome.ending])
+        if outcome.ending in jobs.ENDINGS and running != outcome.stage:
+            return Passes((), (), running, jobs.ENDINGS[outcome.ending])
         if outcome.ending != "answered" or not outcome.value:
             return None
         steps = tuple(PassStep(*step) for step in outcome.value["steps"])
@@ -276,17 +275,6 @@ def _foreign(dumped: Sequence[tuple[pass_dumps.PassDump, str]], outcome: Outcome
     steps = tuple(PassStep(dump.number, dump.step, 0, text) for dump, text in dumped)
     broken = "" if outcome.ending == "answered" else f"after {steps[-1].name}"
     return Passes(steps, (), broken, outcome.message if broken else "", is_foreign=True)
-
-
-def _verdict_of(outcome: Outcome) -> str:
-    if outcome.ending == "answered":
-        return "assembled"
-    if outcome.ending != "raised":
-        return _ENDINGS[outcome.ending]
-    names = outcome.error.split()
-    if "UnsupportedError" in names or "Undecidable" in names:
-        return "unsupported"
-    return "compile-error" if outcome.stage == "compile" else "crash"
 
 
 def require_failure(judgement: Judgement) -> None:
