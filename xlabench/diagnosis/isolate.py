@@ -53,10 +53,16 @@ def _parts(case: Case, computation: Any, values: Recorded) -> Iterator[Part]:
             continue
         place = edit.place_of(instruction)
         edited = edit.isolate(case.module, place)
-        alone = (derive(Case(case.module, ()), edited, given) for given in (values.first, values.last))
-        cases = {one.key(): one for one in alone if one is not None}
-        if cases:
-            yield Part(place, instruction.opcode, tuple(cases.values()))
+        given = [values.first, values.last] if _is_repeated(edited, values) else [values.last]
+        alone = [one for one in (derive(Case(case.module, ()), edited, some) for some in given) if one is not None]
+        if alone:
+            yield Part(place, instruction.opcode, tuple(alone))
+
+
+def _is_repeated(edited: edit.Edited, values: Recorded) -> bool:
+    """Whether what an edit takes from the program stood there as something else in the end than at first."""
+    places = [source for source in edited.sources if not isinstance(source, int)]
+    return any(values.first.get(place) is not values.last.get(place) for place in places)
 
 
 def examine(prober: Prober, case: Case) -> Iterator[Row]:
