@@ -202,10 +202,11 @@ def culprit(
     if ended.verdict != "crash" or closer == list(engines):
         return ended
     for numbers in ([ended.number], [case for case in cases if case < ended.number]):
-        for raw in again(closer, numbers) if numbers else ():
-            if raw.verdict == "crash":
-                is_same = (raw.number, raw.engine) == (ended.number, checked(ended.engine))
-                return ended if is_same else raw
+        found = again(closer, numbers) if numbers else []
+        crash = next((raw for raw in found if raw.verdict == "crash"), None)
+        if crash is not None:
+            is_same = (crash.number, crash.engine) == (ended.number, checked(ended.engine))
+            return ended if is_same else crash
     return ended
 
 
