@@ -112,7 +112,8 @@ class _Arithmetic:
         parts = 1.0 if total else float(count)
         reach = (size(array.value) + array.error).sum(axis=axes)
         error = array.error.sum(axis=axes) + count * limits(self.element_type).unit * reach
-        return rounded(array.value.sum(axis=axes) / np.float64(parts), error / np.float64(parts), self.element_type)
+        result = rounded(array.value.sum(axis=axes) / np.float64(parts), error / np.float64(parts), self.element_type)
+        return result.open_at(reach > limits(self.element_type).largest)
 
     def inverse_root(self, array: Wide) -> Wide:
         """1 / sqrt."""
@@ -217,8 +218,11 @@ def _gradient(instruction: Instruction, operands: Sequence[Wide], context: Conte
     # larger and may leave the range, and the factor may be lost.
     count, bound = math.prod(array.value.shape[axis] for axis in axes), limits(arithmetic.element_type)
     factor = Wide(factor.value, factor.error + count * bound.least)
-    largest = np.maximum(count * size(gradient.value), size(centred.value * _spread(crossed, instruction, rank).value))
-    grad_operand = _doubled(arithmetic.multiply(factor, rest)).open_at(largest > bound.largest)
+    turned = size(centred.value * _spread(crossed, instruction, rank).value)
+    divided = turned * _spread(inverse, instruction, rank).value ** 2
+    terms = count * size(gradient.value) + size(_spread(total, instruction, rank).value) + divided
+    leaves = np.maximum(turned, terms) > bound.largest
+    grad_operand = _doubled(arithmetic.multiply(factor, rest)).open_at(leaves)
     return _settled(grad_operand, _doubled(grad_scale), total)
 
 

@@ -214,6 +214,21 @@ def test_the_gradient_of_a_batch_is_open_where_sums_leave_the_range() -> None:
     assert gradient.undecided.tolist() == [[True, False]] * 16
 
 
+def test_the_gradient_of_a_batch_is_open_where_a_small_variance_takes_its_sums_out_of_the_range() -> None:
+    lines = ("x = f16[16,2] parameter(0)", "s = f16[2] constant({1, 1})", "v = f16[2] constant({0, 1})")
+    lines += ("m = f16[2] constant({-2, -2})", "i = f16[16,2] iota(), iota_dimension=0")
+    lines += ("ROOT r = (f16[16,2], f16[2], f16[2]) batch-norm-grad(i, s, m, v, x), epsilon=0.0625, feature_index=1",)
+    gradient, *_ = wide(*lines, inputs=(np.full((16, 2), 8, np.float16),))
+    assert gradient.undecided.tolist() == [[place > 1, False] for place in range(16)]
+
+
+def test_a_mean_of_a_batch_is_open_where_its_sum_leaves_the_range() -> None:
+    lines = ("x = f16[64,2] parameter(0)", "s = f16[2] constant({1, 1})")
+    lines += ("ROOT r = (f16[64,2], f16[2], f16[2]) batch-norm-training(x, s, s), epsilon=0.0625, feature_index=1",)
+    _, mean, _ = wide(*lines, inputs=(np.tile(np.array([2000, 200], np.float16), (64, 1)),))
+    assert mean.undecided.tolist() == [True, False]
+
+
 def test_the_gradient_of_a_batch_may_be_lost_when_its_factor_is_divided_first() -> None:
     lines = ("x = f64[12,1] parameter(0)", "s = f64[1] parameter(1)")
     lines += ("ROOT r = (f64[12,1], f64[1], f64[1]) batch-norm-grad(x, s, s, s, x), epsilon=0.0625, feature_index=1",)
