@@ -71,7 +71,7 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     write_arrays(Path(arguments["results"]), results)
     changed = [number for number, (array, old) in enumerate(zip(made, before, strict=True)) if array.tobytes() != old]
     repeats = run_s > _REPEAT_BELOW_S or bool(changed) or _same_bytes(results, call(*made))
-    flaky = "" if repeats else flakiness(results, lambda: call(*made))
+    flaky = "" if repeats else flakiness(differing(results, lambda: call(*made)))
     return {
         "compile_s": compiled - begin,
         "run_s": run_s,
@@ -110,11 +110,15 @@ def without_results(outcome: Outcome) -> str:
     return "compile-error" if outcome.stage.startswith("compile") else "crash"
 
 
-def flakiness(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> str:
+def differing(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> int:
+    """How many of some more calls give other results than the first did."""
+    return sum(not _same_bytes(first, again()) for _ in range(_FLAKY_CALLS))
+
+
+def flakiness(calls: int) -> str:
     """How often a call gives other results than the first did, in words, with the interval of the rate."""
-    differing = sum(not _same_bytes(first, again()) for _ in range(_FLAKY_CALLS))
-    low, high = share_interval(differing, _FLAKY_CALLS)
-    return f"{differing} of {_FLAKY_CALLS} more calls gave other results, a rate of {low:.0%} to {high:.0%}"
+    low, high = share_interval(calls, _FLAKY_CALLS)
+    return f"{calls} of {_FLAKY_CALLS} more calls gave other results, a rate of {low:.0%} to {high:.0%}"
 
 
 def bound(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

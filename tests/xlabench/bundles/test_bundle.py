@@ -1,4 +1,5 @@
 import hashlib
+import itertools
 import json
 import os
 import pickle
@@ -147,6 +148,17 @@ def test_the_inputs_of_a_bundle_are_what_the_command_run_takes(draft):
 def test_a_replay_says_what_became_of_the_failure(tmp_path, changes, verdict, code):
     outcome = bundle.replay(_draft(tmp_path / "bundle", **changes))
     assert (outcome.verdict, outcome.exit_code, outcome.recorded) == (verdict, code, "wrong")
+
+
+@pytest.mark.parametrize(("turns", "verdict"), [(2, "flaky"), (1, "bitwise")])
+def test_what_is_flaky_is_asked_as_often_as_tells(tmp_path, monkeypatch, turns, verdict):
+    calls = itertools.count()
+    right = [X + X]
+    monkeypatch.setattr(bundle, "execute", lambda *_: [right[0] + np.float32(next(calls) % turns).astype(X.dtype)])
+    folder = _draft(tmp_path / "bundle", expected=right, verdict="flaky")
+    answer = bundle.replay_job({"folder": str(folder)}, lambda _: None)
+    assert answer["verdict"] == verdict
+    assert ("10 of 20 more calls" in answer["message"]) == (turns > 1)
 
 
 FLOATS = "ENTRY e { x = f32[3] parameter(0) ROOT y = f32[3] add(x, x) }"
