@@ -32,6 +32,8 @@ from compiler.wide.rule import Context, Rule
 
 _FUNCTION = 8.0
 """Units that a library function may be off by: four in the last place."""
+_LOST_TERMS = 2.0
+"""Terms of a complex quotient, by modulus, that may be taken for zero (Smith's algorithm)."""
 
 
 def _is_rounded(value: Array) -> bool:
@@ -86,6 +88,17 @@ def _quotient(value: Array, operands: Sequence[Wide]) -> Array:
     below = np.abs(divisor.value) - divisor.error
     reached = np.where(below > 0, above / np.where(below > 0, below, 1.0), np.inf)
     return np.where(above == 0, np.where((divisor.error > 0) & ~(below > 0), np.inf, 0.0), reached)
+
+
+def _divided(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """What is lost on the way to a complex quotient, before it is divided, counts the more the smaller the divisor."""
+    result = _arithmetic(_quotient, instruction, operands, context)
+    if result.value.dtype.kind != "c":
+        return result
+    own, divisor = context.own(instruction), operands[1]
+    below = np.abs(divisor.value) - divisor.error
+    lost = np.where(below > 0, _LOST_TERMS * limits(own).least / below, np.inf)
+    return settle(result.value, result.error + lost, own)
 
 
 def _monotone(roundings: float, instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -319,7 +332,7 @@ RULES: dict[str, Rule] = {
     "add": _added,
     "subtract": _added,
     "multiply": partial(_arithmetic, _product),
-    "divide": partial(_arithmetic, _quotient),
+    "divide": _divided,
     "sqrt": _square_root,
     "abs": _abs,
     **dict.fromkeys(("negate", "real", "imag", "complex"), _same_error),

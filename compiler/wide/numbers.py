@@ -26,6 +26,7 @@ _WITHOUT_NAN = frozenset({"f4e2m1fn", "f6e2m3fn", "f6e3m2fn"})
 """What stands for a NaN in these types is open."""
 _WITHOUT_ZERO = "f8e8m0fnu"
 """What stands for zero and for negative numbers in this type is open."""
+_COMPLEX_TERMS = 4.0
 _FLUSHED = frozenset({"f64", "f32", "bf16"})
 
 
@@ -160,7 +161,9 @@ def rounded(
     """Values after rounding to their own type, so many times its unit of `reach`, or of their own magnitude."""
     bound = limits(element_type)
     magnitude = size(value) + np.where(np.isfinite(error), error, 0.0)
-    own = roundings * bound.unit * (magnitude if reach is None else np.maximum(reach, magnitude)) + bound.least
+    # Each part of a complex number is a sum of two terms, either of which may be taken for zero.
+    least = bound.least * (_COMPLEX_TERMS if value.dtype.kind == "c" else 1.0)
+    own = roundings * bound.unit * (magnitude if reach is None else np.maximum(reach, magnitude)) + least
     return settle(value, error + own, element_type, reach=reach)
 
 

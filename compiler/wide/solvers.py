@@ -34,8 +34,9 @@ def _fft(instruction: Instruction, operands: Sequence[Wide], context: Context) -
     reach = scale * (size(operand.value) + operand.error).sum(axis=axes, keepdims=True)
     own = context.own(instruction)
     share = _PASSES * (2 + math.log2(max(count, 1))) * limits(own).unit
+    lost = _PASSES * (2 + math.log2(max(count, 1))) * limits(own).least * count * scale
     strays = reach / scale * max(count, 1) > limits(own).largest  # sums on the way, in whatever order
-    return rounded(value, np.broadcast_to(np.where(strays, np.inf, passed + share * reach), value.shape), own)
+    return rounded(value, np.broadcast_to(np.where(strays, np.inf, passed + share * reach + lost), value.shape), own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ def triangular(matrix: Wide, right: Wide, value: Array, own: ElementType, triang
     if triangle.transpose != "N":
         moved = np.swapaxes(moved, -1, -2)
     residual = moved @ size(value) if triangle.left_side else size(value) @ moved
-    spread = np.abs(triangle.solve(comparison, residual + right.error))
+    lost = _PASSES * (order + 1) * limits(own).least
+    spread = np.abs(triangle.solve(comparison, residual + right.error + lost))
     return rounded(value, np.where(np.isnan(spread), np.inf, 2 * spread), own)
 
 
@@ -111,9 +113,10 @@ class _Arithmetic:
         count = math.prod(array.value.shape[axis] for axis in axes)
         parts = 1.0 if total else float(count)
         reach = (size(array.value) + array.error).sum(axis=axes)
-        error = array.error.sum(axis=axes) + count * limits(self.element_type).unit * reach
+        bound = limits(self.element_type)
+        error = array.error.sum(axis=axes) + count * (bound.unit * reach + bound.least)
         result = rounded(array.value.sum(axis=axes) / np.float64(parts), error / np.float64(parts), self.element_type)
-        return result.open_at(reach > limits(self.element_type).largest)
+        return result.open_at(reach > bound.largest)
 
     def inverse_root(self, array: Wide) -> Wide:
         """1 / sqrt."""

@@ -138,10 +138,11 @@ def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, ev
         error = np.where(_may_leave(value, reach, own), np.inf, result.error)
         return Wide(result.value, np.where(free, 0.0, error))
     passed = evaluate([np.where(np.isfinite(o.error), o.error, 0.0).astype(dtype) for o in data]).real
-    lost = evaluate([np.isinf(operand.error).astype(dtype) for operand in data]).real
+    unknowns = evaluate([np.isinf(operand.error).astype(dtype) for operand in data]).real
     roundings = np.maximum(terms - 1, 1) * limits(own).unit * reach
-    result = settle(value, passed + roundings + limits(own).least, own, reach=reach)
-    open_ = (lost > 0) | _may_leave(value, reach, own)
+    lost = np.maximum(terms - 1, 1) * limits(own).least
+    result = settle(value, passed + roundings + lost, own, reach=reach)
+    open_ = (unknowns > 0) | _may_leave(value, reach, own)
     if infinite_product(instruction.operands[0], data[0], context).any():
         open_ = open_ | ~np.isfinite(value)
     return result.open_at(open_)
@@ -211,11 +212,12 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
         error = np.where(_may_leave(value, reach, own), np.inf, result.error)
         return Wide(result.value, np.where(free, 0.0, error))
     passed = reach - evaluate([size(operand.value) for operand in operands])
-    accumulated = limits(F32).unit if own.bits < F32.bits else limits(own).unit
-    if own.kind is Kind.COMPLEX:
-        accumulated *= _COMPLEX
-    share = accumulated * (terms + 1) + 2 * _coarsest(instruction)
-    result = rounded(value, passed + share * reach, own)
+    accumulated = limits(F32 if own.bits < F32.bits else own)
+    factor = _COMPLEX if own.kind is Kind.COMPLEX else 1.0
+    share = factor * accumulated.unit * (terms + 1) + 2 * _coarsest(instruction)
+    # Every product, and every sum on the way, may be taken for zero.
+    lost = 2 * factor * accumulated.least * terms
+    result = rounded(value, passed + share * reach + lost, own)
     known = evaluate([np.where(np.isinf(operand.error), 0.0, 1.0) for operand in operands])
     open_ = (known < terms) | _may_leave(value, reach, own)
     for factors in _lost_infinities(instruction, operands, context):
