@@ -1,4 +1,4 @@
-"""A machine may take denormal numbers for zeros on the way to a result that is none: each term so lost is allowed for."""
+"""A machine may take denormal numbers for zeros on the way to a result that is none: every term so lost is allowed."""
 
 from __future__ import annotations
 
