@@ -16,7 +16,7 @@ from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.shape import TupleShape, leaves
-from compiler.ir.types import F32, ElementType, Kind
+from compiler.ir.types import BF16, F32, ElementType, Kind
 from compiler.ops.grouped_dot import scaled_by_blocks
 from compiler.wide.contraction import infinite_product
 from compiler.wide.elementwise import monotone_predicate
@@ -196,6 +196,7 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
         sure = all(operand.is_exact and operand.value.dtype.kind not in "fc" for operand in operands)
         return exact(value) if sure else unknown(value)
     own = context.own(instruction)
+    operands = [_flushed(operand, _type_of(instruction, n, context)) for n, operand in enumerate(operands)]
 
     def evaluate(magnitudes: Sequence[Array]) -> Array:
         given = [
@@ -223,6 +224,14 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     for factors in _lost_infinities(instruction, operands, context):
         open_ |= evaluate(factors) > 0
     return result.open_at(open_)
+
+
+def _flushed(operand: Wide, element_type: ElementType) -> Wide:
+    """An operand of bf16 whose denormal numbers may be zeros: instructions for its products take them so."""
+    if element_type is not BF16:
+        return operand
+    magnitude = size(operand.value)
+    return Wide(operand.value, np.maximum(operand.error, np.where(magnitude < limits(BF16).least, magnitude, 0.0)))
 
 
 def _lost_infinities(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Iterator[Sequence[Array]]:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from wide_results import wide
 
+from compiler.ir.types import TYPES
+
 TINY = np.finfo(np.float32).tiny
 ADD = "add { a = TYPE[] parameter(0) b = TYPE[] parameter(1) ROOT s = TYPE[] add(a, b) }"
 TWO = ("x = TYPE[N] parameter(0)", "y = TYPE[N] parameter(1)")
@@ -27,6 +29,16 @@ def test_every_product_of_a_dot_may_be_lost() -> None:
     assert result.allows(np.float32(0)).all()
     (result,) = wide(*lines, inputs=(np.full(8, TINY * 1e6, np.float32), np.full(8, 0.9, np.float32)))
     assert not result.allows(np.float32(0)).any()
+
+
+@pytest.mark.parametrize("element_type", ["bf16", "f32"])
+def test_a_denormal_operand_of_a_dot_may_be_lost_in_bf16(element_type: str) -> None:
+    dtype = TYPES[element_type].dtype
+    end = "ROOT r = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    inputs = (np.array([3e38, 1], dtype), np.array([9e-41, 5], dtype))
+    (result,) = wide(*_lines(*TWO, end, element_type=element_type, size=2), inputs=inputs)
+    assert result.value > 5.02
+    assert result.allows(np.float32(5)).all() == (element_type == "bf16")
 
 
 def test_every_sum_on_the_way_may_be_lost() -> None:
