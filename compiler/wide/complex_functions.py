@@ -53,7 +53,8 @@ def complex_function(instruction: Instruction, operands: Sequence[Wide], context
         # What may be taken for zero has another logarithm, or none.
         modulus = size(operand.value)
         is_tiny = (modulus > 0) & (modulus < limits(context.own(instruction)).least)
-        error = np.where(np.isinf(operand.error) | is_tiny, np.inf, error)
+        is_special = ~np.isfinite(operand.value)  # of which the language leaves open what parts it spoils
+        error = np.where(np.isinf(operand.error) | is_tiny | is_special, np.inf, error)
     result = rounded(value, error, context.own(instruction), roundings=COMPLEX)
     first, to_singularity = operands[0], _TO_SINGULARITY.get(instruction.opcode)
     return result if to_singularity is None else _open_near(result, to_singularity(first.value), first.error)

@@ -98,7 +98,7 @@ def _divided(instruction: Instruction, operands: Sequence[Wide], context: Contex
     own, divisor = context.own(instruction), operands[1]
     below = np.abs(divisor.value) - divisor.error
     lost = np.where(below > 0, _LOST_TERMS * limits(own).least / below, np.inf)
-    return settle(result.value, result.error + lost, own)
+    return settle(result.value, result.error + lost, own).open_at(~np.isfinite(divisor.value))
 
 
 def _monotone(roundings: float, instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -182,8 +182,11 @@ def _power(instruction: Instruction, operands: Sequence[Wide], context: Context)
     if base.value.dtype.kind == "c":
         # As the exponential of a product with a logarithm, whose rounding counts by its magnitude.
         logarithm = size(exponent.value) * np.abs(np.log(np.where(base.value == 0, 1, base.value)))
-        more = COMPLEX * limits(context.own(instruction)).unit * times(size(result.value), logarithm)
-        return settle(result.value, result.error + more, context.own(instruction))
+        bound = limits(context.own(instruction))
+        more = COMPLEX * bound.unit * times(size(result.value), logarithm)
+        # A product that leaves the range is an infinity in both parts, and so is the logarithm of zero, times any part.
+        leaves = (logarithm > bound.largest) | ((base.value == 0) & (exponent.value.imag != 0))
+        return settle(result.value, result.error + more, context.own(instruction)).open_at(leaves)
     if base.value.dtype.kind != "f":
         return result
     open_ = (exponent.error > 0) & (base.value - base.error <= 0) & ((base.error > 0) | (base.value < 0))

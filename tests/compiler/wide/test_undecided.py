@@ -288,3 +288,17 @@ def test_a_complex_angle_is_open_where_its_square_may_be_zero(sign) -> None:
     rounded = ("o = c64[2] constant({(1, 0), (1, 0)})", "p = c64[2] multiply(x, o)", "s = c64[2] add(p, z)")
     (result,) = wide(*lines, *rounded, "ROOT r = c64[2] atan2(y, s)", inputs=inputs)
     assert np.isinf(result.bound).tolist() == [True, False]
+
+
+def test_a_complex_power_is_open_where_its_logarithm_spoils_a_part() -> None:
+    lines = ("x = c64[5] parameter(0)", "y = c64[5] parameter(1)", "ROOT r = c64[5] power(x, y)")
+    bases = np.array([1.5, 0, 0, -6 - 4j, 2], np.complex64)
+    exponents = np.array([-np.inf, 2 + 1j, 2, -3e38, -20], np.complex64)
+    (result,) = wide(*lines, inputs=(bases, exponents))
+    assert result.undecided.tolist() == [True, True, False, True, False]
+
+
+def test_a_complex_quotient_is_open_where_its_divisor_is_infinite() -> None:
+    lines = ("x = c64[2] parameter(0)", "y = c64[2] parameter(1)", "ROOT r = c64[2] divide(x, y)")
+    (result,) = wide(*lines, inputs=(np.array([1, 1], np.complex64), np.array([np.inf, 1e30], np.complex64)))
+    assert result.undecided.tolist() == [True, False]
