@@ -55,6 +55,8 @@ def _parts(case: Case, computation: Any, values: Recorded) -> Iterator[Part]:
         edited = edit.isolate(case.module, place)
         given = [values.first, values.last] if _is_repeated(edited, values) else [values.last]
         alone = [one for one in (derive(Case(case.module, ()), edited, some) for some in given) if one is not None]
+        if len(alone) > 1 and alone[0].key() == alone[1].key():
+            alone.pop()
         if alone:
             yield Part(place, instruction.opcode, tuple(alone))
 
