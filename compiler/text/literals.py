@@ -26,17 +26,18 @@ Array = NDArray[Any]
 _ELIDED = pattern(rf"(\{{{SPACE}\.\.\.{SPACE}\}})")
 _BRACE_OR_COMMENT = re.compile(r"[{}]|/\*(?s:.*?)\*/|//[^\r\n]*+")
 _COMMENT = re.compile(r"/\*(?s:.*?)\*/|//[^\r\n]*+")
-_DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?+"
-_VALUE = rf"true|false|-?inf|-?nan(?:\(0[xX][0-9a-fA-F]+\))?+|{_DIGITS}"
+# Before 3.11.5 Python counts what a possessive group has read before it fails (gh-106052), so these look ahead.
+_DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?"
+_VALUE = rf"true|false|-?inf|-?nan(?:\(0[xX][0-9a-fA-F]+\))?|{_DIGITS}"
 _SCALAR = pattern(rf"({_VALUE})(?![\w.(])")
 _COMPLEX = pattern(rf"\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)")
 _TOKEN = re.compile(
     rf"[{{}},]|{SPACE}\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)|({_VALUE})(?![\w.(])", re.ASCII
 )
-_INTEGERS = re.compile(r"(?:\s*+-?\d{1,18}+(?![^\s]))*+\s*+", re.ASCII)
-_FLOATS = re.compile(rf"(?:\s*+{_DIGITS}(?![^\s]))*+\s*+", re.ASCII)
+_INTEGERS = re.compile(r"(?:\s*+(?=-?\d{1,18}+(?!\S))\S++)*+\s*+", re.ASCII)
+_FLOATS = re.compile(rf"(?:\s*+(?={_DIGITS}(?!\S))\S++)*+\s*+", re.ASCII)
 _INTEGER = re.compile(r"-?\d++", re.ASCII)
-_NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?+")
+_NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?")
 _SEPARATORS = str.maketrans("{},()", "     ")
 _KEEP_SKELETON = re.compile(r"[^{},()]++")
 
