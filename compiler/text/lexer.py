@@ -36,6 +36,10 @@ RESERVED = frozenset(
 
 _LARGEST = 1 << 64
 
+# Before 3.11.5 Python keeps what a possessive group has read before it fails (gh-106052): the exponent is none.
+DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?"
+"""A number in decimal."""
+
 
 def pattern(text: str) -> re.Pattern[str]:
     """A compiled pattern that skips white space and comments first."""
@@ -46,7 +50,7 @@ _SPACE = re.compile(SPACE, re.ASCII)
 _NAME = pattern(f"(%?+)({NAME})")
 _KEY = pattern(f"({NAME}){SPACE}=")
 _INTEGER = pattern(r"(-?\d++)(?![\w.])")
-_NUMBER = pattern(r"(-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?|-?inf|-?nan)(?![\w.])")
+_NUMBER = pattern(rf"({DIGITS}|-?inf|-?nan)(?![\w.])")
 _BOOLEAN = pattern(r"(true|false)(?![\w.\-])")
 _STRING = pattern(f"({STRING})")
 _SHOWN = re.compile(r"[^\s,(){}\[\]=]{1,40}|\S", re.ASCII)

@@ -18,7 +18,7 @@ from compiler.ir.literal import Literal, tuple_literal
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import TYPES, ElementType, Kind
 from compiler.text import nan
-from compiler.text.lexer import SPACE, Scanner, closing_brace, pattern
+from compiler.text.lexer import DIGITS, SPACE, Scanner, closing_brace, pattern
 from compiler.text.shapes import read_shape
 
 Array = NDArray[Any]
@@ -26,16 +26,15 @@ Array = NDArray[Any]
 _ELIDED = pattern(rf"(\{{{SPACE}\.\.\.{SPACE}\}})")
 _BRACE_OR_COMMENT = re.compile(r"[{}]|/\*(?s:.*?)\*/|//[^\r\n]*+")
 _COMMENT = re.compile(r"/\*(?s:.*?)\*/|//[^\r\n]*+")
-# Before 3.11.5 Python counts what a possessive group has read before it fails (gh-106052), so these look ahead.
-_DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?"
-_VALUE = rf"true|false|-?inf|-?nan(?:\(0[xX][0-9a-fA-F]+\))?|{_DIGITS}"
+_VALUE = rf"true|false|-?inf|-?nan(?:\(0[xX][0-9a-fA-F]+\))?|{DIGITS}"
 _SCALAR = pattern(rf"({_VALUE})(?![\w.(])")
 _COMPLEX = pattern(rf"\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)")
 _TOKEN = re.compile(
     rf"[{{}},]|{SPACE}\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)|({_VALUE})(?![\w.(])", re.ASCII
 )
+# Possessive groups, which look ahead lest they fail halfway (see DIGITS).
 _INTEGERS = re.compile(r"(?:\s*+(?=-?\d{1,18}+(?!\S))\S++)*+\s*+", re.ASCII)
-_FLOATS = re.compile(rf"(?:\s*+(?={_DIGITS}(?!\S))\S++)*+\s*+", re.ASCII)
+_FLOATS = re.compile(rf"(?:\s*+(?={DIGITS}(?!\S))\S++)*+\s*+", re.ASCII)
 _INTEGER = re.compile(r"-?\d++", re.ASCII)
 _NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?")
 _SEPARATORS = str.maketrans("{},()", "     ")
