@@ -33,8 +33,8 @@ def _fft(instruction: Instruction, operands: Sequence[Wide], context: Context) -
     passed = scale * operand.error.sum(axis=axes, keepdims=True)
     reach = scale * (size(operand.value) + operand.error).sum(axis=axes, keepdims=True)
     own = context.own(instruction)
-    share = _PASSES * (2 + math.log2(max(count, 1))) * limits(own).unit
-    lost = _PASSES * (2 + math.log2(max(count, 1))) * limits(own).least * count * scale
+    roundings = _PASSES * (2 + math.log2(max(count, 1)))
+    share, lost = roundings * limits(own).unit, roundings * limits(own).least * count * scale
     strays = reach / scale * max(count, 1) > limits(own).largest  # sums on the way, in whatever order
     return rounded(value, np.broadcast_to(np.where(strays, np.inf, passed + share * reach + lost), value.shape), own)
 
