@@ -70,14 +70,13 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     run_s, ran = time.perf_counter() - begin_run, facts_of(call).ran
     write_arrays(Path(arguments["results"]), results)
     changed = [number for number, (array, old) in enumerate(zip(made, before, strict=True)) if array.tobytes() != old]
-    repeats = run_s > _REPEAT_BELOW_S or bool(changed) or _same_bytes(results, call(*made))
+    repeats = run_s > _REPEAT_BELOW_S or changed or same_bytes(results, call(*made))
     flaky = "" if repeats else flakiness(differing(results, lambda: call(*made)))
     return {
         "compile_s": compiled - begin,
         "run_s": run_s,
         "ran": ran,
         "changed_inputs": changed,
-        "repeats": repeats,
         "flaky": flaky,
     }
 
@@ -112,7 +111,7 @@ def without_results(outcome: Outcome) -> str:
 
 def differing(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> int:
     """How many of some more calls give other results than the first did."""
-    return sum(not _same_bytes(first, again()) for _ in range(_FLAKY_CALLS))
+    return sum(not same_bytes(first, again()) for _ in range(_FLAKY_CALLS))
 
 
 def flakiness(calls: int) -> str:
@@ -199,6 +198,7 @@ def _bind(call: Compiled, made: Sequence[Array]) -> measure.Subject:
     return lambda: call(*made)
 
 
-def _same_bytes(results: Sequence[Array], again: Sequence[Array]) -> bool:
+def same_bytes(results: Sequence[Array], again: Sequence[Array]) -> bool:
+    """Whether a call gave what another did, to the bit."""
     pairs = zip(results, map(np.asarray, again), strict=True)
     return all(one.shape == two.shape and one.tobytes() == two.tobytes() for one, two in pairs)

@@ -210,7 +210,7 @@ def judge_watched(
     verdict, message = str(comparison.agreement), described(comparison, expected, actual)
     if outcome.value["changed_inputs"]:
         verdict, message = "wrong", f"{subject} changed its inputs; {message}"
-    elif not outcome.value["repeats"]:
+    elif outcome.value["flaky"]:
         verdict, message = (
             "flaky",
             f"a second call of {subject} gave other results; {outcome.value['flaky']}; of the first, {message}",

@@ -23,7 +23,7 @@ def of_answer(engine: str, variant: Variant, outcome: Outcome, comparison: diffe
     if outcome.value["changed_inputs"]:
         numbers = ", ".join(map(str, outcome.value["changed_inputs"]))
         verdict, message = "wrong", f"changed its inputs, numbers {numbers}; {message}"
-    elif not outcome.value["repeats"]:
+    elif outcome.value["flaky"]:
         verdict, message = "flaky", f"a second call on the same inputs gave other results; of the first, {message}"
     return Verdict(
         engine,

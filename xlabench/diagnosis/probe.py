@@ -152,7 +152,7 @@ class Prober:
         verdict, message = self._compare(case, expected, actual, comparison)
         if outcome.value["changed_inputs"]:
             verdict, message = "wrong", f"changed its inputs; {message}"
-        elif not outcome.value["repeats"]:
+        elif outcome.value["flaky"]:
             verdict, message = "flaky", f"{outcome.value['flaky']}; of the first, {message}"
         return Judgement(verdict, message, expected, tuple(actual), comparison.mismatches, comparison.max_ulps)
 

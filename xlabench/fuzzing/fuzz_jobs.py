@@ -24,7 +24,7 @@ from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import generate
 from xlabench.fuzzing.generate import Case
-from xlabench.jobs import differing, engine_of, flakiness, write_arrays
+from xlabench.jobs import differing, engine_of, flakiness, same_bytes, write_arrays
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
 from xlabench.judging.tolerance import EXACTLY, Array
@@ -191,8 +191,7 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
     judgement = judge(case.module, case.inputs, expected, actual, flushes_denormals=flushes)
     if judgement.verdict == "wrong":
         say(f"{case.number} {subject.spec} run")
-        again = [np.asarray(array) for array in execute(subject, program, case.inputs)]
-        if any(one.tobytes() != two.tobytes() for one, two in zip(actual, again, strict=True)):
+        if not same_bytes(actual, execute(subject, program, case.inputs)):
             rate = flakiness(differing(actual, lambda: execute(subject, program, case.inputs)))
             return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
     return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
