@@ -25,10 +25,11 @@ from compiler.text.shapes import agree, at_shape, read_shape
 MAX_NESTED_OPERANDS = 8192
 """How many instructions may nest as each other's operands; XLA's own limit."""
 
-_HEAD = pattern(rf"(ROOT(?![\w.\-:=]){SPACE})?+%?+({NAME}):?+{SPACE}=")
+_ROOT = r"ROOT(?![\w.\-:=])"
+_HEAD = pattern(rf"(?:({_ROOT}{SPACE})|(?!{_ROOT}))%?+({NAME}):?+{SPACE}=")
 _OPCODE = pattern(rf"([a-z][a-z0-9\-]*+){SPACE}\(")
 _NAMES = re.compile(r"([A-Za-z0-9_.\-%, ]*+)\)")
-_OPERAND_NAME = pattern(rf"%?+({NAME})((?:{SPACE}#{SPACE}\d++)*+)(?={SPACE}[,)])")
+_OPERAND_NAME = pattern(rf"%?+({NAME})((?:{SPACE}#{SPACE}\d++)*)(?={SPACE}[,)])")
 _NO_NAME = pattern("(?=[,)])")
 _INTEGER = pattern(r"(\d{1,9}+)" + SPACE + r"\)")
 _VALUE = rf"(?:[^\s,(){{}}\"'=]++|{STRING}|\{{(?:[^{{}}\"']++|{STRING}|\{{(?:[^{{}}\"']++|{STRING})*+\}})*+\}})"

@@ -2,7 +2,9 @@
 
 There is no stream of tokens: every reader matches what it expects at the current place, white space and comments
 included, so that Python runs a few steps per instruction and none per character.  Positions become lines and columns
-only when an error is reported.  All patterns are possessive, so no text can make them backtrack for long.
+only when an error is reported.  Patterns are possessive, so no text can make them backtrack for long.  Not so groups
+that can fail after their first characters: before 3.11.5 Python keeps what such a possessive group has read
+(gh-106052).  What follows those begins otherwise than they do, so they have nothing to go back for.
 """
 
 from __future__ import annotations
@@ -36,7 +38,6 @@ RESERVED = frozenset(
 
 _LARGEST = 1 << 64
 
-# Before 3.11.5 Python keeps what a possessive group has read before it fails (gh-106052): the exponent is none.
 DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?"
 """A number in decimal."""
 

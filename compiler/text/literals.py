@@ -32,9 +32,8 @@ _COMPLEX = pattern(rf"\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)")
 _TOKEN = re.compile(
     rf"[{{}},]|{SPACE}\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)|({_VALUE})(?![\w.(])", re.ASCII
 )
-# Possessive groups, which look ahead lest they fail halfway (see DIGITS).
-_INTEGERS = re.compile(r"(?:\s*+(?=-?\d{1,18}+(?!\S))\S++)*+\s*+", re.ASCII)
-_FLOATS = re.compile(rf"(?:\s*+(?={DIGITS}(?!\S))\S++)*+\s*+", re.ASCII)
+_NO_INTEGER = re.compile(r"(?<!\S)(?!-?\d{1,18}+(?!\S))\S", re.ASCII)
+_NO_FLOAT = re.compile(rf"(?<!\S)(?!{DIGITS}(?!\S))\S", re.ASCII)
 _INTEGER = re.compile(r"-?\d++", re.ASCII)
 _NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?")
 _SEPARATORS = str.maketrans("{},()", "     ")
@@ -139,7 +138,7 @@ def _convert(body: str, shape: ArrayShape) -> Array | None:
     if element_type.is_integer or element_type.kind is Kind.PRED:
         if element_type.kind is Kind.PRED:
             numbers = numbers.replace("true", "1").replace("false", "0")
-        if _INTEGERS.fullmatch(numbers) is None:
+        if _NO_INTEGER.search(numbers):
             return None
         integers = np.fromstring(numbers, np.int64, sep=" ")
         if integers.size != shape.size:
@@ -148,7 +147,7 @@ def _convert(body: str, shape: ArrayShape) -> Array | None:
         if element_type.is_integer and integers.size and (integers.min() < low or integers.max() > high):
             return None
         return integers.astype(element_type.dtype)
-    if _FLOATS.fullmatch(numbers) is None:
+    if _NO_FLOAT.search(numbers):
         return None
     floats = np.fromstring(numbers, np.float64, sep=" ")
     return _narrow(floats, shape) if floats.size == shape.size * (2 if element_type.is_complex else 1) else None

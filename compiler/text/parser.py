@@ -25,7 +25,8 @@ from compiler.text.shapes import read_shape as _read_shape
 
 _SEPARATOR = re.compile(r"^//[ \t]*-----(?!-).*$", re.MULTILINE)
 _HEADER = pattern(rf"HloModule{SPACE}%?+({NAME}):?+")
-_COMPUTATION = pattern(rf"(ENTRY(?![\w.\-]){SPACE})?+%?+({NAME}):?+{SPACE}(?=[{{(])")
+_ENTRY = r"ENTRY(?![\w.\-])"
+_COMPUTATION = pattern(rf"(?:({_ENTRY}{SPACE})|(?!{_ENTRY}))%?+({NAME}):?+{SPACE}(?=[{{(])")
 _KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")
 
 

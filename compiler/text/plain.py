@@ -16,8 +16,8 @@ from compiler.ir.shape import Shape
 from compiler.text.lexer import Scanner, closing_brace, pattern, quoted
 from compiler.text.shapes import read_shape
 
-_SIZES = pattern(r"(-?\d++(?:x-?\d++)*+)(?![\w.])")
-_PADDING = pattern(r"(-?\d++(?:_-?\d++){1,2}+(?:x-?\d++(?:_-?\d++){1,2}+)*+)(?![\w.])")
+_SIZES = pattern(r"(-?\d++(?:x-?\d++)*)(?![\w.])")
+_PADDING = pattern(r"(-?\d++(?:_-?\d++){1,2}(?:x-?\d++(?:_-?\d++){1,2})*)(?![\w.])")
 _LABELS = pattern(r"([0-9bf?]{2,}+)_([0-9io?]{2,}+)->([0-9bf?]{2,}+)(?![\w.])")
 
 

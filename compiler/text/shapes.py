@@ -8,10 +8,10 @@ from compiler.ir.shape import UNBOUNDED, ArrayShape, BufferShape, Layout, Shape,
 from compiler.ir.types import TYPES, ElementType
 from compiler.text.lexer import NAME, SPACE, Scanner, pattern
 
-_ARRAY = rf"[a-z][a-z0-9]*+\[[^\[\](){{}}]*+\](?:{SPACE}\{{{SPACE}[0-9:][^{{}}]*+\}})?+"
-_QUICK = re.compile(rf"{SPACE}((?:b\()?{_ARRAY}|\((?:[^()\"=]++|\([^()\"=]*+\))*+\))")
+_ARRAY = rf"[a-z][a-z0-9]*+\[[^\[\](){{}}]*+\](?:{SPACE}\{{{SPACE}[0-9:][^{{}}]*+\}})?"
+_QUICK = re.compile(rf"{SPACE}((?:b\()?{_ARRAY}|\((?:[^()\"=]++|\([^()\"=]*+\))*\))")
 _ELEMENT_TYPE = pattern(r"([A-Za-z_][A-Za-z0-9_]*+)(?=[ \t\r\n]*\[)")
-_DIMENSION = pattern(r"(?:(\?)|(<=)?+" + SPACE + r"(-?\d++)(?![\w.]))")
+_DIMENSION = pattern(r"(?:(\?)|(<=)?" + SPACE + r"(-?\d++)(?![\w.]))")
 _LAYOUT = pattern(rf"\{{(?={SPACE}[0-9:\-])")
 _BUFFER = pattern(rf"b{SPACE}\(")
 _TILE_SIZE = pattern(r"(\*|-?\d++)")

@@ -33,7 +33,7 @@ _LARGEST = 1 << 30
 _CHUNK = 1 << 20
 _CONVERSION_S = 300.0
 _HEAD = 4096
-_COMMENTS = re.compile(rb"(?:\s|//[^\n]*\n)*+")
+_COMMENTS = re.compile(rb"(?:\s++|//[^\n]*+\n)*")
 _MLIR_START = re.compile(rb'module\b|func\.func\b|"builtin\.module"|#\w+\s*=|!\w+\s*=')
 _MLIR_FUNCTION = re.compile(rb'\bfunc\.func\b|"func\.func"|\bfunc @')
 _NOT_INSTALLED = "needs the packages jax and jaxlib, which are not installed; pip install 'xlabench[peers]'"
