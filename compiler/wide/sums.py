@@ -173,11 +173,12 @@ def _multiplied(instruction: Instruction, data: Sequence[Wide], context: Context
     terms = (reach * 0 + data[0].value.size + 1) * (_COMPLEX if dtype.kind == "c" else 1.0)
     passed = reach - product([size(operand.value) for operand in data])
     extremes = product([np.maximum(_reached(operand), 1.0) for operand in data])
-    # Of a complex number one part may be as small as it likes, and lost before it is multiplied by the rest.
-    lost = limits(own).least * (terms * extremes if dtype.kind == "c" else 1.0)
-    result = settle(value, passed + terms * limits(own).unit * reach + lost, own, reach=reach)
-    # An order in which partial products leave the range of the type is as good as any.
+    # An order in which partial products leave the range of the type is as good as any; so is one in which they lose
+    # digits near its end, or a part of a complex number, however small that is, before they are multiplied by the rest.
     smallest = product([np.minimum(np.where(size(o.value) > 0, size(o.value), 1.0), 1.0) for o in data])
+    loses = (dtype.kind == "c") | (smallest * limits(own).unit < limits(own).least)
+    lost = limits(own).least * np.where(loses, terms * extremes, 1.0)
+    result = settle(value, passed + terms * limits(own).unit * reach + lost, own, reach=reach)
     strays = (extremes > limits(own).largest) | (smallest < limits(own).least)
     return result.open_at(strays)
 

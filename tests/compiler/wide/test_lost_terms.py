@@ -55,6 +55,28 @@ def test_every_sum_on_the_way_may_be_lost() -> None:
     assert result.allows(np.float32(0)).all()
 
 
+def test_a_product_keeps_what_rounding_in_the_denormals_cost_it() -> None:
+    lines = _lines(
+        "x = TYPE[N] parameter(0)",
+        "z = TYPE[] constant(1)",
+        "ROOT r = TYPE[] reduce(x, z), dimensions={0}, to_apply=multiply",
+        element_type="f16",
+        size=6,
+    )
+    factors = np.array([2**-24, 1.75, 1.75, 1.75, 1.75, 1.75], np.float16)
+    step_by_step = np.float16(1)
+    for factor in factors:
+        step_by_step = step_by_step * factor
+    multiply = ADD.replace("TYPE", "f16").replace("add", "multiply")
+    (result,) = wide(*lines, inputs=(factors,), computations=multiply)
+    assert step_by_step == 21 * 2.0**-24
+    assert result.value < 17 * 2.0**-24
+    assert result.allows(step_by_step).all()
+    factors[0] = 2**-8
+    (result,) = wide(*lines, inputs=(factors,), computations=multiply)
+    assert not result.allows(np.float16(21 * 2.0**-8)).any()
+
+
 @pytest.mark.parametrize(("element_type", "dtype"), [("c64", np.complex64), ("c128", np.complex128)])
 def test_the_terms_of_a_complex_product_may_be_lost(element_type: str, dtype: type) -> None:
     tiny = np.finfo(dtype).tiny
