@@ -56,8 +56,8 @@ class WideResult:
 
     def allows(self, actual: Array) -> Array:
         """Which elements of an implementation's result are legal; all that are undecided are."""
-        wide = np.asarray(actual).astype(self.value.dtype)
         with np.errstate(all="ignore"):
+            wide = np.asarray(actual).astype(self.value.dtype)
             same = (wide == self.value) | (np.isnan(wide) & np.isnan(self.value))
             if self.value.dtype.kind in "fc":
                 near = np.abs(wide - self.value) <= self.bound

@@ -27,6 +27,7 @@ _FAR = 1e4
 _MOVED = 0.9
 
 
+@np.errstate(all="ignore")  # a NaN that is to be signalled is one like others here
 def kind_of(expected: Sequence[Array], actual: Sequence[Array]) -> str:
     """The kind of the first result that differs; empty where none does, or their shapes do."""
     for want, got in zip(expected, actual, strict=False):
@@ -54,11 +55,10 @@ def _kind(want: Array, got: Array, differing: NDArray[np.bool_]) -> str:
         return "special"
     if np.count_nonzero(differing) > 1 and _is_moved(want, got, differing):
         return "index"
-    with np.errstate(all="ignore"):
-        error = np.abs(left - right)[finite]
-        sizes = np.abs(left)[finite]
-        everything = np.abs(_wide(want))
-        largest = float(np.max(everything, where=np.isfinite(everything), initial=0.0))
+    error = np.abs(left - right)[finite]
+    sizes = np.abs(left)[finite]
+    everything = np.abs(_wide(want))
+    largest = float(np.max(everything, where=np.isfinite(everything), initial=0.0))
     if is_inexact(want.dtype):
         epsilon = float(finfo(real_dtype(want.dtype)).eps)
         if bool((error <= _ULPS * epsilon * sizes).all()):
@@ -76,5 +76,4 @@ def _is_moved(want: Array, got: Array, differing: NDArray[np.bool_]) -> bool:
 
 
 def _wide(array: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

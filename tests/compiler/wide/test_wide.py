@@ -291,3 +291,12 @@ def test_wide_mode_goes_with_neither_trace_nor_around() -> None:
     module = compiler.parse("HloModule m\nENTRY e { ROOT c = f32[] constant(1) }")
     with pytest.raises(InputError, match="neither trace nor around"):
         compiler.interpret(module, trace=lambda *_: None, wide=True)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("kind", [t.name for t in TYPES.values() if t.is_float])
+def test_results_of_any_bits_can_be_asked_about(kind: str) -> None:
+    own = TYPES[kind]
+    bits = np.random.default_rng(0).integers(0, 256, 4096, np.uint8)
+    actual = (bits & ((1 << own.bits) - 1)).astype(np.uint8).view(own.dtype) if own.bits <= 8 else bits.view(own.dtype)
+    (result,) = wide(f"ROOT x = {kind}[{actual.size}] parameter(0)", inputs=(actual,))
+    assert result.allows(actual).all()

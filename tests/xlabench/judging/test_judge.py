@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import compiler
+from xlabench.cases.inputs import DTYPES
 from xlabench.judging.denormals import without_denormals
 from xlabench.judging.judge import judge
 from xlabench.judging.perturb import move, perturbed
+from xlabench.judging.tolerance import finfo, is_inexact, real_dtype
 
 CANCELLING = """HloModule cancelling
 ENTRY main {
@@ -178,3 +180,14 @@ def test_the_kind_of_wrong_is_that_of_the_elements_beyond_their_bounds():
     judgement = judge(module, [x], [expected], [actual])
     assert judgement.verdict == "wrong"
     assert judgement.message.endswith("(special)")
+
+
+@pytest.mark.parametrize("name", sorted(n for n, dtype in DTYPES.items() if is_inexact(dtype)))
+def test_any_bits_are_judged_without_a_warning(name):
+    dtype = DTYPES[name]
+    width = min(8, finfo(real_dtype(dtype)).bits)
+    garbage = np.random.default_rng(0).integers(0, 1 << width, 4096, np.uint8).view(dtype)
+    module = compiler.parse(f"ROOT x = {name}[{garbage.size}] parameter(0)")
+    expected = compiler.interpret(module, garbage)
+    assert judge(module, [garbage], expected, [garbage.copy()]).verdict == "bitwise"
+    assert judge(module, [garbage], expected, [garbage[::-1].copy()]).verdict == "wrong"
