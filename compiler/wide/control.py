@@ -15,23 +15,22 @@ from compiler.wide.numbers import Wide, WideValue, exact, hull, unknown
 from compiler.wide.rule import Context, Rule
 
 
-def _poisoned(value: Any) -> Any:
+def _poisoned(value: Any) -> WideValue:
     return tuple(map(_poisoned, value)) if isinstance(value, tuple) else unknown(value.value)
 
 
 def _while(instruction: Instruction, operands: Sequence[Any], context: Context) -> WideValue:
+    """Past a condition that is not known, so is the state; in wider types the loop might not end at all."""
     condition, body = instruction.attributes["condition"], instruction.attributes["body"]
     (state,) = operands
-    known = True
     while True:
         goes_on = context.call(condition, [state])
         assert isinstance(goes_on, Wide)
-        known = known and goes_on.is_exact
+        if not goes_on.is_exact:
+            return _poisoned(state)
         if not goes_on.value:
-            break
+            return state
         state = context.call(body, [state])
-    result: WideValue = state if known else _poisoned(state)
-    return result
 
 
 def _conditional(instruction: Instruction, operands: Sequence[Any], context: Context) -> WideValue:
@@ -45,9 +44,16 @@ def _conditional(instruction: Instruction, operands: Sequence[Any], context: Con
     result = context.call(choices[chosen][0], [choices[chosen][1]])
     if selector.is_exact:
         return result
+    if any(_may_not_end(computation) for computation, _ in choices):
+        return _poisoned(result)
     for computation, argument in choices:
         result = _joined(result, context.call(computation, [argument]))
     return result
+
+
+def _may_not_end(computation: Computation) -> bool:
+    """Whether a computation has a loop, which may go on for ever on what it is not called with."""
+    return any(i.opcode == "while" or any(map(_may_not_end, i.called_computations())) for i in computation.instructions)
 
 
 def _choices(instruction: Instruction, arguments: Sequence[Any]) -> list[tuple[Computation, Any]]:

@@ -82,6 +82,15 @@ def _product(_: Array, operands: Sequence[Wide]) -> Array:
     return crossed + times(left.error, right.error)
 
 
+def _multiplied(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Of a complex product each part is a sum of two, either of which may leave the range without it."""
+    result = _arithmetic(_product, instruction, operands, context)
+    if result.value.dtype.kind != "c":
+        return result
+    (a, b), (c, d) = ((np.abs(o.value.real) + o.error, np.abs(o.value.imag) + o.error) for o in operands)
+    return result.open_at(np.maximum(a * c + b * d, a * d + b * c) > limits(context.own(instruction)).largest)
+
+
 def _quotient(value: Array, operands: Sequence[Wide]) -> Array:
     dividend, divisor = operands
     above = dividend.error + times(size(value), divisor.error)
@@ -334,7 +343,7 @@ def _functions(roundings: float, *opcodes: str) -> dict[str, Rule]:
 RULES: dict[str, Rule] = {
     "add": _added,
     "subtract": _added,
-    "multiply": partial(_arithmetic, _product),
+    "multiply": _multiplied,
     "divide": _divided,
     "sqrt": _square_root,
     "abs": _abs,

@@ -16,7 +16,7 @@ from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.shape import TupleShape, leaves
-from compiler.ir.types import BF16, F32, ElementType, Kind
+from compiler.ir.types import BF16, F16, F32, ElementType, Kind
 from compiler.ops.grouped_dot import scaled_by_blocks
 from compiler.wide.contraction import infinite_product
 from compiler.wide.elementwise import monotone_predicate
@@ -31,6 +31,8 @@ _COMPLEX = 4.0
 """Roundings of a complex product, by modulus."""
 _OPERAND_UNITS = {"tf32": 2.0**-11, "bf16": 2.0**-8, "f16": 2.0**-11, "f8": 2.0**-3}
 """What a dot algorithm may round its operands to."""
+_ACCUMULATED = {"dot_f16_f16_f16": F16, "dot_bf16_bf16_bf16": BF16}
+"""What a dot algorithm may sum in, where that is narrower than f32."""
 
 
 def _is_grained(operands: Sequence[Wide], grain: float) -> bool:
@@ -214,14 +216,15 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
         error = np.where(_may_leave(value, reach, own), np.inf, result.error)
         return Wide(result.value, np.where(free, 0.0, error))
     passed = reach - evaluate([size(operand.value) for operand in operands])
-    accumulated = limits(F32 if own.bits < F32.bits else own)
+    summed = _ACCUMULATED.get(str(instruction.attributes.get("algorithm", "")), F32 if own.bits < F32.bits else own)
+    accumulated = limits(summed)
     factor = _COMPLEX if own.kind is Kind.COMPLEX else 1.0
     share = factor * accumulated.unit * (terms + 1) + 2 * _coarsest(instruction)
     # Every product, and every sum on the way, may be taken for zero.
     lost = 2 * factor * accumulated.least * terms
     result = rounded(value, passed + share * reach + lost, own)
     known = evaluate([np.where(np.isinf(operand.error), 0.0, 1.0) for operand in operands])
-    open_ = (known < terms) | _may_leave(value, reach, own)
+    open_ = (known < terms) | _may_leave(value, reach, own) | _may_leave(value, reach, summed)
     for factors in _lost_infinities(instruction, operands, context):
         open_ |= evaluate(factors) > 0
     return result.open_at(open_)

@@ -302,3 +302,46 @@ def test_a_complex_quotient_is_open_where_its_divisor_is_infinite() -> None:
     lines = ("x = c64[2] parameter(0)", "y = c64[2] parameter(1)", "ROOT r = c64[2] divide(x, y)")
     (result,) = wide(*lines, inputs=(np.array([1, 1], np.complex64), np.array([np.inf, 1e30], np.complex64)))
     assert result.undecided.tolist() == [True, False]
+
+
+def test_a_complex_product_is_open_where_a_part_may_leave_the_range_on_the_way() -> None:
+    lines = ("x = c64[3] parameter(0)", "y = c64[3] parameter(1)", "ROOT r = c64[3] multiply(x, y)")
+    near = np.complex64(np.sqrt(1.05 * 3.4e38) + 1j * np.sqrt(0.06 * 3.4e38))  # its square's real part is 0.99 * 3.4e38
+    inputs = (np.array([near, near, 3e38 + 3e38j], np.complex64), np.array([near, near.conj() / 2, 1], np.complex64))
+    (result,) = wide(*lines, inputs=inputs)
+    assert result.undecided.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("guard", ["", "k = pred[] compare(x, one), direction=LT"])
+def test_a_loop_of_which_rounding_decides_the_end_ends(guard) -> None:
+    loop = """count { p = f16[] parameter(0) one = f16[] constant(1) ROOT n = f16[] add(p, one) }
+    goes_on { p = f16[] parameter(0) one = f16[] constant(1) n = f16[] add(p, one)
+      ROOT r = pred[] compare(n, p), direction=NE }
+    endless { p = f16[] parameter(0) ROOT r = pred[] constant(true) }
+    never { p = f16[] parameter(0) ROOT w = f16[] while(p), condition=endless, body=count }
+    always { p = f16[] parameter(0) ROOT w = f16[] while(p), condition=goes_on, body=count }"""
+    lines = ["x = f16[] parameter(0)", "ROOT w = f16[] while(x), condition=goes_on, body=count"]
+    if guard:
+        lines[1:] = [
+            "third = f16[] constant(0.333)",
+            "y = f16[] divide(x, third)",
+            "limit = f16[] constant(3)",
+            "k = pred[] compare(y, limit), direction=EQ",
+            "ROOT w = f16[] conditional(k, x, x), true_computation=never, false_computation=always",
+        ]
+    (result,) = wide(*lines, inputs=(np.array(1, np.float16),), computations=loop)
+    assert result.undecided
+
+
+@pytest.mark.parametrize(("algorithm", "allowed"), [("dot_f16_f16_f16", True), ("dot_f16_f16_f32", False)])
+def test_a_dot_may_sum_in_what_its_algorithm_says(algorithm, allowed) -> None:
+    rng, size = np.random.default_rng(0), 2048
+    x, y = (rng.uniform(low, 2 * low, size).astype(np.float16) for low in (0.1, 0.5))
+    lines = (f"x = f16[{size}] parameter(0)", f"y = f16[{size}] parameter(1)")
+    end = "ROOT r = f16[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}, algorithm="
+    (result,) = wide(*lines, end + algorithm, inputs=(x, y))
+    in_f16 = np.float16(0)
+    for product in x * y:
+        in_f16 += product
+    assert result.allows(in_f16) == allowed
+    assert not result.allows(in_f16 * np.float16(2))
