@@ -22,7 +22,7 @@ def _poisoned(value: Any) -> WideValue:
 def _while(instruction: Instruction, operands: Sequence[Any], context: Context) -> WideValue:
     """Past a condition that is not known, so is the state; in wider types the loop might not end at all."""
     condition, body = instruction.attributes["condition"], instruction.attributes["body"]
-    (state,) = operands
+    state: WideValue = operands[0]
     while True:
         goes_on = context.call(condition, [state])
         assert isinstance(goes_on, Wide)
