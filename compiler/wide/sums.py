@@ -1,7 +1,8 @@
 """Wide rules of sums and products over many elements, whose order is open.
 
 What sums linearly is evaluated three times more: on the errors, on the magnitudes, and on ones, which counts the terms
-of each result.  `n` terms round at most `n` times, each time by the magnitude of all of them together.
+of each result.  `n` terms round at most `n` times, each time by the magnitude of all of them together.  Factors are
+counted alike, by the logarithm of a product.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from compiler.wide.rule import Context, Rule
 _LOST = 2.0**-40  # of a sum in f64: what may be missing of the smaller terms
 _GRAIN = 2.0**8
 """Sums of multiples of 1/256 are exact as long as the magnitudes are small: nothing is rounded in any order."""
+_COUNTED = 2.0**-20
+"""The logarithm of a factor so near to 1 that products of it count the factors."""
 _COMPLEX = 4.0
 """Roundings of a complex product, by modulus."""
 _OPERAND_UNITS = {"tf32": 2.0**-11, "bf16": 2.0**-8, "f16": 2.0**-11, "f8": 2.0**-3}
@@ -141,7 +144,7 @@ def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, ev
         return Wide(result.value, np.where(free, 0.0, error))
     passed = evaluate([np.where(np.isfinite(o.error), o.error, 0.0).astype(dtype) for o in data]).real
     unknowns = evaluate([np.isinf(operand.error).astype(dtype) for operand in data]).real
-    roundings = np.maximum(terms - 1, 1) * limits(own).unit * reach
+    roundings = _grown(np.maximum(terms - 1, 1), own) * reach
     lost = np.maximum(terms - 1, 1) * limits(own).least
     result = settle(value, passed + roundings + lost, own, reach=reach)
     open_ = (unknowns > 0) | _may_leave(value, reach, own)
@@ -172,7 +175,8 @@ def _multiplied(instruction: Instruction, data: Sequence[Wide], context: Context
         return np.asarray(evaluate([m.astype(dtype) for m in magnitudes]).real)
 
     reach = product([_reached(operand) for operand in data])
-    terms = (reach * 0 + data[0].value.size + 1) * (_COMPLEX if dtype.kind == "c" else 1.0)
+    counted = np.log(product([np.full(operand.value.shape, np.exp(_COUNTED)) for operand in data])) / _COUNTED
+    terms = np.rint(counted) * (_COMPLEX if dtype.kind == "c" else 1.0)
     passed = reach - product([size(operand.value) for operand in data])
     extremes = product([np.maximum(_reached(operand), 1.0) for operand in data])
     # An order in which partial products leave the range of the type is as good as any; so is one in which they lose
@@ -180,9 +184,14 @@ def _multiplied(instruction: Instruction, data: Sequence[Wide], context: Context
     smallest = product([np.minimum(np.where(size(o.value) > 0, size(o.value), 1.0), 1.0) for o in data])
     loses = (dtype.kind == "c") | (smallest * limits(own).unit < limits(own).least)
     lost = limits(own).least * np.where(loses, terms * extremes, 1.0)
-    result = settle(value, passed + terms * limits(own).unit * reach + lost, own, reach=reach)
+    result = settle(value, passed + _grown(terms, own) * reach + lost, own, reach=reach)
     strays = (extremes > limits(own).largest) | (smallest < limits(own).least)
     return result.open_at(strays)
+
+
+def _grown(roundings: Array, own: ElementType) -> Array:
+    """The relative error of so many roundings, each of which the next ones round as well."""
+    return np.asarray(np.expm1(roundings * limits(own).unit))
 
 
 def _own(instruction: Instruction, context: Context) -> ElementType:

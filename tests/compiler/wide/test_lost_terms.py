@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from wide_results import wide
@@ -96,3 +97,22 @@ def test_a_part_of_a_complex_quotient_may_be_lost_before_it_is_divided(element_t
     assert result.allows(np.array([1j * result.value[0].imag, result.value[1]], dtype)).all()
     (result,) = wide(*lines, inputs=(np.array([tiny * 1e6, 1], dtype), divisors))
     assert result.allows(np.array([1j * result.value[0].imag, 0], dtype)).tolist() == [False, False]
+
+
+def test_more_factors_than_elements_round_as_often() -> None:
+    lines = (
+        "x = bf16[1] parameter(0)",
+        "i = s32[96,1] parameter(1)",
+        "u = bf16[96] parameter(2)",
+        "ROOT r = bf16[1] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, index_vector_dim=1,",
+        "scatter_dims_to_operand_dims={0}, to_apply=multiply",
+    )
+    multiply = ADD.replace("TYPE", "bf16").replace("add", "multiply")
+    one, factor = ml_dtypes.bfloat16(1), ml_dtypes.bfloat16(0.81)
+    step_by_step = one
+    for _ in range(96):
+        step_by_step = step_by_step * factor
+    inputs = (np.array([one]), np.zeros((96, 1), np.int32), np.full(96, factor))
+    (result,) = wide(*lines, inputs=inputs, computations=multiply)
+    assert result.allows(step_by_step).all()
+    assert not result.allows(step_by_step * ml_dtypes.bfloat16(2)).any()
