@@ -17,9 +17,10 @@ from compiler.expansion.sized import Sized, Sizes, parts, same_opcode, static
 from compiler.ir.attributes import PaddingDimension, SliceDimension, Window
 from compiler.ir.combiner import identity, ufunc
 from compiler.ir.module import Computation, Instruction, inline
+from compiler.ir.numbers import integer_bounds
 from compiler.ir.products import product_dimensions
 from compiler.ir.shape import ArrayShape, TupleShape
-from compiler.ir.types import S32
+from compiler.ir.types import S32, ElementType
 from compiler.ir.windows import window_padding
 from compiler.ops.build import build, parameter
 
@@ -271,6 +272,11 @@ def _sort(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     return results if isinstance(instruction.shape, TupleShape) else results[0]
 
 
+def _greatest(index: ElementType) -> int:
+    """The greatest number that an index of a type and a size both can be."""
+    return min(integer_bounds(index)[1], integer_bounds(S32)[1])
+
+
 def _starts(operand: Sized, starts: Sequence[Sized], cut: Sequence[int]) -> list[Expression]:
     """Start indices, kept where the whole slice lies within the sizes."""
     if len(starts) == 1 and starts[0].rank == 1:
@@ -279,8 +285,9 @@ def _starts(operand: Sized, starts: Sequence[Sized], cut: Sequence[int]) -> list
     else:
         given = [start.whole for start in starts]
     for d in operand.sizes:
-        most = _not_negative(operand.size(d) - cut[d]).to(given[d].type)
-        given[d] = given[d].apply("minimum", most)
+        # The last place may be more than the type of the index has.
+        most = _not_negative(operand.size(d) - cut[d]).apply("minimum", _greatest(given[d].type))
+        given[d] = given[d].apply("minimum", most.to(given[d].type))
     return given
 
 
