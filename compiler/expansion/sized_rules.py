@@ -14,8 +14,8 @@ from typing import Any
 
 from compiler.expansion.expression import Expression, element, iota, number
 from compiler.expansion.sized import Sized, Sizes, parts, same_opcode, static
+from compiler.expansion.sized_reduction import reduced
 from compiler.ir.attributes import PaddingDimension, SliceDimension, Window
-from compiler.ir.combiner import identity, ufunc
 from compiler.ir.module import Computation, Instruction, inline
 from compiler.ir.numbers import integer_bounds
 from compiler.ir.products import product_dimensions
@@ -61,28 +61,11 @@ def _reverse(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     return Sized(cut, operand.sizes)
 
 
-def _neutral(instruction: Instruction, operand: Sized, init: Sized) -> Expression:
-    """What leaves a reduction as it is: the combiner's identity where it is known, else the initial value."""
-    element_type = operand.whole.type
-    function = ufunc(instruction.attributes["to_apply"], element_type)
-    if function is None or len(instruction.operands) > 2:
-        return init.whole
-    return operand.whole.literal(identity(function, element_type.dtype))
-
-
-def _masked(instruction: Instruction, operands: Sequence[Sized], dimensions: Sequence[int]) -> list[Expression]:
-    """The operands of a reduction with what lies beyond the sizes made neutral."""
-    count = len(operands) // 2
-    pairs = zip(operands[:count], operands[count:], strict=True)
-    arrays = [array.filled(_neutral(instruction, array, init), dimensions) for array, init in pairs]
-    return [*arrays, *(init.whole for init in operands[count:])]
-
-
 def _reduce(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     axes = instruction.attributes["dimensions"]
     kept = [d for d in range(operands[0].rank) if d not in axes]
     sizes = {place: operands[0].sizes[d] for place, d in enumerate(kept) if d in operands[0].sizes}
-    return parts(same_opcode(instruction, _masked(instruction, operands, axes)), sizes)
+    return reduced(instruction, operands, axes, sizes)
 
 
 def _padded_size(size: Expression, padding: PaddingDimension) -> Expression:
@@ -104,8 +87,7 @@ def _places(size: Expression, window: Any) -> Expression:
 def _reduce_window(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     window: Window = instruction.attributes["window"]
     sizes = {d: _places(size, window[d]) for d, size in operands[0].sizes.items()}
-    masked = _masked(instruction, operands, range(operands[0].rank))
-    return parts(same_opcode(instruction, masked), sizes)
+    return reduced(instruction, operands, range(operands[0].rank), sizes)
 
 
 def _dot(instruction: Instruction, operands: Sequence[Sized]) -> Result:

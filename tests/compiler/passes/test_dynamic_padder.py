@@ -18,6 +18,13 @@ FIRST = """first {
   a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3)
   g = pred[] compare(a, b), direction=GE v = f32[] select(g, a, b) k = s32[] select(g, i, j)
   ROOT t = (f32[], s32[]) tuple(v, k) }"""
+SUMS = """sums {
+  a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3)
+  v = f32[] add(a, b) k = s32[] add(i, j)
+  ROOT t = (f32[], s32[]) tuple(v, k) }"""
+LENGTHS = """lengths {
+  a = f32[] parameter(0) b = f32[] parameter(1) one = f32[] constant(1) s = f32[] add(a, b)
+  ROOT r = f32[] add(s, one) }"""
 LOOP = """
 cond { p = (f32[<=6,3], s32[]) parameter(0) i = s32[] get-tuple-element(p), index=1 n = s32[] constant(3)
   ROOT c = pred[] compare(i, n), direction=LT }
@@ -46,6 +53,35 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         (
             "i = s32[<=6,3] convert(x) l = f32[] constant(-inf) z = s32[] constant(0)\n"
             "ROOT r = (f32[3], s32[3]) reduce(x, i, l, z), dimensions={0}, to_apply=first"
+        ),
+    ),
+    "reduce of two from what changes both": (
+        SUMS,
+        (
+            "i = s32[<=6,3] convert(x) l = f32[] constant(5) z = s32[] constant(3)\n"
+            "ROOT r = (f32[3], s32[3]) reduce(x, i, l, z), dimensions={0}, to_apply=sums"
+        ),
+    ),
+    "reduce by what changes everything": (
+        LENGTHS,
+        "z = f32[] constant(5) ROOT r = f32[<=6] reduce(x, z), dimensions={1}, to_apply=lengths",
+    ),
+    "reduce all by what changes everything": (
+        LENGTHS,
+        "z = f32[] constant(5) ROOT r = f32[] reduce(x, z), dimensions={0,1}, to_apply=lengths",
+    ),
+    "reduce-window of two from what changes both": (
+        SUMS,
+        (
+            "i = s32[<=6,3] convert(x) l = f32[] constant(5) z = s32[] constant(3)\n"
+            "ROOT r = (f32[<=6,3], s32[<=6,3]) reduce-window(x, i, l, z), window={size=3x1 pad=1_1x0_0}, to_apply=sums"
+        ),
+    ),
+    "reduce-window by what changes everything": (
+        LENGTHS,
+        (
+            "z = f32[] constant(5)\n"
+            "ROOT r = f32[<=3,3] reduce-window(x, z), window={size=3x1 stride=2x1 pad=1_0x0_0}, to_apply=lengths"
         ),
     ),
     "reduce-window": (
