@@ -15,6 +15,7 @@ import numpy as np
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.numbers import bounds
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import S32, ElementType
 from compiler.ops.build import build, constant, parameter
@@ -107,11 +108,10 @@ class Expression:
 
     def largest(self, *dimensions: int) -> Expression:
         """The greatest along dimensions; NaN where there is one."""
-        least = np.iinfo(self.type.dtype).min if self.type.dtype.kind == "i" else -np.inf
         computation = self.instruction.computation
         assert computation.module is not None
         combine = combiner(computation.module, "maximum", self.type)
-        operands = [self.instruction, self.literal(least).instruction]
+        operands = [self.instruction, self.literal(bounds(self.type)[0]).instruction]
         return Expression(build(computation, "reduce", operands, dimensions=dimensions, to_apply=combine))
 
     def __add__(self, other: Expression | complex) -> Expression:

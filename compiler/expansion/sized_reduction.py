@@ -43,7 +43,7 @@ def _neutral(instruction: Instruction) -> Any:
         return None
     element_type = instruction.operands[0].array.element_type
     function = ufunc(instruction.attributes["to_apply"], element_type)
-    return None if function is None else identity(function, element_type.dtype)
+    return None if function is None else identity(function, element_type)
 
 
 def _counted(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.numbers import Array, narrow, widen
+from compiler.ir.numbers import Array, bounds, integer_bounds, narrow, widen
 from compiler.ir.opdef import Evaluator
-from compiler.ir.types import ElementType, Kind
+from compiler.ir.types import F8E8M0, ONE_NAN, ElementType, Kind
 
 COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
 
@@ -95,15 +95,29 @@ def accumulator(function: np.ufunc, value: Array) -> np.dtype[np.generic]:
     return wide.get(value.dtype, value.dtype) if function in (np.add, np.multiply) else value.dtype
 
 
-def identity(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
-    """What a recognised combiner leaves every value of a type as it is with."""
-    if function in _LEAST and dtype.kind in "iu":
-        return np.iinfo(dtype).min if function is np.maximum else np.iinfo(dtype).max
+def identity(function: np.ufunc, element_type: ElementType) -> Any:
+    """What a recognised combiner leaves every value of a type as it is with; None where the type has no such value."""
+    if function is np.add:
+        return _nothing(element_type)
     if function in _LEAST:
-        return -np.inf if function is np.maximum else np.inf
+        low, high = bounds(element_type)
+        return low if function is np.maximum else high
     if function is np.bitwise_and:
-        return dtype.type(-1) if dtype.kind == "i" else np.iinfo(dtype).max
+        return -1 if element_type.is_signed else integer_bounds(element_type)[1]
+    if function is np.multiply and element_type.is_complex:
+        return None  # infinity times a zero part is NaN
+    if function is np.multiply and element_type.is_signed and element_type.bits == 1:
+        return -1  # which has the bits of 1, and itself for its square
     return 1 if function in (np.multiply, np.logical_and) else 0
+
+
+def _nothing(element_type: ElementType) -> Any:
+    """What a sum leaves out: of floats that have two zeros only -0 leaves -0 as it is."""
+    if element_type.is_complex:
+        return complex(-0.0, -0.0)
+    if element_type is F8E8M0:
+        return None
+    return -0.0 if element_type.is_float and element_type not in ONE_NAN else 0
 
 
 _LEAST = (np.maximum, np.minimum)

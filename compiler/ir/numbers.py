@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.types import F8E8M0, F32, F64, ONE_NAN, ElementType, Kind
 
 Array = NDArray[Any]
+_finfo: Any = ml_dtypes.finfo  # knows NumPy's own floats as well; untyped
 
 _F32 = np.dtype(np.float32)
 _F64 = np.dtype(np.float64)
@@ -95,6 +97,17 @@ def integer_bounds(element_type: ElementType) -> tuple[int, int]:
     if element_type.is_signed:
         return -(1 << (element_type.bits - 1)), (1 << (element_type.bits - 1)) - 1
     return 0, (1 << element_type.bits) - 1
+
+
+def bounds(element_type: ElementType) -> tuple[float, float]:
+    """What no value of a real type is less or greater than: the infinities where it has them."""
+    if element_type.is_integer:
+        return integer_bounds(element_type)
+    infinities = np.array([-np.inf, np.inf])
+    with np.errstate(invalid="ignore"):  # a type without infinities may have a NaN for them, or its greatest number
+        low, high = np.isinf(infinities.astype(element_type.dtype))
+    info = _finfo(element_type.dtype)
+    return -np.inf if low else float(info.min), np.inf if high else float(info.max)
 
 
 def unsigned_bits(value: Array) -> Array:

@@ -60,9 +60,13 @@ def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator:
     if all(part == PaddingDimension(0, 0) for part in padding):
         results = reduce_axes(computation, views, inits, axes, types, evaluator)
     else:
-        inside = window_view(pad(np.ones(arrays[0].shape, np.bool_), np.False_, padding), window)
-        results = _fold_inside(computation, views, inits, inside, evaluator)
+        results = _fold_inside(computation, views, inits, _inside(arrays[0].shape, window), evaluator)
     return results if isinstance(computation.root.shape, TupleShape) else results[0]
+
+
+def _inside(dims: tuple[int, ...], window: Window) -> Array:
+    """Which of the elements of each window are none of the padding."""
+    return window_view(pad(np.ones(dims, np.bool_), np.False_, [window_padding(part) for part in window]), window)
 
 
 def _fold_inside(
@@ -80,7 +84,7 @@ def _fold_inside(
 
 
 def _by_ufunc(function: np.ufunc, array: Array, init: Array, window: Window, element_type: ElementType) -> Array:
-    """Reduce by a NumPy function, for which the padding holds the value that changes nothing.
+    """Reduce by a NumPy function, for which the padding holds the value that changes nothing, if there is one.
 
     Small windows are gone through in order.  Of large ones it is one dimension after the other, which takes the sum of
     their sizes, not the product.
@@ -93,12 +97,13 @@ def _by_ufunc(function: np.ufunc, array: Array, init: Array, window: Window, ele
         ordered = np.flip(value, along) if backward else value
         result = function(start.astype(dtype), function.accumulate(ordered, axis=along, dtype=dtype))
         return narrow(np.flip(result, along) if backward else result, element_type)
-    neutral = identity(function, value.dtype)
-    padded = pad(value, neutral, [window_padding(part) for part in window])
-    if math.prod(part.size for part in window) <= _SMALL:
+    neutral, padding = identity(function, element_type), [window_padding(part) for part in window]
+    padded = pad(value, 1 if neutral is None else neutral, padding)
+    if neutral is None or math.prod(part.size for part in window) <= _SMALL:
         axes = tuple(range(value.ndim, 2 * value.ndim))
         view = window_view(padded, window)
-        return narrow(function.reduce(view, axis=axes, dtype=dtype, initial=start[()]), element_type)
+        inside = _inside(value.shape, window) if neutral is None else True
+        return narrow(function.reduce(view, axis=axes, dtype=dtype, initial=start[()], where=inside), element_type)
     for d, part in enumerate(window):
         line = tuple(part if k == d else WindowDimension() for k in range(value.ndim))
         lines = window_view(padded, line).squeeze(tuple(value.ndim + k for k in range(value.ndim) if k != d))

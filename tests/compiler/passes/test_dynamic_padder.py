@@ -10,6 +10,8 @@ from compiler.diagnostics import InputError, UnsupportedError
 from compiler.expansion.sized_rules import RULES
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import leaves
+from compiler.ir.types import F64, TYPES, ElementType, Kind
+from compiler.ops.conversion import convert
 from compiler.pipeline import PASSES
 
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }"
@@ -200,6 +202,28 @@ def test_back_ends_compute_what_the_reference_does_for_every_size(name: str, bac
         assert [r.shape for r in results] == [e.shape for e in expected], f"of size {size}"
         for result, wanted in zip(results, expected, strict=True):
             np.testing.assert_allclose(result, wanted, rtol=2e-6)
+
+
+@pytest.mark.parametrize("element_type", [t for t in TYPES.values() if t.kind is not Kind.OPAQUE], ids=str)
+def test_every_combiner_of_every_type_passes_over_what_lies_beyond_the_size(element_type: ElementType) -> None:
+    opcodes = ["add", "multiply"]
+    opcodes += [] if element_type.is_complex else ["maximum", "minimum"]
+    opcodes += ["and", "or", "xor"] if element_type.is_integer or element_type.kind is Kind.PRED else []
+    t = str(element_type)
+    computations = [
+        f"c.{o} {{ a = {t}[] parameter(0) b = {t}[] parameter(1) ROOT r = {t}[] {o}(a, b) }}" for o in opcodes
+    ]
+    lines = [f"{o} = {t}[] reduce(x, z), dimensions={{0}}, to_apply=c.{o}" for o in opcodes]
+    result = f"ROOT r = ({', '.join([f'{t}[]'] * len(opcodes))}) tuple({', '.join(opcodes)})"
+    entry = ["ENTRY e {", f"x = {t}[<=6] parameter(0) z = {t}[] parameter(1)", *lines, result, "}"]
+    module = compiler.parse("\n".join([*computations, *entry]))
+    executable = compiler.compile(module)
+    for numbers in ([2.0, 1.0], [-3.0, -2.0], [-0.0], []):
+        x, z = (convert(np.array(given), F64, element_type) for given in (numbers, [*numbers, 0.0][0]))
+        for expected, result in zip(compiler.interpret(module, x, z), executable(x, z), strict=True):
+            wanted, got = (value.astype(np.complex128) for value in (expected, result))
+            np.testing.assert_array_equal(got, wanted)
+            np.testing.assert_array_equal(np.signbit(got.real), np.signbit(wanted.real))
 
 
 def test_what_does_not_fit_the_bounds_is_refused() -> None:

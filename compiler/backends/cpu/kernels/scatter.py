@@ -19,8 +19,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
 from compiler.codegen import cost, element, elemental, nest, scattering
 from compiler.codegen.index import Emission, Index, Variable, whole
@@ -72,9 +70,8 @@ def _neutral(kernel: Kernel) -> Value | None:
     function = combiner.ufunc(kernel.roots[0].attributes["to_apply"], type_)
     if function is None or type_.is_complex or shape.size_bytes > _MOST_CHUNKED_BYTES:
         return None
-    # Only -0 leaves -0 as it is.
-    is_sum = function is np.add and type_.is_float
-    return element.constant(type_, -0.0 if is_sum else combiner.identity(function, type_.dtype))
+    neutral = combiner.identity(function, type_)
+    return None if neutral is None else element.constant(type_, neutral)
 
 
 def _chunk_bytes(kernel: Kernel) -> int:
