@@ -15,13 +15,13 @@ from typing import Any
 from compiler.expansion.expression import Expression, element, iota, number
 from compiler.expansion.sized import Sized, Sizes, parts, same_opcode, static
 from compiler.expansion.sized_reduction import reduced
-from compiler.ir.attributes import PaddingDimension, SliceDimension, Window
+from compiler.ir.attributes import PaddingDimension, SliceDimension
 from compiler.ir.module import Computation, Instruction, inline
 from compiler.ir.numbers import integer_bounds
 from compiler.ir.products import product_dimensions
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import S32, ElementType
-from compiler.ir.windows import window_padding
+from compiler.ir.windows import window_of, window_padding
 from compiler.ops.build import build, parameter
 
 Result = Sized | tuple[Sized, ...]
@@ -85,7 +85,7 @@ def _places(size: Expression, window: Any) -> Expression:
 
 
 def _reduce_window(instruction: Instruction, operands: Sequence[Sized]) -> Result:
-    window: Window = instruction.attributes["window"]
+    window = window_of(instruction, operands[0].rank)
     sizes = {d: _places(size, window[d]) for d, size in operands[0].sizes.items()}
     return reduced(instruction, operands, range(operands[0].rank), sizes)
 
@@ -112,9 +112,12 @@ def _dot(instruction: Instruction, operands: Sequence[Sized]) -> Result:
 
 def _convolution(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     lhs, rhs = operands
-    numbers, window = instruction.attributes["dim_labels"], instruction.attributes["window"]
+    numbers = instruction.attributes["dim_labels"]
+    window = window_of(instruction, len(numbers.input_spatial))
     if rhs.sizes or numbers.input_feature in lhs.sizes:
         raise instruction.unsupported("only the batch and the places of its input may have sizes known at run time")
+    if numbers.input_batch in lhs.sizes and instruction.attributes.get("batch_group_count", 1) > 1:
+        raise instruction.unsupported("the size of a batch in groups is known at run time only")
     sizes = {numbers.output_batch: lhs.sizes[numbers.input_batch]} if numbers.input_batch in lhs.sizes else {}
     for place, (source, target) in enumerate(zip(numbers.input_spatial, numbers.output_spatial, strict=True)):
         if source in lhs.sizes:

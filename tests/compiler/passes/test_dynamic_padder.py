@@ -226,6 +226,12 @@ def test_every_combiner_of_every_type_passes_over_what_lies_beyond_the_size(elem
             np.testing.assert_array_equal(np.signbit(got.real), np.signbit(wanted.real))
 
 
+def test_a_convolution_without_a_window_may_have_a_batch_of_any_size() -> None:
+    lines = "w = f32[3,2] constant({{1,2},{3,4},{5,6}}) ROOT r = f32[<=6,2] convolution(x, w), dim_labels=bf_io->bf"
+    module = compiler.parse(f"HloModule m\nENTRY e {{\n{X}{lines}\n}}")
+    np.testing.assert_array_equal(compiler.compile(module)(given(4))[0], compiler.interpret(module, given(4))[0])
+
+
 def test_what_does_not_fit_the_bounds_is_refused() -> None:
     executable = compiler.compile(parsed("elementwise"))
     for wrong in (np.zeros((7, 3), np.float32), np.zeros((2, 4), np.float32), np.zeros(3, np.float32)):
@@ -241,10 +247,17 @@ def test_what_does_not_fit_the_bounds_is_refused() -> None:
         ("ROOT r = f32[6,3] negate(x)", "the size of dimension 0 of f32\\[6,3\\] is known at run time only"),
         ("ROOT r = f32[<=6,3] topk(x), k=3, largest=true", "known at run time only"),
         ("ROOT r = f32[<=9,<=2] reshape(x)", "does not tell the sizes"),
+        (
+            (
+                "w = f32[3,2] constant({{1,2},{3,4},{5,6}})\n"
+                "ROOT r = f32[<=3,2] convolution(x, w), dim_labels=bf_io->bf, batch_group_count=2"
+            ),
+            "known at run time",
+        ),
     ],
 )
 def test_what_has_no_meaning_or_no_rule_is_refused(line: str, message: str) -> None:
-    module = compiler.parse(f"HloModule m\nENTRY e {{\n{X}{line}\n}}")
+    module = compiler.parse(f"HloModule m\n{ADD}\nENTRY e {{\n{X}{line}\n}}")
     with pytest.raises(UnsupportedError, match=message):
         PASSES["dynamic-padder"](module, Fuel(None, "dynamic-padder"))
 
