@@ -20,7 +20,7 @@ from compiler.ir.module import Computation, Instruction, inline
 from compiler.ir.numbers import integer_bounds
 from compiler.ir.products import product_dimensions
 from compiler.ir.shape import ArrayShape, TupleShape
-from compiler.ir.types import S32, ElementType
+from compiler.ir.types import S32, S64, ElementType
 from compiler.ir.windows import window_of, window_padding
 from compiler.ops.build import build, parameter
 
@@ -309,6 +309,10 @@ def _scatter(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     window = set(instruction.attributes["update_window_dims"])
     if any(target.sizes for target in targets) or any(window & set(update.sizes) for update in updates):
         raise instruction.unsupported("only the number of its updates may be known at run time")
+    if not instruction.attributes["scatter_dims_to_operand_dims"]:
+        raise instruction.unsupported("no index keeps out the updates beyond a size that is known at run time only")
+    if not indices.whole.type.is_signed:
+        indices = Sized(indices.whole.to(S64).instruction, indices.sizes)
     kept = indices.filled(-1, range(indices.rank))
     return parts(same_opcode(instruction, [*targets, kept, *updates]), {})
 

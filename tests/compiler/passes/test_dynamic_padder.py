@@ -254,6 +254,16 @@ def test_what_does_not_fit_the_bounds_is_refused() -> None:
             ),
             "known at run time",
         ),
+        (
+            (
+                "y = f32[3] constant({1,2,3}) k = s32[6,0] iota(), iota_dimension=0\n"
+                "n = s32[] get-dimension-size(x), dimensions={0}\n"
+                "i = s32[<=6,0] set-dimension-size(k, n), dimensions={0}\n"
+                "ROOT r = f32[3] scatter(y, i, x), update_window_dims={1}, inserted_window_dims={}, "
+                "scatter_dims_to_operand_dims={}, index_vector_dim=1, to_apply=add"
+            ),
+            "no index keeps out the updates",
+        ),
     ],
 )
 def test_what_has_no_meaning_or_no_rule_is_refused(line: str, message: str) -> None:
