@@ -12,6 +12,7 @@ A product of a slice of such a piece, another one in every turn, is a slice of a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
@@ -30,9 +31,10 @@ _CALLING = frozenset({"while", "conditional", "call", "fusion"})
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     inside = within_fusions(module)
+    calls = Counter(callee for i in module.instructions() for callee in i.called_computations())
     changed = False
     for computation in [c for c in module.computations if c not in inside]:
-        loops = [i for i in computation.instructions if i.opcode == "while" and _is_plain(i)]
+        loops = [i for i in computation.instructions if i.opcode == "while" and _is_plain(i, calls)]
         for loop in loops:
             changed |= _move(loop, fuel)
         if loops:
@@ -40,11 +42,13 @@ def run(module: Module, fuel: Fuel) -> bool:
     return changed
 
 
-def _is_plain(loop: Instruction) -> bool:
-    """Whether the state is put together, and taken apart, piece by piece."""
+def _is_plain(loop: Instruction, calls: Counter[Computation]) -> bool:
+    """Whether the state is put together, and taken apart, piece by piece, and by this loop only: then it may grow."""
     roots = loop.operands[0], loop.attributes["body"].root
-    apart = all(user.opcode == "get-tuple-element" for user in loop.users)
-    return apart and not loop.is_root and all(root.opcode == "tuple" for root in roots)
+    states = [loop, *(callee.parameters[0] for callee in loop.called_computations())]
+    apart = all(user.opcode == "get-tuple-element" for state in states for user in state.users)
+    own = all(calls[callee] == 1 for callee in loop.called_computations())
+    return apart and own and not loop.is_root and all(root.opcode == "tuple" for root in roots)
 
 
 def _move(loop: Instruction, fuel: Fuel) -> bool:
