@@ -196,20 +196,26 @@ class Worker:
         """Complete the outcome of a job that took the worker along, and clear the worker away."""
         assert self._process is not None
         assert self._output is not None
+        message = outcome.message
         if outcome.ending == "died":
-            code = self._process.wait()
-            message = f"the process {_describe(code)}"
-        else:
-            message = outcome.message
+            code = self._last_words()
+            message = f"the process {'closed its pipe and went on' if code is None else _describe(code)}"
+        if self._process.poll() is None:
             self._process.send_signal(signal.SIGABRT)  # faulthandler says where every thread hangs
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_LAST_WORDS_S)
+            self._last_words()
         self._kill()
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - _LAST_OUTPUT))
         output = self._output.read().decode(errors="replace")
         self.stop()
         return Outcome(outcome.ending, outcome.stage, message=message, output=output)
+
+    def _last_words(self) -> int | None:
+        """The exit status of a process that is to end by itself; None where it does not, which threads may prevent."""
+        assert self._process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_LAST_WORDS_S)
+        return None
 
     def _kill(self) -> None:
         assert self._process is not None

@@ -5,6 +5,7 @@ A "program" is any text that says `sum` or not; what an engine does depends on i
 
 import os
 import sys
+import threading
 import time
 
 import numpy as np
@@ -77,6 +78,18 @@ def die(arguments, say):
 def leave(arguments, say):
     os.write(1, b"last words\n")
     os._exit(3)
+
+
+def leave_a_thread(arguments, say):
+    say("leaving")
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    raise SystemExit(3)
+
+
+def close_everything(arguments, say):
+    say("closing")
+    os.closerange(3, 64)
+    time.sleep(600)
 
 
 def hang(arguments, say):

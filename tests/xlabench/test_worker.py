@@ -65,6 +65,19 @@ def test_a_hang_ends_at_the_limit_and_says_where(worker):
     assert ask(worker, "echo").ending == "answered"
 
 
+@pytest.mark.parametrize(("job", "stage"), [("leave_a_thread", "leaving"), ("close_everything", "closing")])
+def test_a_process_that_closes_its_pipe_and_lives_on_is_ended(worker, monkeypatch, job, stage):
+    monkeypatch.setattr("xlabench.worker._LAST_WORDS_S", 0.5)
+    before = ask(worker, "process").value["pid"]
+    outcome = ask(worker, job)
+    assert (outcome.ending, outcome.stage) == ("died", stage)
+    assert outcome.message == "the process closed its pipe and went on"
+    assert "most recent call first" in outcome.output
+    with pytest.raises(ProcessLookupError):
+        os.kill(before, 0)
+    assert ask(worker, "echo").ending == "answered"
+
+
 def test_memory_is_limited(worker):
     assert ask(worker, "hog").error.split()[0] == "MemoryError"
 
