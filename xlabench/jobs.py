@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.cases import inputs, programs
-from xlabench.engines import facts_of
+from xlabench.engines import Program, call, facts_of
 from xlabench.judging import bounds
 from xlabench.timing import measure
 from xlabench.timing.stats import share_interval
 from xlabench.worker import Outcome, Say, Worker
 
 Array = NDArray[Any]
-Compiled = Callable[..., list[Array]]
 
 ENGINES = "xlabench.engines:engine"
 _EVALUATE = "xlabench.jobs:evaluate"
@@ -56,27 +55,25 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     begin = time.perf_counter()
     dump_to = arguments.get("dump_to", "")
     options = {"dump_to": dump_to} if dump_to else {}
-    call = engine_of(arguments["factory"], arguments["engine"], **options).compile(text)
+    program = engine_of(arguments["factory"], arguments["engine"], **options).compile(text)
     compiled = time.perf_counter()
-    facts = facts_of(call)
+    facts = facts_of(program)
     if "kernels" in arguments:
         Path(arguments["kernels"]).write_text(json.dumps([asdict(kernel) for kernel in facts.kernels]))
     if facts.proven:
         return {"proven": facts.proven, "compile_s": compiled - begin}
-    begin_run = time.perf_counter()
     say("run")
-    before = [array.tobytes() for array in made]
-    results = [np.asarray(array) for array in call(*made)]
-    run_s, ran = time.perf_counter() - begin_run, facts_of(call).ran
+    called = call(program, made)
+    results, ran = called.results, facts_of(program).ran
     write_arrays(Path(arguments["results"]), results)
-    changed = [number for number, (array, old) in enumerate(zip(made, before, strict=True)) if array.tobytes() != old]
-    repeats = run_s > _REPEAT_BELOW_S or changed or same_bytes(results, call(*made))
-    flaky = "" if repeats else flakiness(differing(results, lambda: call(*made)))
+    is_asked_once = called.seconds > _REPEAT_BELOW_S or called.changed
+    repeats = is_asked_once or same_bytes(results, call(program, made).results)
+    flaky = "" if repeats else flakiness(differing(results, lambda: call(program, made).results))
     return {
         "compile_s": compiled - begin,
-        "run_s": run_s,
+        "run_s": called.seconds,
         "ran": ran,
-        "changed_inputs": changed,
+        "changed_inputs": called.changed,
         "flaky": flaky,
     }
 
@@ -194,8 +191,8 @@ def engine_of(factory: str, spec: str, **options: str) -> Any:
     return getattr(importlib.import_module(module), function)(spec, **options)
 
 
-def _bind(call: Compiled, made: Sequence[Array]) -> measure.Subject:
-    return lambda: call(*made)
+def _bind(program: Program, made: Sequence[Array]) -> measure.Subject:
+    return lambda: program(*made)
 
 
 def same_bytes(results: Sequence[Array], again: Sequence[Array]) -> bool:

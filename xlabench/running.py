@@ -146,22 +146,25 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
     """Run both in this process; an engine that fails is a verdict, an input that is bad is not."""
     expected: list[Array] = []
     try:
-        expected = execute(reference, build(reference, case.module), case.arrays)
+        expected = execute(reference, build(reference, case.module), case.arrays).results
         program = build(subject, case.module)
         if proven := facts_of(program).proven:
             return Judgement("assembled", f"{subject.spec}: {proven}", expected)
-        actual = execute(subject, program, case.arrays)
+        called = execute(subject, program, case.arrays)
     except Exception as error:
         verdict = verdict_of(error)
         if verdict is None:
             raise
         return Judgement(verdict, str(error), expected)
+    actual = called.results
     comparison = compare(expected, actual, policy=case.policy)
     if _wants_bounds(case, comparison, reference.spec):
         basis = basis_of(case.module, case.arrays, expected)
         comparison = compare(expected, actual, policy=case.policy, basis=basis)
-    message = described(comparison, expected, actual)
-    return Judgement(str(comparison.agreement), message, expected, actual, comparison, ran=facts_of(program).ran)
+    verdict, message = str(comparison.agreement), described(comparison, expected, actual)
+    if called.changed:
+        verdict, message = "wrong", f"{subject.spec} changed its inputs; {message}"
+    return Judgement(verdict, message, expected, actual, comparison, ran=facts_of(program).ran)
 
 
 def _wants_bounds(case: Case, comparison: Comparison, reference: str) -> bool:

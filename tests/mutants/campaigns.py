@@ -223,7 +223,7 @@ class Search:
         def run(say):
             say("run")
             subject = engine(raw.engine)
-            actual = execute(subject, build(subject, module), raw.inputs)
+            actual = execute(subject, build(subject, module), raw.inputs).results
             answer.write_text(judge(module, raw.inputs, raw.expected, actual).verdict, encoding="utf-8")
 
         ending, _, _ = forked(run, self.scratch / "stage")

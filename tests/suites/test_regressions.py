@@ -31,7 +31,7 @@ def test_what_once_went_wrong_is_right(path: Path, spec: str, *, special: bool) 
         program = build(subject, module)
     except compiler.UnsupportedError as error:
         pytest.skip(str(error))
-    expected, actual = compiler.interpret(module, *inputs), execute(subject, program, inputs)
+    expected, actual = compiler.interpret(module, *inputs), execute(subject, program, inputs).results
     assert judge(module, inputs, expected, actual).verdict in ("bitwise", "within", "undecided")
 
 
@@ -44,7 +44,7 @@ def test_a_bug_of_xla_is_a_whole_bundle_with_a_report_and_no_bug_of_ours(path: P
     module = compiler.parse(failure.module_text)
     assert edit.canonical_text(compiler.parse(program)) == edit.canonical_text(module)
     for spec in ("reference", *ENGINES):
-        actual = execute(engine(spec), build(engine(spec), module), failure.inputs)
+        actual = execute(engine(spec), build(engine(spec), module), failure.inputs).results
         assert judge(module, failure.inputs, failure.expected, actual).verdict in ("bitwise", "within")
 
 

@@ -51,6 +51,8 @@ class Broken:
             compiler.interpret = lambda *_arguments: os.abort()
         if self.spec == "xla:later":
             generate.draw_case = lambda *_arguments: os.abort()
+        if self.spec == "spoils":
+            inputs[0][...] = 99
         return results
 
     def evaluate(self, instruction, operands, evaluate):
@@ -76,3 +78,10 @@ def draw_what_the_reference_cannot_evaluate(_arguments):
         return Case(number, compiler.parse(text), [])
 
     return draw
+
+
+def draw_with_the_same_inputs(_arguments):
+    """A drawer of cases that share arrays, as the mutants of a program do."""
+    module = compiler.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
+    inputs = [np.arange(3, dtype=np.float32)]
+    return lambda number: Case(number, module, inputs)

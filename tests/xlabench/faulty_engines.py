@@ -50,6 +50,7 @@ FAULTS = {
 
 class Faulty:
     def __init__(self, spec):
+        self.spec = spec
         self.fault, _, self.stage = spec.partition("@")
         self.calls = 0
 
@@ -57,9 +58,9 @@ class Faulty:
         if self.stage == stage:
             FAULTS[self.fault]()
 
-    def compile(self, text):
+    def compile(self, module):
         self._fail("compile")
-        module = compiler.parse(text)
+        module = compiler.parse(module) if isinstance(module, str) else module
 
         def run(*arrays):
             self._fail("run")

@@ -1,5 +1,6 @@
 """Whatever an engine does to its process, the one who asked lives on, and says truthfully what happened."""
 
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,18 @@ def test_how_an_engine_ends_is_the_verdict(worker, subject, verdict, code, messa
     judgement = judge(worker, subject)
     assert (judgement.verdict, judgement.exit_code) == (verdict, code)
     assert message in judgement.message
+
+
+def test_what_changes_its_inputs_is_wrong_in_this_process_too(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    faulty_engines = import_module("faulty_engines")
+    inputs = [np.ones(4, np.float32)]
+    case = running.Case(compiler.parse(PROGRAM), inputs, 0, "generated", TolerancePolicy())
+    spoiling, right = faulty_engines.engine("clobber"), faulty_engines.engine("right")
+    judgement = running.judge_here(case, spoiling, right)
+    assert judgement.verdict == "wrong"
+    assert judgement.message.startswith("clobber changed its inputs; ")
+    np.testing.assert_array_equal(inputs, np.ones((1, 4)))
 
 
 @pytest.mark.slow

@@ -214,16 +214,17 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
         module = compiler.parse(failure.module_text, filename="module.hlo")
         subject = engine(failure.engine)
         program = build(subject, module)
-        actual = execute(subject, program, failure.inputs)
-        # One call of what answers now so and now so, which may be the right one, tells nothing.
-        is_doubted = failure.verdict == "flaky"
-        calls = jobs.differing(actual, lambda: execute(subject, program, failure.inputs)) if is_doubted else 0
+        called, calls = execute(subject, program, failure.inputs), 0
+        if failure.verdict == "flaky":  # one call of what answers now so and now so, maybe rightly, tells nothing
+            calls = jobs.differing(called.results, lambda: execute(subject, program, failure.inputs).results)
     except Exception as error:
         verdict = verdict_of(error)
         if verdict is None:
             raise
         return {"verdict": verdict, "message": str(error)}
-    comparison = compare(failure.expected, actual, policy=failure.policy, basis=Basis(failure.bounds))
+    comparison = compare(failure.expected, called.results, policy=failure.policy, basis=Basis(failure.bounds))
+    if called.changed:
+        return {"verdict": "wrong", "message": f"changed its inputs; {comparison.describe()}"}
     if calls:
         message = f"{jobs.flakiness(calls)}; of the first, {comparison.describe()}"
         return {"verdict": "flaky", "message": message}

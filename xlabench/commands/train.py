@@ -127,7 +127,7 @@ def _train(request: Request, on: tuple[Engine, Program], digits: Digits, timelin
     for number, chosen in zip(range(1, request.steps + 1), batches, strict=False):
         arguments = [*weights, digits.images[chosen], labels[chosen]]
         with timeline.span(f"step {number}", "step"):
-            *weights, loss = execute(subject, step, arguments)
+            *weights, loss = execute(subject, step, arguments).results
         losses.append(float(loss))
         if number % interval == 0 or number == 1:
             say(f"step {number:5d}  loss {losses[-1]:.6f}")
@@ -165,7 +165,7 @@ def _accuracy(on: tuple[Engine, Program], weights: list[Array], digits: Digits, 
     for start in range(0, digits.count, batch):
         missing = max(0, start + batch - digits.count)
         rows = [np.pad(part[start : start + batch], ((0, missing), (0, 0))) for part in (digits.images, labels)]
-        correct += float(execute(subject, program, [*weights, *rows])[0])
+        correct += float(execute(subject, program, [*weights, *rows]).results[0])
     return correct / digits.count
 
 

@@ -1,26 +1,32 @@
 """What runs HLO: one adapter per engine, named by a spec (`xlabench.engines.spec`).
 
 An adapter's file is loaded when its engine is asked for, since each brings packages of its own that may not be there.
-`build` and `execute` say on which side of the line between the program and the engine a failure falls.
+`build` and `execute` say on which side of the line between the program and the engine a failure falls.  Whatever runs
+a program does so by `call`: what an engine does to its inputs is a finding, and must not reach anybody else.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
 
 from compiler import CompilerError, Facts, InputError, UnsupportedError
-from xlabench.engines.spec import Array, Engine, EngineModule, Program, normal_form, read_options, split_spec
+from xlabench.cases.inputs import aligned
+from xlabench.engines.spec import Array, Engine, EngineModule, Program, arrays_of, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable
 
 __all__ = [
     "ENGINES",
     "Array",
+    "Called",
     "Engine",
     "Program",
     "apart",
     "build",
+    "call",
     "engine",
     "execute",
     "facts_of",
@@ -75,10 +81,29 @@ def build(engine: Engine, module_or_text: Any) -> Program:
         raise CompileFailure(f"{engine.spec} failed to compile: {error}") from error
 
 
-def execute(engine: Engine, program: Program, inputs: Sequence[Array]) -> list[Array]:
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a program gave and the seconds it took, and the numbers of the inputs that it changed, as none may."""
+
+    results: list[Array]
+    changed: tuple[int, ...]
+    seconds: float
+
+
+def call(program: Program, inputs: Sequence[Array]) -> Called:
+    """Run a program on copies of inputs, which stay what they are whatever it does."""
+    given = [aligned(array) for array in inputs]
+    begin = time.perf_counter()
+    results = arrays_of(program(*given))
+    seconds = time.perf_counter() - begin
+    pairs = enumerate(zip(inputs, given, strict=True))
+    return Called(results, tuple(n for n, (old, new) in pairs if old.tobytes() != new.tobytes()), seconds)
+
+
+def execute(engine: Engine, program: Program, inputs: Sequence[Array]) -> Called:
     """Run a program on inputs that are known to fit."""
     try:
-        return program(*inputs)
+        return call(program, inputs)
     except UnsupportedError:
         raise
     except CompilerError as error:

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import compiler
 from xlabench.engines import Engine, build, execute, flushes_denormals
 from xlabench.engines.spec import split_spec
@@ -119,7 +117,7 @@ class _Baseline:
         known = self._of(case)
         if subject.spec not in known:
             try:
-                known[subject.spec] = execute(subject, build(subject, case.original), case.inputs)
+                known[subject.spec] = execute(subject, build(subject, case.original), case.inputs).results
             except Exception:  # noqa: BLE001 - the original is a case of its own, where this is found
                 known[subject.spec] = None
         before = known[subject.spec]
@@ -173,12 +171,12 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
     try:
         program = build(subject, case.module)
         say(f"{case.number} {subject.spec} run")
-        before = [array.tobytes() for array in case.inputs]
-        actual = [np.asarray(array) for array in execute(subject, program, case.inputs)]
+        called = execute(subject, program, case.inputs)
     except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
         verdict = verdict_of(error) or "compile-error"
         return Answer(verdict, f"{type(error).__name__}: {error}", _key(error))
-    if any(array.tobytes() != old for array, old in zip(case.inputs, before, strict=True)):
+    actual = called.results
+    if called.changed:
         return Answer("wrong", "changed its inputs", "inputs", actual)
     if baseline.is_met(case, subject, actual):
         return Answer("bitwise", actual=actual)
@@ -191,8 +189,8 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
     judgement = judge(case.module, case.inputs, expected, actual, flushes_denormals=flushes)
     if judgement.verdict == "wrong":
         say(f"{case.number} {subject.spec} run")
-        if not same_bytes(actual, execute(subject, program, case.inputs)):
-            rate = flakiness(differing(actual, lambda: execute(subject, program, case.inputs)))
+        if not same_bytes(actual, execute(subject, program, case.inputs).results):
+            rate = flakiness(differing(actual, lambda: execute(subject, program, case.inputs).results))
             return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
     return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
 

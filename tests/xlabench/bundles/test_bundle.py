@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import zipfile
+from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
@@ -154,11 +155,27 @@ def test_a_replay_says_what_became_of_the_failure(tmp_path, changes, verdict, co
 def test_what_is_flaky_is_asked_as_often_as_tells(tmp_path, monkeypatch, turns, verdict):
     calls = itertools.count()
     right = [X + X]
-    monkeypatch.setattr(bundle, "execute", lambda *_: [right[0] + np.float32(next(calls) % turns).astype(X.dtype)])
+    turn = SimpleNamespace(
+        spec="cpu", compile=lambda _: lambda x: [x + x + np.float32(next(calls) % turns).astype(X.dtype)]
+    )
+    monkeypatch.setattr(bundle, "engine", lambda _: turn)
     folder = _draft(tmp_path / "bundle", expected=right, verdict="flaky")
     answer = bundle.replay_job({"folder": str(folder)}, lambda _: None)
     assert answer["verdict"] == verdict
     assert ("10 of 20 more calls" in answer["message"]) == (turns > 1)
+
+
+def test_what_changes_its_inputs_is_wrong_whatever_it_answers(tmp_path, monkeypatch):
+    def call(x):
+        x[...] = 99
+        return [X + X]
+
+    spoiling = SimpleNamespace(spec="cpu", compile=lambda _: call)
+    monkeypatch.setattr(bundle, "engine", lambda _: spoiling)
+    folder = _draft(tmp_path / "bundle", expected=[X + X])
+    answer = bundle.replay_job({"folder": str(folder)}, lambda _: None)
+    assert answer["verdict"] == "wrong"
+    assert answer["message"].startswith("changed its inputs; ")
 
 
 FLOATS = "ENTRY e { x = f32[3] parameter(0) ROOT y = f32[3] add(x, x) }"

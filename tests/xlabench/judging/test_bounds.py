@@ -61,6 +61,6 @@ def test_where_bounds_say_nothing_the_tolerance_excuses_only_what_is_near(actual
 
 def test_the_wide_reference_is_an_engine():
     subject = engine("reference:wide")
-    (result,) = execute(subject, build(subject, compiler.parse(EXPONENTIAL)), [X])
+    (result,) = execute(subject, build(subject, compiler.parse(EXPONENTIAL)), [X]).results
     assert result.dtype == np.float32
     assert np.array_equal(result, np.exp(X.astype(np.float64)).astype(np.float32))
