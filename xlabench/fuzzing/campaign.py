@@ -2,7 +2,7 @@
 
     campaign.json   what is run: the source of the programs, engines, seed; a campaign is resumed only as it was begun
     support.json    what the source found out beforehand, such as what some engine does not support
-    progress.json   batches done, counts, coverage; written after each batch
+    progress.json   cases done, counts, coverage; written after each batch
     findings/       one bundle per distinct finding, and findings.json that lists them
     results.json    the summary (`--json` prints the same)
 
@@ -38,9 +38,9 @@ _COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes")
 
 @dataclass(slots=True)
 class Progress:
-    """What has been done; `done` are the numbers of batches."""
+    """What has been done; `done` says how many cases of a batch, by its number: a count may end amid one."""
 
-    done: set[int] = field(default_factory=set)
+    done: dict[int, int] = field(default_factory=dict)
     cases: int = 0
     instructions: int = 0
     elapsed_s: float = 0.0
@@ -60,19 +60,46 @@ class Progress:
         self.rules.update(record["rules"])
         self.changes.update(record["changes"])
 
+    def finish(self, cases: Sequence[int]) -> None:
+        """Count the rest of a batch, or the next of it, as done."""
+        batch, last = divmod(cases[-1], _BATCH)
+        self.done[batch] = last + 1
+
     def to_json(self) -> dict[str, Any]:
         """The counts as they are stored."""
         plain = {"cases": self.cases, "instructions": self.instructions, "elapsed_s": self.elapsed_s}
         counters = {key: dict(getattr(self, key)) for key in _COUNTERS}
-        return {**plain, **counters, "done": sorted(self.done)}
+        return {**plain, **counters, "done": self._ranges()}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Progress:
         """Counts as they were stored."""
-        result = cls(set(content["done"]), content["cases"], content["instructions"], content["elapsed_s"])
+        result = cls(_batches(content["done"]), content["cases"], content["instructions"], content["elapsed_s"])
         for key in _COUNTERS:
             getattr(result, key).update(content.get(key, {}))
         return result
+
+    def _ranges(self) -> list[list[int]]:
+        """The cases that are done, as the first of those in a row and the one behind them."""
+        ranges: list[list[int]] = []
+        for batch, count in sorted(self.done.items()):
+            first = batch * _BATCH
+            if ranges and ranges[-1][1] == first:
+                ranges[-1][1] = first + count
+            else:
+                ranges.append([first, first + count])
+        return ranges
+
+
+def _batches(stored: Sequence[Any]) -> dict[int, int]:
+    """How many cases of a batch are done, from ranges of cases.
+
+    Formerly the numbers of batches were stored: of those the last, which may have been short, is taken for undone.
+    """
+    if stored and isinstance(stored[0], int):
+        return dict.fromkeys(sorted(stored)[:-1], _BATCH)
+    firsts = ((first, behind) for begin, behind in stored for first in range(begin, behind, _BATCH))
+    return {first // _BATCH: min(behind - first, _BATCH) for first, behind in firsts}
 
 
 class Source(Protocol):
@@ -142,7 +169,7 @@ def run(
                 found.add(raw, narrow=lambda raw: source.narrowed(config, support, raw))
             for record in done.records:
                 progress.add(record)
-            progress.done.add(done.number)
+            progress.finish(done.cases)
             progress.elapsed_s = before + time.monotonic() - begin
             _write(folder / "progress.json", progress.to_json())
             shutil.rmtree(done.folder)
@@ -186,15 +213,16 @@ def _open(config: Config, source: Source, folder: Path) -> Progress:
 
 
 def _pending(config: Config, progress: Progress) -> Iterator[tuple[int, list[int]]]:
-    """Batches that are not done, until the count is reached or the time is up."""
+    """What is not done of batches, until the count is reached or the time is up."""
     deadline = None if config.budget_s is None else time.monotonic() + config.budget_s
     batch = 0
     while config.count is None or batch * _BATCH < config.count:
         if deadline is not None and time.monotonic() >= deadline:
             return
-        if batch not in progress.done:
-            last = (batch + 1) * _BATCH if config.count is None else min((batch + 1) * _BATCH, config.count)
-            yield batch, list(range(batch * _BATCH, last))
+        last = (batch + 1) * _BATCH if config.count is None else min((batch + 1) * _BATCH, config.count)
+        cases = list(range(batch * _BATCH + progress.done.get(batch, 0), last))
+        if cases:
+            yield batch, cases
         batch += 1
 
 

@@ -36,9 +36,9 @@ _STOPPING_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A batch that ended: its records, and what went wrong in it."""
+    """A batch that ended: its cases, their records, and what went wrong in it."""
 
-    number: int
+    cases: Sequence[int]
     folder: Path
     records: list[dict[str, Any]]
     raw: list[Raw]
@@ -117,7 +117,7 @@ class Crew:
                 known["verdicts"] |= record["verdicts"]
                 if known is not record:
                     known["seconds"] = Counter(known["seconds"]) + Counter(record["seconds"])
-        return Done(number, folder, list(records.values()), raw)
+        return Done(cases, folder, list(records.values()), raw)
 
     def _run_on(self, worker: Worker, engines: Sequence[str], folder: Path, cases: list[int]) -> list[Raw] | None:
         """Run cases to their end, going on behind each that took the worker along; None where it is to stop."""

@@ -192,6 +192,30 @@ def test_a_campaign_is_resumed_where_it_was_left(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_campaign_that_is_to_go_further_leaves_no_case_out(tmp_path):
+    whole = run(replace(CONFIG, count=50), tmp_path / "whole", Unprobed)
+    run(replace(CONFIG, count=30), tmp_path / "parts", Unprobed)
+    assert json.loads((tmp_path / "parts" / "progress.json").read_text())["done"] == [[0, 30]]
+    resumed = run(replace(CONFIG, count=50), tmp_path / "parts", Unprobed)
+    assert resumed["cases"] == 50
+    assert resumed["coverage"] == whole["coverage"]
+
+
+def test_what_is_done_is_kept_as_ranges_of_cases():
+    progress = campaign.Progress()
+    for cases in (range(20), range(40, 45), range(20, 40), range(60, 80), range(45, 50)):
+        progress.finish(list(cases))
+    kept = progress.to_json()
+    assert kept["done"] == [[0, 50], [60, 80]]
+    assert campaign.Progress.from_json(kept).done == progress.done == {0: 20, 1: 20, 2: 10, 3: 20}
+
+
+def test_of_a_campaign_that_counted_batches_the_last_which_may_be_short_is_run_again():
+    kept = campaign.Progress().to_json() | {"done": [0, 1, 3]}
+    assert campaign.Progress.from_json(kept).done == {0: 20, 1: 20}
+
+
+@pytest.mark.slow
 def test_workers_do_not_change_what_is_drawn(tmp_path):
     one = run(replace(CONFIG, count=60), tmp_path / "one", Unprobed)
     two = run(replace(CONFIG, count=60, workers=2), tmp_path / "two", Unprobed)
