@@ -85,8 +85,9 @@ def window_view(padded: Array, window: Window) -> Array:
     for size, stride, part in zip(padded.shape, padded.strides, window, strict=True):
         covered = (part.size - 1) * part.rhs_dilate + 1
         places.append(0 if size < covered else (size - covered) // part.stride + 1)
-        strides.append(stride * part.stride)
-        steps.append(stride * part.rhs_dilate)
+        # Steps that are never made may be longer than NumPy can say.
+        strides.append(stride * part.stride if places[-1] > 1 else 0)
+        steps.append(stride * part.rhs_dilate if part.size > 1 else 0)
     sizes = [part.size for part in window]
     if 0 in places:
         return np.empty((*places, *sizes), padded.dtype)
