@@ -15,6 +15,7 @@ from typing import Any
 
 from compiler.diagnostics import CompilerError, ShapeError
 from compiler.ir.combiner import binary_opcode
+from compiler.ir.control import PREDECESSORS, stand_in
 from compiler.ir.module import Attributes, Computation, Instruction, Module, inline
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
@@ -132,7 +133,7 @@ def unify_module(module: Module, allow: Callable[[Instruction], Any] = lambda _:
             body = unify(instruction)
             result = inline(body, instruction.operands, computation.add)
             instruction.replace_uses_with(result)
-            _hand_over(computation, instruction, result)
+            stand_in(computation, instruction, result)
             added = [c for step in body.instructions for c in step.called_computations() if c not in known]
             for callee in dict.fromkeys(added):
                 known.add(module.add_computation(callee))
@@ -153,14 +154,6 @@ def unified(module: Module) -> Module:
     copy = module.clone()
     unify_module(copy)
     return copy
-
-
-def _hand_over(computation: Computation, old: Instruction, new: Instruction) -> None:
-    """Whoever waited for the old instruction waits for the new one."""
-    for instruction in computation.instructions:
-        waits = instruction.attributes.get("control-predecessors", ())
-        if old in waits and instruction is not old:
-            instruction.attributes["control-predecessors"] = tuple(new if p is old else p for p in waits)
 
 
 def _float_types(instruction: Instruction) -> Iterator[ElementType]:
@@ -230,7 +223,7 @@ def _core(instruction: Instruction, operands: Sequence[Instruction], wide: Eleme
     for name, value in instruction.attributes.items():
         if isinstance(value, Computation):
             attributes[name] = _adapted(value, wide)
-        elif name != "control-predecessors":
+        elif name != PREDECESSORS:
             attributes[name] = value
     stated = _widened(instruction.shape, wide) if is_stated(instruction) else UNSTATED
     return Instruction(instruction.opcode, stated, operands, attributes, name=instruction.name)
@@ -292,7 +285,7 @@ def _reduced_apart(instruction: Instruction, op: Op) -> Computation:
     parts = []
     for parameter, result in zip(_parameters(body, shapes), results, strict=True):
         own = parameter.array.element_type
-        attributes = {k: v for k, v in instruction.attributes.items() if k != "control-predecessors"}
+        attributes = {k: v for k, v in instruction.attributes.items() if k != PREDECESSORS}
         attributes["to_apply"] = _reduction(named, opcode, own)
         wanted = result.with_type(own) if isinstance(result, ArrayShape) and result is not UNSTATED else result
         plain = "all-reduce" if instruction.opcode == "all-reduce-start" else instruction.opcode

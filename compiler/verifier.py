@@ -16,6 +16,7 @@
 - V12: no computation calls itself, directly or through others.
 - V13: entry_computation_layout has the shapes of the entry's parameters and root.
 - V14: a layout names each dimension of its array once.
+- V15: an instruction stands in the computation that it says it does, and in no other.
 
 Not checked: schedules, aliasing tables, shardings and whether the groups of collectives cover the devices.
 """
@@ -28,6 +29,7 @@ from functools import lru_cache
 
 from compiler.diagnostics import CompilerError, Finding, VerifyError
 from compiler.ir.attributes import COMMON, EntryLayout
+from compiler.ir.control import predecessors
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Op
 from compiler.ir.shape import Shape, leaves
@@ -97,6 +99,10 @@ def _check_computation(computation: Computation, members: set[Computation]) -> I
     )
     if numbers != list(range(len(numbers))):
         yield Finding("V9", where, f"parameters must be numbered 0 to {len(numbers) - 1}, not {numbers}")
+    for instruction in computation.instructions:
+        if instruction.parent is not computation:
+            said = instruction.parent.name if instruction.parent is not None else "none"
+            yield Finding("V15", where, f"{instruction.name} says that it stands in {said}")
     yield from _check_users(computation)
     seen: set[Instruction] = set()
     for instruction in computation.instructions:
@@ -124,7 +130,7 @@ def _place(instruction: Instruction) -> str:
 def _check_instruction(
     instruction: Instruction, seen: set[Instruction], members: set[Computation]
 ) -> Iterator[Finding]:
-    for operand in (*instruction.operands, *instruction.attributes.get("control-predecessors", ())):
+    for operand in (*instruction.operands, *predecessors(instruction)):
         if operand not in seen:
             problem = "comes later" if operand.parent is instruction.parent else "stands in another computation"
             yield Finding("V6", _place(instruction), f"{operand.name}, which {instruction.opcode} needs, {problem}")

@@ -14,27 +14,40 @@ from collections.abc import Callable, Iterator, Sequence
 
 from compiler.analysis.groups import Group, GroupKind, reduce_form
 from compiler.analysis.updates import is_elementwise, is_update_in_place
+from compiler.ir.control import predecessors
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
 _MOST_RESULTS = 8
 _LARGEST = 256
 Homes = dict[Instruction, list[Group]]
+Following = dict[Instruction, list[Instruction]]
 
 
 def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) -> list[Group]:
     """Join what can be joined; `allow` is asked before each. Groups come with users' groups first."""
     merged = list(groups)
+    following = _following(groups)
     for producer in reversed(groups):
         if producer not in merged or _walk(producer) is None:
             continue
         for other in _candidates(producer, merged, of):
-            if _fits(producer, other, of) and allow(producer.root):
+            if _fits(producer, other, of, following) and allow(producer.root):
                 _join(producer, other, of)
                 merged.remove(other)
     for group in merged:
         group.roots = [root for root in group.roots if _is_needed(root, group)] or group.roots[:1]
     return merged
+
+
+def _following(groups: Sequence[Group]) -> Following:
+    """What comes after each instruction of the groups' computation: its users, and what waits for it."""
+    everything = groups[0].root.computation.instructions if groups else []
+    found = {instruction: list(instruction.users) for instruction in everything}
+    for instruction in everything:
+        for other in predecessors(instruction):
+            found[other].append(instruction)
+    return found
 
 
 def _is_needed(root: Instruction, group: Group) -> bool:
@@ -78,14 +91,15 @@ def _inputs(group: Group) -> Iterator[Instruction]:
                 yield operand
 
 
-def _fits(first: Group, second: Group, of: Homes) -> bool:
+def _fits(first: Group, second: Group, of: Homes, following: Following) -> bool:
     if _walk(first) != _walk(second) or len(first.roots) + len(second.roots) > _MOST_RESULTS:
         return False
     if len(first.members | second.members) > _LARGEST:
         return False
     straight = all(_used_in_place(root, second) for root in first.roots)
     straight = straight and all(_used_in_place(root, first) for root in second.roots)
-    return straight and not _detour(first, second, of) and not _detour(second, first, of)
+    pairs = ((first, second), (second, first))
+    return straight and not any(_detour(start, end, of, following) for start, end in pairs)
 
 
 def _used_in_place(root: Instruction, group: Group) -> bool:
@@ -103,14 +117,14 @@ def _used_in_place(root: Instruction, group: Group) -> bool:
     return True
 
 
-def _detour(start: Group, end: Group, of: Homes) -> bool:
+def _detour(start: Group, end: Group, of: Homes, following: Following) -> bool:
     """Whether a third party depends on `start` and is needed by `end`; what both have copies of makes it one."""
     reached: set[Group] = {start}
     seen: set[Instruction] = set()
-    pending = [user for root in start.roots for user in root.users]
+    pending = [user for root in start.roots for user in following[root]]
     direct = True
     while pending:
-        following: list[Instruction] = []
+        later: list[Instruction] = []
         for instruction in pending:
             homes = of.get(instruction, [])
             if end in homes and not direct:
@@ -119,12 +133,12 @@ def _detour(start: Group, end: Group, of: Homes) -> bool:
                 continue
             seen.add(instruction)
             if not homes:
-                following += instruction.users
+                later += following[instruction]
             for home in homes:
                 if home is not end and home not in reached:
                     reached.add(home)
-                    following += [user for root in home.roots for user in root.users]
-        pending, direct = following, False
+                    later += [user for root in home.roots for user in following[root]]
+        pending, direct = later, False
     return False
 
 

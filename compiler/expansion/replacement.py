@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from compiler.analysis.effects import held_by_control
-from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.control import stand_in
+from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 
 Expand = Callable[[Instruction], Instruction | None]
@@ -28,7 +29,7 @@ def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
             fuel.spend(f"expand {instruction.opcode}", instruction, required=True)
             instruction.replace_uses_with(result)
             if instruction in held:
-                _stand_in(computation, instruction, result)
+                stand_in(computation, instruction, result)
             changed = True
             computation.remove([instruction])
         if found:
@@ -36,14 +37,3 @@ def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
     if changed:
         module.sort_computations()
     return changed
-
-
-def _stand_in(computation: Computation, old: Instruction, new: Instruction) -> None:
-    """Whoever waited for the old instruction waits for the new one, and for what the old one waited for."""
-    waited: tuple[Instruction, ...] = old.attributes.get("control-predecessors", ())
-    for instruction in computation.instructions:
-        predecessors = instruction.attributes.get("control-predecessors", ())
-        if old in predecessors:
-            rest = [p for p in predecessors if p is not old]
-            merged = dict.fromkeys(p for p in (*rest, new, *waited) if p is not instruction)
-            instruction.attributes["control-predecessors"] = tuple(merged)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from compiler.ir.control import PREDECESSORS, predecessors
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, TupleShape
 
@@ -17,7 +18,8 @@ def is_scalar_constant(instruction: Instruction) -> bool:
 def outline(module: Module, members: Iterable[Instruction], roots: Sequence[Instruction], kind: str) -> Instruction:
     """Copy `members`, in their order, into a new computation, and put a fusion of it into theirs.
 
-    With several roots the fusion yields a tuple.  Uses are left as they are; `roots` may be members only.
+    With several roots the fusion yields a tuple.  Uses are left as they are; `roots` may be members only.  The fusion
+    waits for what members wait for, which must not need the roots.
     """
     chosen = dict.fromkeys(members)
     first = roots[0]
@@ -30,6 +32,7 @@ def outline(module: Module, members: Iterable[Instruction], roots: Sequence[Inst
                 copies[operand] = _outside(body, operand, operands)
         if instruction not in copies:
             copies[instruction] = body.add(instruction.clone([copies[o] for o in instruction.operands]))
+    waited = _cut_order({member: copies[member] for member in chosen})
     body.root = copies[first]
     if len(roots) > 1:
         shape = TupleShape(tuple(root.shape for root in roots))
@@ -37,15 +40,29 @@ def outline(module: Module, members: Iterable[Instruction], roots: Sequence[Inst
     body.sort()
 
     module.add_computation(body)
-    attributes = {"kind": kind, "calls": body}
+    attributes = {"kind": kind, "calls": body} | ({PREDECESSORS: waited} if waited else {})
     fusion = Instruction("fusion", body.root.shape, operands, attributes, name=f"{first.name}_fusion")
     return first.computation.add(fusion)
+
+
+def _cut_order(copies: Mapping[Instruction, Instruction]) -> tuple[Instruction, ...]:
+    """Have copies wait for one another as members do; returns the others that members wait for."""
+    waited: dict[Instruction, None] = {}
+    for member, copy in copies.items():
+        before = predecessors(member)
+        waited |= dict.fromkeys(p for p in before if p not in copies)
+        copy.attributes.pop(PREDECESSORS, None)
+        if inside := tuple(copies[p] for p in before if p in copies):
+            copy.attributes[PREDECESSORS] = inside
+    return tuple(waited)
 
 
 def _outside(body: Computation, operand: Instruction, operands: list[Instruction]) -> Instruction:
     """What stands in the body for an operand that is no member."""
     if is_scalar_constant(operand):
-        return body.add(operand.clone([]))
+        copy = operand.clone([])
+        copy.attributes.pop(PREDECESSORS, None)  # they stay outside, and a copy of a number waits for nothing
+        return body.add(copy)
     number = len(operands)
     operands.append(operand)
     parameter = Instruction("parameter", operand.shape, (), {"parameter_number": number}, name=f"param_{number}")

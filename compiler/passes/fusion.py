@@ -15,6 +15,7 @@ from compiler.analysis.effects import has_effect, held_by_control, within_fusion
 from compiler.analysis.groups import Group, GroupKind, adopt, kind_of, may_copy, may_join, numbers, worth_a_fusion
 from compiler.analysis.merging import merge
 from compiler.analysis.sort_results import read_of
+from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module, computed_from
 from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
@@ -50,12 +51,13 @@ def _applied(instruction: Instruction) -> Iterable[Computation]:
 def _cut_sorts(module: Module, computation: Computation, fuel: Fuel) -> bool:
     """Have sorts yield no more than what is read of them."""
     held, changed = held_by_control(computation), False
-    for sort in [i for i in computation.instructions if i.opcode == "sort" and i not in held]:
+    for sort in [i for i in computation.instructions if i.opcode == "sort"]:
         roots = read_of(sort)
-        if not roots or "control-predecessors" in sort.attributes or not fuel.spend("fuse what is read", sort):
-            continue
         group = Group(roots, GroupKind.LOOP, {sort, *roots, *(o for root in roots for o in root.operands)})
         group.members |= computed_from(operand for operand in sort.operands if numbers(operand))
+        tied = any(i in held or is_ordered(i) for i in group.members)
+        if not roots or tied or not fuel.spend("fuse what is read", sort):
+            continue
         _outline(module, computation, group)
         computation.sort()
         _remove_unused(computation, group.members)
@@ -69,7 +71,7 @@ def _groups(computation: Computation, fuel: Fuel) -> list[Group]:
     groups: list[Group] = []
     held = held_by_control(computation)
     for instruction in reversed(computation.instructions):
-        if instruction in held or "control-predecessors" in instruction.attributes:
+        if instruction in held or is_ordered(instruction):
             continue
         homes = _homes(instruction, of)
         if homes and fuel.spend("fuse into user", instruction):

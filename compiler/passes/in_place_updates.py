@@ -12,6 +12,7 @@ from compiler.analysis.aliasing import VIEWS, origin, overwritten
 from compiler.analysis.effects import within_fusions
 from compiler.analysis.updates import reads_in_time
 from compiler.ir.attributes import OutputAlias
+from compiler.ir.control import PREDECESSORS, predecessors, stand_in
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
@@ -73,8 +74,7 @@ def _update(module: Module, instruction: Instruction, operand: Instruction) -> N
         instruction.set_operands([copy if o is operand else o for o in instruction.operands])
         return
     if readers:
-        before = instruction.attributes.get("control-predecessors", ())
-        instruction.attributes["control-predecessors"] = tuple(dict.fromkeys((*before, *readers)))
+        instruction.attributes[PREDECESSORS] = tuple(dict.fromkeys((*predecessors(instruction), *readers)))
 
 
 def _wrapped(module: Module, update: Instruction) -> Instruction:
@@ -82,10 +82,7 @@ def _wrapped(module: Module, update: Instruction) -> Instruction:
     fusion = outline(module, [update], [update], "kLoop")
     computation = update.computation
     update.replace_uses_with(fusion)
-    for other in computation.instructions:
-        before = other.attributes.get("control-predecessors", ())
-        if update in before:
-            other.attributes["control-predecessors"] = tuple(fusion if i is update else i for i in before)
+    stand_in(computation, update, fusion)
     computation.remove([update])
     return fusion
 
@@ -129,5 +126,5 @@ def _depends(reader: Instruction, update: Instruction) -> bool:
             return True
         if instruction not in seen:
             seen.add(instruction)
-            pending += (*instruction.operands, *instruction.attributes.get("control-predecessors", ()))
+            pending += (*instruction.operands, *predecessors(instruction))
     return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.diagnostics import UnsupportedError
+from compiler.ir.control import stand_in
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, default_layout, without_layout
@@ -49,7 +50,9 @@ def _expand(computation: Computation, bitcast: Instruction, source: ArrayShape, 
     order = _order(target)
     shaped = _reshape(computation, flat, tuple(target.dims[d] for d in order))
     inverse = tuple(order.index(d) for d in range(len(order)))
-    bitcast.replace_uses_with(_transpose(computation, shaped, inverse))
+    result = _transpose(computation, shaped, inverse)
+    bitcast.replace_uses_with(result)
+    stand_in(computation, bitcast, result)
     computation.remove([bitcast])
     return True
 

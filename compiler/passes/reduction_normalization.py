@@ -7,6 +7,7 @@ The same for reduce-window.  XLA takes both forms; what comes later meets tuples
 
 from __future__ import annotations
 
+from compiler.ir.control import stand_in
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import TupleShape
@@ -43,4 +44,6 @@ def _unwrap(module: Module, instruction: Instruction) -> None:
     module.add_computation(body)
     plain = instruction.computation.add(instruction.clone(instruction.operands, shape=instruction.shape.elements[0]))
     plain.attributes["to_apply"] = body
-    instruction.replace_uses_with(build(instruction.computation, "tuple", [plain]))
+    result = build(instruction.computation, "tuple", [plain])
+    instruction.replace_uses_with(result)
+    stand_in(instruction.computation, instruction, result)

@@ -10,6 +10,8 @@ columns before the rows is the product of the exchanged operands:
 
 from __future__ import annotations
 
+from compiler.analysis.effects import held_by_control
+from compiler.ir.control import is_ordered
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 
@@ -20,9 +22,10 @@ def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
     for computation in module.computations:
+        held = held_by_control(computation)
         for instruction in list(computation.instructions):
             if instruction.opcode == "transpose":
-                changed |= _exchange(instruction, fuel)
+                changed |= _exchange(instruction, held, fuel)
             elif instruction.opcode == "dot":
                 changed |= _fold(instruction, 0, fuel)
                 changed |= _fold(instruction, 1, fuel)
@@ -30,10 +33,16 @@ def run(module: Module, fuel: Fuel) -> bool:
     return changed
 
 
-def _exchange(transpose: Instruction, fuel: Fuel) -> bool:
+def _exchange(transpose: Instruction, held: set[Instruction], fuel: Fuel) -> bool:
     """Fold a transpose of a dot that nothing else uses into the dot."""
     (dot,) = transpose.operands
-    if dot.opcode != "dot" or len(dot.users) != 1 or dot.is_root or fuel.is_spent:
+    if (
+        any(i in held or is_ordered(i) for i in (transpose, dot))
+        or dot.opcode != "dot"
+        or len(dot.users) != 1
+        or dot.is_root
+        or fuel.is_spent
+    ):
         return False
     batch = len(dot.attributes.get("lhs_batch_dims", ()))
     rows = dot.operands[0].array.rank - batch - len(dot.attributes.get("lhs_contracting_dims", ()))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from compiler.ir.attributes import SliceDimension
+from compiler.ir.control import is_ordered
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import integer_bounds
@@ -69,11 +70,13 @@ def _is_plain(instruction: Instruction) -> bool:
     """Whether all sizes are known, and there is something to look into."""
     shapes = [instruction.shape, *(operand.shape for operand in instruction.operands)]
     static = all(isinstance(shape, ArrayShape) and not shape.is_dynamic for shape in shapes)
-    return static and "control-predecessors" not in instruction.attributes and instruction.operands[0].array.size > 0
+    return static and not is_ordered(instruction) and instruction.operands[0].array.size > 0
 
 
 def _is_elementwise(combiner: Computation) -> bool:
-    return all(i.opcode in ("parameter", "constant") or OPS[i.opcode].elementwise for i in combiner.instructions)
+    """Whether a computation is of elements alone, in no order but theirs."""
+    free = ("parameter", "constant")
+    return all((i.opcode in free or OPS[i.opcode].elementwise) and not is_ordered(i) for i in combiner.instructions)
 
 
 def _window_sizes(rank: int, attributes: dict[str, tuple[int, ...]], sizes: Sequence[int]) -> tuple[int, ...]:

@@ -95,6 +95,10 @@ def _doubled_dimension(module: Module) -> None:
     _named(module, "x").shape = ArrayShape(F32, (4,), layout=Layout((0, 0)))
 
 
+def _stands_elsewhere(module: Module) -> None:
+    _named(module, "n").parent = module.computations[0]
+
+
 _BREAKS: list[tuple[str, Callable[[Module], None], str]] = [
     ("V1", _no_entry, "no entry computation"),
     ("V2", _same_name, "two instructions are named x"),
@@ -113,6 +117,7 @@ _BREAKS: list[tuple[str, Callable[[Module], None], str]] = [
     ("V12", _recursion, "calls itself"),
     ("V13", _wrong_layout, r"says f32\[5\] of parameter 0, which is f32\[4\]"),
     ("V14", _doubled_dimension, "does not name each dimension once"),
+    ("V15", _stands_elsewhere, "n says that it stands in add"),
 ]
 
 
