@@ -118,7 +118,7 @@ class Findings:
         instructions = instruction_count(compiler.parse(raw.module_text))
         if known is not None and instructions >= self.all[known].instructions:
             return
-        name = f"{len(self.all):03d}-{raw.verdict}" if known is None else f"{self.all[known].name}-by-{raw.number}"
+        name = f"{len(self.all):03d}-{raw.verdict}" if known is None else _name_beside(self.all[known], raw.number)
         failure, timeout_s = _failure(raw, cause, original), max(_SHORTEST_S, _LONGER * self._timeout_s)
         saved = bundle.save(failure, self._folder / name, timeout_s=timeout_s)
         shown: dict[str, Any] = {
@@ -193,6 +193,12 @@ class Findings:
         self._folder.mkdir(parents=True, exist_ok=True)
         content = [asdict(finding) for finding in self.all]
         atomic.write(self._list, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _name_beside(known: Finding, number: int) -> str:
+    """A name for another bundle of a finding, whose own goes only then; engines may fail on one case in turn."""
+    name = f"{known.name}-by-{number}"
+    return f"{name}-again" if Path(known.bundle).name == name else name
 
 
 def signature_of(raw: Raw) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
 """What is kept of a campaign's findings: the smallest case of each."""
 
+from pathlib import Path
+
 import pytest
 
 import compiler
+from xlabench.bundles import bundle
 from xlabench.cases import inputs
 from xlabench.fuzzing.findings import Findings, Raw
 
@@ -31,3 +34,25 @@ def test_a_smaller_case_takes_the_place_of_a_larger_one(tmp_path, mutants):
     assert (smallest.name, smallest.cases) == (first.name, (1, 2))
     assert [place.name for place in tmp_path.iterdir() if place.is_dir()] == [smallest.bundle.rpartition("/")[2]]
     assert Findings(tmp_path).all == [smallest]
+
+
+class OfOneCause(Findings):
+    """Findings whose cases are small already, and all of one rewrite."""
+
+    def _triaged(self, raw):
+        return raw, "pass/rewrite", 1
+
+
+def test_engines_that_fail_on_the_same_case_leave_a_bundle(tmp_path, monkeypatch):
+    def save(_failure, folder, **_):
+        folder.mkdir(parents=True, exist_ok=True)
+        return bundle.Saved(folder, verified=True)
+
+    monkeypatch.setattr(bundle, "save", save)
+    findings = OfOneCause(tmp_path / "findings", max_probes=1)
+    medium = "ENTRY main { x = f32[4] parameter(0) y = f32[4] abs(x) z = f32[4] abs(y) ROOT r = f32[4] abs(z) }"
+    for number, text in ((1, _LARGE), (2, medium), (2, _SMALL)):
+        findings.add(_raw(number, text))
+        (found,) = findings.all
+        assert [tmp_path / found.bundle] == [place for place in (tmp_path / "findings").iterdir() if place.is_dir()]
+    assert (Path(found.bundle).name, found.instructions) == ("000-wrong-by-2-again", 2)
