@@ -34,6 +34,7 @@ import compiler
 from xlabench import atomic, environment, jobs
 from xlabench.bundles import archive
 from xlabench.bundles.packing import pack_arrays, unpack_arrays
+from xlabench.cases import programs
 from xlabench.engines import build, engine, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
@@ -168,7 +169,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
         files = _read_files(source, manifest["files"], max_bytes)
         arrays = {name: unpack_arrays(files[name], dtypes, max_bytes) for name, dtypes in manifest["arrays"].items()}
         return Failure(
-            module_text=files["module.hlo"].decode(),
+            module_text=programs.decoded(files["module.hlo"]),
             inputs=arrays["inputs.npz"],
             expected=arrays["expected.npz"],
             actual=arrays["actual.npz"],
@@ -178,7 +179,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
             verdict=manifest["verdict"],
             message=manifest["message"],
             policy=TolerancePolicy(**manifest["tolerance"]),
-            original=Original(files["original.hlo"].decode(), arrays["original.npz"])
+            original=Original(programs.decoded(files["original.hlo"]), arrays["original.npz"])
             if "original.hlo" in files
             else None,
             bounds=_bounds(arrays["bounds.npz"], arrays["expected.npz"]) if "bounds.npz" in files else None,
@@ -233,9 +234,9 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
 
 def _contents(failure: Failure) -> dict[str, bytes]:
     arrays = dict(zip(_ARRAY_FILES, (failure.inputs, failure.expected, failure.actual), strict=True))
-    files = {"module.hlo": failure.module_text.encode(), "repro.py": _REPRO.encode()}
+    files = {"module.hlo": programs.encoded(failure.module_text), "repro.py": _REPRO.encode()}
     if failure.original is not None:
-        files["original.hlo"] = failure.original.module_text.encode()
+        files["original.hlo"] = programs.encoded(failure.original.module_text)
         arrays["original.npz"] = failure.original.inputs
     if failure.bounds is not None:
         arrays["bounds.npz"] = [array for bounds in failure.bounds for array in (bounds.value, bounds.error)]
@@ -266,7 +267,7 @@ def _find_bounds(failure: Failure, timeout_s: float) -> tuple[Bounds, ...] | Non
         return None
     with tempfile.TemporaryDirectory(prefix="bounds-") as folder, Worker() as worker:
         paths = {name: Path(folder) / name for name in ("program", "inputs", "expected", "results")}
-        paths["program"].write_text(failure.module_text, encoding="utf-8", errors="surrogateescape")
+        paths["program"].write_bytes(programs.encoded(failure.module_text))
         jobs.write_arrays(paths["inputs"], failure.inputs)
         jobs.write_arrays(paths["expected"], failure.expected)
         arguments = {name: str(path) for name, path in paths.items()}

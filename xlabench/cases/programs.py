@@ -53,11 +53,21 @@ def read(path: Path, *, module: int | None = None) -> compiler.Module:
     return chosen
 
 
+def decoded(data: bytes) -> str:
+    """HLO text from its bytes; in names, dumps hold some that are not UTF-8, which are kept as they are."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of HLO text, all that `decoded` was given."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 def read_text(path: Path) -> str:
     """The program as HLO text, whatever form the file has."""
     data = _read(path)
     form = form_of(path, data)
-    return data.decode("utf-8", "surrogateescape") if form == "hlo" else _converted(path, form, data)
+    return decoded(data) if form == "hlo" else _converted(path, form, data)
 
 
 def form_of(path: Path, data: bytes) -> str:
@@ -123,7 +133,7 @@ def _converted(path: Path, form: str, data: bytes) -> str:
         arguments = {"form": form, "source": str(source), "result": str(result)}
         outcome = worker.run("xlabench.cases.frontends:convert_job", arguments, timeout_s=_CONVERSION_S)
         if outcome.ending == "answered":
-            return result.read_text(encoding="utf-8", errors="surrogateescape")
+            return decoded(result.read_bytes())
     detail = "\n".join(filter(None, [outcome.message, outcome.output if outcome.ending == "died" else ""]))
     raise BenchError(f"{path}: jaxlib cannot convert it ({form}): {detail.strip()}")
 

@@ -10,6 +10,7 @@ import click
 from xlabench import atomic
 from xlabench.bundles import bundle as bundles
 from xlabench.bundles.packing import pack_arrays
+from xlabench.cases import programs
 from xlabench.cases.literals_text import write_literals
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import timeout_option
@@ -127,7 +128,7 @@ def export(folder: Path, *, out: Path) -> None:
         for name, values in (("inputs", failure.inputs), ("expected", failure.expected))
     }
     files = {
-        "module.hlo": failure.module_text.encode(),
+        "module.hlo": programs.encoded(failure.module_text),
         "literals.textproto": literals.encode(),
         "inputs.npz": pack_arrays(failure.inputs),
         "expected.npz": pack_arrays(failure.expected),

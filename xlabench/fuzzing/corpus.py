@@ -65,7 +65,7 @@ def _files(given: str, engines: Sequence[str]) -> list[Path]:
 def _entries(path: Path) -> list[Entry]:
     text = programs.read_text(path)
     count = len(compiler.parse_many(text, str(path)))
-    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    digest = hashlib.sha256(programs.encoded(text)).hexdigest()
     numbers: list[int | None] = [None] if count == 1 else list(range(1, count + 1))
     return [Entry(path.name if n is None else f"{path.name}#{n}", str(path.resolve()), n, digest) for n in numbers]
 

@@ -103,9 +103,10 @@ def test_what_did_not_end_is_verified_by_not_ending(tmp_path, program, verified)
     assert saved.message == ("" if verified else "the replay ended: wrong")
 
 
-def test_a_bundle_reads_back_to_the_bit(draft):
-    failure = bundle.load(draft)
-    assert failure.module_text == PROGRAM
+def test_a_bundle_reads_back_to_the_bit(tmp_path):
+    text = f"{PROGRAM}// a byte that is no UTF-8, as dumps have them: \udce9\n"
+    failure = bundle.load(_draft(tmp_path / "bundle", module_text=text, original=bundle.Original(text, [X])))
+    assert failure.module_text == failure.original.module_text == text
     assert (failure.engine, failure.seed, failure.verdict) == ("reference", 7, "wrong")
     assert failure.inputs[0].dtype == X.dtype
     assert failure.inputs[0].tobytes() == X.tobytes()
@@ -155,9 +156,7 @@ def test_a_replay_says_what_became_of_the_failure(tmp_path, changes, verdict, co
 def test_what_is_flaky_is_asked_as_often_as_tells(tmp_path, monkeypatch, turns, verdict):
     calls = itertools.count()
     right = [X + X]
-    turn = SimpleNamespace(
-        spec="cpu", compile=lambda _: lambda x: [x + x + np.float32(next(calls) % turns).astype(X.dtype)]
-    )
+    turn = SimpleNamespace(spec="cpu", compile=lambda _: lambda x: [x + x + X.dtype.type(next(calls) % turns)])
     monkeypatch.setattr(bundle, "engine", lambda _: turn)
     folder = _draft(tmp_path / "bundle", expected=right, verdict="flaky")
     answer = bundle.replay_job({"folder": str(folder)}, lambda _: None)
