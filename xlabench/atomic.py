@@ -1,10 +1,15 @@
-"""Files that are either the old or the new, never half of one."""
+"""Files that are either the old or the new, never half of one; folders that one process writes to at a time."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from xlabench.errors import BenchError
 
 
 def write(path: Path, data: bytes) -> None:
@@ -21,3 +26,22 @@ def write(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Refuse a folder that is another's; it is given back with the end of the process, whatever ends it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _lock(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        message = f"{folder}: another process is at work in it; wait for its end, or give a new folder"
+        raise BenchError(message) from error

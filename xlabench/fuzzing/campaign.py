@@ -144,6 +144,14 @@ def run(
         observe: is told what is done and found, after each batch.
         asked: is told how many of how many questions are answered that come before the first program.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic.alone_in(folder):
+        return _run(config, source, folder, observe, asked)
+
+
+def _run(
+    config: Config, source: Source, folder: Path, observe: Observe, asked: Callable[[int, int], None]
+) -> dict[str, Any]:
     progress = _open(config, source, folder)
     found = Findings(
         folder / "findings",
@@ -156,7 +164,7 @@ def run(
     drawing = source.drawing(config, support)
     for raw in source.beforehand(config, support):
         found.add(raw)
-    for left in folder.glob(".batches-*"):  # by a run that was killed
+    for left in (*folder.glob(".batches-*"), *folder.glob("findings/.bundle-*")):  # by a run that was killed
         shutil.rmtree(left, ignore_errors=True)
     begin, before = time.monotonic(), progress.elapsed_s
     observe(progress, found.all)
@@ -200,7 +208,6 @@ def _open(config: Config, source: Source, folder: Path) -> Progress:
     """The campaign of a folder, begun where there is none."""
     identity = {"engines": list(config.engines), "seed": config.seed, **source.identity}
     stored = folder / "campaign.json"
-    folder.mkdir(parents=True, exist_ok=True)
     if not stored.exists():
         if any(folder.iterdir()):
             raise BenchError(f"{folder}: holds something else; give a new folder for the campaign")

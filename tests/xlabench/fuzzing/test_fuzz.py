@@ -222,6 +222,19 @@ def test_workers_do_not_change_what_is_drawn(tmp_path):
     assert one["coverage"] == two["coverage"]
 
 
+def test_a_folder_in_which_a_campaign_runs_is_refused(tmp_path):
+    def run_another(_progress, _found):
+        run(CONFIG, tmp_path, Unprobed)
+
+    with pytest.raises(BenchError, match="another process is at work in it"):
+        campaign.run(CONFIG, Unprobed(), tmp_path, observe=run_another)
+    left = [tmp_path / ".batches-1" / "0", tmp_path / "findings" / ".bundle-1"]  # by one that was killed
+    for folder in left:
+        folder.mkdir(parents=True)
+    assert run(replace(CONFIG, count=20), tmp_path, Unprobed)["cases"] == 20
+    assert not any(folder.exists() for folder in left)
+
+
 def test_a_folder_of_another_campaign_is_refused(tmp_path):
     run(replace(CONFIG, count=20), tmp_path / "campaign", Unprobed)
     with pytest.raises(BenchError, match="another campaign"):
