@@ -59,6 +59,17 @@ def engine(spec):
     return Fake(spec)
 
 
+class Refusing(Fake):
+    """Supports nothing."""
+
+    def compile(self, text):
+        raise UnsupportedError("there is no such device here")
+
+
+def refusing(spec):
+    return Refusing(spec)
+
+
 def echo(arguments, say):
     sys.stdout.write("chatter on standard output\n")
     say("thinking")

@@ -14,9 +14,10 @@ from rich.table import Table
 
 from xlabench.commands.examples import examples
 from xlabench.commands.target import Target, load, target_options
-from xlabench.diagnosis.isolate import Row, examine
+from xlabench.diagnosis.isolate import Row, judged, parts
 from xlabench.diagnosis.probe import Prober
-from xlabench.errors import ExitCode
+from xlabench.errors import ExitCode, Undecidable
+from xlabench.results import RIGHT
 
 _FILE_COLUMNS = 140
 
@@ -34,17 +35,38 @@ xlabench isolate step.hlo --engine cpu:opt=0
 @target_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Run every instruction of FILE or BUNDLE alone, on the values it gets in the reference; exit 1 if one is wrong."""
+    """Run every instruction of FILE or BUNDLE alone, on the values it gets in the reference.
+
+    Exit 1 if one is wrong, 125 if none could be judged: there were no values, or the engine did nothing with them.
+    """
     target = load(options)
     with Prober(target.setup) as prober:
-        rows = list(examine(prober, target.case))
+        rows = _rows(prober, target)
     first = next((row for row in rows if row.judgement.is_failure), None)
     if options["as_json"]:
         click.echo(json.dumps(_to_json(target, rows, first)))
     else:
         _show(target, rows, first)
     sys.stdout.flush()
-    ctx.exit(ExitCode.WRONG if first else ExitCode.FINE)
+    ctx.exit(_exit_code(rows, first))
+
+
+def _rows(prober: Prober, target: Target) -> list[Row]:
+    values = prober.record(target.case)
+    if values.missing:
+        raise Undecidable(f"{target.path}: the reference gave no values to run instructions on: {values.missing}")
+    return list(judged(prober, parts(target.case, values)))
+
+
+def _exit_code(rows: list[Row], first: Row | None) -> ExitCode:
+    """Of a program without instructions that compute something all are right."""
+    if first is not None:
+        return ExitCode.WRONG
+    return ExitCode.UNDECIDABLE if rows and not _judged(rows) else ExitCode.FINE
+
+
+def _judged(rows: list[Row]) -> int:
+    return sum(row.judgement.is_failure or row.judgement.verdict in RIGHT for row in rows)
 
 
 def _to_json(target: Target, rows: list[Row], first: Row | None) -> dict[str, Any]:
@@ -52,6 +74,7 @@ def _to_json(target: Target, rows: list[Row], first: Row | None) -> dict[str, An
         "file": str(target.path),
         "engine": target.setup.engine,
         "first": "/".join(first.place) if first else None,
+        "judged": _judged(rows),
         "instructions": [
             {
                 "place": "/".join(row.place),
@@ -82,7 +105,15 @@ def _show(target: Target, rows: list[Row], first: Row | None) -> None:
         )
         table.add_row(*map(escape, cells))
     console.print(table)
-    text = "no instruction diverges alone"
+    console.print(f"{target.setup.engine}: {_conclusion(rows, first)}", markup=False, soft_wrap=True)
+
+
+def _conclusion(rows: list[Row], first: Row | None) -> str:
     if first is not None:
-        text = f"the first that diverges: {'/'.join(first.place)}: {first.judgement.message}"
-    console.print(f"{target.setup.engine}: {text}", markup=False, soft_wrap=True)
+        return f"the first that diverges: {'/'.join(first.place)}: {first.judgement.message}"
+    count = _judged(rows)
+    if count == len(rows):
+        return "no instruction diverges alone"
+    if not count:
+        return f"none of {len(rows)} instructions could be judged: {rows[0].judgement.message}"
+    return f"of {len(rows)} instructions {count} could be judged, and none of those diverges alone"

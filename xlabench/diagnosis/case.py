@@ -45,10 +45,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What stood at places of a program when they ran for the first time and for the last, the same but in loops."""
+    """What stood at places of a program when they ran for the first time and for the last, the same but in loops.
+
+    Where the program did not run, nothing did, and `missing` says why.
+    """
 
     first: Values
     last: Values
+    missing: str = ""
 
 
 def recorded(case: Case) -> Recorded:

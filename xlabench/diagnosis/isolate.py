@@ -5,7 +5,7 @@ An error cannot hide behind another this way, nor be carried on: what diverges h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,8 +68,13 @@ def _is_repeated(edited: edit.Edited, values: Recorded) -> bool:
 
 
 def examine(prober: Prober, case: Case) -> Iterator[Row]:
-    """Judge every instruction alone; the row of one that runs again and again shows where it fails, if it does."""
-    for part in parts(case, prober.record(case)):
+    """Judge every instruction alone on what the reference gives it; none where that gives no values."""
+    return judged(prober, parts(case, prober.record(case)))
+
+
+def judged(prober: Prober, alone_each: Iterable[Part]) -> Iterator[Row]:
+    """Judge parts; the row of one that runs again and again shows where it fails, if it does."""
+    for part in alone_each:
         for alone in part.cases:
             judgement = prober.judge(alone)
             if judgement.is_failure:

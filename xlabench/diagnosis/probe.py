@@ -222,7 +222,7 @@ class Prober:
             "xlabench.diagnosis.probe:record_values", arguments, timeout_s=self.setup.timeout_s
         )
         if outcome.ending != "answered":
-            return Recorded({}, {})
+            return Recorded({}, {}, outcome.message or outcome.ending)
         places = [(computation, name) for computation, name in outcome.value["places"]]
         arrays = jobs.read_arrays(Path(arguments["results"]))
         first = dict(zip(places, arrays[: len(places)], strict=True))

@@ -113,6 +113,20 @@ def test_isolate_lists_every_instruction(file):
     assert [row["opcode"] for row in report["instructions"]] == ["tanh", "negate", "add"]
 
 
+def test_isolate_without_values_of_the_reference_cannot_decide(file):
+    done = _run("isolate", file, "--timeout", 1e-6)
+    assert done.exit_code == 125, done.output
+    assert "the reference gave no values" in done.stderr
+
+
+@pytest.mark.slow
+def test_isolate_of_what_the_engine_does_not_do_cannot_decide(file, monkeypatch, mutants):
+    monkeypatch.setattr(jobs, "ENGINES", "fake_engines:refusing")
+    done = _run("isolate", file)
+    assert done.exit_code == 125, done.output
+    assert "none of 3 instructions could be judged" in done.stdout
+
+
 @pytest.mark.slow
 def test_recheck_tells_what_is_fixed_from_what_shows_and_what_is_broken(tmp_path):
     _bundle(tmp_path / "fixed", _right())
