@@ -19,7 +19,7 @@ from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import dims_agree, like_root, operand, operands, require, signature
 from compiler.ir.types import PRED, ElementType
-from compiler.ir.windows import check_window, pad, window_of, window_padding, window_view
+from compiler.ir.windows import check_window, output_size, pad, window_of, window_padding, window_view
 
 _SMALL = 256
 """Elements of a window whose sum is the one that compilers make, to the bit of an f64."""
@@ -51,6 +51,10 @@ def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator:
     rank = arrays[0].ndim
     window = window_of(instruction, rank)
     function = ufunc(computation, types[0]) if count == 1 else None
+    places = [output_size(size, part) for size, part in zip(arrays[0].shape, window, strict=True)]
+    if 0 in places:  # nor is there then a limit to what a window covers
+        empty = tuple(np.empty(places, init.dtype) for init in inits)
+        return empty if isinstance(computation.root.shape, TupleShape) else empty[0]
     if function is not None:
         result = _by_ufunc(function, arrays[0], inits[0], window, types[0])
         return (result,) if isinstance(computation.root.shape, TupleShape) else result
@@ -136,6 +140,8 @@ def _infer_select_and_scatter(instruction: Instruction) -> Shape:
 
 def _select_and_scatter(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
     array, source, init = values
+    if not source.size:
+        return np.broadcast_to(init, array.shape)
     window = window_of(instruction, array.ndim)
     padding = [window_padding(part) for part in window]
     numbers = np.arange(array.size, dtype=np.int64).reshape(array.shape)
