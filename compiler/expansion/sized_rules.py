@@ -69,8 +69,10 @@ def _reduce(instruction: Instruction, operands: Sequence[Sized]) -> Result:
 
 
 def _padded_size(size: Expression, padding: PaddingDimension) -> Expression:
-    between = (size - 1).apply("maximum", size.literal(0)) * padding.interior
-    return size + between + (padding.low + padding.high)
+    """As s64, since steps that few elements never make may be longer than an s32."""
+    wide = size.to(S64)
+    between = (wide - 1).apply("maximum", 0) * padding.interior
+    return wide + between + (padding.low + padding.high)
 
 
 def _not_negative(size: Expression) -> Expression:
@@ -80,8 +82,11 @@ def _not_negative(size: Expression) -> Expression:
 def _places(size: Expression, window: Any) -> Expression:
     """How many places a window has along a dimension."""
     covered: int = (window.size - 1) * window.rhs_dilate + 1
-    rest = _padded_size(size, window_padding(window)) - covered
-    return rest.compare("LT", 0).where(size.literal(0), _not_negative(rest) / window.stride + 1)
+    if covered > integer_bounds(S64)[1]:
+        return size.literal(0)
+    padded = _padded_size(size, window_padding(window))
+    places = (padded - covered) / window.stride + 1
+    return padded.compare("LT", covered).where(places.literal(0), places).to(S32)
 
 
 def _reduce_window(instruction: Instruction, operands: Sequence[Sized]) -> Result:
@@ -156,7 +161,7 @@ def _slice(instruction: Instruction, operands: Sequence[Sized]) -> Result:
 def _pad(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     operand, filler = operands
     padding = instruction.attributes["padding"]
-    sizes = {d: _not_negative(_padded_size(size, padding[d])) for d, size in operand.sizes.items()}
+    sizes = {d: _not_negative(_padded_size(size, padding[d])).to(S32) for d, size in operand.sizes.items()}
     return Sized(same_opcode(instruction, [operand.filled(filler.whole, range(operand.rank)), filler]), sizes)
 
 

@@ -94,6 +94,24 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         ADD,
         "z = f32[] constant(0)\nROOT r = f32[<=3,2] reduce-window(x, z), window={size=2x2 stride=2x1}, to_apply=add",
     ),
+    "reduce-window of one place": (
+        ADD,
+        (
+            "z = f32[] constant(0)\n"
+            "ROOT r = f32[<=1,3] reduce-window(x, z), window={size=1x1 stride=4294967296x1}, to_apply=add"
+        ),
+    ),
+    "reduce-window that fits nowhere": (
+        ADD,
+        (
+            "z = f32[] constant(0)\n"
+            "ROOT r = f32[<=0,3] reduce-window(x, z), window={size=3x1 rhs_dilate=9223372036854775807x1}, to_apply=add"
+        ),
+    ),
+    "pad by steps that only many make": (
+        "",
+        "z = f32[] constant(-1) ROOT r = f32[<=2,3] pad(x, z), padding=0_-21474836474_4294967294x0_0",
+    ),
     "dot over it": ("", "ROOT r = f32[3,3] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
     "dot": ("", "ROOT r = f32[<=6,<=6] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
     "convolution": (
