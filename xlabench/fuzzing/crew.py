@@ -6,6 +6,7 @@ together what these say of a case.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import tempfile
@@ -211,6 +212,10 @@ def culprit(
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:
-    """What a batch has written of its cases; nothing if it never came to that."""
+    """What a batch has written of its cases; nothing if it never came to that, and no line that it did not finish."""
     stored = folder / "records.jsonl"
-    return [json.loads(line) for line in stored.read_text(encoding="utf-8").splitlines()] if stored.exists() else []
+    records = []
+    for line in stored.read_bytes().splitlines() if stored.exists() else ():
+        with contextlib.suppress(ValueError):
+            records.append(json.loads(line))
+    return records

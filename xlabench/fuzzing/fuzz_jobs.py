@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import compiler
+from xlabench import atomic
 from xlabench.engines import Engine, build, execute, flushes_denormals
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
@@ -50,6 +51,7 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     engines = [engine_of(arguments["factory"], spec) for spec in arguments["engines"]]
     folder = Path(arguments["folder"])
     with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
+        records.write("\n")  # behind what another process may not have come to the end of
         for number in arguments["numbers"]:
             say(f"{number}  generate")
             begin = time.perf_counter()
@@ -222,4 +224,4 @@ def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, fold
         "key": answer.key,
         "note": case.note,
     }
-    (place / "finding.json").write_text(json.dumps(entry), encoding="utf-8")
+    atomic.write(place / "finding.json", json.dumps(entry).encode())
