@@ -51,7 +51,8 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     engines = [engine_of(arguments["factory"], spec) for spec in arguments["engines"]]
     folder = Path(arguments["folder"])
     with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
-        records.write("\n")  # behind what another process may not have come to the end of
+        if records.tell():  # behind what another process may not have come to the end of
+            records.write("\n")
         for number in arguments["numbers"]:
             say(f"{number}  generate")
             begin = time.perf_counter()
