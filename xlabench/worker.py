@@ -51,6 +51,7 @@ _LAST_WORDS_S = 2.0
 _START_S = 60.0
 _LONGEST_WAIT = 4.0  # times the limit
 _LEAST_WAIT_S = 0.05
+_ANSWERS = ({"stage"}, {"ending", "value"}, {"ending", "error", "message", "output"})
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).resolve().parents[1]
@@ -82,7 +83,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
         self._answers = -1
-        self._pending = b""
+        self._pending, self._unsent = b"", memoryview(b"")
         self._is_ready = False
 
     def __enter__(self) -> Self:
@@ -105,18 +106,18 @@ class Worker:
             process = self._started()
             if process is None:
                 return Outcome("timeout", stage, message=f"the process was not ready after {_START_S:g} s, nor others")
-            assert process.stdin is not None
             stage = ""
             clock = _Clock(process.pid, timeout_s)
-            process.stdin.write(json.dumps({"job": job, "arguments": arguments}).encode() + b"\n")
-            process.stdin.flush()
+            self._unsent = memoryview(json.dumps({"job": job, "arguments": arguments}).encode() + b"\n")
             while True:
-                line = self._read_line(clock.deadline)
+                line = self._read_line(clock.deadline) if self._is_sent(clock.deadline) else None
                 if line is None:
                     if clock.is_extended():
                         continue
                     return self._lost(Outcome("timeout", stage, message=f"no result after {timeout_s:g} s"))
-                answer = json.loads(line)
+                answer = _parsed(line)
+                if answer is None:
+                    return self._lost(Outcome("died", stage, message="what the process answered cannot be read"))
                 if "stage" not in answer:
                     return Outcome(stage=stage, **answer)
                 stage = answer["stage"]
@@ -148,11 +149,12 @@ class Worker:
             self._is_ready = False
             self._answers, theirs = os.pipe()
             self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-            self._pending = b""
+            self._pending, self._unsent = b"", memoryview(b"")
             path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
             numbers = map(str, (theirs, self._memory_bytes or 0, os.getpid()))
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "xlabench.worker", *numbers, *self._preload],
+                bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
@@ -161,6 +163,8 @@ class Worker:
                 env={**os.environ, "PYTHONPATH": path},
             )
             os.close(theirs)
+            assert self._process.stdin is not None
+            os.set_blocking(self._process.stdin.fileno(), False)
         return self._process
 
     def _started(self) -> subprocess.Popen[bytes] | None:
@@ -178,17 +182,25 @@ class Worker:
             self._is_ready = self._read_line(time.monotonic() + _START_S) is not None
         return self._is_ready
 
+    def _is_sent(self, deadline: float) -> bool:
+        """Send what is left of the request; False when the time is up, as a process that hangs takes no more of it."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        while self._unsent:
+            if not _is_ready_for(selectors.EVENT_WRITE, self._process.stdin.fileno(), deadline):
+                return False
+            self._unsent = self._unsent[os.write(self._process.stdin.fileno(), self._unsent) :]
+        return True
+
     def _read_line(self, deadline: float) -> bytes | None:
         """The next line of the answers, or None when the time is up."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._answers, selectors.EVENT_READ)
-            while b"\n" not in self._pending:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    return None
-                chunk = os.read(self._answers, 1 << 16)
-                if not chunk:
-                    raise EOFError
-                self._pending += chunk
+        while b"\n" not in self._pending:
+            if not _is_ready_for(selectors.EVENT_READ, self._answers, deadline):
+                return None
+            chunk = os.read(self._answers, 1 << 16)
+            if not chunk:
+                raise EOFError
+            self._pending += chunk
         line, _, self._pending = self._pending.partition(b"\n")
         return line
 
@@ -197,7 +209,7 @@ class Worker:
         assert self._process is not None
         assert self._output is not None
         message = outcome.message
-        if outcome.ending == "died":
+        if outcome.ending == "died" and not message:
             code = self._last_words()
             message = f"the process {'closed its pipe and went on' if code is None else _describe(code)}"
         if self._process.poll() is None:
@@ -255,6 +267,23 @@ def _waits(process: int) -> dict[str, float]:
         with contextlib.suppress(OSError):  # threads end
             waits[place.parent.name] = int(place.read_text(encoding="utf-8").split()[1]) / 1e9
     return waits
+
+
+def _is_ready_for(event: int, descriptor: int, deadline: float) -> bool:
+    """Wait until a pipe can be read from or written to; False when the time is up."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, event)
+        return bool(selector.select(max(0.0, deadline - time.monotonic())))
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """An answer; None for what is none, as a process whose memory was written over may give."""
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        return None
+    is_known = isinstance(answer, dict) and answer.keys() in _ANSWERS
+    return answer if is_known else None
 
 
 def _describe(code: int) -> str:

@@ -103,6 +103,12 @@ def close_everything(arguments, say):
     time.sleep(600)
 
 
+def babble(arguments, say):
+    say("babbling")
+    os.write(int(sys.argv[1]), bytes(arguments["what"]) + b"\n")
+    return {}
+
+
 def hang(arguments, say):
     say("hanging")
     time.sleep(600)

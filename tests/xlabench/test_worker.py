@@ -1,5 +1,6 @@
 """A watched worker: answers come back, and nothing a job does takes the parent along."""
 
+import contextlib
 import os
 import selectors
 import signal
@@ -18,6 +19,20 @@ def worker(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     with Worker(memory_bytes=1 << 31) as worker:
         yield worker
+
+
+@contextlib.contextmanager
+def limit(seconds):
+    """Fail where this process itself waits for ever."""
+
+    def fail(*_):
+        pytest.fail("it waited for ever")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def ask(worker, job, timeout_s=30.0, **arguments):
@@ -66,8 +81,7 @@ def test_a_hang_ends_at_the_limit_and_says_where(worker):
 
 
 @pytest.mark.parametrize(("job", "stage"), [("leave_a_thread", "leaving"), ("close_everything", "closing")])
-def test_a_process_that_closes_its_pipe_and_lives_on_is_ended(worker, monkeypatch, job, stage):
-    monkeypatch.setattr("xlabench.worker._LAST_WORDS_S", 0.5)
+def test_a_process_that_closes_its_pipe_and_lives_on_is_ended(worker, job, stage):
     before = ask(worker, "process").value["pid"]
     outcome = ask(worker, job)
     assert (outcome.ending, outcome.stage) == ("died", stage)
@@ -75,6 +89,23 @@ def test_a_process_that_closes_its_pipe_and_lives_on_is_ended(worker, monkeypatc
     assert "most recent call first" in outcome.output
     with pytest.raises(ProcessLookupError):
         os.kill(before, 0)
+    assert ask(worker, "echo").ending == "answered"
+
+
+def test_a_process_that_takes_no_request_is_ended_at_the_limit(worker, monkeypatch):
+    monkeypatch.setattr("xlabench.worker._LAST_WORDS_S", 0.5)
+    os.kill(ask(worker, "process").value["pid"], signal.SIGSTOP)
+    with limit(20):
+        outcome = ask(worker, "echo", timeout_s=1.0, more_than_a_pipe_holds="x" * (1 << 20))
+    assert outcome.ending == "timeout"
+    assert ask(worker, "echo", more_than_a_pipe_holds="x" * (1 << 20)).ending == "answered"
+
+
+@pytest.mark.parametrize("what", [b"\x00\xffgarbage", b"[]", b'{"ending": "answered"}'])
+def test_what_is_no_answer_is_a_death(worker, what):
+    outcome = ask(worker, "babble", what=list(what))
+    assert (outcome.ending, outcome.stage) == ("died", "babbling")
+    assert outcome.message == "what the process answered cannot be read"
     assert ask(worker, "echo").ending == "answered"
 
 
