@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -10,6 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from xlabench.errors import BenchError
+
+
+def require_place(path: Path) -> None:
+    """Raise now the `OSError` that making this file or folder would raise later, where that can be told."""
+    path.exists()  # says it of names that are too long
+    there = next(parent for parent in path.absolute().parents if parent.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
 
 
 def write(path: Path, data: bytes) -> None:

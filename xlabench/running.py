@@ -259,6 +259,8 @@ def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, s
 def run(request: Request, worker: Worker | None, environment: Mapping[str, str]) -> Report:
     """All of it; in this process if there is no worker."""
     spec, dump_to, notes = with_environment(request.engine, environment)
+    if request.bundle is not None:
+        bundle.require_place(request.bundle)
     dump_to = _writable(Path(dump_to) if request.dump_to is None and dump_to else request.dump_to)
     subject, reference = engine(spec, dump_to=dump_to), engine(request.reference)
     case = replace(prepare(request), wide=request.wide)
@@ -267,7 +269,11 @@ def run(request: Request, worker: Worker | None, environment: Mapping[str, str])
         judgement = judge_here(case, subject, reference)
     else:
         judgement = judge_watched(case, specs, worker, timeout_s=request.timeout, dump_to=dump_to)
-    return Report(case, judgement, specs, save(request, case, judgement, specs), notes)
+    try:
+        saved = save(request, case, judgement, specs)
+    except BenchError as error:  # the verdict is worth more
+        return Report(case, judgement, specs, None, (*notes, str(error)))
+    return Report(case, judgement, specs, saved, notes)
 
 
 def _writable(folder: Path | None) -> str:

@@ -133,14 +133,23 @@ def is_bundle(path: Path) -> bool:
     return path.is_dir() or (path.is_file() and zipfile.is_zipfile(path))
 
 
+def require_place(folder: Path) -> None:
+    """Refuse a place where no bundle can be saved, before anybody works for what is to lie there."""
+    is_archive = folder.suffix == ".zip"
+    try:
+        if folder.exists() and not (_holds_manifest(folder) and folder.is_file() == is_archive):
+            raise BenchError(f"{folder}: exists and is not a bundle; give a new name")
+        atomic.require_place(folder)
+    except OSError as error:
+        raise BenchError(f"{folder}: cannot be written: {error.strerror}; give another folder") from error
+
+
 def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
     """Write a bundle and verify it; it appears whole or not at all, and replaces an older bundle.
 
     A name that ends in `.zip` asks for an archive in place of a folder.
     """
-    is_archive = folder.suffix == ".zip"
-    if folder.exists() and not (_holds_manifest(folder) and folder.is_file() == is_archive):
-        raise BenchError(f"{folder}: exists and is not a bundle; give a new name")
+    require_place(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder.parent) as temporary:
@@ -150,7 +159,7 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
             for name, data in contents.items():
                 (draft / name).write_bytes(data)
             message = _verify(draft, failure.verdict, timeout_s)
-            if is_archive:
+            if folder.suffix == ".zip":
                 atomic.write(folder, archive.pack(contents))
                 return Saved(folder, not message, message)
             if folder.exists():

@@ -167,6 +167,27 @@ def test_a_failure_that_only_this_process_knows_is_kept_unverified(program, scri
     assert (tmp_path / "bundle" / "actual.npz").is_file()
 
 
+def test_a_place_where_no_bundle_can_be_is_refused_before_anything_runs(program, scripted, tmp_path):
+    scripted(_raising(AssertionError("ran")))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes").write_text("of somebody")
+    done = _run(program, "--engine", "scripted", "--bundle", tmp_path / "full")
+    assert done.exit_code == 2, done.exception
+    assert "exists and is not a bundle" in done.stderr
+
+
+def test_a_verdict_is_said_though_its_bundle_cannot_be_written(program, scripted, tmp_path):
+    def spoil(results):
+        (tmp_path / "out").write_text("of somebody")
+        return _off_by_one(results)
+
+    scripted(spoil)
+    done = _run(program, "--engine", "scripted", "--bundle", tmp_path / "out", "--json")
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["verdict"], report["bundle"]) == (1, "wrong", None)
+    assert "exists and is not a bundle" in done.stderr
+
+
 BAD_PROGRAMS = {
     "empty": "",
     "blank": "\n\n",
