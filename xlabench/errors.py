@@ -14,7 +14,10 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """What a command's exit status means; 125 is what `git bisect run` takes for "cannot be tested"."""
+    """What a command's exit status means.
+
+    125 is what `git bisect run` takes for "cannot be tested", 130 what shells say of a command that Ctrl-C ended.
+    """
 
     FINE = 0
     WRONG = 1
@@ -23,6 +26,7 @@ class ExitCode(IntEnum):
     CRASH = 4
     TIMEOUT = 5
     UNDECIDABLE = 125
+    INTERRUPTED = 130
 
 
 class BenchError(Exception):

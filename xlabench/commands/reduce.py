@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import click
@@ -18,24 +21,35 @@ import click
 from xlabench import atomic
 from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
-from xlabench.commands.target import Target, load, new_folder, target_options
+from xlabench.commands.target import Target, load, new_folder, require_folder, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Judgement, Prober, require_failure
-from xlabench.diagnosis.reduce import Progress, Reduction, reduce
+from xlabench.diagnosis.reduce import Progress, Reduction, Watcher, reduce
 from xlabench.diagnosis.triage import shrink
-from xlabench.errors import BenchError
+from xlabench.errors import BenchError, ExitCode
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A reduction, and what it kept: the failure and who is to blame, or the exit status of a command."""
+    """A reduction, and what it kept: the failure and who is to blame, or the exit status of a command.
+
+    The `failure` is that of an engine; of what a command says the program is all there is.
+    """
 
     reduction: Reduction
     kept: str
+    failure: bundle.Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where the result lies, maybe as a bundle."""
+
+    path: Path
     saved: bundle.Saved | None = None
 
 
@@ -58,53 +72,117 @@ xlabench reduce big.hlo --script 'timeout 60 ./crashes'
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the result.  [default: TARGET.reduced]")
 @click.option("--max-probes", default=400, show_default=True, type=click.IntRange(1), help="How often to try.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Programs tried at once.")
-def command(**options: Any) -> None:
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Find the smallest program that fails as FILE or BUNDLE does, with the same culprit.
 
     With --script anything that takes HLO text can be reduced for: a program is kept if CMD ends with the same exit
-    status, not 0, as it does on FILE.
+    status, not 0, as it does on FILE.  Ctrl-C ends the search and keeps what it has found (exit code 130); a second one
+    ends the command.
     """
     target = load(options)
-    out = options["out"] or target.path.with_name(f"{target.path.stem}.reduced")
-    report = (lambda _: None) if options["as_json"] else _report
+    out = options["out"] or _beside(target.path)
+    (require_folder if options["script"] else bundle.require_place)(out)
     with ExitStack() as stack:
         # The script is asked elsewhere; then one prober records values.
         count = 1 if options["script"] else options["workers"]
         probers = [stack.enter_context(Prober(target.setup)) for _ in range(count)]
         if options["script"]:
-            result = _by_script(target, probers[0], options, report)
+            result = _by_script(target, probers[0], options, stack)
         else:
-            result = _by_engine(target, probers, options, report, out)
-    case = result.reduction.case
-    if result.saved is None:
-        atomic.write(new_folder(out) / "reduced.hlo", case.text().encode())
+            result = _by_engine(target, probers, options, stack)
+        written = _keep(result, out, options)
     if options["as_json"]:
-        click.echo(json.dumps(_to_json(target, result, out)))
-        return
-    click.echo(case.text())
-    state = "" if result.saved is None else f" ({'verified' if result.saved.verified else result.saved.message})"
-    stopped = "; stopped for want of probes, see --max-probes" if result.reduction.exhausted else ""
-    count, probes = instruction_count(case.module), result.reduction.probes
-    click.echo(f"{count} instructions after {probes} probes{stopped}; keeps {result.kept}; written to {out}{state}")
+        click.echo(json.dumps(_to_json(target, result, written)))
+    else:
+        click.echo(f"{result.reduction.case.text()}\n{_summary(result, written)}")
+    ctx.exit(ExitCode.INTERRUPTED if result.reduction.interrupted else ExitCode.FINE)
+
+
+def _beside(path: Path) -> Path:
+    """The folder for the result if none is given; "." and ".." have names only where they lie."""
+    named = path if path.stem.strip(".") else path.resolve()
+    return named.with_name(f"{named.stem}.reduced")
+
+
+def _keep(result: Result, out: Path, options: dict[str, Any]) -> Written:
+    """Write the result where it was asked for, or where that fails after all elsewhere: it took long to find."""
+    try:
+        return _write(result, out, options["timeout"])
+    except BenchError as error:
+        try:
+            elsewhere = Path(tempfile.mkdtemp(prefix="xlabench-reduced-")) / out.name
+            written = _write(result, elsewhere, options["timeout"])
+        except (BenchError, OSError):
+            click.echo(result.reduction.case.text(), err=options["as_json"])
+            raise error from None
+        click.echo(f"xlabench: {error}; it is in {elsewhere}", err=True)
+        return written
+
+
+def _write(result: Result, out: Path, timeout_s: float) -> Written:
+    if result.failure is not None:
+        return Written(out, bundle.save(result.failure, out, timeout_s=timeout_s))
+    try:
+        atomic.write(new_folder(out) / "reduced.hlo", result.reduction.case.text().encode())
+    except OSError as error:
+        raise BenchError(f"{out}: cannot be written: {error.strerror}; give another folder") from error
+    return Written(out)
+
+
+def _summary(result: Result, written: Written) -> str:
+    reduction, saved = result.reduction, written.saved
+    state = "" if saved is None else f" ({'verified' if saved.verified else saved.message})"
+    stopped = "; stopped for want of probes, see --max-probes" if reduction.exhausted else ""
+    stopped = "; interrupted" if reduction.interrupted else stopped
+    found = f"{instruction_count(reduction.case.module)} instructions after {reduction.probes} probes{stopped}"
+    return f"{found}; keeps {result.kept}; written to {written.path}{state}"
+
+
+@contextmanager
+def _watcher(options: dict[str, Any]) -> Iterator[Watcher]:
+    """Shows successes; Ctrl-C ends the search with what it has, and pressed again the command."""
+    told = Event()
+
+    def stop(_number: int, _frame: object) -> None:
+        told.set()
+        signal.signal(signal.SIGINT, before)
+        os.write(2, b"xlabench: stopping after the probe at hand; Ctrl-C again loses what was found\n")
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield Watcher(_silent if options["as_json"] else _report, told.is_set)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _silent(_: Progress) -> None:
+    pass
 
 
 def _report(progress: Progress) -> None:
     click.echo(f"{progress.probes:4} {progress.move}: {progress.instructions} instructions", err=True)
 
 
-def _by_engine(target: Target, probers: Sequence[Prober], options: dict[str, Any], report: Any, out: Path) -> Result:
+def _by_engine(
+    target: Target,
+    probers: Sequence[Prober],
+    options: dict[str, Any],
+    stack: ExitStack,
+) -> Result:
     judgement, prober = settle(probers, target.case), probers[0]
     require_failure(judgement)
     found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
-    small = shrink(probers, target.case, judgement, found, max_probes=options["max_probes"], report=report)
+    watcher = stack.enter_context(_watcher(options))
+    small = shrink(probers, target.case, judgement, found, max_probes=options["max_probes"], watcher=watcher)
     kept = small.found.signature if small.found else judgement.verdict
     settled = replace(target, setup=prober.setup)
-    return Result(small.reduction, kept, _save(settled, small.reduction.case, small.final, small.found, out))
+    return Result(small.reduction, kept, _failure(settled, small.reduction.case, small.final, small.found))
 
 
-def _save(target: Target, case: Case, judgement: Judgement, found: Blame | None, out: Path) -> bundle.Saved:
+def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | None) -> bundle.Failure:
     cause = f"; {found.signature}" if found else ""
-    failure = bundle.Failure(
+    return bundle.Failure(
         module_text=case.text(),
         inputs=case.inputs,
         expected=judgement.expected,
@@ -117,10 +195,14 @@ def _save(target: Target, case: Case, judgement: Judgement, found: Blame | None,
         policy=target.setup.policy,
         original=None if case is target.case else bundle.Original(target.case.text(), target.case.inputs),
     )
-    return bundle.save(failure, out, timeout_s=target.setup.timeout_s)
 
 
-def _by_script(target: Target, prober: Prober, options: dict[str, Any], report: Any) -> Result:
+def _by_script(
+    target: Target,
+    prober: Prober,
+    options: dict[str, Any],
+    stack: ExitStack,
+) -> Result:
     with tempfile.TemporaryDirectory(prefix="xlabench-reduce-") as folder:
         files = [Path(folder) / f"candidate-{number}.hlo" for number in range(options["workers"])]
         wanted = _status(target.case, files[0], options)
@@ -133,7 +215,8 @@ def _by_script(target: Target, prober: Prober, options: dict[str, Any], report: 
             return _status(case, file, options) == wanted
 
         predicates = [partial(is_bad, file) for file in files]
-        done = reduce(target.case, predicates, prober.record, max_probes=options["max_probes"], report=report)
+        watcher = stack.enter_context(_watcher(options))
+        done = reduce(target.case, predicates, prober.record, max_probes=options["max_probes"], watcher=watcher)
     return Result(done, "the time-out" if wanted is None else f"exit status {wanted}")
 
 
@@ -150,16 +233,17 @@ def _status(case: Case, file: Path, options: dict[str, Any]) -> int | None:
     return done.returncode
 
 
-def _to_json(target: Target, result: Result, out: Path) -> dict[str, Any]:
+def _to_json(target: Target, result: Result, written: Written) -> dict[str, Any]:
     reduction = result.reduction
     return {
         "file": str(target.path),
-        "out": str(out),
+        "out": str(written.path),
         "kept": result.kept,
         "instructions": instruction_count(reduction.case.module),
         "probes": reduction.probes,
         "exhausted": reduction.exhausted,
-        "verified": result.saved.verified if result.saved else None,
+        "interrupted": reduction.interrupted,
+        "verified": written.saved.verified if written.saved else None,
         "text": reduction.case.text(),
         "history": [[step.move, step.probes, step.instructions] for step in reduction.history],
     }

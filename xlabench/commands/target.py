@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import compiler
-from xlabench import environment, jobs
+from xlabench import atomic, environment, jobs
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
 from xlabench.commands.judging_options import memory_option, timeout_option
@@ -89,6 +89,16 @@ def _of_file(
         inputs.check(arrays, module, source=str(path.with_suffix(".json")))
         return Case(module, tuple(arrays)), policy, recipe.seed if seed is None else seed
     return Case(module, tuple(inputs.generate(module, seed or 0))), policy, seed or 0
+
+
+def require_folder(path: Path) -> None:
+    """Refuse what cannot be a folder to write into, before anybody works for what is to lie there."""
+    try:
+        if path.exists() and not path.is_dir():
+            raise BenchError(f"{path}: is no folder; give another one")
+        atomic.require_place(path / "file" if path.exists() else path)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be written: {error.strerror}; give another folder") from error
 
 
 def new_folder(path: Path) -> Path:

@@ -47,13 +47,25 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Watcher:
+    """Who is told of each success, and may want an end: then the search stops after the probe at hand."""
+
+    report: Callable[[Progress], None] = lambda _: None
+    wants_an_end: Callable[[], bool] = lambda: False
+
+
+NOBODY = Watcher()
+
+
+@dataclass(frozen=True, slots=True)
 class Reduction:
-    """The result; `exhausted` if the search stopped for want of probes."""
+    """The result; `exhausted` if the search stopped for want of probes, `interrupted` if it was told to stop."""
 
     case: Case
     probes: int
     exhausted: bool
     history: tuple[Progress, ...]
+    interrupted: bool = False
 
 
 def reduce(
@@ -63,7 +75,7 @@ def reduce(
     *,
     max_probes: int = 400,
     focus: Sequence[tuple[str, str]] = (),
-    report: Callable[[Progress], None] = lambda _: None,
+    watcher: Watcher = NOBODY,
 ) -> Reduction:
     """Make a bad case smaller for as long as it stays bad; `focus` are places to look near first.
 
@@ -71,7 +83,7 @@ def reduce(
     """
     first, *helpers = is_bad if isinstance(is_bad, Sequence) else [is_bad]
     with _Answers(first, helpers) as answers:
-        search = _Search(case, answers, record, max_probes, report)
+        search = _Search(case, answers, record, max_probes, watcher)
         search.first("neighbourhood", neighbourhoods(case, focus, search.recorded()))
         search.bisect("prefix", prefix)
         search.bisect("suffix", suffix)
@@ -83,7 +95,8 @@ def reduce(
                 break
         for move in LAST:
             search.run(move)
-    return Reduction(search.case, search.probes, search.is_spent, tuple(search.history))
+    is_exhausted = search.probes >= max_probes
+    return Reduction(search.case, search.probes, is_exhausted, tuple(search.history), watcher.wants_an_end())
 
 
 class _Answers:
@@ -136,7 +149,7 @@ class _Search:
     answers: _Answers
     record: Record
     max_probes: int
-    report: Callable[[Progress], None]
+    watcher: Watcher
     probes: int = 0
     history: list[Progress] = field(default_factory=list)
     _recorded: Recorded | None = None
@@ -149,7 +162,7 @@ class _Search:
 
     @property
     def is_spent(self) -> bool:
-        return self.probes >= self.max_probes
+        return self.probes >= self.max_probes or self.watcher.wants_an_end()
 
     def recorded(self) -> Recorded:
         """The values inside the case as it is now."""
@@ -171,7 +184,7 @@ class _Search:
             return False
         self.case, self._recorded = candidate, None
         self.history.append(Progress(name, self.probes, cost(candidate)[0]))
-        self.report(self.history[-1])
+        self.watcher.report(self.history[-1])
         return True
 
     def _is_worth_asking(self, candidate: Case) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +12,7 @@ from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.probe import Judgement, Prober, Setup
-from xlabench.diagnosis.reduce import Progress, Reduction, reduce
+from xlabench.diagnosis.reduce import NOBODY, Reduction, Watcher, reduce
 from xlabench.judging.tolerance import Array
 
 
@@ -74,7 +74,7 @@ def shrink(
     found: Blame | None,
     *,
     max_probes: int,
-    report: Callable[[Progress], None] = lambda _: None,
+    watcher: Watcher = NOBODY,
 ) -> Shrunk:
     """Reduce a case for as long as it fails alike for the same reason, or where nobody is blamed, with the verdict."""
     prober = probers[0]
@@ -86,7 +86,7 @@ def shrink(
 
     focus = [found.place] if found else []
     predicates = [partial(is_bad, prober) for prober in probers]
-    done = reduce(case, predicates, prober.record, max_probes=max_probes, focus=focus, report=report)
+    done = reduce(case, predicates, prober.record, max_probes=max_probes, focus=focus, watcher=watcher)
     final = prober.judge(done.case)
     if found and final.is_failure and found.stage in blame.DETAILED:
         # Of a kernel less is left than was blamed at first.

@@ -1,9 +1,11 @@
 """reduce, bisect, isolate, recheck and bundle on the command line."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -70,6 +72,66 @@ def test_a_script_is_asked_by_its_exit_status(file, tmp_path):
     module = compiler.parse(text)
     assert [i.opcode for i in module.instructions()] == ["parameter", "negate"]
     assert "keeps exit status 3" in done.output
+
+
+INTERRUPTING = """
+import os, signal, sys
+text = open(sys.argv[1]).read()
+if "tanh" not in text:  # a smaller one
+    os.kill({parent}, signal.SIGINT)
+sys.exit(3 if "negate" in text else 0)
+"""
+
+
+def test_an_interrupted_search_keeps_what_it_has_found(file, tmp_path):
+    command = shlex.join([sys.executable, "-c", INTERRUPTING.format(parent=os.getpid())])
+    done = _run("reduce", file, "--script", command, "--out", tmp_path / "out")
+    assert done.exit_code == 130, done.output
+    assert "; interrupted; keeps exit status 3" in done.stdout
+    assert "negate" in (tmp_path / "out" / "reduced.hlo").read_text()
+
+
+@pytest.mark.parametrize("out", ["full", "file", "file/below"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(file, tmp_path, monkeypatch, out):
+    monkeypatch.setattr("xlabench.commands.reduce.settle", lambda *_: pytest.fail("tried"))
+    (tmp_path / "full").mkdir()
+    for name in ("file", "full/notes"):
+        (tmp_path / name).write_text("of somebody")
+    done = _run("reduce", file, "--out", tmp_path / out)
+    assert done.exit_code == 2, done.output
+    assert str(tmp_path / out) in done.stderr
+
+
+@pytest.mark.parametrize("out", ["file", "file/below"])
+def test_a_script_is_not_asked_where_nothing_can_be_written(file, tmp_path, out):
+    (tmp_path / "file").write_text("of somebody")
+    done = _run("reduce", file, "--script", f"touch {tmp_path / 'asked'}", "--out", tmp_path / out)
+    assert done.exit_code == 2, done.output
+    assert not (tmp_path / "asked").exists()
+
+
+SPOILING = """
+import os, sys
+os.path.exists({out!r}) or open({out!r}, "w").close()  # it was free before
+sys.exit(3 if "negate" in open(sys.argv[1]).read() else 0)
+"""
+
+
+def test_what_cannot_be_written_after_all_is_kept_elsewhere(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    command = shlex.join([sys.executable, "-c", SPOILING.format(out=str(tmp_path / "out"))])
+    done = _run("reduce", file, "--script", command, "--out", tmp_path / "out", "--max-probes", 1)
+    assert done.exit_code == 0, done.output
+    (kept,) = tmp_path.glob("xlabench-reduced-*/out/reduced.hlo")
+    assert f"written to {kept.parent}" in done.stdout
+    assert "cannot be made: File exists" in done.stderr
+
+
+def test_the_folder_beside_a_bundle_that_is_this_folder_has_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(_bundle(tmp_path / "b", _right()))
+    done = _run("reduce", ".", "--script", "test -e", "--max-probes", 1)
+    assert done.exit_code == 2, done.output
+    assert "there is no failure to keep" in done.stderr
 
 
 def test_a_script_that_is_content_shows_no_failure(file, tmp_path):
