@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,6 +27,7 @@ from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Judgement, Prober, require_failure
 from xlabench.diagnosis.reduce import Progress, Reduction, Watcher, reduce
+from xlabench.diagnosis.script import Script, script
 from xlabench.diagnosis.triage import shrink
 from xlabench.errors import BenchError, ExitCode
 
@@ -80,17 +79,18 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     status, not 0, as it does on FILE.  Ctrl-C ends the search and keeps what it has found (exit code 130); a second one
     ends the command.
     """
-    target = load(options)
+    asked = None if options["script"] is None else script(options["script"], options["timeout"])
+    target = load(options, is_engine_asked=asked is None)
     out = options["out"] or _beside(target.path)
-    (require_folder if options["script"] else bundle.require_place)(out)
+    (bundle.require_place if asked is None else require_folder)(out)
     with ExitStack() as stack:
         # The script is asked elsewhere; then one prober records values.
-        count = 1 if options["script"] else options["workers"]
+        count = options["workers"] if asked is None else 1
         probers = [stack.enter_context(Prober(target.setup)) for _ in range(count)]
-        if options["script"]:
-            result = _by_script(target, probers[0], options, stack)
-        else:
+        if asked is None:
             result = _by_engine(target, probers, options, stack)
+        else:
+            result = _by_script(asked, target, probers[0], options, stack)
         written = _keep(result, out, options)
     if options["as_json"]:
         click.echo(json.dumps(_to_json(target, result, written)))
@@ -198,6 +198,7 @@ def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | No
 
 
 def _by_script(
+    asked: Script,
     target: Target,
     prober: Prober,
     options: dict[str, Any],
@@ -205,32 +206,19 @@ def _by_script(
 ) -> Result:
     with tempfile.TemporaryDirectory(prefix="xlabench-reduce-") as folder:
         files = [Path(folder) / f"candidate-{number}.hlo" for number in range(options["workers"])]
-        wanted = _status(target.case, files[0], options)
+        wanted = asked.status(target.case, files[0])
         if wanted == 0:
             raise BenchError(
                 f"--script: {options['script']!r} ends with 0 on {target.path}: there is no failure to keep"
             )
 
         def is_bad(file: Path, case: Case) -> bool:
-            return _status(case, file, options) == wanted
+            return asked.status(case, file) == wanted
 
         predicates = [partial(is_bad, file) for file in files]
         watcher = stack.enter_context(_watcher(options))
         done = reduce(target.case, predicates, prober.record, max_probes=options["max_probes"], watcher=watcher)
     return Result(done, "the time-out" if wanted is None else f"exit status {wanted}")
-
-
-def _status(case: Case, file: Path, options: dict[str, Any]) -> int | None:
-    """How the script ends on a program; None if it does not end."""
-    file.write_text(case.text(), encoding="utf-8")
-    arguments = [*shlex.split(options["script"]), str(file)]
-    try:
-        done = subprocess.run(arguments, capture_output=True, timeout=options["timeout"], check=False)
-    except subprocess.TimeoutExpired:
-        return None
-    except OSError as error:
-        raise BenchError(f"--script {options['script']!r}: cannot be run: {error.strerror}") from error
-    return done.returncode
 
 
 def _to_json(target: Target, result: Result, written: Written) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from xlabench.judging.tolerance import TolerancePolicy
 _OPTIONS = (
     click.option("--engine", metavar="SPEC", help="The engine under test.  [default: the bundle's, else cpu]"),
     click.option(
-        "--reference", default="reference", show_default=True, metavar="SPEC", help="The engine that is right."
+        "--reference", metavar="SPEC", help="The engine that is right.  [default: the bundle's, else reference]"
     ),
     click.option("--module", type=click.IntRange(1), metavar="N", help="The module, of a file that holds several."),
     click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that were left out."),
@@ -33,6 +33,7 @@ _OPTIONS = (
     memory_option(),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
 )
+_OF_FILES = ("module", "fill_elided", "seed", "inputs")
 
 
 def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,23 +53,37 @@ class Target:
     seed: int | None
 
 
-def load(options: dict[str, Any]) -> Target:
-    """Read what the options name: a folder or a zip archive is a bundle, another file a program."""
+def load(options: dict[str, Any], *, is_engine_asked: bool = True) -> Target:
+    """Read what the options name: a folder or a zip archive is a bundle, another file a program.
+
+    Where no engine is asked, none need be there.
+    """
     path: Path = options["target"]
-    spec, timeout_s = options["engine"], options["timeout"]
+    spec, believed, timeout_s = options["engine"], options["reference"], options["timeout"]
     if bundle.is_bundle(path):
+        require_nothing_given(path, options)
         failure = bundle.load(path)
         case = Case(_verified(failure.module_text), tuple(failure.inputs))
-        policy, seed, spec = failure.policy, failure.seed, spec or failure.engine
+        policy, seed = failure.policy, failure.seed
+        spec, believed = spec or failure.engine, believed or failure.reference
     else:
         module = programs.read(path, module=options["module"])
         compiler.settle_elided(module, options["fill_elided"])
         case, policy, seed = _of_file(path, module, options["seed"], options["inputs"])
-    subject = engine(spec or "cpu").spec
-    reference = engine(options["reference"]).spec
+    subject, reference = (
+        (engine(spec or "cpu").spec, engine(believed or "reference").spec) if is_engine_asked else ("", "")
+    )
     limit = options["memory_limit"]
     memory_bytes = limit << 20 if limit else environment.memory_bytes()
     return Target(path, case, Setup(subject, reference, policy, timeout_s, jobs.ENGINES, memory_bytes), seed)
+
+
+def require_nothing_given(path: Path, options: Mapping[str, Any]) -> None:
+    """Refuse options about what a bundle brings itself."""
+    given = [f"--{name.replace('_', '-')}" for name in _OF_FILES if options[name] is not None]
+    if given:
+        what = f"{', '.join(given)} would change nothing"
+        raise BenchError(f"{path}: a bundle brings its program and its inputs: {what}; leave it out or give a file")
 
 
 def _verified(text: str) -> compiler.Module:

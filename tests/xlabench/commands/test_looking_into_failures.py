@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import pytest
@@ -48,11 +49,9 @@ def sliced(tmp_path, monkeypatch, mutants):
     return path
 
 
-def _bundle(folder, expected):
+def _bundle(folder, expected, *, engine="reference", reference="reference"):
     folder.mkdir()
-    failure = bundle.Failure(
-        PROGRAM, [X], [expected], [X], "reference", "reference", 1, "wrong", "8 elements are wrong"
-    )
+    failure = bundle.Failure(PROGRAM, [X], [expected], [X], engine, reference, 1, "wrong", "8 elements are wrong")
     for name, data in bundle._contents(failure).items():
         (folder / name).write_bytes(data)
     return folder
@@ -72,6 +71,53 @@ def test_a_script_is_asked_by_its_exit_status(file, tmp_path):
     module = compiler.parse(text)
     assert [i.opcode for i in module.instructions()] == ["parameter", "negate"]
     assert "keeps exit status 3" in done.output
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("unbalanced '", "No closing quotation"),
+        ("", "is no command"),
+        (" ", "is no command"),
+        ("./none", "cannot be run"),
+    ],
+)
+def test_a_script_that_cannot_be_asked_is_bad_input(file, script, message):
+    done = _run("reduce", file, "--script", script)
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+
+
+def test_a_script_needs_no_engine(tmp_path):
+    folder = _bundle(tmp_path / "b", X, engine="xla")
+    done = _run("reduce", folder, "--script", "true")
+    assert done.exit_code == 2, done.output
+    assert "there is no failure to keep" in done.stderr
+
+
+def test_what_a_script_started_ends_with_its_time(file, tmp_path):
+    program = f"import subprocess; subprocess.run(['sh', '-c', 'sleep 2; touch {tmp_path / 'late'}'])"
+    command = shlex.join([sys.executable, "-c", program])
+    done = _run("reduce", file, "--script", command, "--timeout", 0.5, "--max-probes", 1, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    time.sleep(2)
+    assert not (tmp_path / "late").exists()
+
+
+@pytest.mark.parametrize("command", ["reduce", "bisect", "isolate"])
+@pytest.mark.parametrize("option", [("--seed", 1), ("--inputs", "in.npz"), ("--module", 1), ("--fill-elided", 1)])
+def test_what_a_bundle_brings_cannot_be_given(tmp_path, command, option):
+    done = _run(command, _bundle(tmp_path / "b", X), *option)
+    assert done.exit_code == 2, done.output
+    assert f"{option[0]} would change nothing" in done.stderr
+
+
+@pytest.mark.parametrize(("options", "expected"), [([], "cpu:opt=0"), (["--reference", "reference"], "reference")])
+def test_the_reference_of_a_bundle_is_asked_unless_another_is_given(tmp_path, monkeypatch, options, expected):
+    asked = []
+    monkeypatch.setattr("xlabench.commands.isolate.Prober", lambda setup: asked.append(setup.reference))
+    _run("isolate", _bundle(tmp_path / "b", X, reference="cpu:opt=0"), *options)
+    assert asked == [expected]
 
 
 INTERRUPTING = """
