@@ -1,4 +1,8 @@
-"""Files that are either the old or the new, never half of one; folders that one process writes to at a time."""
+"""Files that are either the old or the new, never half of one; folders that one process writes to at a time.
+
+Whoever writes a result writes it here, so that a disk that is full, or a folder that is not the user's to write to, is
+said in one way: as something that the user can act on.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,13 @@ def require_place(path: Path) -> None:
 
 def write(path: Path, data: bytes) -> None:
     """Replace the file by one with these bytes; a reader, or a crash, sees the old one or the new one."""
+    try:
+        _replace(path, data)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be written: {error.strerror or error}; give another place") from error
+
+
+def _replace(path: Path, data: bytes) -> None:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
