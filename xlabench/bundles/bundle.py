@@ -5,9 +5,8 @@
     original.hlo  original.npz  the program and its inputs before they were reduced, where they were
 
 - The same failure gives the same bytes: no time, no path, no name of a machine.
-- A bundle may come from a stranger: nothing in it is unpickled or run by opening it, sizes are limited before anything
-  is read, files are what the manifest says (SHA-256), links are refused.  `repro.py` is for people; only a bundle that
-  was written a moment ago is run by it.
+- A bundle may come from a stranger: nothing in it is unpickled or run by opening it (`files`).  `repro.py` is for
+  people; only a bundle that was written a moment ago is run by it.
 - It is judged by what it brings, the bounds of `xlabench.judging.bounds` or a tolerance, whatever the reference says
   later.
 - A bundle is replayed from a temporary folder in a fresh process before anybody is told of it.
@@ -23,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ import numpy as np
 import compiler
 from xlabench import atomic, environment, jobs
 from xlabench.bundles import archive
+from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, MAX_BYTES, holds_manifest, read
 from xlabench.bundles.packing import pack_arrays, unpack_arrays
 from xlabench.cases import programs
 from xlabench.engines import build, engine, execute
@@ -43,16 +43,7 @@ from xlabench.judging.differ import compare
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.worker import Worker
 
-FORMAT_VERSION = 2
-_READ_VERSIONS = (1, 2)  # the first knew neither bounds nor originals
-MAX_BYTES = 2 << 30
-_MAX_MANIFEST_BYTES = 1 << 20
-_ARRAY_FILES = ("inputs.npz", "expected.npz", "actual.npz")
-_FILES = ("module.hlo", *_ARRAY_FILES, "repro.py")
-_MORE_ARRAY_FILES = ("bounds.npz", "original.npz")
-_MORE_FILES = ("original.hlo", *_MORE_ARRAY_FILES)
 _MOST_BOUNDED = 1 << 22  # elements of results whose bounds are kept
-_TYPES = {"engine": str, "reference": str, "verdict": str, "message": str, "seed": int | None, "tolerance": dict}
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
 _ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
@@ -137,7 +128,7 @@ def require_place(folder: Path) -> None:
     """Refuse a place where no bundle can be saved, before anybody works for what is to lie there."""
     is_archive = folder.suffix == ".zip"
     try:
-        if folder.exists() and not (_holds_manifest(folder) and folder.is_file() == is_archive):
+        if folder.exists() and not (holds_manifest(folder) and folder.is_file() == is_archive):
             raise BenchError(f"{folder}: exists and is not a bundle; give a new name")
         atomic.require_place(folder)
     except OSError as error:
@@ -173,9 +164,7 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
 def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
     """Read a bundle that nothing is known of; whatever is wrong with it is a `BenchError`."""
     try:
-        source = _source(folder, max_bytes)
-        manifest = _read_manifest(source)
-        files = _read_files(source, manifest["files"], max_bytes)
+        manifest, files = read(folder, max_bytes)
         arrays = {name: unpack_arrays(files[name], dtypes, max_bytes) for name, dtypes in manifest["arrays"].items()}
         return Failure(
             module_text=programs.decoded(files["module.hlo"]),
@@ -242,7 +231,7 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
 
 
 def _contents(failure: Failure) -> dict[str, bytes]:
-    arrays = dict(zip(_ARRAY_FILES, (failure.inputs, failure.expected, failure.actual), strict=True))
+    arrays = dict(zip(ARRAY_FILES, (failure.inputs, failure.expected, failure.actual), strict=True))
     files = {"module.hlo": programs.encoded(failure.module_text), "repro.py": _REPRO.encode()}
     if failure.original is not None:
         files["original.hlo"] = programs.encoded(failure.original.module_text)
@@ -323,67 +312,3 @@ def _verify(draft: Path, verdict: str, timeout_s: float) -> str:
     if done.returncode == ExitCode.WRONG and "Traceback" not in done.stderr:
         return ""
     return f"the replay ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
-
-
-_Source = Callable[[str, int], bytes]
-"""Reads a file of a bundle by its name, up to a number of bytes."""
-
-
-def _source(path: Path, max_bytes: int) -> _Source:
-    if not path.is_file():
-        return lambda name, limit: _read_limited(path / name, limit)
-    files = archive.unpack(path, max_bytes)
-
-    def read(name: str, limit: int) -> bytes:
-        if name not in files:
-            raise ValueError(f"the archive lacks {name}")
-        if len(files[name]) > limit:
-            raise ValueError(f"{name} is larger than the limit of {limit:,} bytes")
-        return files[name]
-
-    return read
-
-
-def _holds_manifest(path: Path) -> bool:
-    if path.is_dir():
-        return (path / "manifest.json").is_file()
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as file:
-        return any(Path(name).name == "manifest.json" for name in file.namelist())
-
-
-def _read_manifest(source: _Source) -> Mapping[str, Any]:
-    data = source("manifest.json", _MAX_MANIFEST_BYTES)
-    manifest: Mapping[str, Any] = json.loads(data)
-    if manifest.get("format") != "xlabench-bundle":
-        raise ValueError("manifest.json is not that of a bundle")
-    if manifest.get("version") not in _READ_VERSIONS:
-        raise ValueError(f"format version {manifest.get('version')!r}, this xlabench reads versions 1 and 2")
-    for key, kind in _TYPES.items():
-        if not isinstance(manifest[key], kind):
-            raise ValueError(f"{key} cannot be {manifest[key]!r}")
-    if not set(_ARRAY_FILES) <= set(manifest["arrays"]) <= {*_ARRAY_FILES, *_MORE_ARRAY_FILES}:
-        raise ValueError(f"arrays of {', '.join(manifest['arrays'])}")
-    if manifest["verdict"] not in VERDICT_EXIT_CODES:
-        raise ValueError(f"unknown verdict {manifest['verdict']!r}")
-    return manifest
-
-
-def _read_files(source: _Source, digests: Mapping[str, str], max_bytes: int) -> dict[str, bytes]:
-    files: dict[str, bytes] = {}
-    for name in (*_FILES, *(name for name in _MORE_FILES if name in digests)):
-        files[name] = source(name, max_bytes)
-        if hashlib.sha256(files[name]).hexdigest() != digests[name]:
-            raise ValueError(f"{name} is not the file that the manifest describes")
-    return files
-
-
-def _read_limited(path: Path, max_bytes: int) -> bytes:
-    if path.is_symlink():
-        raise ValueError(f"{path.name} is a link")
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path.name} is no plain file")
-    if path.stat().st_size > max_bytes:
-        raise ValueError(f"{path.name} is larger than the limit of {max_bytes:,} bytes")
-    return path.read_bytes()

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlabench.bundles import archive, bundle, packing
+from xlabench.bundles import archive, bundle, files, packing
 from xlabench.cases.inputs import DTYPES
 from xlabench.errors import BenchError, ExitCode
 from xlabench.judging.bounds import Bounds
@@ -322,7 +322,7 @@ def test_a_compressed_archive_is_refused_unread(tmp_path, draft):
         bundle.load(draft)
 
 
-@pytest.mark.parametrize("name", bundle._FILES)
+@pytest.mark.parametrize("name", files.FILES)
 def test_a_truncated_or_missing_file_is_refused(draft, name):
     path = draft / name
     path.write_bytes(path.read_bytes()[:-5])
@@ -369,7 +369,7 @@ def test_an_archive_of_a_changed_bundle_is_refused(tmp_path, draft):
         bundle.load(_archive(draft, tmp_path / "b.zip"))
 
 
-@pytest.mark.parametrize("name", ["manifest.json", *bundle._FILES])
+@pytest.mark.parametrize("name", ["manifest.json", *files.FILES])
 def test_an_archive_that_lacks_a_file_is_refused(tmp_path, draft, name):
     (draft / name).unlink()
     with pytest.raises(BenchError, match=f"the archive lacks {name}"):
