@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from compiler.ir.module import Instruction
-from compiler.ir.numbers import Array, narrow
+from compiler.ir.numbers import Array, narrow, saturate
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import operand, require, stated, stated_array
-from compiler.ir.types import U64, ElementType, Kind
+from compiler.ir.types import PRED, TYPES, U64, ElementType, Kind
 
 _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -131,8 +131,10 @@ def check_state(instruction: Instruction) -> None:
         reason = f"the state of {algorithm} is u64[{sizes[0]}], not {state}"
         raise instruction.unsupported(reason)
     bits = list(leaves(instruction.shape))[-1]
-    if bits.element_type.is_complex:
-        raise instruction.unsupported(f"random bits are not drawn as complex numbers, as in {bits}")
+    if bits.element_type.is_complex or bits.element_type is PRED:
+        raise instruction.unsupported(f"random bits are drawn as integers or real numbers, not {bits}")
+    if f"u{bits.element_type.bits}" not in TYPES:
+        raise instruction.unsupported(f"there is no integer of as many bits as an element of {bits} has")
 
 
 def _bit_generator(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
@@ -148,8 +150,10 @@ def _bit_generator(instruction: Instruction, values: Sequence[Array], _: Evaluat
 
 
 def _as_type(drawn: Array, element_type: ElementType) -> Array:
-    if element_type.bits < 8:
+    if element_type.bits < 8 and element_type.is_integer:
         return narrow(drawn.astype(np.uint8), element_type)
+    if element_type.bits < 8:
+        return narrow(drawn.astype(np.uint8), TYPES[f"u{element_type.bits}"]).view(element_type.dtype)
     return (
         np.ascontiguousarray(drawn.astype(f"u{element_type.size_bytes}")).view(element_type.dtype).reshape(drawn.shape)
     )
@@ -169,12 +173,22 @@ def _infer_rng(instruction: Instruction) -> Shape:
     return stated_array(instruction)
 
 
+def check_distribution(instruction: Instruction) -> None:
+    """Refuse what XLA has no distribution of: complex numbers, and normal ones of a type that is no float."""
+    element_type = instruction.array.element_type
+    is_normal = instruction.attributes["distribution"] == "rng_normal"
+    if element_type.is_complex or (is_normal and not element_type.is_float):
+        kind = "normal" if is_normal else "random"
+        raise instruction.unsupported(f"{kind} numbers of {element_type} have no distribution")
+
+
 def state_of(instruction: Instruction) -> Array:
     """The Philox state from which an `rng` is drawn: the language leaves it open, here name and shape decide."""
     return np.array([zlib.crc32(f"{instruction.name} {instruction.array.dims}".encode()), 0, 0], np.uint64)
 
 
 def _rng(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
+    check_distribution(instruction)
     shape = instruction.array
     is_normal = instruction.attributes["distribution"] == "rng_normal"
     bits, _after = _philox_bits(state_of(instruction), (2, *shape.dims) if is_normal else shape.dims, 64)
@@ -189,7 +203,7 @@ def _rng(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Arr
     else:
         value = drawn * (second - first) + first
     if shape.element_type.is_integer:
-        return np.asarray(np.floor(value).astype(shape.element_type.dtype))
+        return saturate(np.floor(value), shape.element_type)  # it may have been rounded to a number beyond the type
     return narrow(value, shape.element_type)
 
 

@@ -23,6 +23,7 @@ from compiler.ops.random import (
     PHILOX_FACTORS,
     PHILOX_STEPS,
     THREE_FRY_ROTATIONS,
+    check_distribution,
     check_state,
     layout_of_words,
     state_of,
@@ -136,12 +137,13 @@ def _bit_generator(instruction: Instruction) -> Instruction:
 
 def _as_type(drawn: Expression, element_type: ElementType) -> Expression:
     """The lowest bits as a type: integers narrower than a byte are wrapped, others have the bits themselves."""
-    if element_type.bits < 8:
+    if element_type.bits < 8 and element_type.is_integer:
         return drawn.to(element_type)
     return drawn.to(TYPES[f"u{element_type.bits}"]).bits_as(element_type)
 
 
 def _rng(instruction: Instruction) -> Instruction:
+    check_distribution(instruction)
     shape, computation = instruction.array, instruction.computation
     state = Expression(constant(computation, array_literal(state_of(instruction), U64)))
     is_normal = instruction.attributes["distribution"] == "rng_normal"
