@@ -63,6 +63,17 @@ def _round_to_odd(value: Array) -> Array:
     return bits.view(_F32)
 
 
+def integers_to_odd(value: Array) -> Array:
+    """Integers as f64 so that a second rounding to at most 40 bits gives what one rounding would have given."""
+    if value.dtype.itemsize < 8:
+        return value.astype(_F64)
+    dropped = value.dtype.type((1 << 11) - 1)
+    odd = (value & ~dropped) | (((value & dropped) != 0).astype(value.dtype) << 11)
+    exact = 1 << 53
+    is_long = value > exact if value.dtype.kind == "u" else (value > exact) | (value < -exact)
+    return np.where(is_long, odd, value).astype(_F64)
+
+
 def host_type(target: ElementType) -> np.dtype[np.generic]:
     """NumPy's type of whole bytes for an integer type."""
     if target.bits < 8:

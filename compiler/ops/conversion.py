@@ -13,7 +13,7 @@ import numpy as np
 from compiler.diagnostics import ShapeError
 from compiler.ir.elementwise import Row, kinds, same_shapes, same_types
 from compiler.ir.module import Instruction
-from compiler.ir.numbers import Array, host_type, narrow, saturate, widen
+from compiler.ir.numbers import Array, host_type, integers_to_odd, narrow, saturate, widen
 from compiler.ir.opdef import Evaluator, Op, zeros_like
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
@@ -34,7 +34,7 @@ def convert(value: Array, source: ElementType, target: ElementType) -> Array:
     if target.is_integer:
         return saturate(wide, target) if source.is_float else narrow(_as_integer(wide, target), target)
     if target.is_float and source.is_integer:
-        wide = wide.astype(target.dtype if target.bits >= 32 else np.float64)
+        wide = wide.astype(target.dtype) if target.bits >= 32 else integers_to_odd(wide)
     return narrow(wide, target)
 
 
