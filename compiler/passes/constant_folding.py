@@ -1,7 +1,8 @@
 """Constant folding: an instruction all of whose operands are constants becomes one, by its NumPy meaning.
 
 Only where the result is no larger than what it is made from, or small: a broadcast constant is cheaper to recompute
-than to load.  Elided constants, effects and randomness are left alone.
+than to load.  And only what does not take long, of which nobody could say how long if there is a loop in it: what is
+computed here may stand in a branch that is never taken.  Elided constants, effects and randomness are left alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from compiler.analysis.effects import held_by_control, is_repeatable
+from compiler.analysis.work import work, work_of_computations
 from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.literal import Literal
@@ -20,16 +22,20 @@ from compiler.ir.shape import ArrayShape, without_layout
 from compiler.ops import OPS
 
 _LARGEST = 1 << 16
-_NEVER = frozenset({"parameter", "constant", "iota", "while", "copy"})
+_MOST_WORK = float(1 << 24)
+"""Elements, which is about a tenth of a second."""
+_NEVER = frozenset({"parameter", "constant", "iota", "copy"})
 
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
+    # Callees come before callers, and what is folded in them is the less work.
+    known = work_of_computations(module)
     for computation in module.computations:
         held = held_by_control(computation)
         for instruction in list(computation.instructions):
-            if instruction in held or not _foldable(instruction):
+            if instruction in held or not _foldable(instruction) or work(instruction, known) > _MOST_WORK:
                 continue
             literal = _evaluate(instruction)
             if literal is None or not fuel.spend("fold", instruction):
