@@ -25,7 +25,7 @@ _FEW_OF_MANY = frozenset({"slice", "dynamic-slice", "gather"})
 
 
 def work_of_computations(module: Module) -> dict[Computation, float]:
-    """The work of each computation but the entry; none calls one that comes later."""
+    """The work of each computation but the entry; of one that comes before those it calls nothing is known."""
     known: dict[Computation, float] = {}
     for computation in [c for c in module.computations if c is not module.entry]:
         known[computation] = sum(work(instruction, known) for instruction in computation.instructions)
@@ -37,7 +37,7 @@ def work(instruction: Instruction, known: Mapping[Computation, float]) -> float:
     if instruction.opcode == "while":
         return math.inf
     callees = list(instruction.called_computations())
-    called = sum(known[callee] for callee in callees)
+    called = sum(known.get(callee, math.inf) for callee in callees)
     if instruction.opcode in _CALLS:
         return _STEP + called
     elements = _elements(instruction)
