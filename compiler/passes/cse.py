@@ -16,10 +16,12 @@ from compiler.ir.rewrite import Fuel
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
+    # A number for each computation, the same for equal ones: bodies that held bodies would double with each call.
     bodies: dict[Computation, Hashable] = {}
+    numbers: dict[Hashable, int] = {}
     for computation in module.computations:
         if computation is not module.entry:
-            bodies[computation] = tuple(_body(computation, bodies))
+            bodies[computation] = numbers.setdefault(tuple(_body(computation, bodies)), len(numbers))
         known: dict[Hashable, Instruction] = {}
         held = held_by_control(computation)
         dead: list[Instruction] = []
