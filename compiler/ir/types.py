@@ -59,6 +59,16 @@ class ElementType:
         return self.kind is Kind.FLOAT
 
     @property
+    def is_signed_float(self) -> bool:
+        """Whether the values are real floating-point numbers below zero as well as above."""
+        return self.is_float and bool(_finfo(self.dtype).min < 0)
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether one of the values is not a number; where none is, converting one gives a zero of its sign."""
+        return (self.is_float or self.is_complex) and bool(np.isnan(np.asarray(np.nan).astype(self.dtype)))
+
+    @property
     def is_complex(self) -> bool:
         """Whether the values are complex numbers."""
         return self.kind is Kind.COMPLEX

@@ -94,9 +94,11 @@ def _divide_by_power_of_two(instruction: Instruction) -> Instruction | None:
 
 
 def _negate_negate(instruction: Instruction) -> Instruction | None:
-    """`-(-x) -> x`."""
+    """`-(-x) -> x`, but of floats without a sign, of which every negative is NaN."""
     (operand,) = instruction.operands
-    return operand.operands[0] if operand.opcode == "negate" else None
+    element_type = instruction.array.element_type
+    has_negatives = element_type.is_signed_float or not element_type.is_float
+    return operand.operands[0] if operand.opcode == "negate" and has_negatives else None
 
 
 _ODD = ("asin", "asinh", "atanh", "cbrt", "erf", "sine", "sinh", "tan", "tanh")
@@ -104,7 +106,9 @@ _EVEN = ("cosh", "cosine")
 
 
 def _is_negated(instruction: Instruction) -> bool:
-    return instruction.opcode == "negate" and instruction.array.element_type.is_float
+    """Whether a value is a negative of floats that have one, and a NaN whose sign does not matter."""
+    element_type = instruction.array.element_type
+    return instruction.opcode == "negate" and element_type.is_signed_float and element_type.has_nan
 
 
 def _odd_of_negated(instruction: Instruction) -> Instruction | None:
