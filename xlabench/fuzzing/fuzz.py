@@ -105,7 +105,7 @@ def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tup
     An opcode that it dies of again and again is left alone.
     """
     spec, _, pairs = question
-    unsupported, fatal, left = set[tuple[str, str]](), list[tuple[str, str]](), list(pairs)
+    unsupported, fatal, left, was_early = set[tuple[str, str]](), list[tuple[str, str]](), list(pairs), False
     while left:
         arguments = {"factory": config.factory, "engine": spec, "pairs": left}
         job = "xlabench.fuzzing.fuzz_jobs:probe"
@@ -115,6 +115,11 @@ def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tup
         if outcome.ending == "answered":
             return unsupported | {(opcode, kind) for opcode, kind in outcome.value["unsupported"]}, fatal
         outcome.require_start()
+        if not outcome.stage:  # of what it did before, or of what keeps every process from beginning
+            if was_early:
+                raise BenchError(f"{spec}: no process of it comes to a question: {outcome.message}\n{outcome.output}")
+            was_early = True
+            continue
         opcode, kind, *others = outcome.stage.split(" ")
         unsupported |= {(opcode, other) for other in others}
         fatal.append((kind, "timeout" if outcome.ending == "timeout" else "crash"))

@@ -7,15 +7,17 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from xlabench.errors import BenchError
-from xlabench.fuzzing import campaign
+from xlabench.fuzzing import campaign, fuzz
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.crew import culprit
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.fuzz import Generated
+from xlabench.worker import Outcome
 
 HERE = str(Path(__file__).resolve().parents[1])
 CONFIG = Config(("right",), count=60, max_probes=0, factory="broken_engines:engine", timeout_s=60)
@@ -57,6 +59,16 @@ def test_an_engine_that_dies_of_one_opcode_is_asked_about_the_others(tmp_path):
     (found,) = summary["findings"]
     assert (found["verdict"], found["cases"]) == ("crash", (-1, -2, -3))
     assert summary["verdicts"] == {"perishes bitwise": 20}
+
+
+def test_a_process_that_ends_before_the_question_is_asked_again_once():
+    died, answered = Outcome("died", message="killed"), Outcome("answered", value={"unsupported": [["abs", "f32"]]})
+    outcomes = iter([died, answered, died, died])
+    worker = SimpleNamespace(run=lambda *_, **__: next(outcomes))
+    question = ("cpu", "abs", [("abs", "f32"), ("abs", "f64")])
+    assert fuzz._probe(worker, CONFIG, question) == ({("abs", "f32")}, [])
+    with pytest.raises(BenchError, match="cpu: no process of it comes to a question: killed"):
+        fuzz._probe(worker, CONFIG, question)
 
 
 @pytest.mark.slow
