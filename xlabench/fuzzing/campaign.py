@@ -15,6 +15,7 @@ the batches that were running.  Case N of a seed is the same program whatever th
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import tempfile
@@ -33,6 +34,7 @@ from xlabench.fuzzing.findings import Finding, Findings, Raw
 from xlabench.fuzzing.inquiry import Inquiry
 
 _BATCH = 20
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes")
 
 
@@ -145,8 +147,13 @@ def run(
         asked: is told how many of how many questions are answered that come before the first program.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with atomic.alone_in(folder):
-        return _run(config, source, folder, observe, asked)
+    try:
+        with atomic.alone_in(folder):
+            return _run(config, source, folder, observe, asked)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise BenchError(f"{folder}: the campaign cannot go on: {error}; make room, and run it again") from error
 
 
 def _run(

@@ -152,6 +152,10 @@ class Crew:
         if outcome.ending == "answered" or self._stop.is_set():
             return None
         outcome.require_start()
+        if (
+            "OSError" in outcome.error.split()
+        ):  # one of an engine is an answer; this is a disk that is full, or the like
+            raise BenchError(f"a worker cannot go on: {outcome.message}; see to that, and run the campaign again")
         return self._guilty(outcome, engines, cases)
 
     def _again(self, worker: Worker, folder: Path, engines: Sequence[str], cases: Sequence[int]) -> list[Raw]:

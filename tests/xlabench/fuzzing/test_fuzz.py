@@ -11,13 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from xlabench import atomic
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign, fuzz
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.crew import culprit
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.fuzz import Generated
-from xlabench.worker import Outcome
+from xlabench.worker import Outcome, Worker
 
 HERE = str(Path(__file__).resolve().parents[1])
 CONFIG = Config(("right",), count=60, max_probes=0, factory="broken_engines:engine", timeout_s=60)
@@ -232,6 +233,26 @@ def test_workers_do_not_change_what_is_drawn(tmp_path):
     one = run(replace(CONFIG, count=60), tmp_path / "one", Unprobed)
     two = run(replace(CONFIG, count=60, workers=2), tmp_path / "two", Unprobed)
     assert one["coverage"] == two["coverage"]
+
+
+def test_a_disk_that_is_full_is_no_finding_and_the_campaign_goes_on_later(tmp_path, monkeypatch):
+    config, write = replace(CONFIG, count=20), atomic.write
+    full = Outcome("raised", "7 right run", error="OSError Exception", message="[Errno 28] No space left on device")
+
+    def fill(path, data):
+        if path.name == "progress.json":
+            raise OSError(28, "No space left on device", str(path))
+        write(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Worker, "run", lambda *_, **__: full)
+        with pytest.raises(BenchError, match=r"a worker cannot go on: .Errno 28. No space left on device"):
+            run(config, tmp_path, Unprobed)
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "write", fill)
+        with pytest.raises(BenchError, match=r"No space left on device: .*progress.json.*; .* run it again"):
+            run(config, tmp_path, Unprobed)
+    assert run(config, tmp_path, Unprobed)["cases"] == 20
 
 
 def test_a_folder_in_which_a_campaign_runs_is_refused(tmp_path):
