@@ -30,11 +30,12 @@ from typing import Any
 import numpy as np
 
 import compiler
+from compiler import edit
 from xlabench import atomic, environment, jobs
 from xlabench.bundles import archive
 from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, MAX_BYTES, holds_manifest, read
 from xlabench.bundles.packing import pack_arrays, unpack_arrays
-from xlabench.cases import programs
+from xlabench.cases import inputs, programs
 from xlabench.engines import build, engine, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
@@ -47,6 +48,8 @@ _MOST_BOUNDED = 1 << 22  # elements of results whose bounds are kept
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
 _ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
+
+GONE, SHOWS, OTHERWISE, UNDECIDED = "gone", "shows", "fails otherwise", "cannot be decided here"
 
 _REPRO = '''"""Run this bundle again: exit status 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here.
 
@@ -62,7 +65,7 @@ except ModuleNotFoundError as error:
     print(f"{error}; install it: python -m pip install xlabench", file=sys.stderr)
     sys.exit(125)
 
-main(["replay", str(Path(__file__).resolve().parent)])
+main(["replay", *sys.argv[1:], str(Path(__file__).resolve().parent)])
 '''
 
 
@@ -113,15 +116,24 @@ class Replay:
     recorded: str
 
     @property
+    def answer(self) -> str:
+        """What became of the failure; one of another kind hides whether it is still there."""
+        code = VERDICT_EXIT_CODES[self.verdict]
+        if code is ExitCode.FINE:
+            return GONE
+        if code is ExitCode.UNDECIDABLE:
+            return UNDECIDED
+        return SHOWS if code is VERDICT_EXIT_CODES[self.recorded] else OTHERWISE
+
+    @property
     def exit_code(self) -> ExitCode:
         """0 if the bug is gone, 1 if it shows, 125 if that cannot be decided here."""
-        code = VERDICT_EXIT_CODES[self.verdict]
-        return code if code in (ExitCode.FINE, ExitCode.UNDECIDABLE) else ExitCode.WRONG
+        return {GONE: ExitCode.FINE, SHOWS: ExitCode.WRONG}.get(self.answer, ExitCode.UNDECIDABLE)
 
 
 def is_bundle(path: Path) -> bool:
     """Whether a path is that of a bundle rather than of a program: a folder or an archive."""
-    return path.is_dir() or (path.is_file() and zipfile.is_zipfile(path))
+    return os.path.isdir(path) or zipfile.is_zipfile(path)  # noqa: PTH112 - not an error where one may not look
 
 
 def require_place(folder: Path) -> None:
@@ -166,7 +178,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
     try:
         manifest, files = read(folder, max_bytes)
         arrays = {name: unpack_arrays(files[name], dtypes, max_bytes) for name, dtypes in manifest["arrays"].items()}
-        return Failure(
+        failure = Failure(
             module_text=programs.decoded(files["module.hlo"]),
             inputs=arrays["inputs.npz"],
             expected=arrays["expected.npz"],
@@ -187,12 +199,13 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
         raise BenchError(f"{place}: cannot be read: {error.strerror}; give a bundle, a folder or a .zip") from error
     except _DAMAGE as error:
         raise BenchError(f"{folder}: not a whole bundle: {error}; get it again") from error
+    _check(failure, folder)
+    return failure
 
 
 def replay(folder: Path, *, timeout_s: float = 300.0) -> Replay:
     """Run a bundle again in a worker process, so that a crash is an answer; what is bad input is found out before."""
     failure = load(folder)
-    compiler.verify(compiler.parse(failure.module_text, filename="module.hlo"))
     engine(failure.engine)
     with Worker() as worker:
         outcome = worker.run(
@@ -273,6 +286,34 @@ def _find_bounds(failure: Failure, timeout_s: float) -> tuple[Bounds, ...] | Non
         return jobs.basis_of(outcome, paths["results"]).bounds
 
 
+def _check(failure: Failure, folder: Path) -> None:
+    """Refuse parts that do not belong together: what came of them would pass for a failure of the engine."""
+    try:
+        module = compiler.parse(failure.module_text, filename="module.hlo")
+        compiler.verify(module)
+        inputs.check(failure.inputs, module, source="inputs.npz")
+        expected = list(failure.expected)
+        results = [leaf for leaf in edit.leaves(module.entry.root.shape) if leaf.element_type.name in inputs.DTYPES]
+        results *= compiler.device_count(module)
+        if len(expected) != len(results):
+            raise BenchError(f"expected.npz: {len(expected)} results, but {module.name} gives {len(results)}")
+        for number, (array, shape) in enumerate(zip(expected, results, strict=True)):
+            if array.dtype != inputs.DTYPES[shape.element_type.name] or not _may_be(array.shape, shape):
+                given = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
+                raise BenchError(f"expected.npz: result {number} is {given}, but {module.name} gives {shape}")
+    except (BenchError, compiler.ParseError, compiler.VerifyError) as error:
+        raise BenchError(f"{folder}: {error}") from error
+
+
+def _may_be(dims: tuple[int, ...], shape: edit.ArrayShape) -> bool:
+    """Whether an array may have these dimensions: those of the shape, of which dynamic ones are bounds."""
+    dynamic = shape.dynamic or (False,) * shape.rank
+    return len(dims) == shape.rank and all(
+        size <= bound if is_bound else size == bound
+        for size, bound, is_bound in zip(dims, shape.dims, dynamic, strict=True)
+    )
+
+
 def _bounds(arrays: Sequence[Array], expected: Sequence[Array]) -> tuple[Bounds, ...]:
     """The bounds that a bundle brings; they must fit its results."""
     pairs = list(zip(arrays[::2], arrays[1::2], strict=True))
@@ -299,7 +340,7 @@ def _verify(draft: Path, verdict: str, timeout_s: float) -> str:
         shutil.copytree(draft, copy)
         try:
             done = subprocess.run(
-                [sys.executable, "repro.py"],
+                [sys.executable, "repro.py", "--json"],
                 cwd=copy,
                 env={**os.environ, "PYTHONPATH": path},
                 capture_output=True,
@@ -309,6 +350,9 @@ def _verify(draft: Path, verdict: str, timeout_s: float) -> str:
             )
         except subprocess.TimeoutExpired:
             return f"the replay did not end in {timeout_s:g} s"
-    if done.returncode == ExitCode.WRONG and "Traceback" not in done.stderr:
-        return ""
-    return f"the replay ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
+    try:
+        report = json.loads(done.stdout)
+        answer, verdict, message = report["answer"], report["verdict"], report["message"]
+    except ValueError:
+        return f"the replay ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
+    return "" if answer == SHOWS else f"the replay ended with {done.returncode}: {answer}: {verdict}: {message}"

@@ -10,13 +10,6 @@ import click
 from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import timeout_option
-from xlabench.errors import ExitCode
-
-_ANSWERS = {
-    ExitCode.FINE: "gone",
-    ExitCode.WRONG: "shows",
-    ExitCode.UNDECIDABLE: "cannot be decided here",
-}
 
 _EXAMPLES = """
 xlabench replay failure.zip
@@ -36,12 +29,15 @@ git bisect run xlabench replay failure.zip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:
-    """Run a repro bundle again: exit 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here."""
+    """Run a repro bundle again: exit 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here.
+
+    A failure of another kind, as a timeout where the results were wrong, does not show the bug and does not say that it
+    is gone: that is 125 too.
+    """
     outcome = bundle.replay(folder, timeout_s=timeout)
-    answer = _ANSWERS[outcome.exit_code]
     if as_json:
         fields = {"verdict": outcome.verdict, "recorded": outcome.recorded, "message": outcome.message}
-        click.echo(json.dumps({**fields, "answer": answer, "exit_code": int(outcome.exit_code)}))
+        click.echo(json.dumps({**fields, "answer": outcome.answer, "exit_code": int(outcome.exit_code)}))
     else:
-        click.echo(f"{folder}: {answer}: {outcome.verdict} (recorded: {outcome.recorded}): {outcome.message}")
+        click.echo(f"{folder}: {outcome.answer}: {outcome.verdict} (recorded: {outcome.recorded}): {outcome.message}")
     ctx.exit(outcome.exit_code)

@@ -40,6 +40,8 @@ ENTRY e {
 }
 """
 X = np.array([1.5, -2.0, np.nan], ml_dtypes.bfloat16)
+FLOATS = "ENTRY e { x = f32[3] parameter(0) ROOT y = f32[3] add(x, x) }"
+ONES = np.ones(3, np.float32)
 
 
 def _failure(**changes):
@@ -152,6 +154,47 @@ def test_a_replay_says_what_became_of_the_failure(tmp_path, changes, verdict, co
     assert (outcome.verdict, outcome.exit_code, outcome.recorded) == (verdict, code, "wrong")
 
 
+@pytest.mark.parametrize(
+    ("recorded", "verdict", "answer", "code"),
+    [
+        ("wrong", "wrong", "shows", 1),
+        ("flaky", "wrong", "shows", 1),
+        ("crash", "crash", "shows", 1),
+        ("wrong", "within", "gone", 0),
+        ("crash", "undecided", "gone", 0),
+        ("wrong", "timeout", "fails otherwise", 125),
+        ("wrong", "crash", "fails otherwise", 125),
+        ("crash", "wrong", "fails otherwise", 125),
+        ("wrong", "unsupported", "cannot be decided here", 125),
+    ],
+)
+def test_a_failure_of_another_kind_does_not_show_the_bug(recorded, verdict, answer, code):
+    outcome = bundle.Replay(verdict, "", recorded)
+    assert (outcome.answer, outcome.exit_code) == (answer, code)
+
+
+def test_what_shows_another_failure_is_not_verified(tmp_path):
+    saved = bundle.save(_failure(verdict="crash"), tmp_path / "bundle")
+    assert not saved.verified
+    assert "fails otherwise: wrong" in saved.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"inputs": []}, r"inputs\.npz: 0 inputs, but m takes 1"),
+        ({"inputs": [X[:2]]}, r"inputs\.npz: input 0 is bfloat16\[2\]"),
+        ({"expected": []}, r"expected\.npz: 0 results, but m gives 1"),
+        ({"expected": [X[:2]]}, r"expected\.npz: result 0 is bfloat16\[2\], but m gives bf16\[3\]"),
+        ({"expected": [ONES]}, r"expected\.npz: result 0 is float32\[3\], but m gives bf16\[3\]"),
+    ],
+)
+def test_a_bundle_whose_parts_do_not_belong_together_is_refused(tmp_path, changes, message):
+    folder = _draft(tmp_path / "b", **changes)
+    with pytest.raises(BenchError, match=message):
+        bundle.load(folder)
+
+
 @pytest.mark.parametrize(("turns", "verdict"), [(2, "flaky"), (1, "bitwise")])
 def test_what_is_flaky_is_asked_as_often_as_tells(tmp_path, monkeypatch, turns, verdict):
     calls = itertools.count()
@@ -177,8 +220,6 @@ def test_what_changes_its_inputs_is_wrong_whatever_it_answers(tmp_path, monkeypa
     assert answer["message"].startswith("changed its inputs; ")
 
 
-FLOATS = "ENTRY e { x = f32[3] parameter(0) ROOT y = f32[3] add(x, x) }"
-ONES = np.ones(3, np.float32)
 NEAR = (
     ONES + ONES + np.array([0, 0, 2.0**-20], np.float32)
 )  # inside of the tolerance of f32, beyond what one sum may err

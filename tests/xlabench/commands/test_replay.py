@@ -57,3 +57,9 @@ def test_an_engine_that_is_not_known_any_more_is_bad_input(tmp_path):
     done = _replay(_bundle(tmp_path / "b", expected=X, engine="abacus"))
     assert done.exit_code == 2
     assert "unknown engine 'abacus'" in done.stderr
+
+
+def test_what_does_not_end_does_not_show_that_results_are_wrong(tmp_path):
+    done = _replay(_bundle(tmp_path / "b", expected=X), "--timeout", "1e-9", "--json")
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["answer"], report["verdict"]) == (125, "fails otherwise", "timeout")
