@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -10,9 +11,16 @@ import click
 from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import timeout_option
-from xlabench.errors import BenchError, ExitCode, Undecidable
+from xlabench.errors import BenchError, ExitCode, exit_code_of
 
-_STATES = {ExitCode.FINE: "fixed", ExitCode.WRONG: "shows", ExitCode.UNDECIDABLE: "undecided"}
+_STATES = {
+    bundle.GONE: "fixed",
+    bundle.SHOWS: "shows",
+    bundle.OTHERWISE: "otherwise",
+    bundle.UNDECIDED: "undecided",
+}
+_BROKEN = "broken"
+_BAD = ("shows", "otherwise", _BROKEN)
 
 _EXAMPLES = """
 xlabench recheck nightly-out/bundles
@@ -30,37 +38,58 @@ xlabench recheck nightly-out/bundles
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:
-    """Replay every bundle below DIR: which are fixed, and which still show.  Exit 1 if any shows or is broken."""
-    found = _bundles(folder)
-    if not found:
+    """Replay every bundle below DIR: which are fixed, which still show, and which fail otherwise than recorded.
+
+    Exit 1 if any shows, fails otherwise or is broken.
+    """
+    found, closed = _bundles(folder)
+    if folder in closed:
+        raise BenchError(f"{folder}: cannot be looked into: {closed[folder]}; give a folder of bundles")
+    if not found and not closed:
         raise BenchError(f"{folder}: there is no bundle in it; give a folder of bundles")
     rows = []
-    for path in found:
-        state, message = _state(path, timeout)
+    for path in sorted({*found, *closed}):
+        state, message = (
+            (_BROKEN, f"cannot be looked into: {closed[path]}") if path in closed else _state(path, timeout)
+        )
         rows.append((str(path.relative_to(folder)), state, message))
         if not as_json:
             click.echo(f"{state:9} {path.relative_to(folder)}: {message}")
     if as_json:
         click.echo(json.dumps({"bundles": [{"path": p, "state": s, "message": m} for p, s, m in rows]}))
     else:
-        counts = {state: sum(row[1] == state for row in rows) for state in (*_STATES.values(), "broken")}
+        counts = {state: sum(row[1] == state for row in rows) for state in (*_STATES.values(), _BROKEN)}
         click.echo(", ".join(f"{count} {state}" for state, count in counts.items() if count))
-    bad = any(state in ("shows", "broken") for _, state, _ in rows)
+    bad = any(state in _BAD for _, state, _ in rows)
     ctx.exit(ExitCode.WRONG if bad else ExitCode.FINE)
 
 
-def _bundles(folder: Path) -> list[Path]:
-    """Folders and archives; what a bundle is made in lies hidden, and stays behind where the maker is killed."""
-    paths = [*(path.parent for path in folder.rglob("manifest.json")), *folder.rglob("*.zip")]
-    return sorted(p for p in paths if not any(part.startswith(".") for part in p.relative_to(folder).parts))
+def _bundles(folder: Path) -> tuple[list[Path], dict[Path, str]]:
+    """Folders and archives, and why other folders cannot be looked into.
+
+    What a bundle is made in lies hidden, and stays behind where the maker is killed.
+    """
+    found, closed = [], {}
+
+    def note(error: OSError) -> None:
+        closed[Path(error.filename)] = error.strerror or str(error)
+
+    for place, folders, files in os.walk(folder, onerror=note):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        if "manifest.json" in (*files, *folders):
+            found.append(Path(place))
+        found += [Path(place, name) for name in files if name.endswith(".zip") and not name.startswith(".")]
+    return found, closed
 
 
 def _state(path: Path, timeout: float) -> tuple[str, str]:
     """What a bundle is today; one that cannot be read does not stop the others."""
     try:
         outcome = bundle.replay(path, timeout_s=timeout)
-    except Undecidable as error:
-        return "undecided", str(error)
-    except BenchError as error:
-        return "broken", str(error)
-    return _STATES[outcome.exit_code], outcome.message.partition("\n")[0]
+    except Exception as error:
+        code = exit_code_of(error)
+        if code is None:
+            raise
+        return _STATES[bundle.UNDECIDED] if code is ExitCode.UNDECIDABLE else _BROKEN, str(error)
+    said = f"{outcome.verdict}, recorded {outcome.recorded}: " if outcome.answer == bundle.OTHERWISE else ""
+    return _STATES[outcome.answer], said + outcome.message.partition("\n")[0]
