@@ -14,10 +14,14 @@ import click
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+_LONGEST_S = 4 * 86_400
+"""Five times this, as far as a wait for a busy machine may go, are still milliseconds that the system can count."""
+
+
 def number(_context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """Refuse NaN, which no comparison of a range does."""
-    if value is not None and math.isnan(value):
-        raise click.BadParameter("nan is no bound; give a number", param=parameter)
+    """Refuse NaN, which no comparison of a range does, and infinity, which would mean no bound at all."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no bound; give a number", param=parameter)
     return value
 
 
@@ -27,7 +31,7 @@ def timeout_option(default_s: float, of: str = "each engine") -> Decorator:
         "--timeout",
         default=default_s,
         show_default=True,
-        type=click.FloatRange(0, min_open=True),
+        type=click.FloatRange(0, _LONGEST_S, min_open=True),
         callback=number,
         metavar="S",
         help=f"Seconds for {of}.",
