@@ -3,21 +3,29 @@
 A subcommand's file is loaded when it is asked for and not before, so that `xlabench --help` needs neither NumPy nor
 LLVM; that is why the one-line summaries stand here, and a test compares them with those of the commands.
 
-A `BenchError` or an error of the compiler is a message on standard error and an exit code; every other exception is a
-bug of ours and shows as a traceback.
+A `BenchError` or an error of the compiler is a message on standard error and an exit code, and where `--json` was asked
+for an object on standard output as well.  Every other exception is a bug of ours: it shows as a traceback, with an exit
+code that is nobody's verdict.
 """
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import click
 
-from xlabench.errors import exit_code_of
+from xlabench.errors import ExitCode, exit_code_of
 
 COMMANDS: Mapping[str, str] = {
     "run": "xlabench.commands.run",
@@ -58,6 +66,26 @@ SUMMARIES: Mapping[str, str] = {
     "ptx-sim": "Run a kernel of a PTX file on the simulator.",
 }
 
+_OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EIO)
+
+
+class _OutputLost(Exception):
+    """What is said cannot be written; not the error itself, with which click would end the process as wrong."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+@contextmanager
+def _watched_output() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _OUTPUT_ERRORS:
+            raise
+        raise _OutputLost(error) from error
+
 
 class _Commands(click.Group):
     """A group whose members are loaded on demand."""
@@ -82,15 +110,71 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(SUMMARIES.items()))
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        """Run a command to its end; only here an error becomes an exit code."""
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **extra)
+        arguments = list(sys.argv[1:] if args is None else args)
+        if sys.stdout is None:  # a shell has closed it
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
+        run = partial(super().main, arguments, standalone_mode=False, **extra)
         try:
+            with _watched_output():
+                code = _ended(run, arguments)
+                sys.stdout.flush()
+        except _OutputLost as lost:
+            code = _without_output(lost.error)
+        sys.exit(code)
+
+    def make_context(self, *given: Any, **extra: Any) -> click.Context:
+        """A context; the help may be written here."""
+        with _watched_output():
+            return super().make_context(*given, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand."""
+        with _watched_output():
             return super().invoke(ctx)
-        except Exception as error:
-            code = exit_code_of(error)
-            if code is None:
-                raise
-            click.echo(f"xlabench: {error}", err=True)
-            ctx.exit(code)
+
+
+def _ended(run: Callable[[], Any], arguments: Sequence[str]) -> int:
+    """The exit code of a command, whose error is said."""
+    try:
+        result = run()
+    except click.ClickException as error:
+        error.show()
+        message, code = error.format_message(), error.exit_code
+    except click.Abort:
+        message, code = "interrupted", int(ExitCode.INTERRUPTED)
+        click.echo(f"xlabench: {message}", err=True)
+    except Exception as error:
+        if isinstance(error, _OutputLost):
+            raise
+        known = exit_code_of(error)
+        message, code = _said(error, known), int(ExitCode.INTERNAL if known is None else known)
+    else:
+        return int(result) if isinstance(result, int) else ExitCode.FINE
+    if "--json" in arguments:
+        click.echo(json.dumps({"error": message, "exit_code": code}))
+    return code
+
+
+def _said(error: Exception, code: ExitCode | None) -> str:
+    if code is None:
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        return "".join(traceback.format_exception_only(error)).strip()
+    click.echo(f"xlabench: {error}", err=True)
+    return str(error)
+
+
+def _without_output(error: OSError) -> ExitCode:
+    """End quietly where nobody reads on, and say why nothing can be written otherwise."""
+    with suppress(OSError):  # Python would say once more what is left to write
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        return ExitCode.CLOSED_OUTPUT
+    click.echo(f"xlabench: output cannot be written: {error.strerror}", err=True)
+    return ExitCode.BAD_INPUT
 
 
 def _version() -> str:
@@ -107,7 +191,8 @@ def cli() -> None:
 
     An engine is named by a spec: reference, cpu, cpu:fusion=off, cpu:threads=1,opt=0, nvptx:sim, nvptx, xla.
 
-    Exit codes: 0 fine, 1 wrong, 2 bad input, 3 compile error, 4 crash, 5 timeout, 125 cannot be decided here.
+    Exit codes: 0 fine, 1 wrong, 2 bad input, 3 compile error, 4 crash, 5 timeout, 70 a bug of xlabench, 125 cannot be
+    decided here, 130 ended by Ctrl-C, 141 nobody read the output.
     """
 
 

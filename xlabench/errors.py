@@ -16,7 +16,8 @@ from typing import ClassVar
 class ExitCode(IntEnum):
     """What a command's exit status means.
 
-    125 is what `git bisect run` takes for "cannot be tested", 130 what shells say of a command that Ctrl-C ended.
+    125 is what `git bisect run` takes for "cannot be tested", 70 what mail systems call an internal error, and 130 and
+    141 what shells say of a command that Ctrl-C, or a pipe that nobody reads, has ended.
     """
 
     FINE = 0
@@ -25,8 +26,10 @@ class ExitCode(IntEnum):
     COMPILE_ERROR = 3
     CRASH = 4
     TIMEOUT = 5
+    INTERNAL = 70
     UNDECIDABLE = 125
     INTERRUPTED = 130
+    CLOSED_OUTPUT = 141
 
 
 class BenchError(Exception):

@@ -1,3 +1,5 @@
+import json
+import os
 import re
 import shlex
 import subprocess
@@ -63,12 +65,67 @@ def test_an_error_is_a_message_and_an_exit_code(monkeypatch):
     assert done.stderr == "xlabench: no answer after 3 s; give more\n"
 
 
-def test_a_bug_of_ours_is_not_hidden(monkeypatch):
+def _failing(monkeypatch, error):
     def fail(_name):
-        raise ZeroDivisionError
+        raise error
 
     monkeypatch.setattr(cli, "import_module", fail)
-    assert isinstance(_run("run").exception, ZeroDivisionError)
+
+
+def test_a_bug_of_ours_shows_as_a_traceback_and_is_no_verdict(monkeypatch):
+    _failing(monkeypatch, ZeroDivisionError("by us"))
+    done = _run("run")
+    assert done.exit_code == 70
+    assert done.stderr.startswith("Traceback")
+    assert "ZeroDivisionError: by us" in done.stderr
+
+
+def test_ctrl_c_is_no_verdict(monkeypatch):
+    _failing(monkeypatch, KeyboardInterrupt)
+    done = _run("run")
+    assert (done.exit_code, done.stderr.strip()) == (130, "xlabench: interrupted")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (errors.TimeoutFailure("no answer"), 5, "no answer"),
+        (ZeroDivisionError("by us"), 70, "ZeroDivisionError: by us"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_an_error_is_an_object_where_one_is_wanted(monkeypatch, error, code, message):
+    _failing(monkeypatch, error)
+    done = _run("run", "x.hlo", "--json")
+    assert json.loads(done.stdout) == {"error": message, "exit_code": code}
+    assert (done.exit_code, message in done.stderr) == (code, True)
+
+
+@pytest.mark.parametrize("arguments", [("fly", "--json"), ("run", "--json"), ("run", "x", "--seed", "-1", "--json")])
+def test_bad_usage_is_an_object_where_one_is_wanted(arguments):
+    done = _run(*arguments)
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["exit_code"]) == (2, 2)
+    assert report["error"] in done.stderr
+
+
+@pytest.mark.parametrize("option", ["", "-u"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("arguments", ["--help", "run --help"])
+@pytest.mark.parametrize(
+    ("place", "code", "said"),
+    [
+        (">&-", 0, ""),
+        ("| true", 141, ""),
+        (">/dev/full", 2, "xlabench: output cannot be written: No space left on device\n"),
+    ],
+    ids=["none", "closed", "full"],
+)
+def test_output_that_goes_nowhere_is_no_verdict(option, arguments, place, code, said):
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    # What reads nothing has ended before Python has started.
+    line = f"set -o pipefail; (sleep 0.2; {sys.executable} {option} -m xlabench {arguments}) {place}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (code, said)
 
 
 def test_the_package_itself_can_be_run():

@@ -47,7 +47,6 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         click.echo(json.dumps(_to_json(target, rows, first)))
     else:
         _show(target, rows, first)
-    sys.stdout.flush()
     ctx.exit(_exit_code(rows, first))
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -79,5 +78,4 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         print(json.dumps(presentation.to_json(options["file"], report), allow_nan=False))
     else:
         presentation.show(report)
-    sys.stdout.flush()
     ctx.exit(report.judgement.exit_code)
