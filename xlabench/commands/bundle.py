@@ -15,6 +15,7 @@ from xlabench.cases.literals_text import write_literals
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import timeout_option
 from xlabench.commands.target import new_folder
+from xlabench.errors import ExitCode
 
 _SCRIPT = '''"""Run this program on XLA's CPU client through jaxlib.
 
@@ -107,13 +108,19 @@ def show(folder: Path, *, as_json: bool) -> None:
 @command.command(short_help="Check that a bundle is whole and that its failure shows.")
 @click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
 @timeout_option(300.0)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.pass_context
-def verify(ctx: click.Context, folder: Path, *, timeout: float) -> None:
+def verify(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:
     """Check that BUNDLE is whole and replay it: exit 0 if its failure shows as recorded, 1 if not."""
     outcome = bundles.replay(folder, timeout_s=timeout)
     holds = outcome.verdict == outcome.recorded
-    click.echo(f"{folder}: {'holds' if holds else 'does not hold'}: {outcome.verdict}, recorded {outcome.recorded}")
-    ctx.exit(0 if holds else 1)
+    code = ExitCode.FINE if holds else ExitCode.WRONG
+    if as_json:
+        fields = {"verdict": outcome.verdict, "recorded": outcome.recorded, "message": outcome.message}
+        click.echo(json.dumps({**fields, "holds": holds, "exit_code": int(code)}))
+    else:
+        click.echo(f"{folder}: {'holds' if holds else 'does not hold'}: {outcome.verdict}, recorded {outcome.recorded}")
+    ctx.exit(code)
 
 
 @command.command(short_help="Write a bundle for people without this tool.")
