@@ -14,6 +14,7 @@ from pathlib import Path
 import compiler
 from xlabench import jobs
 from xlabench.bundles import bundle
+from xlabench.bundles.bundle import is_bundle
 from xlabench.cases import inputs, programs
 from xlabench.engines import Array, Engine, build, engine, execute, facts_of
 from xlabench.engines.spec import split_spec
@@ -100,7 +101,9 @@ class Report:
 
 
 def prepare(request: Request) -> Case:
-    """Read the program and make its inputs."""
+    """Read the program and make its inputs; a bundle brings both."""
+    if is_bundle(request.file):
+        return _of_bundle(request)
     module = programs.read(request.file, module=request.module)
     count = compiler.settle_elided(module, request.fill_elided)
     filled = f"{count} elided constants filled from seed {request.fill_elided}" if count else ""
@@ -119,6 +122,16 @@ def prepare(request: Request) -> Case:
         return Case(module, arrays, recipe.seed if request.seed is None else request.seed, source, policy, filled)
     seed = _DEFAULT_SEED if request.seed is None else request.seed
     return Case(module, inputs.generate(module, seed), seed, "generated", policy, filled)
+
+
+def _of_bundle(request: Request) -> Case:
+    """The bounds are those of the reference that is run now: it may be another."""
+    failure = bundle.load(request.file)
+    module = compiler.parse(failure.module_text, filename="module.hlo")
+    compiler.verify(module)
+    policy = TolerancePolicy(request.rtol, request.atol)
+    policy = failure.policy if policy == TolerancePolicy() else policy
+    return Case(module, list(failure.inputs), failure.seed, str(request.file), policy)
 
 
 def with_environment(spec: str, environment: Mapping[str, str]) -> tuple[str, str, tuple[str, ...]]:

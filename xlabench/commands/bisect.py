@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from xlabench.commands.examples import examples
-from xlabench.commands.target import load, target_options
+from xlabench.commands.target import Target, load, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.probe import Prober
+
+_OF_RUN = ("module", "fill_elided", "seed", "inputs", "reference", "timeout", "memory_limit")
+"""The options that `xlabench run` has as well."""
 
 _EXAMPLES = """
 xlabench bisect failure.zip
@@ -44,12 +50,19 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if options["as_json"]:
         click.echo(json.dumps({**asdict(found), "signature": found.signature, "file": str(target.path)}))
     else:
-        click.echo(describe(found, str(target.path)))
+        click.echo(describe(found, str(target.path), _again(ctx, target)))
     ctx.exit(0)
 
 
-def describe(found: Blame, path: str) -> str:
-    """A report for people."""
+def _again(ctx: click.Context, target: Target) -> list[str]:
+    """The words of the command that runs the same program with an engine that is still to be named."""
+    given = [name for name in _OF_RUN if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    options = [word for name in given for word in (f"--{name.replace('_', '-')}", str(ctx.params[name]))]
+    return ["xlabench", "run", str(target.path), *options, "--engine"]
+
+
+def describe(found: Blame, path: str, again: Sequence[str]) -> str:
+    """A report for people; they run it `again` with the engines that are named."""
     lines = [f"{path}: {found.verdict}: {found.signature}"]
     lines += [f"  {vote.witness}: {vote.verdict}" for vote in found.votes]
     if found.stage == "llvm" and found.rewrite:
@@ -59,7 +72,7 @@ def describe(found: Blame, path: str) -> str:
     elif found.where:
         lines.append(f"at {found.where}")
     if found.last_good:
-        lines.append(f"last good: xlabench run {path} --engine {found.last_good}")
+        lines.append(f"last good: {shlex.join([*again, found.last_good])}")
     if found.first_bad:
-        lines.append(f"first bad: xlabench run {path} --engine {found.first_bad}")
+        lines.append(f"first bad: {shlex.join([*again, found.first_bad])}")
     return "\n".join([*lines, "", found.diff]).rstrip()

@@ -6,16 +6,31 @@ Only `click` is loaded here: `xlabench run` starts its worker before anything he
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
+
+from xlabench.errors import BenchError
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 _LONGEST_S = 4 * 86_400
 """Five times this, as far as a wait for a busy machine may go, are still milliseconds that the system can count."""
+
+
+_OF_FILES = ("module", "fill_elided", "seed", "inputs", "twin")
+
+
+def require_nothing_given(path: Path, options: Mapping[str, Any]) -> None:
+    """Refuse options about what a bundle brings itself."""
+    names = [name for name in _OF_FILES if options.get(name) is not None and options[name] is not False]
+    given = [f"--{name.replace('_', '-')}" for name in names]
+    if given:
+        what = f"{', '.join(given)} cannot be given"
+        raise BenchError(f"{path}: a bundle brings its program and its inputs: {what}; leave it out or give a file")
 
 
 def number(_context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:

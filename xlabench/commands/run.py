@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from xlabench.commands.examples import examples
-from xlabench.commands.judging_options import judging_options, number
+from xlabench.commands.judging_options import judging_options, number, require_nothing_given
 from xlabench.worker import ENGINES, Worker
 
 _EXAMPLES = """
@@ -25,6 +26,8 @@ xlabench run step.hlo.gz --engine cpu:fusion=off --reference cpu --seed 7
     one engine against another, on other inputs
 xlabench run softmax.hlo --engine cpu --twin
     the same program on integers, where no tolerance hides a wrong index
+xlabench run failure.zip --engine cpu:opt=0
+    does another engine fail as well?
 xlabench run step.hlo --engine nvptx:sim --dump-to dump --bundle failure.zip
     look into it, and keep it if it fails
 """
@@ -34,7 +37,7 @@ xlabench run step.hlo --engine nvptx:sim --dump-to dump --bundle failure.zip
     short_help="Run an HLO file on two engines and compare.",
     epilog=examples(_EXAMPLES),
 )
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|BUNDLE", type=click.Path(path_type=Path))
 @click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="The engine under test.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module to run, of a file that holds several.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]")
@@ -58,10 +61,11 @@ xlabench run step.hlo --engine nvptx:sim --dump-to dump --bundle failure.zip
 @click.option("--in-process", is_flag=True, help="Run the engines in this process, unwatched, as a debugger wants it.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Run FILE on an engine and on a reference, on the same inputs, and compare the results.
+    """Run FILE or BUNDLE on an engine and on a reference, on the same inputs, and compare the results.
 
     FILE is HLO text, or StableHLO, MHLO or a protocol buffer where jaxlib is installed; compressed by gzip or not.  The
-    inputs come from --inputs, from the recipe FILE.json beside FILE.hlo, or from the seed.  An engine that crashes,
+    inputs come from --inputs, from the recipe FILE.json beside FILE.hlo, or from the seed.  A BUNDLE, a folder or a
+    .zip, brings its inputs, and its engine and its reference are run unless others are given.  An engine that crashes,
     hangs or takes too much memory is a verdict: exit codes 3 (compile), 4 (crash) and 5 (timeout).  Options for our
     engines are also read from XLA_FLAGS.
     """
@@ -71,6 +75,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         if worker is not None:
             worker.start()
         running, presentation = import_module("xlabench.running"), import_module("xlabench.presentation")
+        if running.is_bundle(options["file"]):
+            options |= _of_bundle(ctx, options)
         report = running.run(running.Request(**options), worker, os.environ)
     for note in report.notes:
         click.echo(f"xlabench: {note}", err=True)
@@ -79,3 +85,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     else:
         presentation.show(report)
     ctx.exit(report.judgement.exit_code)
+
+
+def _of_bundle(ctx: click.Context, options: dict[str, Any]) -> dict[str, str]:
+    """The engines of a bundle, where none was given."""
+    require_nothing_given(options["file"], options)
+    failure = import_module("xlabench.bundles.bundle").load(options["file"])
+    names = [name for name in ("engine", "reference") if ctx.get_parameter_source(name) is ParameterSource.DEFAULT]
+    return {name: getattr(failure, name) for name in names}

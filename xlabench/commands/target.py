@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import compiler
 from xlabench import atomic, environment, jobs
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
-from xlabench.commands.judging_options import memory_option, timeout_option
+from xlabench.commands.judging_options import memory_option, require_nothing_given, timeout_option
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Setup
 from xlabench.engines import engine
@@ -33,7 +33,6 @@ _OPTIONS = (
     memory_option(),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
 )
-_OF_FILES = ("module", "fill_elided", "seed", "inputs")
 
 
 def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,14 +75,6 @@ def load(options: dict[str, Any], *, is_engine_asked: bool = True) -> Target:
     limit = options["memory_limit"]
     memory_bytes = limit << 20 if limit else environment.memory_bytes()
     return Target(path, case, Setup(subject, reference, policy, timeout_s, jobs.ENGINES, memory_bytes), seed)
-
-
-def require_nothing_given(path: Path, options: Mapping[str, Any]) -> None:
-    """Refuse options about what a bundle brings itself."""
-    given = [f"--{name.replace('_', '-')}" for name in _OF_FILES if options[name] is not None]
-    if given:
-        what = f"{', '.join(given)} would change nothing"
-        raise BenchError(f"{path}: a bundle brings its program and its inputs: {what}; leave it out or give a file")
 
 
 def _verified(text: str) -> compiler.Module:

@@ -188,6 +188,31 @@ def test_a_verdict_is_said_though_its_bundle_cannot_be_written(program, scripted
     assert "exists and is not a bundle" in done.stderr
 
 
+@pytest.fixture
+def kept(program, scripted, tmp_path):
+    """A bundle of a failure that only the engine `scripted` shows."""
+    scripted(_off_by_one)
+    _run(program, "--engine", "scripted", "--bundle", tmp_path / "kept", "--seed", 5)
+    return tmp_path / "kept"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "code"), [((), 1), (("--engine", "cpu"), 0)], ids=["its own", "another"])
+def test_a_bundle_is_a_program_with_its_inputs_and_its_engine(kept, engine, code):
+    done = _run(kept, *engine, "--json")
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["seed"], report["inputs"]) == (code, 5, str(kept)), done.stderr
+    assert (report["engine"], report["reference"]) == ((engine or ("", "scripted"))[1], "reference")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", [("--seed", 1), ("--inputs", "in.npz"), ("--module", 1), ("--twin",)])
+def test_what_a_bundle_brings_cannot_be_given(kept, option):
+    done = _run(kept, *option)
+    assert done.exit_code == 2
+    assert f"{option[0]} cannot be given" in done.stderr
+
+
 BAD_PROGRAMS = {
     "empty": "",
     "blank": "\n\n",
