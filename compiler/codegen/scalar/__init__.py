@@ -14,14 +14,17 @@ from compiler.codegen.scalar import complex_functions, complex_rules
 from compiler.codegen.scalar.rules import APPROXIMATE, CONTRACT, RULES, Scalar
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
-from compiler.ir.types import F16, ElementType
+from compiler.ir.types import F8E8M0, F16, ONE_NAN, ElementType
 
 __all__ = ["APPROXIMATE", "CONTRACT", "RULES", "emit", "has_near_form", "multiply_add"]
 
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "sqrt"}) | APPROXIMATE
 _ANY_TYPE = frozenset({"select", "convert", "copy"})
-_EXACT = frozenset({"negate", "abs", "maximum", "minimum", "clamp", "sign"})
+_EXACT = frozenset({"abs", "maximum", "minimum", "clamp", "sign"})
 """What yields a number that the type has whenever the operands are such numbers."""
+
+_WITHOUT_NEGATIVES = (*ONE_NAN, F8E8M0)
+"""Floats that lack the negative of some number: of zero, or of all."""
 
 
 def emit(
@@ -45,6 +48,7 @@ def emit(
         raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
     value = rule(Scalar(builder, instruction, source, flags, near), builder.alike(operands))
     is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
+    is_exact |= opcode == "negate" and result.is_float and result not in _WITHOUT_NEGATIVES
     arithmetic = opcode in _ARITHMETIC and source is result
     return value if is_exact else element.round_to(builder, result, value, arithmetic=arithmetic)
 
