@@ -10,6 +10,7 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from xlabench.bundles import archive
 from xlabench.errors import VERDICT_EXIT_CODES
 
 FORMAT_VERSION = 2
+_MANIFEST = "manifest.json"
 MAX_BYTES = 2 << 30
+"""The files of a bundle together, the manifest not counted."""
 ARRAY_FILES = ("inputs.npz", "expected.npz", "actual.npz")
 MORE_ARRAY_FILES = ("bounds.npz", "original.npz")
 FILES = ("module.hlo", *ARRAY_FILES, "repro.py")
@@ -28,30 +31,38 @@ _TYPES = {"engine": str, "reference": str, "verdict": str, "message": str, "seed
 
 
 def read(path: Path, max_bytes: int) -> tuple[Mapping[str, Any], dict[str, bytes]]:
-    """The manifest of a bundle, and the bytes of the files that it describes."""
-    source = _source(path, max_bytes)
+    """The manifest of a bundle, and the bytes of the files that it describes.
+
+    A folder may hold more, which is not looked at; of an archive that would be read all the same, and is refused.
+    """
+    if not path.is_file():
+        source: _Source = partial(_read_limited, path)
+        packed = frozenset[str]()
+    else:
+        source, packed = _unpacked(path, max_bytes)
     manifest = _read_manifest(source)
+    for name in sorted(packed - {_MANIFEST, *manifest["files"]}):
+        raise ValueError(f"it holds {name!r}, which the manifest does not name")
     return manifest, _read_files(source, manifest["files"], max_bytes)
 
 
 def holds_manifest(path: Path) -> bool:
     """Whether a folder or an archive is there to be a bundle, whole or not."""
     if path.is_dir():
-        return (path / "manifest.json").is_file()
+        return (path / _MANIFEST).is_file()
     if not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as file:
-        return any(Path(name).name == "manifest.json" for name in file.namelist())
+        return any(Path(name).name == _MANIFEST for name in file.namelist())
 
 
 _Source = Callable[[str, int], bytes]
 """Reads a file of a bundle by its name, up to a number of bytes."""
 
 
-def _source(path: Path, max_bytes: int) -> _Source:
-    if not path.is_file():
-        return lambda name, limit: _read_limited(path / name, limit)
-    files = archive.unpack(path, max_bytes)
+def _unpacked(path: Path, max_bytes: int) -> tuple[_Source, frozenset[str]]:
+    """A source that is an archive, and the names of its files."""
+    files = archive.unpack(path, max_bytes + _MAX_MANIFEST_BYTES, {_MANIFEST, *FILES, *MORE_FILES})
 
     def read(name: str, limit: int) -> bytes:
         if name not in files:
@@ -60,11 +71,11 @@ def _source(path: Path, max_bytes: int) -> _Source:
             raise ValueError(f"{name} is larger than the limit of {limit:,} bytes")
         return files[name]
 
-    return read
+    return read, frozenset(files)
 
 
 def _read_manifest(source: _Source) -> Mapping[str, Any]:
-    data = source("manifest.json", _MAX_MANIFEST_BYTES)
+    data = source(_MANIFEST, _MAX_MANIFEST_BYTES)
     manifest: Mapping[str, Any] = json.loads(data)
     if manifest.get("format") != "xlabench-bundle":
         raise ValueError("manifest.json is not that of a bundle")
@@ -82,14 +93,17 @@ def _read_manifest(source: _Source) -> Mapping[str, Any]:
 
 def _read_files(source: _Source, digests: Mapping[str, str], max_bytes: int) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
+    left = max_bytes
     for name in (*FILES, *(name for name in MORE_FILES if name in digests)):
-        files[name] = source(name, max_bytes)
+        files[name] = source(name, left)
+        left -= len(files[name])
         if hashlib.sha256(files[name]).hexdigest() != digests[name]:
             raise ValueError(f"{name} is not the file that the manifest describes")
     return files
 
 
-def _read_limited(path: Path, max_bytes: int) -> bytes:
+def _read_limited(folder: Path, name: str, max_bytes: int) -> bytes:
+    path = folder / name
     if path.is_symlink():
         raise ValueError(f"{path.name} is a link")
     if path.exists() and not path.is_file():

@@ -64,6 +64,19 @@ def test_a_bomb_that_lies_about_its_size_is_stopped(tmp_path):
         archive.unpack(path, 1000)
 
 
+def test_what_is_compressed_may_not_grow_to_much(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_INFLATED", 1000)
+    assert archive.unpack(_zip(tmp_path / "a.zip", [("a", bytes(1000))], zipfile.ZIP_DEFLATED), 10_000)
+    assert archive.unpack(_zip(tmp_path / "a.zip", [("a", bytes(2000))]), 10_000)
+    with pytest.raises(ValueError, match="grows to more than the limit of 1,000 bytes"):
+        archive.unpack(_zip(tmp_path / "a.zip", [("a", bytes(600)), ("b", bytes(600))], zipfile.ZIP_DEFLATED), 10_000)
+
+
+@pytest.mark.parametrize("folder", ["softmax cpu:fusion=off", "Übung", "a/b"])
+def test_the_folder_around_it_may_have_any_name(tmp_path, folder):
+    assert archive.unpack(_zip(tmp_path / "a.zip", [(f"{folder}/x", b"1")]), 1000) == {"x": b"1"}
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_file_that_stands_twice_is_refused(tmp_path):
     with pytest.raises(ValueError, match="twice"):

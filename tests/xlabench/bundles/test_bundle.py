@@ -433,6 +433,26 @@ def test_an_archive_that_leads_out_of_its_folder_is_refused(tmp_path, draft):
         bundle.load(path)
 
 
+def test_an_archive_may_not_hold_what_its_manifest_does_not_name(tmp_path, draft, monkeypatch):
+    (draft / "big").write_bytes(bytes(1000))
+    path = _archive(draft, tmp_path / "b.zip")
+    monkeypatch.setattr(archive, "_read", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(BenchError, match="holds 'big', which is no file of a bundle"):
+        bundle.load(path)
+    (draft / "big").unlink()
+    (draft / "original.hlo").write_text(PROGRAM)
+    monkeypatch.undo()
+    with pytest.raises(BenchError, match=r"holds 'original\.hlo', which the manifest does not name"):
+        bundle.load(_archive(draft, path))
+
+
+def test_the_files_of_a_bundle_together_have_a_limit(draft):
+    sizes = [path.stat().st_size for path in draft.iterdir() if path.name != "manifest.json"]
+    assert bundle.load(draft, max_bytes=sum(sizes))
+    with pytest.raises(BenchError, match="larger than the limit"):
+        bundle.load(draft, max_bytes=sum(sizes) - 1)
+
+
 def test_a_file_that_is_no_bundle_is_not_replaced(tmp_path):
     (tmp_path / "b.zip").write_text("mine")
     with pytest.raises(BenchError, match="is not a bundle"):
