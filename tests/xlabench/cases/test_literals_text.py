@@ -11,6 +11,9 @@ LITERALS = {
     "pred": (np.array([True, False]), "preds: true preds: false"),
     "c64": (np.array([1 + 2j], np.complex64), "c64s: 1.0 c64s: 2.0"),
     "bf16": (np.array([1], ml_dtypes.bfloat16), 'bf16s: "\\200\\077"'),
+    "s4": (np.array([1, -2, 7], ml_dtypes.int4), 's4s: "\\001\\016\\007"'),  # as jaxlib writes constants of it
+    "u2": (np.array([1, 3], ml_dtypes.uint2), 'u2s: "\\001\\003"'),
+    "f4e2m1fn": (np.array([0.5, -6], ml_dtypes.float4_e2m1fn), 'f4e2m1fns: "\\001\\017"'),
     "u8": (np.array([7, 255], np.uint8), 'u8s: "\\007\\377"'),
 }
 
@@ -28,6 +31,6 @@ def test_several_results_are_a_tuple():
     assert "reference_result {" in text
 
 
-def test_what_xla_packs_is_refused():
-    with pytest.raises(Undecidable, match="s4"):
-        write_literals([np.zeros(2, ml_dtypes.int4)], [], [])
+def test_what_the_message_has_no_field_for_is_refused():
+    with pytest.raises(Undecidable, match="f6e2m3fn"):
+        write_literals([np.zeros(2, ml_dtypes.float6_e2m3fn)], [], [])
