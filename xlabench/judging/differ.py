@@ -174,6 +174,16 @@ def compare(
     return Comparison(tuple(results), problem, basis)
 
 
+def tolerated(expected: Array, policy: TolerancePolicy) -> Bounds:
+    """A tolerance as the bounds of each element; what is not finite must come as it is, NaN in whatever part."""
+    if not is_inexact(expected.dtype):
+        return Bounds(expected, np.zeros(expected.shape))
+    with np.errstate(all="ignore"):
+        value = _widen(expected)
+        error = policy.for_dtype(expected.dtype).bound(np.abs(value), _magnitude(expected))
+    return Bounds(value, np.where(np.isfinite(error), error, 0.0))
+
+
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """What the elements of one result are judged by."""
@@ -243,7 +253,7 @@ class _Differing:
         """Which elements are beyond the tolerance; whatever is not finite must match in kind and sign."""
         if not is_inexact(self.expected.dtype):
             return np.ones(self.expected.shape, np.bool_)
-        bound = tolerance.rtol * np.abs(self.wide_expected) + tolerance.atol + tolerance.scaled * magnitude
+        bound = tolerance.bound(np.abs(self.wide_expected), magnitude)
         near = np.isfinite(self.error) & (self.error <= bound)
         return np.asarray(~(near | _specials_match(self.wide_expected, self.wide_actual, bound)))
 

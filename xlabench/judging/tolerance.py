@@ -48,6 +48,10 @@ class Tolerance:
     atol: float = 0.0
     scaled: float = 0.0
 
+    def bound(self, sizes: Array, largest: float) -> Array:
+        """How far off elements of these magnitudes may be, in an array of that largest one."""
+        return np.asarray(self.rtol * sizes + self.atol + self.scaled * largest)
+
 
 EXACT = Tolerance()
 

@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -52,7 +53,7 @@ def sliced(tmp_path, monkeypatch, mutants):
 
 def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
     folder.mkdir()
-    failure = bundle.Failure(text, [X], [expected], [X], engine, reference, 1, verdict, "8 elements are wrong")
+    failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
     for name, data in bundle._contents(failure).items():
         (folder / name).write_bytes(data)
     return folder
@@ -307,11 +308,35 @@ def test_verify_replays_a_bundle(tmp_path, expected, code):
     assert report["recorded"] == "wrong"
 
 
-def test_export_needs_nothing_of_ours(tmp_path):
-    done = _run("bundle", "export", _bundle(tmp_path / "b", X), "--out", tmp_path / "out")
+def _export(tmp_path, *, expected=X, blocked=(), **changes):
+    """Export a bundle; the script runs beside modules that cannot be imported."""
+    done = _run("bundle", "export", _bundle(tmp_path / "b", expected, **changes), "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"module.hlo", "literals.textproto", "inputs.npz", "expected.npz", "run_in_jax.py"}
-    script = (tmp_path / "out" / "run_in_jax.py").read_text()
-    assert "xlabench" not in script
-    subprocess.run([sys.executable, "-m", "py_compile", str(tmp_path / "out" / "run_in_jax.py")], check=True)
+    for name in blocked:
+        (tmp_path / "out" / f"{name}.py").write_text("raise ImportError")
+    return tmp_path / "out", done.output
+
+
+def test_export_needs_nothing_of_ours(tmp_path):
+    out, _ = _export(tmp_path)
+    names = {path.name for path in out.iterdir()}
+    arrays = {"inputs.npz", "expected.npz", "bounds.npz"}
+    assert names == {"module.hlo", "literals.textproto", *arrays, "run_in_jax.py"}
+    script = (out / "run_in_jax.py").read_text()
+    assert "import xlabench" not in script
+    assert "from xlabench" not in script
+
+
+def test_a_script_without_jax_cannot_decide(tmp_path):
+    out, _ = _export(tmp_path, blocked=["jax"])
+    done = subprocess.run([sys.executable, out / "run_in_jax.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 125, done.stderr
+
+
+def test_what_literals_cannot_say_is_left_out_of_an_export_and_said(tmp_path):
+    text = "ENTRY e { x = f32[8] parameter(0) ROOT c = f6e2m3fn[8] convert(x) }"
+    narrow = X.astype(ml_dtypes.float6_e2m3fn)
+    out, said = _export(tmp_path, text=text, expected=narrow)
+    assert not (out / "literals.textproto").exists()
+    assert (out / "run_in_jax.py").exists()
+    assert "no run_hlo_module: its text form of literals has no field for f6e2m3fn" in said
