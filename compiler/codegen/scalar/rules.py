@@ -301,7 +301,8 @@ def _integer_power(scalar: Scalar, base: Value, exponent: Value) -> Value:
     """By squaring; a negative exponent gives 0 but for bases 1 and -1."""
     builder, type_ = scalar.builder, base.type
     one, zero = integer(1, type_), integer(0, type_)
-    power, square = one, base
+    # Frozen, since LLVM's vectoriser asks what it takes for one number in all lanes along every path: 2^32 in squares.
+    power, square = one, builder.unary("freeze", base)
     for bit in range(int(type_[1:])):
         odd = builder.binary("and", builder.binary("lshr", exponent, integer(bit, type_)), one)
         factor = builder.select(builder.compare("ne", odd, zero), square, one)
