@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from xlabench.commands.examples import examples
+from xlabench.commands.progress import steps
 from xlabench.commands.target import Target, load, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
@@ -44,9 +45,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     For the engine xla the modules are those that XLA dumps after its passes; what cannot be evaluated is passed over.
     """
     target = load(options)
-    with Prober(target.setup) as prober:
+    with Prober(target.setup) as prober, steps(is_quiet=options["as_json"]) as say:
+        say("the verdict, again")
         judgement = settle([prober], target.case)
-        found = blame.find(prober, target.case, judgement)
+        say("the passes")
+        found = blame.find(prober, target.case, judgement, report=lambda vote: say(f"{vote.witness}: {vote.verdict}"))
     if options["as_json"]:
         click.echo(json.dumps({**asdict(found), "signature": found.signature, "file": str(target.path)}))
     else:

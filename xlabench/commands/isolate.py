@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from xlabench.commands.examples import examples
+from xlabench.commands.progress import counted
 from xlabench.commands.target import Target, load, target_options
 from xlabench.diagnosis.isolate import Row, judged, parts
 from xlabench.diagnosis.probe import Prober
@@ -41,7 +42,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """
     target = load(options)
     with Prober(target.setup) as prober:
-        rows = _rows(prober, target)
+        rows = _rows(prober, target, is_quiet=options["as_json"])
     first = next((row for row in rows if row.judgement.is_failure), None)
     if options["as_json"]:
         click.echo(json.dumps(_to_json(target, rows, first)))
@@ -50,11 +51,17 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     ctx.exit(_exit_code(rows, first))
 
 
-def _rows(prober: Prober, target: Target) -> list[Row]:
+def _rows(prober: Prober, target: Target, *, is_quiet: bool) -> list[Row]:
     values = prober.record(target.case)
     if values.missing:
         raise Undecidable(f"{target.path}: the reference gave no values to run instructions on: {values.missing}")
-    return list(judged(prober, parts(target.case, values)))
+    alone = list(parts(target.case, values))
+    rows = []
+    with counted(len(alone), is_quiet=is_quiet) as say:
+        for row in judged(prober, alone):
+            rows.append(row)
+            say("/".join(row.place))
+    return rows
 
 
 def _exit_code(rows: list[Row], first: Row | None) -> ExitCode:

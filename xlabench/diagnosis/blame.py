@@ -88,10 +88,17 @@ class Blame:
         return computation, name
 
 
-def find(prober: Prober, case: Case, judgement: Judgement | None = None, *, in_detail: bool = True) -> Blame:
+def find(
+    prober: Prober,
+    case: Case,
+    judgement: Judgement | None = None,
+    *,
+    in_detail: bool = True,
+    report: Callable[[Vote], None] = lambda _: None,
+) -> Blame:
     """Find who is to blame for what a case shows; in detail which of LLVM's passes, or what of a kernel.
 
-    LLVM's pass takes a process for each try, a kernel tens of probes.
+    LLVM's pass takes a process for each try, a kernel tens of probes.  Each vote is reported when it is known.
     """
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
@@ -99,7 +106,7 @@ def find(prober: Prober, case: Case, judgement: Judgement | None = None, *, in_d
     kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
     if passes is None:
         return Blame("engine", prober.setup.engine, judgement.verdict, kind=kind)
-    search = _Search(prober, case, judgement, passes, in_detail)
+    search = _Search(prober, case, judgement, passes, in_detail, report)
     return replace(search.blame(), votes=tuple(search.votes), kind=kind)
 
 
@@ -110,6 +117,7 @@ class _Search:
     judgement: Judgement
     passes: Passes
     in_detail: bool
+    report: Callable[[Vote], None]
     votes: list[Vote] = field(default_factory=list)
 
     def blame(self) -> Blame:
@@ -260,6 +268,7 @@ class _Search:
 
     def _vote(self, witness: str, verdict: str) -> None:
         self.votes.append(Vote(witness, verdict))
+        self.report(self.votes[-1])
 
     def _in_kernel(self, kernel: Row, wrong: Row) -> Blame:
         """A wrong kernel; `wrong` is an instruction of it, or itself."""

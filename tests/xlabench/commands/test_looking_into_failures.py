@@ -211,6 +211,7 @@ def test_bisect_prints_the_last_good_and_the_first_bad_command(sliced):
     done = _run("bisect", sliced)
     assert done.exit_code == 0, done.output
     assert "rewrite 2: merge with equal at main/b" in done.stdout
+    assert "after cse (pass run" in done.stderr
     assert f"last good: xlabench run {sliced} --engine cpu:fuel=1\n" in done.stdout
     assert f"first bad: xlabench run {sliced} --engine cpu:fuel=2\n" in done.stdout
 
@@ -228,7 +229,9 @@ def test_the_commands_that_bisect_prints_are_those_of_a_shell_and_whole(sliced, 
 
 @pytest.mark.slow
 def test_isolate_lists_every_instruction(file):
+    assert "3/3" in _run("isolate", file).stderr
     done = _run("isolate", file, "--json")
+    assert done.stderr == ""
     report = json.loads(done.stdout)
     assert (done.exit_code, report["first"]) == (0, None)
     assert [row["opcode"] for row in report["instructions"]] == ["tanh", "negate", "add"]
