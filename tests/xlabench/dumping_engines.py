@@ -28,7 +28,7 @@ class Dumping:
 
     def dump_passes(self, text, folder):
         for name, content in FILES.items():
-            (Path(folder) / f"{NAME}.{name}").write_text(content if self.spec == "wrong" else RIGHT)
+            (Path(folder) / f"{NAME}.{name}").write_text(content if self.spec in ("wrong", "cpu:opt=0") else RIGHT)
         (Path(folder) / "module_0001.other.0000.p.after_q.txt").write_text(RIGHT)
         if self.spec == "dies-late":
             raise RuntimeError("cannot go on")

@@ -158,7 +158,7 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
         with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder.parent) as temporary:
             draft = Path(temporary) / "bundle"
             draft.mkdir()
-            contents = _contents(replace(failure, bounds=failure.bounds or _find_bounds(failure, timeout_s)))
+            contents = _contents(replace(failure, bounds=failure.bounds or find_bounds(failure, timeout_s)))
             for name, data in contents.items():
                 (draft / name).write_bytes(data)
             message = _verify(draft, failure.verdict, timeout_s)
@@ -270,7 +270,7 @@ def _contents(failure: Failure) -> dict[str, bytes]:
     return files
 
 
-def _find_bounds(failure: Failure, timeout_s: float) -> tuple[Bounds, ...] | None:
+def find_bounds(failure: Failure, timeout_s: float) -> tuple[Bounds, ...] | None:
     """The error bounds of the reference, where it was our own and no tolerance was given; a watched worker is asked."""
     elements = sum(array.size for array in failure.expected)
     is_ours = split_spec(failure.reference)[0] == "reference"

@@ -5,28 +5,34 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
 from xlabench.commands.progress import steps
-from xlabench.commands.target import Target, load, target_options
+from xlabench.commands.target import Target, load, new_folder, require_folder, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.checks import settle
-from xlabench.diagnosis.probe import Prober
+from xlabench.diagnosis.probe import Judgement, Prober
 
 _OF_RUN = ("module", "fill_elided", "seed", "inputs", "reference", "timeout", "memory_limit")
 """The options that `xlabench run` has as well."""
+
+_GOOD, _BAD = "last_good", "first_bad"
 
 _EXAMPLES = """
 xlabench bisect failure.zip
     the engine that failed
 xlabench bisect step.hlo --engine xla
     which of XLA's passes
+xlabench bisect step.hlo --engine xla --out around
+    with the modules before and after it as bundles, to replay
 """
 
 
@@ -36,6 +42,7 @@ xlabench bisect step.hlo --engine xla
     epilog=examples(_EXAMPLES),
 )
 @target_options
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for bundles of the modules around a guilty pass.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Find who is to blame for the failure that FILE or BUNDLE shows: exit 0 when somebody was found.
@@ -45,15 +52,20 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     For the engine xla the modules are those that XLA dumps after its passes; what cannot be evaluated is passed over.
     """
     target = load(options)
+    out: Path | None = options["out"]
+    if out is not None:
+        require_folder(out)
     with Prober(target.setup) as prober, steps(is_quiet=options["as_json"]) as say:
         say("the verdict, again")
         judgement = settle([prober], target.case)
         say("the passes")
         found = blame.find(prober, target.case, judgement, report=lambda vote: say(f"{vote.witness}: {vote.verdict}"))
+    if out is not None and found.before:
+        _keep(found, target, judgement, out)
     if options["as_json"]:
         click.echo(json.dumps({**asdict(found), "signature": found.signature, "file": str(target.path)}))
     else:
-        click.echo(describe(found, str(target.path), _again(ctx, target)))
+        click.echo(describe(found, str(target.path), _commands(found, _again(ctx, target), out)))
     ctx.exit(0)
 
 
@@ -64,8 +76,44 @@ def _again(ctx: click.Context, target: Target) -> list[str]:
     return ["xlabench", "run", str(target.path), *options, "--engine"]
 
 
-def describe(found: Blame, path: str, again: Sequence[str]) -> str:
-    """A report for people; they run it `again` with the engines that are named."""
+def _keep(found: Blame, target: Target, judgement: Judgement, out: Path) -> None:
+    """Write the modules around a guilty pass as bundles of the reference, which are judged as the program itself is."""
+    believed = target.setup.reference
+    failure = bundle.Failure(
+        target.case.text(),
+        target.case.inputs,
+        judgement.expected,
+        judgement.actual,
+        believed,
+        believed,
+        None,
+        "wrong",
+        "",
+        target.setup.policy,
+    )
+    timeout_s = target.setup.timeout_s
+    failure = replace(failure, bounds=bundle.find_bounds(failure, timeout_s))
+    new_folder(out)
+    for name, text in ((_GOOD, found.before), (_BAD, found.after)):
+        message = f"{name.replace('_', ' ')}: {found.signature}"
+        bundle.save(replace(failure, module_text=text, message=message), out / name, timeout_s=timeout_s)
+
+
+def _commands(found: Blame, again: Sequence[str], out: Path | None) -> list[str]:
+    """What shows the last good and the first bad: engines, or where none leaves the culprit out, modules."""
+    if found.last_good:
+        good, bad = [*again, found.last_good], [*again, found.first_bad]
+    elif not found.before:
+        return []
+    elif out is None:
+        return ["last good: the module before that, first bad: the one after it; --out DIR keeps both as bundles"]
+    else:
+        good, bad = (["xlabench", "replay", str(out / name)] for name in (_GOOD, _BAD))
+    return [f"last good: {shlex.join(good)}", f"first bad: {shlex.join(bad)}"]
+
+
+def describe(found: Blame, path: str, commands: Sequence[str]) -> str:
+    """A report for people."""
     lines = [f"{path}: {found.verdict}: {found.signature}"]
     lines += [f"  {vote.witness}: {vote.verdict}" for vote in found.votes]
     if found.stage == "llvm" and found.rewrite:
@@ -74,8 +122,4 @@ def describe(found: Blame, path: str, again: Sequence[str]) -> str:
         lines.append(f"rewrite {found.rewrite}: {found.rule} at {found.where}")
     elif found.where:
         lines.append(f"at {found.where}")
-    if found.last_good:
-        lines.append(f"last good: {shlex.join([*again, found.last_good])}")
-    if found.first_bad:
-        lines.append(f"first bad: {shlex.join([*again, found.first_bad])}")
-    return "\n".join([*lines, "", found.diff]).rstrip()
+    return "\n".join([*lines, *commands, "", found.diff]).rstrip()

@@ -59,6 +59,8 @@ class Blame:
         last_good: an engine (or passes with less fuel) that is right.
         first_bad: the nearest one that is wrong.
         diff: what the guilty step changed.
+        before: the last module that is right on the reference, where a pass is to blame.
+        after: the first that is not.
         votes: what was asked on the way.
         kind: what kind of wrong the results are (`xlabench.judging.wrongness`), where they are.
     """
@@ -75,6 +77,8 @@ class Blame:
     votes: tuple[Vote, ...] = field(default=())
     kind: str = ""
     guilty: str = ""
+    before: str = ""
+    after: str = ""
 
     @property
     def signature(self) -> str:
@@ -157,7 +161,7 @@ class _Search:
         rewrites = [r for r in self.passes.rewrites if r[1] == step.name and r[0] <= step.rewrites]
         earlier = [s.rewrites for s in self.passes.steps if s.number < step.number]
         good, bad = max(earlier, default=0), step.rewrites
-        found = Blame("pass", step.name, self.judgement.verdict, diff=_diff(before, step.text))
+        found = _between(Blame("pass", step.name, self.judgement.verdict), before, step.text)
         if not rewrites or good >= bad:
             return found
         required = self._wrong_with(good, step)
@@ -165,7 +169,7 @@ class _Search:
             return found
         good, bad = _nearest(good, bad, lambda fuel: self._wrong_with(fuel, step, required=required))
         texts = [self._text_with(fuel, step, required=required) for fuel in (good, bad)]
-        found = replace(self._by_rewrite(found, good, bad), diff=_diff(texts[0], texts[1]))
+        found = _between(self._by_rewrite(found, good, bad), texts[0], texts[1])
         return replace(found, last_good="") if required else found  # an engine has to do what is required
 
     def _in_broken_pass(self) -> Blame:
@@ -290,6 +294,10 @@ def _nearest(good: int, bad: int, is_bad: Callable[[int], bool]) -> tuple[int, i
         middle = (good + bad) // 2
         good, bad = (good, middle) if is_bad(middle) else (middle, bad)
     return good, bad
+
+
+def _between(found: Blame, before: str, after: str) -> Blame:
+    return replace(found, before=before, after=after, diff=_diff(before, after))
 
 
 def _diff(before: str, after: str) -> str:

@@ -217,6 +217,19 @@ def test_bisect_prints_the_last_good_and_the_first_bad_command(sliced):
 
 
 @pytest.mark.slow
+def test_of_a_pass_that_no_engine_can_leave_out_the_modules_around_it_are_kept(tmp_path, monkeypatch, dumping):
+    monkeypatch.setattr(jobs, "ENGINES", "dumping_engines:engine")
+    path = tmp_path / "m.hlo"
+    path.write_text(dumping.RIGHT)
+    arguments = ["bisect", path, "--engine", "cpu:opt=0"]
+    assert "--out DIR keeps both as bundles" in _run(*arguments).stdout
+    lines = _run(*arguments, "--out", tmp_path / "out of it").stdout.splitlines()
+    told = dict(line.split(": ", 1) for line in lines if line.startswith(("last good", "first bad")))
+    codes = {name: _run(*shlex.split(line)[1:]).exit_code for name, line in told.items()}
+    assert codes == {"last good": 0, "first bad": 1}
+
+
+@pytest.mark.slow
 def test_the_commands_that_bisect_prints_are_those_of_a_shell_and_whole(sliced, tmp_path):
     file = tmp_path / "of mine" / "sliced.hlo"
     file.parent.mkdir()
