@@ -1,13 +1,10 @@
 import json
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import compiler
-from xlabench import engines
 from xlabench.cli import cli
 
 PROGRAM = """HloModule doubled
@@ -35,24 +32,6 @@ def program(tmp_path):
     path = tmp_path / "p.hlo"
     path.write_text(PROGRAM)
     return path
-
-
-@pytest.fixture
-def scripted(monkeypatch):
-    """An engine `scripted` that does to the right results, or instead of them, what the test says."""
-
-    def install(change):
-        def compile_module(module):
-            return lambda *inputs: change(compiler.interpret(module, *inputs))
-
-        def create(spec, options, *, dump_to):
-            return SimpleNamespace(spec=spec, compile=compile_module)
-
-        module = SimpleNamespace(OPTIONS={}, DEVICES=(), create=create)
-        monkeypatch.setitem(sys.modules, "scripted_engine", module)
-        monkeypatch.setitem(engines.ENGINES, "scripted", "scripted_engine")
-
-    return install
 
 
 def _run(*arguments):

@@ -1,0 +1,27 @@
+"""An engine whose results a test makes up."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import compiler
+from xlabench import engines
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """An engine `scripted` that does to the right results, or instead of them, what the test says."""
+
+    def install(change):
+        def compile_module(module):
+            return lambda *inputs: change(compiler.interpret(module, *inputs))
+
+        def create(spec, options, *, dump_to):
+            return SimpleNamespace(spec=spec, compile=compile_module)
+
+        module = SimpleNamespace(OPTIONS={}, DEVICES=(), create=create)
+        monkeypatch.setitem(sys.modules, "scripted_engine", module)
+        monkeypatch.setitem(engines.ENGINES, "scripted", "scripted_engine")
+
+    return install
