@@ -90,6 +90,6 @@ def _state(path: Path, timeout: float) -> tuple[str, str]:
         code = exit_code_of(error)
         if code is None:
             raise
-        return _STATES[bundle.UNDECIDED] if code is ExitCode.UNDECIDABLE else _BROKEN, str(error)
+        return _STATES[bundle.UNDECIDED] if code is ExitCode.UNDECIDABLE else _BROKEN, str(error).partition("\n")[0]
     said = f"{outcome.verdict}, recorded {outcome.recorded}: " if outcome.answer == bundle.OTHERWISE else ""
     return _STATES[outcome.answer], said + outcome.message.partition("\n")[0]

@@ -281,6 +281,7 @@ def test_recheck_tells_what_is_fixed_from_what_shows_and_what_is_broken(tmp_path
         "otherwise": "otherwise",
     }
     assert done.exit_code == 1
+    assert not any("\n" in row["message"] for row in rows)
 
 
 def test_recheck_says_which_folders_it_cannot_look_into(tmp_path, monkeypatch):
