@@ -67,12 +67,19 @@ def known_suites() -> dict[str, Path]:
 def load_suite(name_or_path: str) -> Suite:
     """A suite of the project by its name, or any folder by its path."""
     folder = known_suites().get(name_or_path, Path(name_or_path))
+    try:
+        return _from_folder(name_or_path, folder)
+    except OSError as error:
+        raise BenchError(f"{folder}: cannot be looked into: {error.strerror}; give another suite") from error
+
+
+def _from_folder(name_or_path: str, folder: Path) -> Suite:
     if not folder.is_dir():
         known = ", ".join(known_suites()) or "none"
         raise BenchError(f"unknown suite {name_or_path!r}; known are: {known}; or give a folder of .hlo files")
     if (folder / _MANIFEST).is_file():
         return _from_manifest(folder / _MANIFEST)
-    paths = sorted(folder.glob("*.hlo"))
+    paths = sorted(path for path in folder.iterdir() if path.suffix == ".hlo")
     if not paths:
         raise BenchError(f"{folder}: no {_MANIFEST} and no .hlo file; give a folder that has either")
     programs = tuple(SuiteProgram(path.stem, path) for path in paths)

@@ -41,7 +41,8 @@ xlabench mutate dumps/ --engines cpu,xla --out mutated
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Change programs in ways that must not change results: exit 0 if none did, 1 if there are findings.
 
-    CORPUS is files, folders of .hlo files, and suites by name.  A changed program is held against its original on the
+    CORPUS is files, folders of .hlo files, and suites by name; what cannot be read of a folder, or not be evaluated,
+    is skipped and named.  A changed program is held against its original on the
     same engine: bit for bit on the reference; where a compiled engine differs in bits, by the reference's error bounds.
     A finding names the change that brings it about, and is reduced, blamed and bundled as those of fuzz are.
     """

@@ -8,8 +8,10 @@ program, so that a worker reads and evaluates it once.
 from __future__ import annotations
 
 import hashlib
+import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,24 +39,29 @@ class Entry:
 
 
 def find(paths: Sequence[str], engines: Sequence[str]) -> list[Entry]:
-    """The programs of files, of folders and of suites by name; of suites the form for the engine that takes least."""
+    """The programs of files, of folders and of suites by name; of suites the form for the engine that takes least.
+
+    What a folder holds that cannot be read is an entry all the same, which is left out and named when it is evaluated.
+    """
     entries: dict[str, Entry] = {}
     for given in paths:
         for path in _files(given, engines):
-            for entry in _entries(path):
-                entries.setdefault(entry.path + str(entry.module), entry)
-    return list(entries.values())
+            for entry in _entries(path, is_given=path == Path(given)):
+                number = "" if entry.module is None else f"#{entry.module}"
+                entries.setdefault(entry.path + number, entry)
+    times = Counter(entry.name for entry in entries.values())
+    return [replace(entry, name=key) if times[entry.name] > 1 else entry for key, entry in entries.items()]
 
 
 def _files(given: str, engines: Sequence[str]) -> list[Path]:
     path = Path(given)
-    if given not in known_suites() and path.is_file():
-        return [path]
-    if given not in known_suites() and path.is_dir() and not (path / "suite.toml").exists():
-        found = sorted(p for p in path.rglob("*") if p.name.endswith((".hlo", ".hlo.gz", ".hlo.txt")))
-        if not found:
-            raise BenchError(f"{given}: there is no .hlo file in it; give files, folders of them, or suites")
-        return found
+    try:
+        if given not in known_suites() and path.is_file():
+            return [path]
+        if given not in known_suites() and path.is_dir() and not (path / "suite.toml").exists():
+            return _below(path)
+    except OSError as error:
+        raise BenchError(f"{given}: cannot be looked into: {error.strerror}; give another corpus") from error
     found = []
     for program in load_suite(given).programs:
         reduced = [v.path for v in map(program.variant, engines) if v.reduced]
@@ -62,9 +69,30 @@ def _files(given: str, engines: Sequence[str]) -> list[Path]:
     return found
 
 
-def _entries(path: Path) -> list[Entry]:
-    text = programs.read_text(path)
-    count = len(compiler.parse_many(text, str(path)))
+def _below(folder: Path) -> list[Path]:
+    """The programs of a folder, and the folders in it that cannot be looked into."""
+    found = []
+
+    def note(error: OSError) -> None:
+        if Path(error.filename) == folder:
+            raise error
+        found.append(Path(error.filename))
+
+    for place, folders, files in os.walk(folder, onerror=note):
+        found += [Path(place, name) for name in (*files, *folders) if name.endswith((".hlo", ".hlo.gz", ".hlo.txt"))]
+    if not found:
+        raise BenchError(f"{folder}: there is no .hlo file in it; give files, folders of them, or suites")
+    return sorted(found)
+
+
+def _entries(path: Path, *, is_given: bool) -> list[Entry]:
+    try:
+        text = programs.read_text(path)
+        count = len(compiler.parse_many(text, str(path)))
+    except (BenchError, compiler.CompilerError):
+        if is_given:
+            raise
+        return [Entry(path.name, str(path.resolve()), None, "")]
     digest = hashlib.sha256(programs.encoded(text)).hexdigest()
     numbers: list[int | None] = [None] if count == 1 else list(range(1, count + 1))
     return [Entry(path.name if n is None else f"{path.name}#{n}", str(path.resolve()), n, digest) for n in numbers]

@@ -68,3 +68,8 @@ def test_an_unknown_suite_names_the_known_ones():
 def test_a_folder_without_programs_is_no_suite(tmp_path):
     with pytest.raises(BenchError, match=r"no \.hlo file|no suite\.toml"):
         suite.load_suite(str(tmp_path))
+
+
+def test_a_folder_that_one_may_not_look_into_is_said():
+    with pytest.raises(BenchError, match="cannot be looked into: File name too long"):
+        suite.load_suite("x" * 300)

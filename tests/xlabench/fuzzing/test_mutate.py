@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from compiler import ParseError
 from xlabench.bundles import bundle
 from xlabench.commands.mutate import command
 from xlabench.errors import BenchError
@@ -100,6 +101,28 @@ def test_a_corpus_is_files_folders_and_suites(tmp_path, program):
     (tmp_path / "empty").mkdir()
     with pytest.raises(BenchError, match=r"no \.hlo file"):
         corpus.find([str(tmp_path / "empty")], ())
+
+
+@pytest.mark.slow
+def test_what_cannot_be_read_of_a_folder_is_left_out(tmp_path, program):
+    (tmp_path / "more" / "closed.hlo").mkdir(parents=True)
+    (tmp_path / "more" / program.name).write_text("HloModule ?")
+    skipped = run(replace(CONFIG, count=20), tmp_path / "c", tmp_path)["coverage"]["skipped"]
+    assert skipped.keys() == {str(tmp_path / "more" / program.name), "closed.hlo"}
+    assert "expected" in skipped[str(tmp_path / "more" / program.name)]
+    with pytest.raises(ParseError):
+        corpus.find([str(tmp_path / "more" / program.name)], ())
+
+
+def test_a_folder_that_one_may_not_look_into_is_said(tmp_path, program, monkeypatch):
+    def denied(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", denied)  # the user who runs tests may be allowed everything
+    with pytest.raises(BenchError, match="cannot be looked into: Permission denied"):
+        corpus.find([str(tmp_path)], ())
+    with pytest.raises(BenchError, match="cannot be looked into: File name too long"):
+        corpus.find(["x" * 300], ())
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def emit_dot(b: Builder, gemm: Gemm, shape: tuple[int, int, int], scratch: Value
                 factors = [_column(b, gemm, (batch, step.index, column), columns) for column in range(gemm.n)]
                 pairs = zip(factors, step.carried, strict=True)
                 step.carry(*(_reduce(b, left, factor, total) for factor, total in pairs))
-            # Frozen, since LLVM's vectoriser asks what it takes for one number in all rows along every path of its uses.
+            # Frozen, since LLVM's vectoriser asks about what is one number in all rows along every path of its uses.
             for column, total in enumerate(step.results):
                 gemm.store(b, batch, row.index, integer(column), b.unary("freeze", total))
 
