@@ -32,7 +32,7 @@ import numpy as np
 import compiler
 from compiler import edit
 from xlabench import atomic, environment, jobs
-from xlabench.bundles import archive
+from xlabench.bundles import archive, placing
 from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, MAX_BYTES, holds_manifest, read
 from xlabench.bundles.packing import pack_arrays, unpack_arrays
 from xlabench.cases import inputs, programs
@@ -154,20 +154,17 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
     """
     require_place(folder)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder.parent) as temporary:
-            draft = Path(temporary) / "bundle"
+        with placing.workshop(folder.parent) as workshop:
+            draft = workshop / "bundle"
             draft.mkdir()
             contents = _contents(replace(failure, bounds=failure.bounds or find_bounds(failure, timeout_s)))
             for name, data in contents.items():
-                (draft / name).write_bytes(data)
+                atomic.write(draft / name, data)
             message = _verify(draft, failure.verdict, timeout_s)
             if folder.suffix == ".zip":
                 atomic.write(folder, archive.pack(contents))
                 return Saved(folder, not message, message)
-            if folder.exists():
-                folder.rename(Path(temporary) / "old")
-            draft.rename(folder)
+            placing.put(draft, folder)
     except OSError as error:
         raise BenchError(f"{folder}: cannot be written: {error.strerror or error}; give another folder") from error
     return Saved(folder, not message, message)

@@ -385,6 +385,8 @@ def test_a_place_that_cannot_be_written_to_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BenchError, match="cannot be written"):
         bundle.save(_failure(), tmp_path / "file" / "bundle")
+    with pytest.raises(BenchError, match="cannot be written: File name too long"):
+        bundle.save(_failure(), tmp_path / ("x" * 300))
 
 
 def _archive(folder, path):
