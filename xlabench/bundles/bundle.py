@@ -299,7 +299,8 @@ def _check(failure: Failure, folder: Path) -> None:
                 given = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
                 raise BenchError(f"expected.npz: result {number} is {given}, but {module.name} gives {shape}")
     except (BenchError, compiler.ParseError, compiler.VerifyError) as error:
-        raise BenchError(f"{folder}: {error}") from error
+        said = str(error).encode("utf-8", "backslashreplace").decode()  # it may quote names in another encoding
+        raise BenchError(f"{folder}: {said}") from error
 
 
 def _may_be(dims: tuple[int, ...], shape: edit.ArrayShape) -> bool:

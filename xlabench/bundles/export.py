@@ -55,7 +55,7 @@ def main():
 
         step = "compile-error"
         try:
-            run = load(program.read_text(encoding="utf-8"))
+            run = load(program.read_text(encoding="utf-8", errors="replace"))
             step = "crash"
             actual = run()
         except (JaxRuntimeError, ValueError) as error:

@@ -52,12 +52,17 @@ def show(folder: Path, *, as_json: bool) -> None:
         return
     for name, value in fields.items():
         if value is not None:  # of a reduced program no seed makes the inputs
-            click.echo(f"{name}: {value}")
+            click.echo(f"{name}: {_visible(str(value))}")
     for name, shapes in arrays.items():
         click.echo(f"{name}: {', '.join(shapes) or 'none'}")
-    click.echo(f"\n{failure.module_text.rstrip()}")
+    click.echo(f"\n{_visible(failure.module_text.rstrip())}")
     if failure.original is not None:
-        click.echo(f"\nreduced from\n\n{failure.original.module_text.rstrip()}")
+        click.echo(f"\nreduced from\n\n{_visible(failure.original.module_text.rstrip())}")
+
+
+def _visible(text: str) -> str:
+    """The text of a stranger without what a terminal would obey, or could not be sent."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 @command.command(short_help="Check that a bundle is whole and that its failure shows.")

@@ -250,6 +250,16 @@ def test_bounds_that_do_not_fit_are_refused(tmp_path):
         bundle.load(_draft(tmp_path / "b", bounds=bounds))
 
 
+def test_names_in_another_encoding_are_kept(tmp_path):
+    text = PROGRAM.replace("add(x, x)", 'add(x, x), metadata={op_name="caf\udce9"}')
+    folder = _draft(tmp_path / "b", module_text=text)
+    assert b"caf\xe9" in (folder / "module.hlo").read_bytes()
+    assert bundle.load(folder).module_text == text
+    with pytest.raises(BenchError, match=r"module\.hlo:1:1: .*") as refusal:
+        bundle.load(_draft(tmp_path / "bad", module_text="\udce9"))
+    assert "\udce9" not in str(refusal.value)
+
+
 def test_the_program_before_its_reduction_stays_beside_it(tmp_path):
     original = bundle.Original(FLOATS, [ONES])
     loaded = bundle.load(_draft(tmp_path / "b", original=original)).original

@@ -316,6 +316,13 @@ def test_show_says_what_a_bundle_holds(tmp_path):
     assert (report["verdict"], report["inputs"], report["module"]) == ("wrong", ["float32[8]"], PROGRAM)
 
 
+def test_show_sends_nothing_to_a_terminal_that_it_would_obey(tmp_path):
+    text = PROGRAM.replace("add(b, x)", 'add(b, x), metadata={op_name="caf\udce9\x1b[2J"}')
+    done = _run("bundle", "show", _bundle(tmp_path / "b", X, text=text))
+    assert done.exit_code == 0, done.exception
+    assert 'op_name="caf\\udce9\\x1b[2J"' in done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("expected", "code"), [(X, 0), (_right(), 1)], ids=["shows", "gone"])
 def test_verify_replays_a_bundle(tmp_path, expected, code):
