@@ -53,7 +53,10 @@ def _replace(path: Path, data: bytes) -> None:
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Refuse a folder that is another's; it is given back with the end of the process, whatever ends it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise BenchError(f"{folder}: cannot be opened: {error.strerror}; give a new folder") from error
     try:
         _lock(descriptor, folder)
         yield

@@ -33,3 +33,11 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
 def test_a_place_that_is_not_there_is_said(tmp_path):
     with pytest.raises(BenchError, match="file: cannot be written: No such file or directory"):
         atomic.write(tmp_path / "folder" / "file", b"new")
+
+
+def test_a_folder_that_cannot_be_opened_is_said(tmp_path):
+    with (
+        pytest.raises(BenchError, match="folder: cannot be opened: No such file"),
+        atomic.alone_in(tmp_path / "folder"),
+    ):
+        pass

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from reports import fuzzing
+from xlabench import atomic
 from xlabench.commands.judging_options import memory_option, timeout_option
 from xlabench.engines import engine
 from xlabench.errors import BenchError, ExitCode
@@ -86,7 +87,7 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
             bar.update(task, rate=f"{answered:,} of {questions:,} questions beforehand")
 
         summary = campaign.run(config, source, folder, observe=observe, asked=asked)
-    (folder / "index.html").write_text(fuzzing.page(summary), encoding="utf-8")
+    atomic.write(folder / "index.html", fuzzing.page(summary).encode())
     if options["as_json"]:
         click.echo(json.dumps(summary))
     else:

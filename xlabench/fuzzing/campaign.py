@@ -146,7 +146,7 @@ def run(
         observe: is told what is done and found, after each batch.
         asked: is told how many of how many questions are answered that come before the first program.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     try:
         with atomic.alone_in(folder):
             return _run(config, source, folder, observe, asked)
@@ -154,6 +154,17 @@ def run(
         if error.errno not in _FULL:
             raise
         raise BenchError(f"{folder}: the campaign cannot go on: {error}; make room, and run it again") from error
+
+
+def _make(folder: Path) -> None:
+    """Make the folder where it is not there, and know before anything runs that it can be written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic.require_place(folder / "campaign.json")
+    except OSError as error:
+        reason = "there is a file" if isinstance(error, FileExistsError) else error.strerror
+        message = f"{folder}: no place for a campaign: {reason}; give a new folder, where you may write"
+        raise BenchError(message) from error
 
 
 def _run(

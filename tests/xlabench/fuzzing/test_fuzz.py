@@ -276,3 +276,17 @@ def test_a_folder_of_another_campaign_is_refused(tmp_path):
     (tmp_path / "file" / "thesis.txt").write_text("not a campaign")
     with pytest.raises(BenchError, match="something else"):
         run(CONFIG, tmp_path / "file")
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "x" * 300, "/proc/new"])
+def test_a_place_for_no_folder_is_bad_input(tmp_path, place):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(BenchError, match=r"no place for a campaign: .*; give a new folder"):
+        run(CONFIG, tmp_path / place, Unprobed)
+
+
+def test_a_campaign_that_may_not_be_written_to_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    run(replace(CONFIG, count=1), tmp_path, Unprobed)
+    monkeypatch.setattr(os, "access", lambda *_arguments: False)  # of all files there are, to the superuser too
+    with pytest.raises(BenchError, match=f"{tmp_path}: no place for a campaign: Permission denied; give a new folder"):
+        run(CONFIG, tmp_path, Unprobed)
