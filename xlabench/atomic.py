@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from xlabench.errors import BenchError
+
+Parsed = TypeVar("Parsed")
 
 
 def require_place(path: Path) -> None:
@@ -48,6 +52,15 @@ def _replace(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def stored(path: Path, parse: Callable[[Any], Parsed], remedy: str) -> Parsed:
+    """What a file of ours holds as JSON; others may have changed it since, which is said with what helps then."""
+    try:
+        return parse(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise BenchError(f"{path}: is damaged: {reason}; {remedy}") from error
 
 
 @contextmanager

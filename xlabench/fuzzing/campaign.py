@@ -76,9 +76,10 @@ class Progress:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Progress:
         """Counts as they were stored."""
-        result = cls(_batches(content["done"]), content["cases"], content["instructions"], content["elapsed_s"])
+        counts = int(content["cases"]), int(content["instructions"]), float(content["elapsed_s"])
+        result = cls(_batches(content["done"]), *counts)
         for key in _COUNTERS:
-            getattr(result, key).update(content.get(key, {}))
+            getattr(result, key).update(dict(content.get(key, {})))
         return result
 
     def _ranges(self) -> list[list[int]]:
@@ -231,10 +232,13 @@ def _open(config: Config, source: Source, folder: Path) -> Progress:
             raise BenchError(f"{folder}: holds something else; give a new folder for the campaign")
         _write(stored, identity)
         return Progress()
-    if _read(stored) != identity:
-        raise BenchError(f"{folder}: holds another campaign, {_read(stored)}; give a new folder, or resume that one")
+    known = atomic.stored(stored, _as_it_is, "give a new folder")
+    if known != identity:
+        raise BenchError(f"{folder}: holds another campaign, {known}; give a new folder, or resume that one")
     progress = folder / "progress.json"
-    return Progress.from_json(_read(progress)) if progress.exists() else Progress()
+    if not progress.exists():
+        return Progress()
+    return atomic.stored(progress, Progress.from_json, "remove it, and all its cases are run again")
 
 
 def _pending(config: Config, progress: Progress) -> Iterator[tuple[int, list[int]]]:
@@ -257,15 +261,18 @@ def _support(config: Config, source: Source, folder: Path, observe: Callable[[in
     if not stored.exists():
         inquiry = Inquiry(config.workers, config.memory_bytes, PRELOAD, observe)
         _write(stored, source.support(config, inquiry))
-    return _read(stored)
+
+    def used(support: Any) -> Any:
+        source.drawing(config, support)
+        source.coverage(Progress(), support)
+        return support
+
+    return atomic.stored(stored, used, "remove it, and it is found out again")
+
+
+def _as_it_is(content: Any) -> Any:
+    return content
 
 
 def _write(path: Path, content: Any) -> None:
     atomic.write(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BenchError(f"{path}: cannot be read: {error}; give the folder of a campaign") from error

@@ -100,7 +100,7 @@ class Findings:
         self._max_probes, self._timeout_s, self._factory = max_probes, timeout_s, factory
         self.all: list[Finding] = []
         if self._list.exists():
-            self.all = [_from_json(entry) for entry in json.loads(self._list.read_text(encoding="utf-8"))]
+            self.all = atomic.stored(self._list, _from_json, "give a new folder")
 
     def add(self, raw: Raw, *, narrow: Callable[[Raw], Raw] = lambda raw: raw) -> None:
         """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced.
@@ -287,5 +287,8 @@ def _opcodes(instructions: Iterable[Any]) -> set[str]:
     return found
 
 
-def _from_json(entry: dict[str, Any]) -> Finding:
-    return Finding(**{**entry, **{key: tuple(entry[key]) for key in ("engines", "signature", "cases")}})
+def _from_json(entries: Any) -> list[Finding]:
+    if not isinstance(entries, list):
+        raise TypeError("it is no list")
+    tuples = ("engines", "signature", "cases")
+    return [Finding(**{**entry, **{key: tuple(entry[key]) for key in tuples}}) for entry in entries]

@@ -290,3 +290,30 @@ def test_a_campaign_that_may_not_be_written_to_is_refused_before_anything_runs(t
     monkeypatch.setattr(os, "access", lambda *_arguments: False)  # of all files there are, to the superuser too
     with pytest.raises(BenchError, match=f"{tmp_path}: no place for a campaign: Permission denied; give a new folder"):
         run(CONFIG, tmp_path, Unprobed)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "remedy"),
+    [
+        ("progress.json", "{}", "remove it, and all its cases are run again"),
+        ("progress.json", "[]", "remove it, and all its cases are run again"),
+        ("progress.json", '{"done": [[0]], "cases": 1, "instructions": 1, "elapsed_s": 1}', "remove it"),
+        ("progress.json", '{"done": [], "cases": "one", "instructions": 1, "elapsed_s": 1}', "remove it"),
+        ("progress.json", '{"done": [', "remove it"),
+        ("support.json", "{}", "remove it, and it is found out again"),
+        ("support.json", "[]", "remove it, and it is found out again"),
+        ("support.json", '{"banned": ["abs"]}', "remove it"),
+        ("campaign.json", "nothing", "give a new folder"),
+        ("findings/findings.json", "{}", "give a new folder"),
+        ("findings/findings.json", '[{"name": "000-wrong"}]', "give a new folder"),
+        ("findings/findings.json", "[", "give a new folder"),
+    ],
+)
+def test_a_damaged_file_of_a_campaign_is_named(tmp_path, name, content, remedy):
+    identity = {"engines": ["right"], "seed": 0, "profile": "ratchet"}
+    for known, whole in (("campaign.json", json.dumps(identity)), ("support.json", '{"banned": []}')):
+        (tmp_path / known).write_text(whole)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(BenchError, match=f"{tmp_path / name}: is damaged: .*; {remedy}"):
+        run(CONFIG, tmp_path)
