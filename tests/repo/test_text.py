@@ -18,7 +18,16 @@ MACHINE = re.compile(
     "|".join((r"/wor" + r"k/", r"/roo" + r"t/", r"/hom" + r"e/\w", r"\.librar" + "y", r"/op" + r"t/\w"))
 )
 PROMISES = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "raise NotImplemented" + "Error")))
-MADE = {"index.html", "results.json", "manifest.json", "repro.py", "module.hlo", "benchmarks.json", "suite.toml"}
+MADE = {
+    "index.html",
+    "results.json",
+    "manifest.json",
+    "repro.py",
+    "module.hlo",
+    "benchmarks.json",
+    "suite.toml",
+    "run_in_jax.py",
+}
 """Files that commands write, or that stand for one of many."""
 TEXT = {".py", ".md", ".toml", ".ini", ".hlo", ".json", ".html", ".mplstyle", ""}
 
