@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import click
@@ -86,13 +90,32 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
         def asked(answered: int, questions: int) -> None:
             bar.update(task, rate=f"{answered:,} of {questions:,} questions beforehand")
 
-        summary = campaign.run(config, source, folder, observe=observe, asked=asked)
+        summary = campaign.run(config, source, folder, observe=observe, asked=asked, interruptible=_interruptible)
     atomic.write(folder / "index.html", fuzzing.page(summary).encode())
     if options["as_json"]:
         click.echo(json.dumps(summary))
     else:
         _show(summary, folder)
+    if summary["interrupted"]:
+        return ExitCode.INTERRUPTED
     return ExitCode.WRONG if summary["findings"] else ExitCode.FINE
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C draws no more programs, and pressed again gives up those at hand; what is done is summed up either way."""
+    told = Event()
+
+    def stop(_number: int, _frame: object) -> None:
+        told.set()
+        signal.signal(signal.SIGINT, before)
+        os.write(2, b"\nxlabench: stopping after the programs at hand; Ctrl-C again gives those up\n")
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield told.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _config(options: dict[str, Any], engines: tuple[str, ...]) -> Config:
@@ -138,4 +161,6 @@ def _show(summary: dict[str, Any], folder: Path) -> None:
         console.print(table)
     else:
         console.print("no findings")
+    if summary["interrupted"]:
+        console.print("interrupted: the same command goes on from here")
     console.print(f"summary: {folder / 'index.html'}", soft_wrap=True)

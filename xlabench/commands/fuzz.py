@@ -40,7 +40,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Engines run in watched processes and are judged by the error bounds of the reference.  Each finding is reduced,
     blamed on a step and kept as a bundle, once for each cause.  Profile `ratchet` keeps to common types and tame
-    inputs, `discovery` draws everything.  The folder has index.html, results.json and bundles/.
+    inputs, `discovery` draws everything.  The folder has index.html, results.json and, if there are any, findings/.
+    Ctrl-C ends a campaign after the programs at hand (exit code 130); the same command goes on.
     """
     source = Generated(options["profile"])
     ctx.exit(run(options, engine_specs(options["engines"]), source, name="fuzzing"))

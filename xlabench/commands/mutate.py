@@ -45,6 +45,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     is skipped and named.  A changed program is held against its original on the
     same engine: bit for bit on the reference; where a compiled engine differs in bits, by the reference's error bounds.
     A finding names the change that brings it about, and is reduced, blamed and bundled as those of fuzz are.
+    The folder has index.html, results.json and, if there are any, findings/.  Ctrl-C ends a campaign after the programs
+    at hand (exit code 130); the same command goes on.
     """
     engines = engine_specs(options["engines"])
     source = Mutated(corpus.find(options["paths"], engines), options["changes"])

@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -129,14 +130,26 @@ class Source(Protocol):
 
 
 Observe = Callable[[Progress, Sequence[Finding]], None]
+Interruptible = Callable[[], AbstractContextManager[Callable[[], bool]]]
+"""Within it programs are drawn, until what it gives says that an end is wanted."""
 
 
 def _unobserved(_answered: int, _questions: int) -> None:
     pass
 
 
+def _uninterrupted() -> AbstractContextManager[Callable[[], bool]]:
+    return nullcontext(lambda: False)
+
+
 def run(
-    config: Config, source: Source, folder: Path, *, observe: Observe, asked: Callable[[int, int], None] = _unobserved
+    config: Config,
+    source: Source,
+    folder: Path,
+    *,
+    observe: Observe,
+    asked: Callable[[int, int], None] = _unobserved,
+    interruptible: Interruptible = _uninterrupted,
 ) -> dict[str, Any]:
     """Run or resume a campaign; returns the summary.
 
@@ -146,11 +159,14 @@ def run(
         folder: of a campaign that is to go on, or a new one.
         observe: is told what is done and found, after each batch.
         asked: is told how many of how many questions are answered that come before the first program.
+        interruptible: may ask for an end after the batches at hand; a `KeyboardInterrupt` gives those up.
     """
     _make(folder)
     try:
         with atomic.alone_in(folder):
-            return _run(config, source, folder, observe, asked)
+            begun = _begin(config, source, folder, asked)
+            is_interrupted = _draw(begun, observe, interruptible)
+            return _summary(begun, is_interrupted=is_interrupted)
     except OSError as error:
         if error.errno not in _FULL:
             raise
@@ -168,9 +184,19 @@ def _make(folder: Path) -> None:
         raise BenchError(message) from error
 
 
-def _run(
-    config: Config, source: Source, folder: Path, observe: Observe, asked: Callable[[int, int], None]
-) -> dict[str, Any]:
+@dataclass(slots=True)
+class _Campaign:
+    """What is run, what is known beforehand, and what came of it so far."""
+
+    config: Config
+    source: Source
+    folder: Path
+    support: Any
+    progress: Progress
+    found: Findings
+
+
+def _begin(config: Config, source: Source, folder: Path, asked: Callable[[int, int], None]) -> _Campaign:
     progress = _open(config, source, folder)
     found = Findings(
         folder / "findings",
@@ -180,29 +206,49 @@ def _run(
         memory_bytes=config.memory_bytes,
     )
     support = _support(config, source, folder, asked)
-    drawing = source.drawing(config, support)
     for raw in source.beforehand(config, support):
         found.add(raw)
     for left in (*folder.glob(".batches-*"), *folder.glob("findings/.bundle-*")):  # by a run that was killed
         shutil.rmtree(left, ignore_errors=True)
+    return _Campaign(config, source, folder, support, progress, found)
+
+
+def _draw(begun: _Campaign, observe: Observe, interruptible: Interruptible) -> bool:
+    """Run what is not done; returns whether it was interrupted, of which what is stored then is the result."""
+    with interruptible() as wants_an_end:
+        try:
+            _run(begun, observe, wants_an_end)
+        except KeyboardInterrupt:
+            begun.progress = _progress(begun.folder)
+            return True
+        return wants_an_end()
+
+
+def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -> None:
+    config, source, support, progress, found = begun.config, begun.source, begun.support, begun.progress, begun.found
     begin, before = time.monotonic(), progress.elapsed_s
     observe(progress, found.all)
     with (
-        tempfile.TemporaryDirectory(prefix=".batches-", dir=folder) as scratch,
-        Crew(config, drawing, scratch) as crew,
+        tempfile.TemporaryDirectory(prefix=".batches-", dir=begun.folder) as scratch,
+        Crew(config, source.drawing(config, support), scratch) as crew,
     ):
-        for done in crew.batches(_pending(config, progress)):
+        for done in crew.batches(_pending(config, progress, wants_an_end)):
             for raw in done.raw:
                 found.add(raw, narrow=lambda raw: source.narrowed(config, support, raw))
             for record in done.records:
                 progress.add(record)
             progress.finish(done.cases)
             progress.elapsed_s = before + time.monotonic() - begin
-            _write(folder / "progress.json", progress.to_json())
+            _write(begun.folder / "progress.json", progress.to_json())
             shutil.rmtree(done.folder)
             observe(progress, found.all)
+
+
+def _summary(begun: _Campaign, *, is_interrupted: bool) -> dict[str, Any]:
+    progress = begun.progress
     summary = {
-        "config": {**asdict(config), **source.identity},
+        "config": {**asdict(begun.config), **begun.source.identity},
+        "interrupted": is_interrupted,
         "cases": progress.cases,
         "instructions_per_case": progress.instructions / progress.cases if progress.cases else 0.0,
         "elapsed_s": progress.elapsed_s,
@@ -210,10 +256,10 @@ def _run(
         "cases_per_s_and_core": _rate_per_core(progress),
         "seconds": dict(progress.seconds),
         "verdicts": dict(progress.verdicts),
-        "coverage": {"rules": dict(progress.rules), **source.coverage(progress, support)},
-        "findings": [asdict(finding) for finding in found.all],
+        "coverage": {"rules": dict(progress.rules), **begun.source.coverage(progress, begun.support)},
+        "findings": [asdict(finding) for finding in begun.found.all],
     }
-    _write(folder / "results.json", summary)
+    _write(begun.folder / "results.json", summary)
     return summary
 
 
@@ -235,18 +281,22 @@ def _open(config: Config, source: Source, folder: Path) -> Progress:
     known = atomic.stored(stored, _as_it_is, "give a new folder")
     if known != identity:
         raise BenchError(f"{folder}: holds another campaign, {known}; give a new folder, or resume that one")
-    progress = folder / "progress.json"
-    if not progress.exists():
+    return _progress(folder)
+
+
+def _progress(folder: Path) -> Progress:
+    stored = folder / "progress.json"
+    if not stored.exists():
         return Progress()
-    return atomic.stored(progress, Progress.from_json, "remove it, and all its cases are run again")
+    return atomic.stored(stored, Progress.from_json, "remove it, and all its cases are run again")
 
 
-def _pending(config: Config, progress: Progress) -> Iterator[tuple[int, list[int]]]:
-    """What is not done of batches, until the count is reached or the time is up."""
+def _pending(config: Config, progress: Progress, wants_an_end: Callable[[], bool]) -> Iterator[tuple[int, list[int]]]:
+    """What is not done of batches, until the count is reached, the time is up or somebody wants an end."""
     deadline = None if config.budget_s is None else time.monotonic() + config.budget_s
     batch = 0
     while config.count is None or batch * _BATCH < config.count:
-        if deadline is not None and time.monotonic() >= deadline:
+        if wants_an_end() or (deadline is not None and time.monotonic() >= deadline):
             return
         last = (batch + 1) * _BATCH if config.count is None else min((batch + 1) * _BATCH, config.count)
         cases = list(range(batch * _BATCH + progress.done.get(batch, 0), last))

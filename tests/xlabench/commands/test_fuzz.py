@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +12,9 @@ from click.testing import CliRunner
 from xlabench.commands.campaign_options import seconds as seconds_of
 from xlabench.commands.campaign_options import split
 from xlabench.commands.fuzz import command
-from xlabench.errors import BenchError
+from xlabench.errors import BenchError, ExitCode
+from xlabench.fuzzing import campaign
+from xlabench.fuzzing.fuzz import Generated
 
 
 @pytest.mark.slow
@@ -26,6 +30,27 @@ def test_a_short_campaign_leaves_a_summary_and_a_page(tmp_path):
     page = (tmp_path / "c" / "index.html").read_text()
     assert "cpu:opt=0" in page
     assert "$" not in page
+
+
+def test_ctrl_c_ends_a_campaign_with_its_summary_and_loses_nothing(tmp_path, monkeypatch, capfd):
+    finish = campaign.Progress.finish
+
+    def finish_and_press(progress, cases):
+        finish(progress, cases)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(campaign, "_BATCH", 1)
+    monkeypatch.setattr(campaign.Progress, "finish", finish_and_press)
+    monkeypatch.setattr(Generated, "support", lambda *_arguments: {"banned": []})
+    options = ["--out", str(tmp_path / "c"), "--count", "1000", "--engines", "reference", "--max-probes", "0"]
+    done = CliRunner().invoke(command, options)
+    assert done.exit_code == ExitCode.INTERRUPTED
+    assert "stopping after the programs at hand" in capfd.readouterr().err
+    assert "the same command goes on" in done.stdout
+    summary = json.loads((tmp_path / "c" / "results.json").read_text())
+    assert summary["interrupted"]
+    assert 1 <= summary["cases"] < 1000
+    assert (tmp_path / "c" / "index.html").is_file()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -317,3 +318,29 @@ def test_a_damaged_file_of_a_campaign_is_named(tmp_path, name, content, remedy):
     (tmp_path / name).write_text(content)
     with pytest.raises(BenchError, match=f"{tmp_path / name}: is damaged: .*; {remedy}"):
         run(CONFIG, tmp_path)
+
+
+def test_a_campaign_that_is_interrupted_says_what_was_done_and_goes_on_later(tmp_path):
+    told = []
+
+    @contextmanager
+    def interruptible():
+        yield lambda: bool(told)
+
+    def run_until(observe):
+        config = replace(CONFIG, count=100)
+        summary = campaign.run(config, Unprobed(), tmp_path, observe=observe, interruptible=interruptible)
+        assert json.loads((tmp_path / "results.json").read_text()) == json.loads(json.dumps(summary))
+        return summary["interrupted"], summary["cases"]
+
+    is_interrupted, done = run_until(lambda progress, _found: told.append("") if progress.done else None)
+    assert is_interrupted
+    assert 20 <= done < 80
+    told.clear()
+
+    def give_up(progress, _found):
+        if progress.cases == done + 20:
+            raise KeyboardInterrupt
+
+    assert run_until(give_up) == (True, done + 20)
+    assert run_until(lambda _progress, _found: None) == (False, 100)
