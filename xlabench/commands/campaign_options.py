@@ -6,7 +6,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -31,8 +31,13 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _OPTIONS = (
     click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder; a campaign in it is resumed."),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything drawn."),
-    click.option("--count", type=click.IntRange(1), help="How many programs."),
-    click.option("--budget", metavar="TIME", help="How long, as 90s, 10m or 8h.  [default: 1m if no count is given]"),
+    click.option("--count", type=click.IntRange(1), help="How many programs, with those of earlier calls."),
+    click.option(
+        "--budget",
+        metavar="TIME",
+        help="How long this call draws programs, as 90s, 10m or 8h; what a campaign has to know before that is not "
+        "counted, nor the end of what is at work then.  [default: 1m if no count is given]",
+    ),
     click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes at once."),
     timeout_option(60.0, "one program on one engine"),
     memory_option(8192),
@@ -79,13 +84,12 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
     with _bar(is_quiet=options["as_json"]) as bar:
         task = bar.add_task(name, total=config.count or config.budget_s, rate="", found="")
 
-        def observe(progress: campaign.Progress, found: Sequence[Finding]) -> None:
-            done = progress.cases if config.count else progress.elapsed_s
-            rate = progress.cases / progress.elapsed_s if progress.elapsed_s else 0.0
-            note = (
-                f"{progress.cases:,} programs, {rate:.1f}/s, {len(progress.pairs):,} pairs, {len(progress.rules)} rules"
-            )
-            bar.update(task, completed=done, rate=note, found=f"{len(found)} findings")
+        before_s: list[float] = []
+
+        def observe(progress: campaign.Progress, found: Sequence[Finding], coverage: Mapping[str, Any]) -> None:
+            before_s.append(progress.elapsed_s)
+            done = progress.cases if config.count else progress.elapsed_s - before_s[0]
+            bar.update(task, completed=done, rate=_rate(progress, coverage), found=f"{len(found)} findings")
 
         def asked(answered: int, questions: int) -> None:
             bar.update(task, rate=f"{answered:,} of {questions:,} questions beforehand")
@@ -99,6 +103,12 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
     if summary["interrupted"]:
         return ExitCode.INTERRUPTED
     return ExitCode.WRONG if summary["findings"] else ExitCode.FINE
+
+
+def _rate(progress: campaign.Progress, coverage: Mapping[str, Any]) -> str:
+    rate = progress.cases / progress.elapsed_s if progress.elapsed_s else 0.0
+    reached = f"{coverage['reached']:,} {coverage['of'].partition(' ')[0]}"
+    return f"{progress.cases:,} programs, {rate:.1f}/s, {reached}, {len(progress.rules)} rules"
 
 
 @contextmanager

@@ -129,7 +129,7 @@ class Source(Protocol):
         """What was reached of what can be."""
 
 
-Observe = Callable[[Progress, Sequence[Finding]], None]
+Observe = Callable[[Progress, Sequence[Finding], Mapping[str, Any]], None]
 Interruptible = Callable[[], AbstractContextManager[Callable[[], bool]]]
 """Within it programs are drawn, until what it gives says that an end is wanted."""
 
@@ -157,7 +157,7 @@ def run(
         config: what it runs.
         source: where its programs come from.
         folder: of a campaign that is to go on, or a new one.
-        observe: is told what is done and found, after each batch.
+        observe: is told what is done, found and reached, after each batch.
         asked: is told how many of how many questions are answered that come before the first program.
         interruptible: may ask for an end after the batches at hand; a `KeyboardInterrupt` gives those up.
     """
@@ -227,7 +227,7 @@ def _draw(begun: _Campaign, observe: Observe, interruptible: Interruptible) -> b
 def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -> None:
     config, source, support, progress, found = begun.config, begun.source, begun.support, begun.progress, begun.found
     begin, before = time.monotonic(), progress.elapsed_s
-    observe(progress, found.all)
+    observe(progress, found.all, source.coverage(progress, support))
     with (
         tempfile.TemporaryDirectory(prefix=".batches-", dir=begun.folder) as scratch,
         Crew(config, source.drawing(config, support), scratch) as crew,
@@ -241,7 +241,7 @@ def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -
             progress.elapsed_s = before + time.monotonic() - begin
             _write(begun.folder / "progress.json", progress.to_json())
             shutil.rmtree(done.folder)
-            observe(progress, found.all)
+            observe(progress, found.all, source.coverage(progress, support))
 
 
 def _summary(begun: _Campaign, *, is_interrupted: bool) -> dict[str, Any]:

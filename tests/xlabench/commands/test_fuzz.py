@@ -9,6 +9,7 @@ import signal
 import pytest
 from click.testing import CliRunner
 
+from xlabench.commands import campaign_options
 from xlabench.commands.campaign_options import seconds as seconds_of
 from xlabench.commands.campaign_options import split
 from xlabench.commands.fuzz import command
@@ -51,6 +52,21 @@ def test_ctrl_c_ends_a_campaign_with_its_summary_and_loses_nothing(tmp_path, mon
     assert summary["interrupted"]
     assert 1 <= summary["cases"] < 1000
     assert (tmp_path / "c" / "index.html").is_file()
+
+
+def test_the_bar_shows_the_time_of_this_call_and_what_the_summary_counts(tmp_path, monkeypatch):
+    shown, update = [], campaign_options.Progress.update
+    monkeypatch.setattr(
+        campaign_options.Progress, "update", lambda bar, task, **what: shown.append(what) or update(bar, task, **what)
+    )
+    monkeypatch.setattr(Generated, "support", lambda *_arguments: {"banned": [["add", "f32"]]})
+    options = ["--out", str(tmp_path / "c"), "--budget", "1s", "--engines", "reference", "--max-probes", "0"]
+    for _ in range(2):
+        shown.clear()
+        assert CliRunner().invoke(command, options).exit_code == 0
+        assert shown[0]["completed"] == 0
+        coverage = json.loads((tmp_path / "c" / "results.json").read_text())["coverage"]
+        assert f" {coverage['reached']} pairs," in shown[-1]["rate"]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Unprobed(Generated):
 
 
 def run(config, folder, source=Generated):
-    return campaign.run(config, source(), folder, observe=lambda _progress, _found: None)
+    return campaign.run(config, source(), folder, observe=lambda *_: None)
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ class _StopError(Exception):
 
 
 def test_a_campaign_that_is_stopped_does_not_wait_for_an_engine_that_hangs(tmp_path):
-    def observe(progress, _found):
+    def observe(progress, *_):
         if progress.done:
             raise _StopError
 
@@ -257,7 +257,7 @@ def test_a_disk_that_is_full_is_no_finding_and_the_campaign_goes_on_later(tmp_pa
 
 
 def test_a_folder_in_which_a_campaign_runs_is_refused(tmp_path):
-    def run_another(_progress, _found):
+    def run_another(*_):
         run(CONFIG, tmp_path, Unprobed)
 
     with pytest.raises(BenchError, match="another process is at work in it"):
@@ -333,14 +333,14 @@ def test_a_campaign_that_is_interrupted_says_what_was_done_and_goes_on_later(tmp
         assert json.loads((tmp_path / "results.json").read_text()) == json.loads(json.dumps(summary))
         return summary["interrupted"], summary["cases"]
 
-    is_interrupted, done = run_until(lambda progress, _found: told.append("") if progress.done else None)
+    is_interrupted, done = run_until(lambda progress, *_: told.append("") if progress.done else None)
     assert is_interrupted
     assert 20 <= done < 80
     told.clear()
 
-    def give_up(progress, _found):
+    def give_up(progress, *_):
         if progress.cases == done + 20:
             raise KeyboardInterrupt
 
     assert run_until(give_up) == (True, done + 20)
-    assert run_until(lambda _progress, _found: None) == (False, 100)
+    assert run_until(lambda *_: None) == (False, 100)

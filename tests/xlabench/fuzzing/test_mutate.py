@@ -47,7 +47,7 @@ def program(tmp_path):
 
 def run(config, folder, *paths, most=4):
     source = Mutated(corpus.find([str(path) for path in paths], ()), most)
-    return campaign.run(config, source, folder, observe=lambda _progress, _found: None)
+    return campaign.run(config, source, folder, observe=lambda *_: None)
 
 
 @pytest.mark.slow
