@@ -351,6 +351,6 @@ def _verify(draft: Path, verdict: str, timeout_s: float) -> str:
     try:
         report = json.loads(done.stdout)
         answer, verdict, message = report["answer"], report["verdict"], report["message"]
-    except ValueError:
+    except (ValueError, KeyError):  # an error is an object too, of another form
         return f"the replay ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
     return "" if answer == SHOWS else f"the replay ended with {done.returncode}: {answer}: {verdict}: {message}"

@@ -169,6 +169,12 @@ def test_a_failure_of_another_kind_does_not_show_the_bug(recorded, verdict, answ
     assert (outcome.answer, outcome.exit_code) == (answer, code)
 
 
+def test_a_bundle_whose_engine_is_not_there_is_saved_and_not_verified(tmp_path):
+    saved = bundle.save(_failure(engine="nobody"), tmp_path / "bundle")
+    assert not saved.verified
+    assert "unknown engine 'nobody'" in saved.message
+
+
 def test_what_shows_another_failure_is_not_verified(tmp_path):
     saved = bundle.save(_failure(verdict="crash"), tmp_path / "bundle")
     assert not saved.verified
