@@ -212,6 +212,8 @@ class Worker:
         if outcome.ending == "died" and not message:
             code = self._last_words()
             message = f"the process {'closed its pipe and went on' if code is None else _describe(code)}"
+        if outcome.stage == _STARTING and self._memory_bytes:
+            message += f"; its memory is limited to {self._memory_bytes >> 20} MiB, give more if it needs that"
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGABRT)  # faulthandler says where every thread hangs
             self._last_words()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from xlabench.errors import BenchError
-from xlabench.worker import Worker
+from xlabench.worker import ENGINES, Worker
 
 
 @pytest.fixture
@@ -150,4 +150,11 @@ def test_a_machine_that_starts_no_process_is_no_finding(worker, monkeypatch):
     outcome = ask(worker, "echo")
     assert outcome.ending == "timeout"
     with pytest.raises(BenchError, match=r"no worker can be started: the process was not ready after 0 s"):
+        outcome.require_start()
+
+
+def test_a_limit_in_which_nothing_starts_is_said():
+    with Worker(memory_bytes=16 << 20, preload=ENGINES) as worker:
+        outcome = worker.run("xlabench.jobs:none", {}, timeout_s=60)
+    with pytest.raises(BenchError, match=r"no worker can be started: .*; its memory is limited to 16 MiB, give more"):
         outcome.require_start()

@@ -20,6 +20,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _LONGEST_S = 4 * 86_400
 """Five times this, as far as a wait for a busy machine may go, are still milliseconds that the system can count."""
 
+_LEAST_MIB = 128
+"""In less no worker starts: Python, NumPy, LLVM, on two cores.  Each core more has a thread of BLAS, and needs more."""
 
 _OF_FILES = ("module", "fill_elided", "seed", "inputs", "twin")
 
@@ -59,7 +61,7 @@ def memory_option(default_mib: int | None = None) -> Decorator:
         "--memory-limit",
         default=default_mib,
         show_default="all there is" if default_mib is None else True,
-        type=click.IntRange(64),
+        type=click.IntRange(_LEAST_MIB),
         metavar="MIB",
         help="Memory for each engine.",
     )
