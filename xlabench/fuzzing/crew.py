@@ -12,7 +12,7 @@ import queue
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +33,10 @@ PRELOAD = ("xlabench.fuzzing.fuzz_jobs", "xlabench.engines")
 """What a worker imports before its first batch, whose time is for programs."""
 
 _STOPPING_S = 0.1
+_RECORDS = "records.jsonl"
+_NOTHING_KNOWN: Mapping[str, Any] = {
+    "instructions": 0, "pairs": (), "rules": (), "changes": (), "verdicts": {}, "seconds": {}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ class Crew:
         while left:
             ended = self._ended(worker, engines, folder, left)
             if ended:
+                _count(folder, ended)
                 deaths.append(culprit(ended, engines, left, partial(self._again, worker, folder)))
             if self._stop.is_set():
                 return None
@@ -215,11 +220,22 @@ def culprit(
     return ended
 
 
+def _count(folder: Path, ended: Raw) -> None:
+    """Let the case that ended a process count, with that as its verdict on the engine that did so."""
+    verdict = [ended.verdict, ended.message.partition("\n")[0], ended.key]
+    line = json.dumps({"number": ended.number, "verdicts": {ended.engine: verdict}})
+    with (folder / _RECORDS).open("a", encoding="utf-8") as records:
+        records.write(f"\n{line}\n")  # behind what the process may not have come to the end of
+
+
 def _records(folder: Path) -> list[dict[str, Any]]:
-    """What a batch has written of its cases; nothing if it never came to that, and no line that it did not finish."""
-    stored = folder / "records.jsonl"
-    records = []
+    """What a batch has written of its cases, put together; of no line that it did not finish."""
+    stored = folder / _RECORDS
+    found: dict[int, dict[str, Any]] = {}
     for line in stored.read_bytes().splitlines() if stored.exists() else ():
         with contextlib.suppress(ValueError):
-            records.append(json.loads(line))
-    return records
+            part = json.loads(line)
+            record = found.setdefault(part["number"], dict(_NOTHING_KNOWN))
+            for key, value in part.items():
+                record[key] = record[key] | value if isinstance(value, dict) else value
+    return list(found.values())

@@ -1,8 +1,8 @@
 """What a campaign's worker is asked to do: run a batch of drawn programs on all engines, or probe what one supports.
 
-Each case leaves one line in a file before the next begins, and says what it is about to do before it does it; so when
-an engine takes the process along, all cases before it are kept and the guilty one is known.  What goes wrong is left in
-a folder of its own with everything that a bundle needs.
+Each case leaves a line in a file for each thing that becomes known of it, and says what it is about to do before it
+does it; so when an engine takes the process along, all that was known is kept and the guilty one is known too.  What
+goes wrong is left in a folder of its own with everything that a bundle needs.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import importlib
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,9 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
             begin = time.perf_counter()
             case = draw(number)
             drawing_s = time.perf_counter() - begin
-            record = _run_case(case, engines, folder, baseline, say)
-            record["seconds"]["drawing"] = drawing_s
-            records.write(json.dumps(record) + "\n")
-            records.flush()
+            for part in chain([_described(case, drawing_s)], _run_case(case, engines, folder, baseline, say)):
+                records.write(json.dumps({"number": number, **part}) + "\n")
+                records.flush()
     return {}
 
 
@@ -132,28 +132,33 @@ class _Baseline:
         return self._results
 
 
-def _run_case(case: Case, engines: Sequence[Engine], folder: Path, baseline: _Baseline, say: Say) -> dict[str, Any]:
+def _described(case: Case, drawing_s: float) -> dict[str, Any]:
+    """What is known of a case before it is run."""
+    return {
+        "instructions": sum(len(c.instructions) for c in case.module.computations),
+        "pairs": sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
+        "changes": list(case.changes),
+        "seconds": {"drawing": drawing_s},
+    }
+
+
+def _run_case(
+    case: Case, engines: Sequence[Engine], folder: Path, baseline: _Baseline, say: Say
+) -> Iterator[dict[str, Any]]:
+    """Parts of the record of a case, as they become known."""
     say(f"{case.number} reference run")
     begin = time.perf_counter()
     expected = baseline.expected(case)
-    seconds = {"reference": time.perf_counter() - begin}
-    verdicts = {}
+    yield {"seconds": {"reference": time.perf_counter() - begin}}
     for subject in engines:
         begin = time.perf_counter()
         answer = _answer(case, subject, expected, baseline, say)
-        seconds[subject.spec] = time.perf_counter() - begin
-        verdicts[subject.spec] = [answer.verdict, answer.message.partition("\n")[0], answer.key]
+        spent_s = time.perf_counter() - begin
+        verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
+        yield {"verdicts": {subject.spec: verdict}, "seconds": {subject.spec: spent_s}}
         if answer.verdict not in FINE:
             _keep(case, subject.spec, expected, answer, folder)
-    return {
-        "number": case.number,
-        "instructions": sum(len(c.instructions) for c in case.module.computations),
-        "pairs": sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
-        "rules": _rules(case),
-        "changes": list(case.changes),
-        "verdicts": verdicts,
-        "seconds": seconds,
-    }
+    yield {"rules": _rules(case)}
 
 
 def _types(instruction: Any) -> list[str]:

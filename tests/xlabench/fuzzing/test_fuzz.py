@@ -81,16 +81,29 @@ def test_a_bug_is_found_bundled_and_counted_once(tmp_path, engine, verdict):
     found = summary["findings"]
     assert {finding["verdict"] for finding in found} == {verdict}
     assert len(found) <= 5
-    assert summary["cases"] + (len(found[0]["cases"]) if engine == "dies" else 0) == CONFIG.count
+    assert summary["cases"] == CONFIG.count
+    assert summary["verdicts"][f"{engine} {verdict}"] == len({case for finding in found for case in finding["cases"]})
     for finding in found:
         assert (tmp_path / "campaign" / finding["bundle"] / "manifest.json").is_file()
+
+
+def test_a_case_that_ends_its_process_counts_with_what_is_known_of_it(tmp_path):
+    config = replace(CONFIG, engines=("falls", "dies"), count=20)
+    whole = run(replace(config, engines=("falls",)), tmp_path / "whole", Unprobed)
+    summary = run(config, tmp_path / "dying", Unprobed)
+    assert summary["cases"] == 20
+    assert summary["verdicts"]["dies crash"] + summary["verdicts"]["dies bitwise"] == 20
+    known = {verdict: count for verdict, count in summary["verdicts"].items() if verdict.startswith("falls")}
+    assert known == whole["verdicts"]
+    assert {**summary["coverage"], "rules": {}} == {**whole["coverage"], "rules": {}}
 
 
 @pytest.mark.slow
 def test_an_engine_that_hangs_does_not_stop_the_campaign(tmp_path):
     summary = run(replace(CONFIG, engines=("hangs",), timeout_s=2, count=20), tmp_path / "campaign")
     assert [finding["verdict"] for finding in summary["findings"]] in (["timeout"], [])
-    assert summary["cases"] >= 12
+    assert summary["cases"] == 20
+    assert summary["verdicts"].get("hangs timeout", 0) == sum(len(finding["cases"]) for finding in summary["findings"])
 
 
 @pytest.mark.slow
@@ -99,7 +112,7 @@ def test_a_process_that_others_code_ends_after_its_call_is_put_down_to_that(tmp_
     (found,) = summary["findings"]
     assert (found["engines"], found["verdict"], found["cases"]) == (("xla:late",), "crash", (1,))
     assert found["message"].startswith("the process was killed by SIGABRT in run of the reference")
-    assert summary["verdicts"] == {"right bitwise": 3, "xla:late bitwise": 2}
+    assert summary["verdicts"] == {"right bitwise": 3, "xla:late bitwise": 2, "xla:late crash": 1}
 
 
 @pytest.mark.slow
@@ -108,7 +121,7 @@ def test_a_process_that_others_code_ends_while_the_next_case_is_drawn_does_not_e
     (found,) = summary["findings"]
     assert (found["engines"], found["verdict"], found["cases"]) == (("xla:later",), "crash", (0, 1))
     assert found["message"].startswith("the process was killed by SIGABRT while case 1 was drawn")
-    assert summary["verdicts"] == {"right bitwise": 3, "xla:later bitwise": 3}
+    assert summary["verdicts"] == {"right bitwise": 3, "xla:later bitwise": 1, "xla:later crash": 2}
 
 
 @pytest.mark.slow
@@ -116,7 +129,7 @@ def test_a_process_that_an_earlier_case_damaged_is_put_down_to_that(tmp_path):
     summary = run(replace(CONFIG, engines=("cpu",), count=5), tmp_path / "campaign", Unprobed)
     (found,) = summary["findings"]
     assert (found["engines"], found["verdict"], found["cases"]) == (("cpu:check_memory=on",), "crash", (1,))
-    assert summary["verdicts"] == {"cpu bitwise": 4}
+    assert summary["verdicts"] == {"cpu bitwise": 4, "cpu crash": 1}
 
 
 def _crash(number, engine="cpu:opt=0"):
@@ -186,7 +199,7 @@ def test_what_the_reference_cannot_evaluate_is_a_finding_and_the_campaign_goes_o
     (found,) = summary["findings"]
     assert (found["engines"], found["verdict"], found["cases"]) == (("reference",), "crash", tuple(range(1, 20, 2)))
     assert "elided" in found["message"]
-    assert summary["verdicts"] == {"right bitwise": 10}
+    assert summary["verdicts"] == {"right bitwise": 10, "reference crash": 10}
 
 
 @pytest.mark.slow
