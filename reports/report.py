@@ -58,10 +58,8 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
     try:
         for name, data in files.items():
             atomic.write(folder / name, data)
-    except OSError as error:
-        raise BenchError(
-            f"{folder}: cannot be written: {error.strerror}; the records are safe, write it again"
-        ) from error
+    except BenchError as error:
+        raise BenchError(f"{error}, the records are safe") from error
 
 
 def stale(folder: Path, files: Mapping[str, bytes]) -> list[str]:
