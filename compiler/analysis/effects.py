@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.ir.control import predecessors
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ops import OPS
 
@@ -26,7 +27,7 @@ def is_repeatable(instruction: Instruction) -> bool:
 
 def held_by_control(computation: Computation) -> set[Instruction]:
     """The instructions that control dependencies name."""
-    return {p for i in computation.instructions for p in i.attributes.get("control-predecessors", ())}
+    return {p for i in computation.instructions for p in predecessors(i)}
 
 
 def reached(module: Module) -> set[Computation]:

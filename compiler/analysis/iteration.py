@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from compiler.analysis.groups import is_fusible
 from compiler.analysis.updates import is_elementwise
 from compiler.diagnostics import UnsupportedError
+from compiler.ir.control import is_ordered
 from compiler.ir.literal import Literal
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, TupleShape
@@ -144,7 +145,7 @@ def _has_plain_state(loop: Instruction) -> bool:
         return False
     body: Computation = loop.attributes["body"]
     inner = [i for c in loop.called_computations() for i in c.instructions]
-    return body.root.opcode == "tuple" and not any("control-predecessors" in i.attributes for i in (loop, *inner))
+    return body.root.opcode == "tuple" and not any(map(is_ordered, (loop, *inner)))
 
 
 def _is_piece(value: Instruction, number: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from compiler.edit.draft import Draft, Edited, Place, is_static_array, place_of
+from compiler.ir.control import PREDECESSORS
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, compatible, without_layout
@@ -87,7 +88,7 @@ def isolate(module: Module, place: Place) -> Edited:
         if operand not in given:
             given[operand] = _given(isolated, operand)
     copy = instruction.clone([given[operand] for operand in instruction.operands])
-    copy.attributes.pop("control-predecessors", None)
+    copy.attributes.pop(PREDECESSORS, None)
     entry.root = entry.add(copy)
     return isolated.finish()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Computation, Instruction, Module, computed_from
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.types import Kind
@@ -77,7 +78,7 @@ def remove_unused(computation: Computation, *, parameters: bool) -> None:
     """Remove what the root does not need, effects or not; parameters only where that is asked for."""
     needed = computed_from([computation.root])
     for instruction in needed:
-        instruction.attributes.pop("control-predecessors", None)
+        instruction.attributes.pop(PREDECESSORS, None)
     dead = [i for i in computation.instructions if i not in needed and (parameters or i.opcode != "parameter")]
     computation.remove(dead)
 

@@ -12,6 +12,7 @@ from operator import and_
 from typing import Any
 
 from compiler.expansion.expression import Expression, element, iota, number
+from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import S32
@@ -67,7 +68,7 @@ def same_opcode(instruction: Instruction, operands: Sequence[Expression | Sized]
     given = [o.instruction for o in operands]
     copy = instruction.clone(given, shape=static(instruction.shape))
     copy.attributes.update(attributes)
-    copy.attributes.pop("control-predecessors", None)
+    copy.attributes.pop(PREDECESSORS, None)
     return given[0].computation.add(copy)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from compiler.expansion.expression import Expression, element, number
 from compiler.expansion.sized import Sized, Sizes, parts, same_opcode
 from compiler.ir.combiner import identity, ufunc
+from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Computation, Instruction, inline
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import PRED
@@ -54,7 +55,7 @@ def _counted(
     assert old.module is not None
     given = [*arrays, inside, *inits, number(inside.instruction.computation, 1, PRED)]
     attributes = {**instruction.attributes, "to_apply": old.module.add_computation(_counting(old))}
-    attributes.pop("control-predecessors", None)
+    attributes.pop(PREDECESSORS, None)
     operands = [value.instruction for value in given]
     return build(inside.instruction.computation, instruction.opcode, operands, name=instruction.name, **attributes)
 

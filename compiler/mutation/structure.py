@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.analysis.effects import held_by_control
 from compiler.generate.choices import chance, pick
+from compiler.ir.control import is_ordered, predecessors
 from compiler.ir.module import Computation, Instruction, inline
 from compiler.ir.shape import Shape, TupleShape
 from compiler.ir.types import PRED, S32
@@ -133,11 +134,11 @@ def _reorder(site: Site) -> Instruction:
 
 
 def _before(instruction: Instruction) -> tuple[Instruction, ...]:
-    return (*instruction.operands, *instruction.attributes.get("control-predecessors", ()))
+    return (*instruction.operands, *predecessors(instruction))
 
 
 def _is_outlined(instruction: Instruction) -> bool:
-    return instruction.opcode in ("call", "fusion") and "control-predecessors" not in instruction.attributes
+    return instruction.opcode in ("call", "fusion") and not is_ordered(instruction)
 
 
 def _is_fusible(instruction: Instruction) -> bool:

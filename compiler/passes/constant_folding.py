@@ -15,6 +15,7 @@ from compiler.analysis.effects import held_by_control, is_repeatable
 from compiler.analysis.work import work, work_of_computations
 from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import evaluate_instruction
+from compiler.ir.control import is_ordered
 from compiler.ir.literal import Literal
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
@@ -56,7 +57,7 @@ def _foldable(instruction: Instruction) -> bool:
         return False
     if any(o.opcode != "constant" or o.literal.array is None for o in instruction.operands):
         return False
-    if "control-predecessors" in instruction.attributes or not is_repeatable(instruction):
+    if is_ordered(instruction) or not is_repeatable(instruction):
         return False
     return instruction.array.size <= _allowed(o.array.size for o in instruction.operands)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from compiler.analysis.effects import held_by_control, is_repeatable
+from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 
@@ -38,7 +39,7 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 
 def _mergeable(instruction: Instruction) -> bool:
-    ordered = "control-predecessors" in instruction.attributes
+    ordered = is_ordered(instruction)
     return instruction.opcode != "parameter" and not ordered and is_repeatable(instruction)
 
 

@@ -21,6 +21,7 @@ from compiler.devices.groups import Grid
 from compiler.expansion.expression import Expression, element
 from compiler.expansion.wiring import Links, Many, Row, Rows
 from compiler.ir.attributes import OF_ENTRY
+from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
@@ -93,7 +94,7 @@ class _Devices:
         """An instruction that exchanges nothing, on one device."""
         copy = instruction.clone(operands)
         # What exchanged stands nowhere any more, and values alone decide the order of what is left.
-        copy.attributes.pop("control-predecessors", None)
+        copy.attributes.pop(PREDECESSORS, None)
         for name, value in copy.attributes.items():
             if isinstance(value, Computation):
                 copy.attributes[name] = self._of(value, device)

@@ -13,6 +13,7 @@ from compiler.expansion.expression import Expression, element
 from compiler.expansion.sized import Sized, same_opcode, static
 from compiler.expansion.sized_rules import MAKERS, RULES, elementwise
 from compiler.ir.attributes import OF_ENTRY
+from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import UNBOUNDED, ArrayShape, Shape, TupleShape, leaves
@@ -134,7 +135,7 @@ def _anew(instruction: Instruction, arrays: Sequence[Sized], target: Computation
     if arrays:
         return Sized(same_opcode(instruction, arrays))
     copy = instruction.clone([], shape=static(instruction.shape))
-    copy.attributes.pop("control-predecessors", None)
+    copy.attributes.pop(PREDECESSORS, None)
     return Sized(target.add(copy))
 
 

@@ -8,6 +8,7 @@ computation, and buffer assignment may give each value one place.
 from __future__ import annotations
 
 from compiler.analysis.effects import held_by_control
+from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module, inline, keep_control
 from compiler.ir.rewrite import Fuel
 
@@ -25,7 +26,7 @@ def run(module: Module, fuel: Fuel) -> bool:
     for computation in list(module.computations):
         held = held_by_control(computation)
         for instruction in list(computation.instructions):
-            ordered = instruction in held or "control-predecessors" in instruction.attributes
+            ordered = instruction in held or is_ordered(instruction)
             if instruction.opcode in _CALLEE and not ordered:
                 changed |= _inline(computation, instruction, fuel)
         computation.sort()

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
 from compiler.analysis.opcodes import EXPENSIVE, PRODUCTS
 from compiler.expansion import sliced_products
+from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
@@ -101,7 +102,7 @@ def _invariant(body: Computation) -> set[Instruction]:
 def _may_move(instruction: Instruction, held: set[Instruction]) -> bool:
     if not isinstance(instruction.shape, ArrayShape) or instruction.array.is_dynamic or instruction in held:
         return False
-    ordered = "control-predecessors" in instruction.attributes
+    ordered = is_ordered(instruction)
     return not ordered and instruction.opcode not in _CALLING and is_repeatable(instruction)
 
 

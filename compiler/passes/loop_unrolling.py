@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from compiler.analysis.effects import held_by_control, is_repeatable
 from compiler.analysis.updates import is_elementwise
+from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
@@ -44,7 +45,7 @@ def run(module: Module, fuel: Fuel) -> bool:
         loops = [i for i in computation.instructions if i.opcode == "while"]
         held = held_by_control(computation) if loops else set()
         for loop in loops:
-            ordered = loop in held or "control-predecessors" in loop.attributes
+            ordered = loop in held or is_ordered(loop)
             turns = None if ordered else _turns_to_write_out(loop)
             if turns is not None and fuel.spend("write out loop", loop):
                 _write_out(loop, turns)

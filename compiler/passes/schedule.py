@@ -6,6 +6,7 @@ operands the one that frees the most memory first; that keeps few values alive a
 
 from __future__ import annotations
 
+from compiler.ir.control import predecessors
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 
@@ -44,8 +45,7 @@ def _order(computation: Computation) -> list[Instruction]:
 
 def _needs(instruction: Instruction) -> list[Instruction]:
     """Operands and control predecessors, those with the most to free first."""
-    predecessors = instruction.attributes.get("control-predecessors", ())
-    return sorted((*instruction.operands, *predecessors), key=_growth)
+    return sorted((*instruction.operands, *predecessors(instruction)), key=_growth)
 
 
 def _growth(instruction: Instruction) -> int:
