@@ -12,12 +12,13 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from xlabench.errors import BenchError
 
+LOCK = ".lock"
 Parsed = TypeVar("Parsed")
 
 
@@ -29,6 +30,25 @@ def require_place(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
     if not os.access(there, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+
+
+def require_folder(path: Path) -> None:
+    """Refuse what cannot be a folder to write into, before anybody works for what is to lie there."""
+    try:
+        if path.exists() and not path.is_dir():
+            raise BenchError(f"{path}: is no folder; give another folder")
+        require_place(path / "file" if path.exists() else path)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be written: {error.strerror}; give another folder") from error
+
+
+def new_folder(path: Path) -> Path:
+    """A folder to write into, made if it is not there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be made: {error.strerror}; give another folder") from error
+    return path
 
 
 def write(path: Path, data: bytes) -> None:
@@ -65,21 +85,27 @@ def stored(path: Path, parse: Callable[[Any], Parsed], remedy: str) -> Parsed:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Refuse a folder that is another's; it is given back with the end of the process, whatever ends it."""
+    """Refuse a folder that another process works in."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder))
+        except BlockingIOError as error:
+            message = f"{folder}: another process is at work in it; wait for its end, or give a new folder"
+            raise BenchError(message) from error
+        except OSError as error:
+            raise BenchError(f"{folder}: cannot be written to: {error.strerror}; give a new folder") from error
+        yield
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which falls with the process, whatever ends it; `OSError` where another holds it.
+
+    It is that of a file in the folder: not every file system has locks of folders themselves.
+    """
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise BenchError(f"{folder}: cannot be opened: {error.strerror}; give a new folder") from error
-    try:
-        _lock(descriptor, folder)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int, folder: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        message = f"{folder}: another process is at work in it; wait for its end, or give a new folder"
-        raise BenchError(message) from error

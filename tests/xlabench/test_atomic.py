@@ -35,9 +35,9 @@ def test_a_place_that_is_not_there_is_said(tmp_path):
         atomic.write(tmp_path / "folder" / "file", b"new")
 
 
-def test_a_folder_that_cannot_be_opened_is_said(tmp_path):
+def test_a_folder_that_is_not_there_is_said(tmp_path):
     with (
-        pytest.raises(BenchError, match="folder: cannot be opened: No such file"),
+        pytest.raises(BenchError, match="folder: cannot be written to: No such file"),
         atomic.alone_in(tmp_path / "folder"),
     ):
         pass

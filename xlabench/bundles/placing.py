@@ -8,13 +8,13 @@ that such a maker had moved out of the way is put back.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from xlabench.atomic import locked
 
 _PREFIX = ".bundle-"
 _ASIDE = "old"
@@ -28,7 +28,7 @@ def workshop(parent: Path) -> Iterator[Path]:
     for left in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # it is another's, or goes while it is looked at
             _clear(left)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as folder, _locked(Path(folder)):
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as folder, locked(Path(folder)):
         yield Path(folder)
 
 
@@ -54,17 +54,6 @@ def _put_back(folder: Path, parent: Path) -> None:
 def _clear(left: Path) -> None:
     if time.time() - left.stat().st_mtime < _YOUNG_S:
         return
-    with _locked(left):
+    with locked(left):
         _put_back(left, left.parent)
         shutil.rmtree(left)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; `OSError` where another does."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)

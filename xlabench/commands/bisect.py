@@ -12,10 +12,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from xlabench import atomic
 from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
 from xlabench.commands.progress import steps
-from xlabench.commands.target import Target, load, new_folder, require_folder, target_options
+from xlabench.commands.target import Target, load, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.checks import settle
@@ -54,7 +55,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     target = load(options)
     out: Path | None = options["out"]
     if out is not None:
-        require_folder(out)
+        atomic.require_folder(out)
     with Prober(target.setup) as prober, steps(is_quiet=options["as_json"]) as say:
         say("the verdict, again")
         judgement = settle([prober], target.case)
@@ -93,7 +94,7 @@ def _keep(found: Blame, target: Target, judgement: Judgement, out: Path) -> None
     )
     timeout_s = target.setup.timeout_s
     failure = replace(failure, bounds=bundle.find_bounds(failure, timeout_s))
-    new_folder(out)
+    atomic.new_folder(out)
     for name, text in ((_GOOD, found.before), (_BAD, found.after)):
         message = f"{name.replace('_', ' ')}: {found.signature}"
         bundle.save(replace(failure, module_text=text, message=message), out / name, timeout_s=timeout_s)

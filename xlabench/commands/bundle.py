@@ -12,7 +12,6 @@ from xlabench.bundles import bundle as bundles
 from xlabench.bundles import export as exports
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import timeout_option
-from xlabench.commands.target import new_folder
 from xlabench.errors import ExitCode
 
 _FLAGS = "--platform=CPU --input_format=hlo"
@@ -93,7 +92,7 @@ def export(folder: Path, *, out: Path) -> None:
     bundle's own bounds or tolerance.
     """
     files, lacking = exports.contents(bundles.load(folder))
-    new_folder(out)
+    atomic.new_folder(out)
     for name, data in files.items():
         atomic.write(out / name, data)
     click.echo(f"written to {out}; run it with")

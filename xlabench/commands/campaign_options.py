@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import click
@@ -19,6 +16,7 @@ from rich.table import Table
 
 from reports import fuzzing
 from xlabench import atomic
+from xlabench.commands.interruption import interruptible
 from xlabench.commands.judging_options import memory_option, timeout_option
 from xlabench.engines import engine
 from xlabench.errors import BenchError, ExitCode
@@ -94,7 +92,8 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
         def asked(answered: int, questions: int) -> None:
             bar.update(task, rate=f"{answered:,} of {questions:,} questions beforehand")
 
-        summary = campaign.run(config, source, folder, observe=observe, asked=asked, interruptible=_interruptible)
+        ctrl_c = partial(interruptible, "stopping after the programs at hand; Ctrl-C again gives those up")
+        summary = campaign.run(config, source, folder, observe=observe, asked=asked, interruptible=ctrl_c)
     atomic.write(folder / "index.html", fuzzing.page(summary).encode())
     if options["as_json"]:
         click.echo(json.dumps(summary))
@@ -109,23 +108,6 @@ def _rate(progress: campaign.Progress, coverage: Mapping[str, Any]) -> str:
     rate = progress.cases / progress.elapsed_s if progress.elapsed_s else 0.0
     reached = f"{coverage['reached']:,} {coverage['of'].partition(' ')[0]}"
     return f"{progress.cases:,} programs, {rate:.1f}/s, {reached}, {len(progress.rules)} rules"
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C draws no more programs, and pressed again gives up those at hand; what is done is summed up either way."""
-    told = Event()
-
-    def stop(_number: int, _frame: object) -> None:
-        told.set()
-        signal.signal(signal.SIGINT, before)
-        os.write(2, b"\nxlabench: stopping after the programs at hand; Ctrl-C again gives those up\n")
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield told.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _config(options: dict[str, Any], engines: tuple[str, ...]) -> Config:

@@ -12,7 +12,6 @@ import compiler
 from xlabench import atomic
 from xlabench.cases import programs
 from xlabench.commands.examples import examples
-from xlabench.errors import BenchError
 
 _LINKERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc"}
 
@@ -42,15 +41,13 @@ def command(file: Path, out: Path, **asked: Any) -> None:
     The function runs on one thread and needs nothing but libc and libm.  The main reads parameters from files of raw
     numbers and writes results to such files.
     """
+    atomic.require_folder(out)
     options = compiler.CompileOptions(opt=asked["opt"], fill_elided=asked["fill_elided"])
     module = programs.read(file, module=asked["module"])
     made = compiler.compile_ahead(module, asked["target"], asked["cpu"], options, name=asked["name"])
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, data in made.items():
-            atomic.write(out / name, data)
-    except OSError as error:
-        raise BenchError(f"{out}: cannot be written: {error.strerror}; choose another folder") from error
+    atomic.new_folder(out)
+    for name, data in made.items():
+        atomic.write(out / name, data)
     objects = [name for name in made if name.endswith(".o")]
     link = f"{_LINKERS[asked['target']]} -O2 -o {Path(objects[0]).stem} main.c {' '.join(objects)} -lm"
     if asked["as_json"]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from reports import changes, report, summary
 from reports.report import Report
 from reports.summary import Summary
-from xlabench import nightly
+from xlabench import atomic, nightly
 from xlabench.cases.suite import Suite, load_suite
 from xlabench.cases.twins import with_twins
 from xlabench.commands.examples import examples
@@ -84,7 +82,7 @@ def command(**options: Any) -> None:
     suite = load_suite(options["suite_name"])
     config = _config(options)
     folder: Path = options["out"]
-    with _claimed(folder), Records(folder / DATABASE) as records:
+    with atomic.alone_in(atomic.new_folder(folder)), Records(folder / DATABASE) as records:
         if config.twins:
             suite = with_twins(suite, folder / "twins")
         run_id = nightly.begin(records, suite, config, resume=options["resume"])
@@ -129,24 +127,6 @@ def _spec(text: str) -> str:
         return engine(text).spec
     except Undecidable:
         return text
-
-
-@contextmanager
-def _claimed(folder: Path) -> Iterator[None]:
-    """Make the folder, and keep a second run out of it; the lock falls with the process that holds it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise BenchError(f"--out {folder}: cannot be written: {error.strerror}; give another folder") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise BenchError(f"--out {folder}: another run is writing there; wait for it or give another folder") from error
-    else:
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

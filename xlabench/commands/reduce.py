@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import click
@@ -19,7 +16,8 @@ import click
 from xlabench import atomic
 from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
-from xlabench.commands.target import Target, load, new_folder, require_folder, target_options
+from xlabench.commands.interruption import interruptible
+from xlabench.commands.target import Target, load, target_options
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
@@ -82,7 +80,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     asked = None if options["script"] is None else script(options["script"], options["timeout"])
     target = load(options, is_engine_asked=asked is None)
     out = options["out"] or _beside(target.path)
-    (bundle.require_place if asked is None else require_folder)(out)
+    (bundle.require_place if asked is None else atomic.require_folder)(out)
     with ExitStack() as stack:
         # The script is asked elsewhere; then one prober records values.
         count = options["workers"] if asked is None else 1
@@ -123,10 +121,7 @@ def _keep(result: Result, out: Path, options: dict[str, Any]) -> Written:
 def _write(result: Result, out: Path, timeout_s: float) -> Written:
     if result.failure is not None:
         return Written(out, bundle.save(result.failure, out, timeout_s=timeout_s))
-    try:
-        atomic.write(new_folder(out) / "reduced.hlo", result.reduction.case.text().encode())
-    except OSError as error:
-        raise BenchError(f"{out}: cannot be written: {error.strerror}; give another folder") from error
+    atomic.write(atomic.new_folder(out) / "reduced.hlo", result.reduction.case.text().encode())
     return Written(out)
 
 
@@ -139,21 +134,10 @@ def _summary(result: Result, written: Written) -> str:
     return f"{found}; keeps {result.kept}; written to {written.path}{state}"
 
 
-@contextmanager
-def _watcher(options: dict[str, Any]) -> Iterator[Watcher]:
+def _watcher(options: dict[str, Any], stack: ExitStack) -> Watcher:
     """Shows successes; Ctrl-C ends the search with what it has, and pressed again the command."""
-    told = Event()
-
-    def stop(_number: int, _frame: object) -> None:
-        told.set()
-        signal.signal(signal.SIGINT, before)
-        os.write(2, b"xlabench: stopping after the probe at hand; Ctrl-C again loses what was found\n")
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield Watcher(_silent if options["as_json"] else _report, told.is_set)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    says = "stopping after the probe at hand; Ctrl-C again loses what was found"
+    return Watcher(_silent if options["as_json"] else _report, stack.enter_context(interruptible(says)))
 
 
 def _silent(_: Progress) -> None:
@@ -173,7 +157,7 @@ def _by_engine(
     judgement, prober = settle(probers, target.case), probers[0]
     require_failure(judgement)
     found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
-    watcher = stack.enter_context(_watcher(options))
+    watcher = _watcher(options, stack)
     small = shrink(probers, target.case, judgement, found, max_probes=options["max_probes"], watcher=watcher)
     kept = small.found.signature if small.found else judgement.verdict
     settled = replace(target, setup=prober.setup)
@@ -216,7 +200,7 @@ def _by_script(
             return asked.status(case, file) == wanted
 
         predicates = [partial(is_bad, file) for file in files]
-        watcher = stack.enter_context(_watcher(options))
+        watcher = _watcher(options, stack)
         done = reduce(target.case, predicates, prober.record, max_probes=options["max_probes"], watcher=watcher)
     return Result(done, "the time-out" if wanted is None else f"exit status {wanted}")
 

@@ -16,7 +16,6 @@ from rich.table import Table
 from reports import roofline as chart
 from xlabench import atomic
 from xlabench.commands.examples import examples
-from xlabench.errors import BenchError
 from xlabench.timing import roofline
 
 _FILE_COLUMNS = 100
@@ -50,18 +49,15 @@ def command(engine: str, out: Path, largest: int, *, as_json: bool) -> None:
 
     Leaves roofline.json and the chart, roofline.svg and roofline.png, in the folder; takes about a minute.
     """
+    atomic.require_folder(out)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("")
         record = roofline.measure(engine, largest, progress=lambda what: bar.update(task, description=what))
     text = json.dumps(record, indent=1)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        atomic.write(out / "roofline.json", (text + "\n").encode())
-        for kind, data in chart.charts(record).items():
-            atomic.write(out / f"roofline.{kind}", data)
-    except OSError as error:
-        raise BenchError(f"{out}: cannot be written: {error.strerror}; choose another folder") from error
+    atomic.write(atomic.new_folder(out) / "roofline.json", (text + "\n").encode())
+    for kind, data in chart.charts(record).items():
+        atomic.write(out / f"roofline.{kind}", data)
     if as_json:
         click.echo(text)
     else:

@@ -10,14 +10,13 @@ from typing import Any
 import click
 
 import compiler
-from xlabench import atomic, environment, jobs
+from xlabench import environment, jobs
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
 from xlabench.commands.judging_options import memory_option, require_nothing_given, timeout_option
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Setup
 from xlabench.engines import engine
-from xlabench.errors import BenchError
 from xlabench.judging.tolerance import TolerancePolicy
 
 _OPTIONS = (
@@ -95,22 +94,3 @@ def _of_file(
         inputs.check(arrays, module, source=str(path.with_suffix(".json")))
         return Case(module, tuple(arrays)), policy, recipe.seed if seed is None else seed
     return Case(module, tuple(inputs.generate(module, seed or 0))), policy, seed or 0
-
-
-def require_folder(path: Path) -> None:
-    """Refuse what cannot be a folder to write into, before anybody works for what is to lie there."""
-    try:
-        if path.exists() and not path.is_dir():
-            raise BenchError(f"{path}: is no folder; give another one")
-        atomic.require_place(path / "file" if path.exists() else path)
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be written: {error.strerror}; give another folder") from error
-
-
-def new_folder(path: Path) -> Path:
-    """A folder to write into, made if it is not there."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be made: {error.strerror}; give another folder") from error
-    return path

@@ -34,6 +34,7 @@ from xlabench.fuzzing.crew import PRELOAD, Crew
 from xlabench.fuzzing.findings import Finding, Findings, Raw
 from xlabench.fuzzing.inquiry import Inquiry
 
+_IDENTITY = "campaign.json"
 _BATCH = 20
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes")
@@ -174,14 +175,16 @@ def run(
 
 
 def _make(folder: Path) -> None:
-    """Make the folder where it is not there, and know before anything runs that it can be written to."""
+    """Make the folder where it is not there, and know before anything runs that it is one for a campaign."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        atomic.require_place(folder / "campaign.json")
+        atomic.require_place(folder / _IDENTITY)
     except OSError as error:
         reason = "there is a file" if isinstance(error, FileExistsError) else error.strerror
         message = f"{folder}: no place for a campaign: {reason}; give a new folder, where you may write"
         raise BenchError(message) from error
+    if not (folder / _IDENTITY).exists() and any(file.name != atomic.LOCK for file in folder.iterdir()):
+        raise BenchError(f"{folder}: holds something else; give a new folder for the campaign")
 
 
 @dataclass(slots=True)
@@ -272,10 +275,8 @@ def _rate_per_core(progress: Progress) -> float:
 def _open(config: Config, source: Source, folder: Path) -> Progress:
     """The campaign of a folder, begun where there is none."""
     identity = {"engines": list(config.engines), "seed": config.seed, **source.identity}
-    stored = folder / "campaign.json"
+    stored = folder / _IDENTITY
     if not stored.exists():
-        if any(folder.iterdir()):
-            raise BenchError(f"{folder}: holds something else; give a new folder for the campaign")
         _write(stored, identity)
         return Progress()
     known = atomic.stored(stored, _as_it_is, "give a new folder")

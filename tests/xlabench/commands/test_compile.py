@@ -49,4 +49,4 @@ def test_unknown_machines_are_refused(program, tmp_path, arguments, message):
 def test_a_folder_that_cannot_be_written_is_said(program, tmp_path):
     result = _compile(program, "--out", program)
     assert result.exit_code == 2
-    assert "choose another folder" in result.output
+    assert "give another folder" in result.output

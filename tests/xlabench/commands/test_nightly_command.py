@@ -115,14 +115,14 @@ def test_bad_usage_names_the_remedy_and_leaves_nothing(tmp_path, arguments, says
 def test_a_folder_that_cannot_be_made_is_said(suite, tmp_path):
     (tmp_path / "file").write_text("")
     result = nightly("--suite", suite, "--out", tmp_path / "file" / "out")
-    assert (result.exit_code, "cannot be written" in result.output) == (2, True)
+    assert (result.exit_code, "cannot be made" in result.output) == (2, True)
 
 
 def test_two_runs_do_not_share_a_folder(suite, tmp_path):
     with (tmp_path / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         result = nightly("--suite", suite, "--out", tmp_path)
-    assert (result.exit_code, "another run" in result.output) == (2, True)
+    assert (result.exit_code, "another process is at work in it" in result.output) == (2, True)
 
 
 @pytest.mark.parametrize("content", [None, "not a database"])

@@ -44,7 +44,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").touch()
     result = _run("--out", tmp_path / "file", "--largest", 1 << 10)
     assert result.exit_code == 2
-    assert "choose another folder" in result.output
+    assert "give another folder" in result.output
 
 
 @pytest.mark.parametrize("kind", roofline.KINDS, ids=lambda kind: kind.name)
