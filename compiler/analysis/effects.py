@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.ir.calls import reached
 from compiler.ir.control import predecessors
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ops import OPS
@@ -30,27 +31,9 @@ def held_by_control(computation: Computation) -> set[Instruction]:
     return {p for i in computation.instructions for p in predecessors(i)}
 
 
-def reached(module: Module) -> set[Computation]:
-    """The computations that the entry calls, directly or not, and the entry."""
-    found = {module.entry}
-    pending = [module.entry]
-    while pending:
-        callees = {c for i in pending.pop().instructions for c in i.called_computations()} - found
-        found |= callees
-        pending += callees
-    return found
-
-
 def within_fusions(module: Module) -> set[Computation]:
     """The computations that fusions call, directly or not: they are kernels' insides."""
-    found: set[Computation] = set()
-    pending = [c for i in module.instructions() if i.opcode == "fusion" for c in i.called_computations()]
-    while pending:
-        computation = pending.pop()
-        if computation not in found:
-            found.add(computation)
-            pending += [c for i in computation.instructions for c in i.called_computations()]
-    return found
+    return set(reached(c for i in module.instructions() if i.opcode == "fusion" for c in i.called_computations()))
 
 
 def _acts(instruction: Instruction) -> bool:
@@ -61,13 +44,5 @@ def _acts(instruction: Instruction) -> bool:
 def _with_callees(instruction: Instruction) -> Iterator[Instruction]:
     """The instruction, and all of the computations that it calls, directly or not."""
     yield instruction
-    pending = list(instruction.called_computations())
-    seen: set[Computation] = set()
-    while pending:
-        computation = pending.pop()
-        if computation in seen:
-            continue
-        seen.add(computation)
-        for inner in computation.instructions:
-            yield inner
-            pending += inner.called_computations()
+    for computation in reached(instruction.called_computations()):
+        yield from computation.instructions

@@ -18,6 +18,7 @@ from compiler.devices.groups import Grid, groups, pairs
 from compiler.devices.host import Channels, Host
 from compiler.diagnostics import InputError
 from compiler.interpreter import Interpreter, flatten
+from compiler.ir.calls import reached
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Value, zeros
@@ -264,7 +265,7 @@ def _check_mapped(module: Module) -> None:
     for instruction in module.instructions():
         if _runs_others(instruction):
             continue
-        for computation in instruction.called_computations():
+        for computation in reached(instruction.called_computations()):
             if any(i.opcode in EXCHANGING for i in computation.instructions):
                 raise instruction.unsupported(f"{computation.name}, which it applies to elements, exchanges data")
 

@@ -372,7 +372,7 @@ def inline(
             copies[instruction] = arguments[instruction.parameter_number]
             continue
         copies[instruction] = add(instruction.clone([copies[operand] for operand in instruction.operands]))
-    keep_control(copies)
+    keep_control({i: copy for i, copy in copies.items() if i.opcode != "parameter"})
     return copies[computation.root]
 
 
@@ -388,9 +388,12 @@ def computed_from(values: Iterable[Instruction]) -> set[Instruction]:
     return found
 
 
-def keep_control(copies: Mapping[Instruction, Instruction]) -> None:
-    """Have each copy of an instruction wait for the copies of those that the instruction waits for."""
-    for instruction, copy in copies.items():
-        predecessors = instruction.attributes.get("control-predecessors")
-        if predecessors is not None and instruction.opcode != "parameter":
-            copy.attributes["control-predecessors"] = tuple(copies[p] for p in predecessors)
+def keep_control(copies: Mapping[Instruction, Instruction]) -> tuple[Instruction, ...]:
+    """Have clones wait for one another as the originals do; returns what else the originals wait for."""
+    others: dict[Instruction, None] = {}
+    for copy in copies.values():
+        before = copy.attributes.pop("control-predecessors", ())
+        others |= dict.fromkeys(p for p in before if p not in copies)
+        if inside := tuple(copies[p] for p in before if p in copies):
+            copy.attributes["control-predecessors"] = inside
+    return tuple(others)

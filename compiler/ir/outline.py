@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from compiler.ir.control import PREDECESSORS, predecessors
-from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.control import PREDECESSORS
+from compiler.ir.module import Computation, Instruction, Module, keep_control
 from compiler.ir.shape import ArrayShape, TupleShape
 
 
@@ -32,7 +32,7 @@ def outline(module: Module, members: Iterable[Instruction], roots: Sequence[Inst
                 copies[operand] = _outside(body, operand, operands)
         if instruction not in copies:
             copies[instruction] = body.add(instruction.clone([copies[o] for o in instruction.operands]))
-    waited = _cut_order({member: copies[member] for member in chosen})
+    waited = keep_control({member: copies[member] for member in chosen})
     body.root = copies[first]
     if len(roots) > 1:
         shape = TupleShape(tuple(root.shape for root in roots))
@@ -43,18 +43,6 @@ def outline(module: Module, members: Iterable[Instruction], roots: Sequence[Inst
     attributes = {"kind": kind, "calls": body} | ({PREDECESSORS: waited} if waited else {})
     fusion = Instruction("fusion", body.root.shape, operands, attributes, name=f"{first.name}_fusion")
     return first.computation.add(fusion)
-
-
-def _cut_order(copies: Mapping[Instruction, Instruction]) -> tuple[Instruction, ...]:
-    """Have copies wait for one another as members do; returns the others that members wait for."""
-    waited: dict[Instruction, None] = {}
-    for member, copy in copies.items():
-        before = predecessors(member)
-        waited |= dict.fromkeys(p for p in before if p not in copies)
-        copy.attributes.pop(PREDECESSORS, None)
-        if inside := tuple(copies[p] for p in before if p in copies):
-            copy.attributes[PREDECESSORS] = inside
-    return tuple(waited)
 
 
 def _outside(body: Computation, operand: Instruction, operands: list[Instruction]) -> Instruction:

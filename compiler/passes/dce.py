@@ -5,7 +5,8 @@ Instructions with effects (in their op's record), and parameters, stay.
 
 from __future__ import annotations
 
-from compiler.analysis.effects import has_effect, held_by_control, reached
+from compiler.analysis.effects import has_effect, held_by_control
+from compiler.ir.calls import reached
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 
@@ -15,7 +16,8 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     for computation in module.computations:
         changed |= _sweep(computation, fuel)
-    if len(reached(module)) < len(module.computations) and fuel.spend("remove uncalled", module.entry.root):
+    uncalled = len(set(reached([module.entry]))) < len(module.computations)
+    if uncalled and fuel.spend("remove uncalled", module.entry.root):
         module.sort_computations()
         changed = True
     return changed

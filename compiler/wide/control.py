@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.ir.calls import reached
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import TupleShape
 from compiler.ir.types import PRED
@@ -53,7 +54,7 @@ def _conditional(instruction: Instruction, operands: Sequence[Any], context: Con
 
 def _may_not_end(computation: Computation) -> bool:
     """Whether a computation has a loop, which may go on for ever on what it is not called with."""
-    return any(i.opcode == "while" or any(map(_may_not_end, i.called_computations())) for i in computation.instructions)
+    return any(i.opcode == "while" for callee in reached([computation]) for i in callee.instructions)
 
 
 def _choices(instruction: Instruction, arguments: Sequence[Any]) -> list[tuple[Computation, Any]]:

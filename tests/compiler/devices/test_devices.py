@@ -234,6 +234,20 @@ def test_infeed_and_outfeed_work_on_the_queues_of_the_caller() -> None:
         run(lines, [[], []], replicas=2)
 
 
+INNER = "inner { v = f32[] parameter(0) ROOT s = f32[] all-reduce(v), to_apply=add }"
+OUTER = "outer { v = f32[] parameter(0) ROOT r = f32[] call(v), to_apply=inner }"
+
+
+@pytest.mark.parametrize("applied", ["inner", "outer"])
+def test_an_exchange_in_what_is_applied_to_elements_is_refused_however_deep_it_lies(applied: str) -> None:
+    lines = f"{X} ROOT m = f32[4] map(x), dimensions={{0}}, to_apply={applied}"
+    module = f"HloModule m, replica_count=2\n{ADD}\n{INNER}\n{OUTER}\nENTRY e {{\n{lines}\n}}"
+    with pytest.raises(UnsupportedError, match="exchanges data"):
+        compiler.compile(compiler.parse(module))
+    with pytest.raises(UnsupportedError, match="inner, which it applies to elements, exchanges data"):
+        compiler.interpret_devices(compiler.parse(module), rows(2))
+
+
 LOOP = """
 cond { p = (f32[], s32[], s32[]) parameter(0) i = s32[] get-tuple-element(p), index=1
   n = s32[] get-tuple-element(p), index=2 ROOT c = pred[] compare(i, n), direction=LT }
