@@ -111,6 +111,15 @@ def differing(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> i
     return sum(not same_bytes(first, again()) for _ in range(_FLAKY_CALLS))
 
 
+def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str) -> tuple[str, str]:
+    """The verdict and message on an engine's results, unless it did what none may: those say it then."""
+    if changed:
+        return "wrong", f"changed its inputs, numbers {', '.join(map(str, changed))}; {message}"
+    if flaky:
+        return "flaky", f"a second call gave other results; {flaky}; of the first, {message}"
+    return verdict, message
+
+
 def flakiness(calls: int) -> str:
     """How often a call gives other results than the first did, in words, with the interval of the rate."""
     low, high = share_interval(calls, _FLAKY_CALLS)

@@ -174,9 +174,8 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
     if _wants_bounds(case, comparison, reference.spec):
         basis = basis_of(case.module, case.arrays, expected)
         comparison = compare(expected, actual, policy=case.policy, basis=basis)
-    verdict, message = str(comparison.agreement), described(comparison, expected, actual)
-    if called.changed:
-        verdict, message = "wrong", f"{subject.spec} changed its inputs; {message}"
+    message = described(comparison, expected, actual)
+    verdict, message = jobs.of_calls(called.changed, "", str(comparison.agreement), message)
     return Judgement(verdict, message, expected, actual, comparison, ran=facts_of(program).ran)
 
 
@@ -223,15 +222,9 @@ def judge_watched(
         if _wants_bounds(case, comparison, reference):
             basis = _basis(worker, files, expected, timeout_s)
             comparison = compare(expected, actual, policy=case.policy, basis=basis)
-    verdict, message = str(comparison.agreement), described(comparison, expected, actual)
-    if outcome.value["changed_inputs"]:
-        verdict, message = "wrong", f"{subject} changed its inputs; {message}"
-    elif outcome.value["flaky"]:
-        verdict, message = (
-            "flaky",
-            f"a second call of {subject} gave other results; {outcome.value['flaky']}; of the first, {message}",
-        )
-    return Judgement(verdict, message, expected, actual, comparison, ran=outcome.value["ran"])
+    value, message = outcome.value, described(comparison, expected, actual)
+    verdict, message = jobs.of_calls(value["changed_inputs"], value["flaky"], str(comparison.agreement), message)
+    return Judgement(verdict, message, expected, actual, comparison, ran=value["ran"])
 
 
 def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()) -> Judgement:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from xlabench.cases.suite import Variant
-from xlabench.jobs import without_results
+from xlabench.jobs import of_calls, without_results
 from xlabench.judging import differ
 from xlabench.results import Verdict
 from xlabench.worker import Outcome
@@ -17,14 +17,9 @@ _SHOWN_WORST = 3
 
 def of_answer(engine: str, variant: Variant, outcome: Outcome, comparison: differ.Comparison) -> Verdict:
     """What an answer is worth: the comparison, unless the engine did what no engine may."""
-    verdict, message = str(comparison.agreement), _describe(comparison)
-    if outcome.value["ran"]:
-        message = f"{message}\n{outcome.value['ran']}"
-    if outcome.value["changed_inputs"]:
-        numbers = ", ".join(map(str, outcome.value["changed_inputs"]))
-        verdict, message = "wrong", f"changed its inputs, numbers {numbers}; {message}"
-    elif outcome.value["flaky"]:
-        verdict, message = "flaky", f"a second call on the same inputs gave other results; of the first, {message}"
+    value = outcome.value
+    message = "\n".join(filter(None, [_describe(comparison), value["ran"]]))
+    verdict, message = of_calls(value["changed_inputs"], value["flaky"], str(comparison.agreement), message)
     return Verdict(
         engine,
         verdict,
@@ -35,8 +30,8 @@ def of_answer(engine: str, variant: Variant, outcome: Outcome, comparison: diffe
         max_ulp=comparison.max_ulps,
         max_abs=_largest([result.max_abs for result in comparison.results]),
         max_rel=_largest([result.max_rel for result in comparison.results]),
-        compile_s=outcome.value["compile_s"],
-        run_s=outcome.value["run_s"],
+        compile_s=value["compile_s"],
+        run_s=value["run_s"],
     )
 
 

@@ -223,21 +223,18 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
         module = compiler.parse(failure.module_text, filename="module.hlo")
         subject = engine(failure.engine)
         program = build(subject, module)
-        called, calls = execute(subject, program, failure.inputs), 0
+        called, flaky = execute(subject, program, failure.inputs), ""
         if failure.verdict == "flaky":  # one call of what answers now so and now so, maybe rightly, tells nothing
             calls = jobs.differing(called.results, lambda: execute(subject, program, failure.inputs).results)
+            flaky = jobs.flakiness(calls) if calls else ""
     except Exception as error:
         verdict = verdict_of(error)
         if verdict is None:
             raise
         return {"verdict": verdict, "message": str(error)}
     comparison = compare(failure.expected, called.results, policy=failure.policy, basis=Basis(failure.bounds))
-    if called.changed:
-        return {"verdict": "wrong", "message": f"changed its inputs; {comparison.describe()}"}
-    if calls:
-        message = f"{jobs.flakiness(calls)}; of the first, {comparison.describe()}"
-        return {"verdict": "flaky", "message": message}
-    return {"verdict": str(comparison.agreement), "message": comparison.describe()}
+    verdict, message = jobs.of_calls(called.changed, flaky, str(comparison.agreement), comparison.describe())
+    return {"verdict": verdict, "message": message}
 
 
 def _contents(failure: Failure) -> dict[str, bytes]:

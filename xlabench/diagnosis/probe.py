@@ -150,10 +150,7 @@ class Prober:
             return Judgement(verdict, message, expected, stage=outcome.stage)
         comparison = compare(expected, actual, policy=self.setup.policy)
         verdict, message = self._compare(case, expected, actual, comparison)
-        if outcome.value["changed_inputs"]:
-            verdict, message = "wrong", f"changed its inputs; {message}"
-        elif outcome.value["flaky"]:
-            verdict, message = "flaky", f"{outcome.value['flaky']}; of the first, {message}"
+        verdict, message = jobs.of_calls(outcome.value["changed_inputs"], outcome.value["flaky"], verdict, message)
         return Judgement(verdict, message, expected, tuple(actual), comparison.mismatches, comparison.max_ulps)
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
