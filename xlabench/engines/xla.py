@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
 
+import numpy as np
 from jax import core
 from jax.errors import JaxRuntimeError
-from jaxlib import _hlo, _jax, xla_client
+from jaxlib import _hlo, _jax, lapack, xla_client
 
 import compiler
 from compiler.edit import leaves
@@ -52,6 +53,8 @@ class XlaEngine:
         if "f6e" in text:  # a result of such a type ends the process, an argument is refused
             raise Undecidable(f"{self.spec}: this client knows no arrays whose elements have six bits")
         self._check_devices(text)
+        if "lapack_" in text:
+            _load_lapack()
         device = _client().local_devices()[0]
         try:
             module = _hlo.hlo_module_from_text(text)
@@ -104,6 +107,12 @@ def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> XlaEngine:
 @cache
 def _client() -> Any:
     return xla_client.make_cpu_client(asynchronous=False)
+
+
+@cache
+def _load_lapack() -> None:
+    """Load LAPACK, whose functions are null pointers before; JAX does so when it lowers to them."""
+    lapack.prepare_lapack_call("potrf_ffi", np.float32)
 
 
 def _tokens(text: str) -> frozenset[int]:
