@@ -24,7 +24,10 @@ def divide(builder: Builder, left: Value, right: Value, *, signed: bool, many: b
     """The truncated quotient; `many` says that it is one of so many that vectors will be divided."""
     by_zero = builder.compare("eq", right, integer(0, left.type))
     safe = _safe(builder, left, right, by_zero, signed=signed)
-    quotient = _quotient(builder, left, safe, signed=signed, many=many)
+    if _is_float_cheaper(builder, right, many=many):
+        quotient = _float_quotient(builder, left, safe, signed=signed)
+    else:
+        quotient = builder.binary("sdiv" if signed else "udiv", left, safe)
     return builder.select(by_zero, integer(-1, left.type), quotient)
 
 
@@ -34,14 +37,12 @@ def remainder(builder: Builder, left: Value, right: Value, *, signed: bool, many
     safe = _safe(builder, left, right, by_zero, signed=signed)
     if not _is_float_cheaper(builder, right, many=many):
         return builder.select(by_zero, left, builder.binary("srem" if signed else "urem", left, safe))
-    quotient = _quotient(builder, left, safe, signed=signed, many=many)
+    quotient = _float_quotient(builder, left, safe, signed=signed)
     return builder.select(by_zero, left, builder.binary("sub", left, builder.binary("mul", quotient, safe)))
 
 
-def _quotient(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
-    """The truncated quotient, where it has one."""
-    if not _is_float_cheaper(builder, right, many=many):
-        return builder.binary("sdiv" if signed else "udiv", left, right)
+def _float_quotient(builder: Builder, left: Value, right: Value, *, signed: bool) -> Value:
+    """The truncated quotient, where there is one."""
     type_, bits = left.type, _bits(left)
     if bits > _WORD:
         return _long_quotient(builder, left, right, signed=signed)
