@@ -137,9 +137,13 @@ def clamped(values: Values, instruction: Instruction, indices: Indices, limit: i
 
     def read() -> Value:
         raw = values.value(instruction, indices)
-        if not instruction.array.element_type.is_signed:
-            return builder.umin(builder.cast("zext", raw, "i64"), integer(limit))
-        return builder.clamp(builder.cast("sext", raw, "i64"), integer(0), integer(limit))
+        is_signed = instruction.array.element_type.is_signed
+        # Vectors hold twice as many indices of 32 bits as of 64.
+        own = raw.type if limit < 1 << (int(raw.type[1:]) - is_signed) else "i64"
+        place = builder.cast("sext" if is_signed else "zext", raw, own)
+        top = integer(limit, own)
+        inside = builder.clamp(place, integer(0, own), top) if is_signed else builder.umin(place, top)
+        return builder.cast("zext", inside, "i64")
 
     if any(index.terms for index in indices):
         return values.emission.opaque(read(), limit + 1)

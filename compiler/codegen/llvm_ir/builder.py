@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled
-from compiler.codegen.llvm_ir.values import FLOAT_TYPES, I1, I32, Value, element_of, fold, integer, vector_type
+from compiler.codegen.llvm_ir.values import FLOAT_TYPES, I1, I32, Value, element_of, fold, integer, mangled, vector_type
 
 _MOST_LINES = 256
 _MOST_VECTOR_LINES = 1024
@@ -130,23 +130,23 @@ class Builder:
         return self.binary("udiv", left, right), self.binary("urem", left, right)
 
     def smin(self, left: Value, right: Value) -> Value:
-        """The lesser of two signed i64."""
+        """The lesser of two signed integers."""
         return self._extremum("smin", left, right)
 
     def smax(self, left: Value, right: Value) -> Value:
-        """The greater of two signed i64."""
+        """The greater of two signed integers."""
         return self._extremum("smax", left, right)
 
     def umin(self, left: Value, right: Value) -> Value:
-        """The lesser of two unsigned i64."""
-        return self.intrinsic("umin.i64", [left, right])
+        """The lesser of two unsigned integers."""
+        return self.intrinsic(f"umin.{mangled(left.type)}", [left, right])
 
     def _extremum(self, name: str, left: Value, right: Value) -> Value:
         folded = fold(name, left, right)
-        return self.intrinsic(f"{name}.i64", [left, right]) if folded is None else folded
+        return self.intrinsic(f"{name}.{mangled(left.type)}", [left, right]) if folded is None else folded
 
     def clamp(self, value: Value, low: Value, high: Value) -> Value:
-        """A signed i64 between two bounds; the upper one wins where they cross."""
+        """A signed integer between two bounds; the upper one wins where they cross."""
         return self.smin(self.smax(value, low), high)
 
     def compare(self, predicate: str, left: Value, right: Value) -> Value:
