@@ -139,7 +139,7 @@ def round_to(builder: Builder, element_type: ElementType, value: Value, *, arith
     if element_type.is_integer and element_type.bits < 8:
         return _wrap(builder, element_type, value)
     if element_type in minifloat.MINIFLOATS:
-        return minifloat.decode(builder, element_type, minifloat.encode(builder, element_type, value))
+        return minifloat.rounded(builder, element_type, value)
     return _round_to_bf16(builder, value, arithmetic=arithmetic) if element_type is BF16 else value
 
 

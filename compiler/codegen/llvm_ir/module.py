@@ -119,7 +119,7 @@ class Function:
 
     `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.  Of a GPU's
     function `threads` are those of a block, `waits` says whether they wait for one another, and `shared` has the bytes
-    of the arrays that they share.
+    of the arrays that they share.  `codes` has what values were decoded from, by their names and those of the types.
     """
 
     module: Module
@@ -134,6 +134,7 @@ class Function:
     threads: int = 0
     waits: bool = False
     shared: dict[str, int] = field(default_factory=dict)
+    codes: dict[tuple[str, str], Value] = field(default_factory=dict)
 
     @property
     def arguments(self) -> list[Value]:
