@@ -11,10 +11,11 @@ from __future__ import annotations
 from compiler.codegen import complex_numbers, minifloat
 from compiler.codegen.llvm_ir import FLOAT_TYPES, I1, I8, Builder, Value, element_of, floating, integer
 from compiler.diagnostics import UnsupportedError
-from compiler.ir.types import BF16, C64, F16, F32, F64, PRED, ElementType, Kind
+from compiler.ir.types import BF16, C64, F8E8M0, F16, F32, F64, PRED, ElementType, Kind
 
 _COMPLEX = {"c64": "{ float, float }", "c128": "{ double, double }"}
 _MINIFLOATS = [element_type.name for element_type in minifloat.MINIFLOATS]
+_TOO_LARGE = (1 << 17) - 1
 _FLOAT_STORAGE = {
     "bf16": "i16", "f16": "half", "f32": "float", "f64": "double", **_COMPLEX, **dict.fromkeys(_MINIFLOATS, I8),
 }  # fmt: skip
@@ -247,19 +248,33 @@ def _to_float(builder: Builder, value: Value, source: ElementType, target: Eleme
     if source is PRED:
         # A choice of two constants, which is one masked move, and not an integer that is converted.
         return builder.select(value, floating(1.0, type_), floating(0.0, type_))
-    if not source.is_float:
-        opcode = "sitofp" if source.is_signed else "uitofp"
-        if target.bits < 32 and source.bits > 24:
-            # Rounding to f32 first could round twice; f64 holds any 32-bit integer, and sticks to odd above that.
-            wide = _odd_double(builder, value, source)
-            return round_to(builder, target, _narrow(builder, wide))
-        return round_to(builder, target, builder.cast(opcode, value, type_))
+    if source.is_integer:
+        return round_to(builder, target, _integer_to_float(builder, value, source, target))
     if element_of(value.type) == type_:
         return round_to(builder, target, value)
     if type_ == "double":
         return builder.cast("fpext", value, type_)
     narrow = _narrow(builder, value) if target.bits < 32 else builder.cast("fptrunc", value, type_)
     return round_to(builder, target, narrow)
+
+
+def _integer_to_float(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
+    """An integer as a value from which a single rounding gives the nearest one of the target."""
+    if target.bits >= 32 or source.bits <= 24:
+        return builder.cast("sitofp" if source.is_signed else "uitofp", value, value_type(target))
+    if target in (BF16, F8E8M0):
+        # Rounding to f32 first could round twice; f64 holds any 32-bit integer, and sticks to odd above that.
+        return _narrow(builder, _odd_double(builder, value, source))
+    return builder.cast("sitofp", _near_zero(builder, value, source), "float")
+
+
+def _near_zero(builder: Builder, value: Value, source: ElementType) -> Value:
+    """An integer, or for one that f16 and narrower floats have not, another such that a float holds."""
+    if source.is_signed:
+        near = builder.clamp(value, integer(-_TOO_LARGE, value.type), integer(_TOO_LARGE, value.type))
+    else:
+        near = builder.umin(value, integer(_TOO_LARGE, value.type))
+    return builder.cast("trunc", near, "i32")
 
 
 def parts(element_type: ElementType) -> ElementType:

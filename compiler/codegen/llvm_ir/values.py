@@ -52,6 +52,12 @@ def lanes_of(type_: str) -> int:
     return int(type_[1 : type_.index(" ")]) if type_[0] == "<" else 0
 
 
+def alike(element: str, type_: str) -> str:
+    """The scalar type, or a vector of it with as many lanes as another type has."""
+    lanes = lanes_of(type_)
+    return vector_type(element, lanes) if lanes else element
+
+
 def mangled(type_: str) -> str:
     """A type as names of intrinsics spell it: `f32`, `i64`, `v16f32`, `v8p0`."""
     element = _MANGLED.get(element_of(type_), element_of(type_))

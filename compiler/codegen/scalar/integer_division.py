@@ -12,7 +12,7 @@ first leaves is divided again, and what that leaves is less than the divisor or 
 
 from __future__ import annotations
 
-from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, lanes_of, mangled, vector_type
+from compiler.codegen.llvm_ir import I1, Builder, Value, alike, element_of, floating, integer, lanes_of, mangled
 
 _VECTOR_MACHINES = frozenset({"avx2", "neon"})
 _HALF_WORD, _WORD, _LONG_WORD = 16, 32, 64
@@ -47,10 +47,10 @@ def _float_quotient(builder: Builder, left: Value, right: Value, *, signed: bool
     if bits > _WORD:
         return _long_quotient(builder, left, right, signed=signed)
     extend, signed_word = "sext" if signed else "zext", signed or bits < _WORD
-    word = _alike(f"i{_WORD}", type_)
+    word = alike(f"i{_WORD}", type_)
     if bits < _WORD:
         left, right = builder.cast(extend, left, word), builder.cast(extend, right, word)
-    floats = _alike("float" if bits <= _HALF_WORD else "double", type_)
+    floats = alike("float" if bits <= _HALF_WORD else "double", type_)
     sign = "s" if signed_word else "u"
     dividend, divisor = (builder.cast(f"{sign}itofp", operand, floats) for operand in (left, right))
     quotient = builder.cast(f"fpto{sign}i", builder.binary("fdiv", dividend, divisor), word)
@@ -60,7 +60,7 @@ def _float_quotient(builder: Builder, left: Value, right: Value, *, signed: bool
 def _long_quotient(builder: Builder, left: Value, right: Value, *, signed: bool) -> Value:
     """The truncated quotient of 64-bit integers."""
     type_, sign = left.type, "s" if signed else "u"
-    floats = _alike("double", type_)
+    floats = alike("double", type_)
     divisor = builder.cast(f"{sign}itofp", right, floats)
     total, rest = integer(0, type_), left
     for _ in range(2):
@@ -98,9 +98,3 @@ def _safe(builder: Builder, left: Value, right: Value, by_zero: Value, *, signed
 
 def _bits(value: Value) -> int:
     return int(element_of(value.type)[1:])
-
-
-def _alike(element: str, type_: str) -> str:
-    """The scalar type, or a vector of it with as many lanes as another type has."""
-    lanes = lanes_of(type_)
-    return vector_type(element, lanes) if lanes else element

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from compiler.analysis.payloads import has_short_payloads
 from compiler.codegen import complex_numbers, element, math
-from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
+from compiler.codegen.llvm_ir import I1, Builder, Value, alike, element_of, floating, integer, mangled
 from compiler.codegen.scalar import integer_division, rounding
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
@@ -187,8 +187,28 @@ def _nonstrict(flags: str) -> str:
 
 def _clamp(scalar: Scalar, operands: Sequence[Value]) -> Value:
     low, value, high = operands
+    if scalar.element_type is F16 and "f16c" in scalar.builder.module.features and "%" in f"{low}{high}":
+        at_least = _extremum_of_halves(scalar.builder, "max", low, value)
+        return _extremum_of_halves(scalar.builder, "min", at_least, high)
     at_least = _extremum("max")(scalar, (low, value))
     return _extremum("min")(scalar, (at_least, high))
+
+
+def _extremum_of_halves(builder: Builder, name: str, left: Value, right: Value) -> Value:
+    """By integers in the order of the numbers.
+
+    LLVM finds out that floats were halves, and takes two such in a row for too dear to be vectors, but with constants.
+    """
+    word = alike("i32", left.type)
+
+    def reordered(bits: Value) -> Value:
+        magnitude = builder.binary("and", builder.binary("ashr", bits, integer(31, word)), integer(0x7FFFFFFF, word))
+        return builder.binary("xor", bits, magnitude)
+
+    ordered = [reordered(builder.cast("bitcast", operand, word)) for operand in (left, right)]
+    chosen = reordered(builder.intrinsic(f"s{name}.{mangled(word)}", ordered))
+    is_nan = builder.compare("uno", left, right)
+    return builder.select(is_nan, floating(float("nan"), left.type), builder.cast("bitcast", chosen, left.type))
 
 
 def _shift(opcode: str) -> Rule:

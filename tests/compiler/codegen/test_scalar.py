@@ -197,6 +197,34 @@ def test_every_minifloat_survives_and_every_float_rounds_to_one(element_type: El
         assert_same(expected, actual, [value])
 
 
+@pytest.mark.parametrize("name", ["s32", "u32", "s64", "u64"])
+def test_integers_are_rounded_once_to_narrow_floats(name: str) -> None:
+    source = TYPES[name]
+    limits = np.iinfo(source.dtype)
+    near = np.arange(max(-70_000, limits.min), 140_000, 7)
+    far = np.random.default_rng(0).integers(limits.min, limits.max, 500, dtype=source.dtype, endpoint=True)
+    ends = np.array([limits.min, limits.max], source.dtype)
+    value = np.concatenate([near.astype(source.dtype), far, ends])
+    targets = [t for t in CONVERTED if t.is_float and t.bits <= 16]
+
+    def body(computation: Any, made: Any) -> Any:
+        shapes = [ArrayShape(target, value.shape) for target in targets]
+        return build(computation, "tuple", [build(computation, "convert", made, shape=shape) for shape in shapes])
+
+    module = module_of(body, [value], [source])
+    results = compiler.compile(module, "cpu", CompileOptions(threads=1))(value)
+    for expected, actual in zip(compiler.interpret(module, value), results, strict=True):
+        assert_same(expected, actual, [value])
+
+
+@pytest.mark.parametrize("element_type", [t for t in CONVERTED if t.is_float and t.bits <= 8], ids=str)
+def test_what_moves_minifloats_keeps_every_code(element_type: ElementType) -> None:
+    codes = np.arange(1 << element_type.bits, dtype=np.uint8).view(element_type.dtype)
+    module = module_of(lambda c, made: build(c, "reverse", made, dimensions=(0,)), [codes], [element_type])
+    (moved,) = compiler.compile(module, "cpu")(codes)
+    assert moved.tobytes() == codes[::-1].tobytes()
+
+
 @pytest.mark.parametrize("direction", ["EQ", "NE", "LT", "LE", "GT", "GE"])
 @pytest.mark.parametrize("name", OPERAND_TYPES)
 def test_comparisons_order_nan_and_zeros(name: str, direction: str) -> None:

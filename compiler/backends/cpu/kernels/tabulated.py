@@ -131,11 +131,14 @@ def _weight(root: Instruction, chain: Sequence[Instruction], kernel: Kernel) -> 
     for instruction in reversed(chain):
         if instruction is root or (instruction not in kernel.roots and unused.issuperset(instruction.users)):
             unused.add(instruction)
-    return sum(
-        cost.element_weight(i.opcode) + _ROUNDING.get(i.array.element_type.name, 0.0)
-        for i in unused
-        if not _is_constant(i)
-    )
+    return sum(_own_weight(i) for i in unused if not _is_constant(i))
+
+
+def _own_weight(instruction: Instruction) -> float:
+    """What one instruction takes; a remainder of integers no more than their quotient, of floats it does."""
+    is_integer = instruction.array.element_type.is_integer
+    opcode = "divide" if instruction.opcode == "remainder" and is_integer else instruction.opcode
+    return cost.element_weight(opcode) + _ROUNDING.get(instruction.array.element_type.name, 0.0)
 
 
 def _entries(chain: Sequence[Instruction], argument: Instruction) -> Array | None:
