@@ -36,6 +36,8 @@ _MANY, _ENOUGH_OF_MANY = 16384, 32
 """Windows too many for a CPU to learn whose they are, and elements of one from which on finding them is worth it."""
 _FOUND = 256
 """Windows among which a thread finds its own before it applies them."""
+_MANY_ROWS = 64
+"""Rows from which on each thread may be expected to get about as many windows as others."""
 _NEAR_COPY = 100
 """Bytes of operands for each update up to which their copy stays with the one thread that applies the updates."""
 
@@ -139,13 +141,21 @@ def _copy_loops(module: Module, kernel: Kernel, builder: Builder, shared: tuple[
 
 
 def _shared(kernel: Kernel) -> Literal["within", "row"] | None:
-    """What threads share: a dimension of all windows, the rows that windows go to, or nothing."""
+    """What threads share: the rows that windows go to, a dimension of all windows, or nothing.
+
+    Within windows a CPU that reads ahead takes from another's cache what that is about to write, and rows are shared
+    unevenly only where windows are; so they come first where there are many.
+    """
     updates, dimension = scattering.updates(kernel), scattering.window_dimension(kernel)
     window = updates.size // max(1, math.prod(scattering.batch_of(kernel)))
+    enough = _ENOUGH if math.prod(scattering.batch_of(kernel)) < _MANY else _ENOUGH_OF_MANY
+    row = scattering.row_dimension(kernel)
+    rows = 0 if row is None or window < enough else kernel.outputs[0].dims[row]
+    if rows >= _MANY_ROWS:
+        return "row"
     if dimension is not None and updates.dims[dimension] * _size_bytes(kernel) >= _PART_BYTES:
         return "within"
-    enough = _ENOUGH if math.prod(scattering.batch_of(kernel)) < _MANY else _ENOUGH_OF_MANY
-    return "row" if scattering.row_dimension(kernel) is not None and window >= enough else None
+    return "row" if rows else None
 
 
 def _size_bytes(kernel: Kernel) -> int:
