@@ -16,6 +16,7 @@ from compiler.ir.types import BF16, C64, F8E8M0, F16, F32, F64, PRED, ElementTyp
 _COMPLEX = {"c64": "{ float, float }", "c128": "{ double, double }"}
 _MINIFLOATS = [element_type.name for element_type in minifloat.MINIFLOATS]
 _TOO_LARGE = (1 << 17) - 1
+_LONGER_MANTISSA = 52 - 23
 _FLOAT_STORAGE = {
     "bf16": "i16", "f16": "half", "f32": "float", "f64": "double", **_COMPLEX, **dict.fromkeys(_MINIFLOATS, I8),
 }  # fmt: skip
@@ -264,7 +265,7 @@ def _integer_to_float(builder: Builder, value: Value, source: ElementType, targe
         return builder.cast("sitofp" if source.is_signed else "uitofp", value, value_type(target))
     if target in (BF16, F8E8M0):
         # Rounding to f32 first could round twice; f64 holds any 32-bit integer, and sticks to odd above that.
-        return _narrow(builder, _odd_double(builder, value, source))
+        return _odd_float(builder, _odd_double(builder, value, source))
     return builder.cast("sitofp", _near_zero(builder, value, source), "float")
 
 
@@ -293,16 +294,24 @@ def _to_complex(builder: Builder, value: Value, source: ElementType, target: Ele
 def _odd_double(builder: Builder, value: Value, source: ElementType) -> Value:
     """An integer as a double, rounded to odd where 53 bits do not hold it, so that a second rounding is right."""
     signed = source.is_signed
-    exact = builder.cast("sitofp" if signed else "uitofp", value, "double")
     if source.bits <= 32:
-        return exact
+        return builder.cast("sitofp" if signed else "uitofp", value, "double")
     low = builder.binary("and", value, integer(2047))
     sticky = builder.cast("zext", builder.compare("ne", low, integer(0)), "i64")
     cleared = builder.binary("and", value, integer(-2048))
     odd = builder.binary("or", cleared, builder.binary("shl", sticky, integer(11)))
     magnitude = builder.intrinsic("abs.i64", [value, Value(I1, "false")], result="i64") if signed else value
     small = builder.compare("ult", magnitude, integer(1 << 53))
-    return builder.select(small, exact, builder.cast("sitofp" if signed else "uitofp", odd, "double"))
+    return builder.cast("sitofp" if signed else "uitofp", builder.select(small, value, odd), "double")
+
+
+def _odd_float(builder: Builder, value: Value) -> Value:
+    """A double that is an integer as a float rounded to odd: among those there are neither denormals nor infinities."""
+    bits, dropped = builder.cast("bitcast", value, "i64"), (1 << _LONGER_MANTISSA) - 1
+    is_inexact = builder.compare("ne", builder.binary("and", bits, integer(dropped)), integer(0))
+    sticky = builder.select(is_inexact, integer(dropped + 1), integer(0))
+    odd = builder.binary("or", builder.binary("and", bits, integer(~dropped)), sticky)
+    return builder.cast("fptrunc", builder.cast("bitcast", odd, "double"), "float")
 
 
 def _narrow(builder: Builder, value: Value) -> Value:

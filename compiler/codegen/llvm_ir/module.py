@@ -119,7 +119,7 @@ class Function:
 
     `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.  Of a GPU's
     function `threads` are those of a block, `waits` says whether they wait for one another, and `shared` has the bytes
-    of the arrays that they share.  `codes` has what values were decoded from, by their names and those of the types.
+    of the arrays that they share.  `codes` has integers that values are known to stand for, by names and what for.
     """
 
     module: Module

@@ -170,6 +170,8 @@ def _extremum(name: str) -> Rule:
 
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
         builder, (left, right) = scalar.builder, operands
+        if scalar.element_type is F16 and "f16c" in builder.module.features:
+            return _extremum_of_halves(builder, name, left, right)
         if scalar.is_float:
             return builder.intrinsic(f"{name}imum.{mangled(left.type)}", operands, flags=_nonstrict(scalar.flags))
         if element_of(left.type) == I1:
@@ -187,28 +189,34 @@ def _nonstrict(flags: str) -> str:
 
 def _clamp(scalar: Scalar, operands: Sequence[Value]) -> Value:
     low, value, high = operands
-    if scalar.element_type is F16 and "f16c" in scalar.builder.module.features and "%" in f"{low}{high}":
-        at_least = _extremum_of_halves(scalar.builder, "max", low, value)
-        return _extremum_of_halves(scalar.builder, "min", at_least, high)
     at_least = _extremum("max")(scalar, (low, value))
     return _extremum("min")(scalar, (at_least, high))
 
 
 def _extremum_of_halves(builder: Builder, name: str, left: Value, right: Value) -> Value:
-    """By integers in the order of the numbers.
+    """By integers in the order of the numbers: LLVM finds out that floats were halves, and may make no vectors then."""
+    places = [_place(builder, name, operand) for operand in (left, right)]
+    chosen = builder.intrinsic(f"s{name}.{mangled(places[0].type)}", places)
+    value = builder.cast("bitcast", _reordered(builder, chosen), left.type)
+    builder.function.codes[value.name, name] = chosen
+    return value
 
-    LLVM finds out that floats were halves, and takes two such in a row for too dear to be vectors, but with constants.
-    """
-    word = alike("i32", left.type)
 
-    def reordered(bits: Value) -> Value:
-        magnitude = builder.binary("and", builder.binary("ashr", bits, integer(31, word)), integer(0x7FFFFFFF, word))
-        return builder.binary("xor", bits, magnitude)
+def _place(builder: Builder, name: str, value: Value) -> Value:
+    """The place of a float in that order; that of NaN is where it is taken before all numbers."""
+    known = builder.function.codes.get((value.name, name))
+    if known is not None:
+        return known
+    nan = floating(float("nan" if name == "max" else "-nan"), value.type)
+    number = builder.select(builder.compare("uno", value, value), nan, value)
+    return _reordered(builder, builder.cast("bitcast", number, alike("i32", value.type)))
 
-    ordered = [reordered(builder.cast("bitcast", operand, word)) for operand in (left, right)]
-    chosen = reordered(builder.intrinsic(f"s{name}.{mangled(word)}", ordered))
-    is_nan = builder.compare("uno", left, right)
-    return builder.select(is_nan, floating(float("nan"), left.type), builder.cast("bitcast", chosen, left.type))
+
+def _reordered(builder: Builder, bits: Value) -> Value:
+    """The place of a float from its bits, or its bits from its place."""
+    type_ = bits.type
+    magnitude = builder.binary("and", builder.binary("ashr", bits, integer(31, type_)), integer(0x7FFFFFFF, type_))
+    return builder.binary("xor", bits, magnitude)
 
 
 def _shift(opcode: str) -> Rule:
