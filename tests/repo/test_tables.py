@@ -22,7 +22,14 @@ RULES = {
     "data-movement-simplification": data_movement_simplification.RULES,
 }
 NOT_ENGINES = {"compiled", "spec"}
-NOT_COMMANDS = {"target", "examples", "campaign_options", "judging_options", "progress"}  # what several commands share
+NOT_COMMANDS = {
+    "target",
+    "examples",
+    "campaign_options",
+    "interruption",
+    "judging_options",
+    "progress",
+}  # what several commands share
 MOST_NAMES = 33
 
 

@@ -121,8 +121,8 @@ PATCHES = {
     ),
     "start_clamped_early": Patch(
         "codegen.movement:clamped",
-        "integer(0), integer(limit)",
-        "integer(0), integer(limit - 1)",
+        "integer(limit, own)",
+        "integer(limit - 1, own)",
         "kernel/dynamic-slice+dynamic-update-slice+gather",
     ),
     "slice_start": Patch(
