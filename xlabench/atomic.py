@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,6 +57,13 @@ def write(path: Path, data: bytes) -> None:
         _replace(path, data)
     except OSError as error:
         raise BenchError(f"{path}: cannot be written: {error.strerror or error}; give another place") from error
+
+
+def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files by their names into a folder, which is made if it is not there."""
+    new_folder(folder)
+    for name, data in files.items():
+        write(folder / name, data)
 
 
 def _replace(path: Path, data: bytes) -> None:

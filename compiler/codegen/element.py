@@ -293,25 +293,26 @@ def _to_complex(builder: Builder, value: Value, source: ElementType, target: Ele
 
 def _odd_double(builder: Builder, value: Value, source: ElementType) -> Value:
     """An integer as a double, rounded to odd where 53 bits do not hold it, so that a second rounding is right."""
-    signed = source.is_signed
-    if source.bits <= 32:
-        return builder.cast("sitofp" if signed else "uitofp", value, "double")
-    low = builder.binary("and", value, integer(2047))
-    sticky = builder.cast("zext", builder.compare("ne", low, integer(0)), "i64")
-    cleared = builder.binary("and", value, integer(-2048))
-    odd = builder.binary("or", cleared, builder.binary("shl", sticky, integer(11)))
-    magnitude = builder.intrinsic("abs.i64", [value, Value(I1, "false")], result="i64") if signed else value
-    small = builder.compare("ult", magnitude, integer(1 << 53))
-    return builder.cast("sitofp" if signed else "uitofp", builder.select(small, value, odd), "double")
+    if source.bits > 32:
+        is_signed = source.is_signed
+        magnitude = builder.intrinsic("abs.i64", [value, Value(I1, "false")], result="i64") if is_signed else value
+        small = builder.compare("ult", magnitude, integer(1 << 53))
+        value = builder.select(small, value, _sticky(builder, value, 11))
+    return builder.cast("sitofp" if source.is_signed else "uitofp", value, "double")
 
 
 def _odd_float(builder: Builder, value: Value) -> Value:
     """A double that is an integer as a float rounded to odd: among those there are neither denormals nor infinities."""
-    bits, dropped = builder.cast("bitcast", value, "i64"), (1 << _LONGER_MANTISSA) - 1
-    is_inexact = builder.compare("ne", builder.binary("and", bits, integer(dropped)), integer(0))
-    sticky = builder.select(is_inexact, integer(dropped + 1), integer(0))
-    odd = builder.binary("or", builder.binary("and", bits, integer(~dropped)), sticky)
+    odd = _sticky(builder, builder.cast("bitcast", value, "i64"), _LONGER_MANTISSA)
     return builder.cast("fptrunc", builder.cast("bitcast", odd, "double"), "float")
+
+
+def _sticky(builder: Builder, bits: Value, count: int) -> Value:
+    """An i64 without so many of its lowest bits, which set the one above them unless they were all zero."""
+    dropped = (1 << count) - 1
+    is_inexact = builder.compare("ne", builder.binary("and", bits, integer(dropped)), integer(0))
+    above = builder.select(is_inexact, integer(dropped + 1), integer(0))
+    return builder.binary("or", builder.binary("and", bits, integer(~dropped)), above)
 
 
 def _narrow(builder: Builder, value: Value) -> Value:

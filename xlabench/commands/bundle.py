@@ -92,9 +92,7 @@ def export(folder: Path, *, out: Path) -> None:
     bundle's own bounds or tolerance.
     """
     files, lacking = exports.contents(bundles.load(folder))
-    atomic.new_folder(out)
-    for name, data in files.items():
-        atomic.write(out / name, data)
+    atomic.write_all(out, files)
     click.echo(f"written to {out}; run it with")
     if lacking:
         click.echo(f"  no run_hlo_module: {lacking}")

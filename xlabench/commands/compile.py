@@ -45,9 +45,7 @@ def command(file: Path, out: Path, **asked: Any) -> None:
     options = compiler.CompileOptions(opt=asked["opt"], fill_elided=asked["fill_elided"])
     module = programs.read(file, module=asked["module"])
     made = compiler.compile_ahead(module, asked["target"], asked["cpu"], options, name=asked["name"])
-    atomic.new_folder(out)
-    for name, data in made.items():
-        atomic.write(out / name, data)
+    atomic.write_all(out, made)
     objects = [name for name in made if name.endswith(".o")]
     link = f"{_LINKERS[asked['target']]} -O2 -o {Path(objects[0]).stem} main.c {' '.join(objects)} -lm"
     if asked["as_json"]:

@@ -55,9 +55,8 @@ def command(engine: str, out: Path, largest: int, *, as_json: bool) -> None:
         task = bar.add_task("")
         record = roofline.measure(engine, largest, progress=lambda what: bar.update(task, description=what))
     text = json.dumps(record, indent=1)
-    atomic.write(atomic.new_folder(out) / "roofline.json", (text + "\n").encode())
-    for kind, data in chart.charts(record).items():
-        atomic.write(out / f"roofline.{kind}", data)
+    charts = {f"roofline.{kind}": data for kind, data in chart.charts(record).items()}
+    atomic.write_all(out, {"roofline.json": (text + "\n").encode(), **charts})
     if as_json:
         click.echo(text)
     else:
