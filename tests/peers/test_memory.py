@@ -18,7 +18,7 @@ pytest.importorskip("jaxlib", reason="jaxlib is not installed")
 
 from jaxlib import _hlo, _jax, xla_client
 
-PATHS = {program.name: program.path for program in load_suite("smoke").programs}
+PATHS = {program.name: program.path for program in load_suite("corpus").programs}
 _PART_OF_INPUTS = 10
 _VALUE = re.compile(r": arena offset (\d+), (\d+) bytes, live \[(\d+), (\d+)\]$")
 

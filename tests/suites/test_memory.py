@@ -6,7 +6,7 @@ import compiler
 from xlabench.cases import programs
 from xlabench.cases.suite import load_suite
 
-PATHS = {program.name: program.path for program in load_suite("smoke").programs}
+PATHS = {program.name: program.path for program in load_suite("corpus").programs}
 
 
 @pytest.mark.parametrize("fusion", [True, False], ids=["fused", "unfused"])

@@ -1,13 +1,14 @@
-"""The smoke suite: every program has the inputs it asks for, and its reduced twin is the same program, smaller."""
+"""The project's suites: every program has the inputs it asks for; a reduced one is the same program, smaller."""
 
 import numpy as np
 import pytest
 
 import compiler
 from xlabench.cases import inputs, programs
-from xlabench.cases.suite import load_suite
+from xlabench.cases.suite import known_suites, load_suite
 
-PROGRAMS = {program.name: program for program in load_suite("smoke").programs}
+SUITES = {name: load_suite(name).programs for name in known_suites()}
+PROGRAMS = {program.name: program for name in ("corpus", "smoke") for program in SUITES[name]}
 REDUCED = {name: variant.path for name, program in PROGRAMS.items() for variant in program.reduced.values()}
 
 
@@ -44,7 +45,14 @@ def test_a_reduced_program_computes_finite_results(name):
     assert all(np.isfinite(result).all() for result in results)
 
 
-def test_no_file_of_the_suite_is_forgotten():
-    folder = next(iter(PROGRAMS.values())).path.parent
-    assert set(folder.glob("*.hlo")) == {*(program.path for program in PROGRAMS.values()), *REDUCED.values()}
-    assert {path.with_suffix(".hlo") for path in folder.glob("*.json")} == set(folder.glob("*.hlo"))
+@pytest.mark.parametrize("name", SUITES)
+def test_no_file_of_a_suite_is_forgotten(name):
+    folder = known_suites()[name]
+    named = {program.path.resolve() for program in SUITES[name]}
+    named |= {variant.path for program in SUITES[name] for variant in program.reduced.values()}
+    assert {*folder.glob("*.hlo")} == {path for path in named if path.parent == folder}
+    assert {path.with_suffix(".hlo") for path in folder.glob("*.json")} == {*folder.glob("*.hlo")}
+
+
+def test_every_suite_is_looked_at():
+    assert {program.name for programs_ in SUITES.values() for program in programs_} == PROGRAMS.keys()

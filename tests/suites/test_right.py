@@ -1,0 +1,39 @@
+"""Every program of the suites natively: the reference's results however it is compiled, the same bits every time."""
+
+import numpy as np
+import pytest
+
+from xlabench import engine
+from xlabench.cases import programs
+from xlabench.cases.inputs import recipe_beside
+from xlabench.cases.suite import known_suites, load_suite
+from xlabench.judging.differ import compare
+
+PATHS = {program.name: program.path for name in known_suites() for program in load_suite(name).programs}
+SETTINGS = ("threads=2", "threads=2,fusion=off", "threads=2,fusion=off,opt=0", "threads=2,opt=3")
+ROUNDS_INTO_JUMPS = {"mandelbrot_512"}
+"""Programs whose integers depend on rounding: where they differ, nothing can be said."""
+
+
+def results(spec, module, arrays):
+    return [np.array(result) for result in engine(spec).compile(module)(*arrays)]
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_every_setting_agrees_with_the_reference(name):
+    module, recipe = programs.read(PATHS[name]), recipe_beside(PATHS[name])
+    arrays, policy = recipe.make(), recipe.policy(module)
+    expected = results("reference", module, arrays)
+    allowed = {"bitwise", "within", *(["undecided"] if name in ROUNDS_INTO_JUMPS else [])}
+    for setting in SETTINGS:
+        comparison = compare(expected, results(f"cpu:{setting}", module, arrays), policy=policy)
+        assert comparison.agreement in allowed, f"{setting}: {comparison.describe()}"
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_threads_and_repetition_change_no_bit(name):
+    module, arrays = programs.read(PATHS[name]), recipe_beside(PATHS[name]).make()
+    executables = [engine(f"cpu:threads={threads}").compile(module) for threads in (1, 2)]
+    first, *others = [[np.array(r) for r in executable(*arrays)] for executable in (*executables, *executables)]
+    for other in others:
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(first, other, strict=True))
