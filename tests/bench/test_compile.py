@@ -4,11 +4,11 @@ Compilers take turns within one process, and each is judged by its best turn.  X
 StableHLO by which jaxlib lets programs in.
 """
 
-import math
 import time
 from dataclasses import replace
 
 import pytest
+from bench.turns import geometric_mean
 
 import compiler
 from compiler import CompileOptions
@@ -16,7 +16,7 @@ from xlabench.cases.suite import load_suite
 
 pytestmark = pytest.mark.bench
 
-PROGRAMS = {program.name: program.path for program in load_suite("smoke").programs}
+PROGRAMS = {program.name: program.path for program in load_suite("corpus").programs}
 TURNS = 5
 LONGEST_S = 3.0
 WARM_OVER_COLD = 0.25
@@ -58,10 +58,6 @@ def xla():
 def text_of(name):
     compiler.compile(SCALAR_ADD)
     return PROGRAMS[name].read_text(encoding="utf-8")
-
-
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

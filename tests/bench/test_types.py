@@ -1,9 +1,9 @@
 """Every form of opcode on every type that it takes, beside XLA: what is slow for one type only shows nowhere else."""
 
-import math
-import time
+from functools import partial
 
 import pytest
+from bench.turns import best, geometric_mean
 from bench.type_programs import FAMILIES
 
 import compiler
@@ -13,21 +13,10 @@ from xlabench.errors import Undecidable
 
 pytestmark = pytest.mark.bench
 
-TURN_S = 0.015
-TURNS = 3
+TURN_S, TURNS = 0.005, 9
 LEAST = 0.5
 """XLA's time over ours below which something is wrong, not just slow, on any one program."""
 LEAST_MEAN = 1.5
-
-
-def best(call, arrays):
-    """The seconds of the best call in a turn."""
-    fastest, end = math.inf, time.perf_counter() + TURN_S
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        call(*arrays)
-        fastest = min(fastest, time.perf_counter() - start)
-    return fastest
 
 
 def ratio(text):
@@ -38,8 +27,7 @@ def ratio(text):
         calls = [engine(spec).compile(compiler.to_text(module)) for spec in ("cpu:threads=2", "xla")]
     except Undecidable:
         return None
-    turns = [[best(call, arrays) for call in calls] for _ in range(TURNS)]
-    ours, theirs = (min(column) for column in zip(*turns, strict=True))
+    ours, theirs = best(*(partial(call, *arrays) for call in calls), turns=TURNS, turn_s=TURN_S)
     return theirs / ours
 
 
@@ -48,7 +36,7 @@ def test_no_type_is_left_behind(family, benchmark):
     pytest.importorskip("jaxlib", reason="jaxlib is not installed")
     ratios = {name: ratio(text) for name, text in FAMILIES[family].items()}
     known = {name: value for name, value in ratios.items() if value is not None}
-    mean = math.exp(sum(map(math.log, known.values())) / len(known))
+    mean = geometric_mean(known.values())
     worst = dict(sorted(known.items(), key=lambda item: item[1])[:8])
     benchmark.extra_info.update(mean=mean, worst=worst, refused=len(ratios) - len(known))
     benchmark.pedantic(lambda: None)
