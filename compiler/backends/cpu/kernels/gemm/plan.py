@@ -32,6 +32,10 @@ _DISTANT_DEPTH_BYTES = 512
 _RIGHT_BYTES = 1 << 19
 _SMALL_RIGHT_BYTES = 1 << 18
 _NEAR_LEFT_BYTES = 1 << 20
+# With few steps along k it is storing the sums that takes the time: a small left factor is read again for blocks of the
+# right one as small as L1, at no loss, and threads need little room for them.
+_SHALLOW_DEPTH_BYTES = 128
+_SHALLOW_RIGHT_BYTES = 1 << 15
 # A block of partial sums.
 _PARTIAL_BYTES = 1 << 20
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
@@ -268,9 +272,7 @@ def _blocked(plan: Plan) -> Plan:
         rhs_direct=_reads_rhs_directly(plan.gemm),
         out_direct=_writes_directly(plan),
     )
-    is_near = gemm.m * plan.depth * size <= _NEAR_LEFT_BYTES
-    right_bytes = _SMALL_RIGHT_BYTES if is_near else _RIGHT_BYTES
-    columns = max(1, right_bytes // (plan.depth * plan.columns * size))
+    columns = max(1, _right_block_bytes(gemm, plan.depth) // (plan.depth * plan.columns * size))
     columns = -(-plan.column_panels // -(-plan.column_panels // columns))
     rows = plan.row_panels
     if not plan.out_direct and plan.depth_blocks > 1:
@@ -280,6 +282,14 @@ def _blocked(plan: Plan) -> Plan:
     elif not (plan.out_direct and gemm.plain_store) and plan.depth_blocks == 1:
         rows = 1
     return replace(plan, column_block=columns, row_block=rows)
+
+
+def _right_block_bytes(gemm: Gemm, depth: int) -> int:
+    """How much of the right factor is packed at a time."""
+    left = gemm.m * depth * ELEMENT_BYTES[gemm.type]
+    if depth * ELEMENT_BYTES[gemm.type] <= _SHALLOW_DEPTH_BYTES and left <= _SMALL_RIGHT_BYTES:
+        return _SHALLOW_RIGHT_BYTES
+    return _SMALL_RIGHT_BYTES if left <= _NEAR_LEFT_BYTES else _RIGHT_BYTES
 
 
 def _depth(plan: Plan) -> int:
