@@ -86,6 +86,7 @@ class Product:
             store=self._store,
             out=self._result() if plain or addend else None,
             addend=addend,
+            accumulates=addend is not None and bool(self.kernel.in_place),
             interleave=loop.interleave(self.kernel, self.rhs.count(self.rhs.free), cost.nanoseconds(self.kernel)),
         )
 

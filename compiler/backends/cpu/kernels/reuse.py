@@ -52,6 +52,7 @@ def _of_operand(number: int) -> Callable[[Kernel], Pairs]:
 _RULES: dict[KernelKind, Callable[[Kernel], Pairs]] = {
     KernelKind.LOOP: _of_loop,
     KernelKind.ROW: same_row,
+    KernelKind.DOT: same_element,
     KernelKind.SCATTER: _of_scatter,
     KernelKind.CHOLESKY: _of_operand(0),
     KernelKind.TRIANGULAR_SOLVE: _of_operand(1),

@@ -51,6 +51,42 @@ IN_PLACE = {
         ),
         1,
     ),
+    "added to a product": (
+        "d = {m} dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n ROOT r = {m} add(a, d)",
+        1,
+    ),
+    "what a product is added to and scaled by": (
+        (
+            "d = {m} dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}\n"
+            " s = {m} add(d, a)\n ROOT r = {m} multiply(s, a)"
+        ),
+        1,
+    ),
+    "added to few sums": (
+        (
+            "f = f32[{n},3] slice(y), slice={{[0:{n}], [0:3]}}\n"
+            " d = f32[{n},3] dot(x, f), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
+            " c = f32[{n},3] slice(a), slice={{[0:{n}], [2:5]}}\n"
+            " s = f32[{n},3] sort(c), dimensions={{0}}, to_apply=less\n ROOT r = f32[{n},3] subtract(s, d)"
+        ),
+        1,
+    ),
+    "added to few rows": (
+        (
+            "f = f32[2,{n}] slice(x), slice={{[0:2], [0:{n}]}}\n"
+            " d = f32[2,{n}] dot(f, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
+            " c = f32[2,{n}] slice(a), slice={{[3:5], [0:{n}]}}\n"
+            " s = f32[2,{n}] sort(c), dimensions={{1}}, to_apply=less\n ROOT r = f32[2,{n}] maximum(s, d)"
+        ),
+        1,
+    ),
+    "added to a product as another type": (
+        (
+            "d = {m} dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
+            " t = {m} add(d, a)\n ROOT r = s32[{n},{n}] convert(t)"
+        ),
+        1,
+    ),
     "scattered into": (
         (
             "i = s32[2,1] constant({{{{1}},{{4}}}})\n u = f32[2,{n}] slice(b), slice={{[0:2], [0:{n}]}}\n"
@@ -76,6 +112,13 @@ APART = {
         " ROOT r = {m} reverse(c), dimensions={{1}}"
     ),
     "computed again where arguments are large": "ROOT r = {m} sine(a)",
+    "added across to a product": (
+        "d = {m} dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
+        " t = {m} transpose(a), dimensions={{1,0}}\n ROOT r = {m} add(d, t)"
+    ),
+    "a factor too": (
+        "d = {m} dot(a, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n ROOT r = {m} add(d, a)"
+    ),
     "a caller's": "ROOT r = {m} add(x, y)",
     "updated by itself": (
         "i = s32[{n},1] iota(), iota_dimension=0\n"
@@ -103,7 +146,7 @@ def _inputs(n: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
-@pytest.mark.parametrize("n", [13, 150])
+@pytest.mark.parametrize("n", [13, 150, 600])
 def test_a_result_in_place_of_an_operand_has_the_same_bits(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lines, count = IN_PLACE[name]
     text, inputs = _text(lines, n), _inputs(n)
@@ -147,5 +190,5 @@ def test_a_loop_writes_its_next_state_over_the_present_one() -> None:
 
 
 def test_every_rule_is_of_a_kind_of_kernel_that_is_tested() -> None:
-    kinds = {"loop", "row", "scatter", "cholesky", "triangular-solve"}
+    kinds = {"loop", "row", "dot", "scatter", "cholesky", "triangular-solve"}
     assert {kind.value for kind in reuse._RULES} == kinds

@@ -99,7 +99,7 @@ class AmxNest:
         per_panel = self.steps * _BLOCK * _WORD_BYTES
         held = min(self.columns, max(1, _RIGHT_BYTES // per_panel))
         self.column_block = -(-self.columns // -(-self.columns // held))
-        plain = gemm.m % _BLOCK == 0 and gemm.n % _BLOCK == 0 and gemm.plain_store and gemm.addend is None
+        plain = gemm.m % _BLOCK == 0 and gemm.n % _BLOCK == 0 and gemm.addend is None
         self.out = gemm.out if plain and gemm.out is not None and gemm.out.column == 1 else None
         last = gemm.n - (self.columns - 1) * _BLOCK
         self.panels = Panels(

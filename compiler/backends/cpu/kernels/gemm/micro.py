@@ -106,14 +106,15 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
     """`void NAME(ptr lhs, ptr rhs, ptr out, i64 depth, i1 accumulate)`: one register tile over `depth` >= 1 steps.
 
     With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.  A tile with an addend
-    takes a pointer to that behind.
+    takes a pointer to that behind, which may be `out` itself.
     """
+    adds = tile.addend_row is not None
     parameters = [
         *((f"{PTR} noalias readonly", "lhs"), (f"{PTR} noalias readonly", "rhs")),
-        *((f"{PTR} noalias", "out"), (I64, "depth"), (I1, "accumulate")),
+        *((PTR if adds else f"{PTR} noalias", "out"), (I64, "depth"), (I1, "accumulate")),
     ]
-    if tile.addend_row is not None:
-        parameters.append((f"{PTR} noalias readonly", "addend"))
+    if adds:
+        parameters.append((f"{PTR} readonly", "addend"))
     function = module.function(name, "void", parameters, linkage="internal", attributes=_ATTRIBUTES)
     lhs, rhs, out, depth, accumulate, *addends = function.arguments
     b = Builder(function)

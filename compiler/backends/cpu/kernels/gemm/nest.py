@@ -160,7 +160,7 @@ class TileNest:
                     self._sweep(block, steps)
                 else:
                     self._sum_depth(block)
-                if not (plan.out_direct and gemm.plain_store):
+                if not plan.out_direct:
                     self._store(block)
 
     def _sum_depth(self, block: _Block) -> None:

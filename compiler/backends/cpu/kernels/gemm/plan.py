@@ -113,7 +113,7 @@ class Plan:
     @property
     def overlaps(self) -> bool:
         """Whether the last register tiles overlap those before, and so are as large: not where that spoils sums."""
-        return self.depth_blocks == 1 and (self.gemm.plain_store or not self.out_direct)
+        return self.depth_blocks == 1 and not (self.out_direct and self.gemm.accumulates)
 
     @property
     def last_rows(self) -> int:
@@ -279,7 +279,7 @@ def _blocked(plan: Plan) -> Plan:
         # Tall and narrow: the right factor is packed again for every block of rows.
         columns = -(-columns // 2)
         rows = min(rows, max(1, _PARTIAL_BYTES // (plan.rows * columns * plan.columns * size)))
-    elif not (plan.out_direct and gemm.plain_store) and plan.depth_blocks == 1:
+    elif not plan.out_direct and plan.depth_blocks == 1:
         rows = 1
     return replace(plan, column_block=columns, row_block=rows)
 

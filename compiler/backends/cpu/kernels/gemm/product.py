@@ -117,12 +117,13 @@ class Gemm:
     """`store(b, i, j, sum over k of lhs(b, i, k) * rhs(b, k, j))` for every batch b < `batch`, i < `m`, j < `n`.
 
     `type` is the type of the accumulation, `float`, `double`, `i32` or `i64` (integers wrap).  `store(builder, batch,
-    row, column, value)` is the epilogue and is called once per element.  `out` is given when `store` writes element
-    (row, column) of a plain array that overlaps neither operand: partial sums may be kept there, and when that write
-    is all that `store` does (`plain_store`), it is not called at all.  With an `addend`, it writes the sum and the
-    element of that array.  `exchanged` says that neighbours in the result are adjacent in memory along rows; it steers
-    loop order only.  `interleave` is how many vectors the epilogue should be computed for at once, 0 for as many as
-    LLVM likes.  With `words`, k counts words, and factors load them.
+    row, column, value)` is the epilogue and is called once per element, in whose place it may read what it writes over.
+    `out` is given when all that `store` does is to write element (row, column) of a plain array that overlaps neither
+    operand: it need not be called at all.  With an `addend`, it writes the sum and the element of that array, which is
+    `out` itself if it `accumulates`.
+    `exchanged` says that neighbours in the result are adjacent in memory along rows; it steers loop order only.
+    `interleave` is how many vectors the epilogue should be computed for at once, 0 for as many as LLVM likes.  With
+    `words`, k counts words, and factors load them.
     """
 
     batch: int
@@ -134,11 +135,11 @@ class Gemm:
     rhs: Operand
     store: Store
     out: Array | None = None
-    plain_store: bool = True
     exchanged: bool = False
     interleave: int = 0
     words: Words | None = None
     addend: Array | None = None
+    accumulates: bool = False
 
     @property
     def factor_type(self) -> str:

@@ -90,8 +90,7 @@ def described(case):
         lhs=operand("lhs", case, (case.m, case.k), transposed=case.lhs_transposed, dtype=case.lhs_dtype or case.dtype),
         rhs=operand("rhs", case, (case.k, case.n), transposed=case.rhs_transposed, dtype=case.dtype),
         store=store,
-        out=Array(base, case.n, 1) if case.plain else None,
-        plain_store=not case.bias_and_relu,
+        out=Array(base, case.n, 1) if case.plain and not case.bias_and_relu else None,
     )
 
 
