@@ -211,6 +211,13 @@ class Builder:
         alignment = f", align {align}" if align else ""
         self._lines.append(f"  store {value}, {pointer}{alignment}{metadata}")
 
+    def prefetch(self, element: str, pointer: Value, index: Value) -> None:
+        """Ask for element `index` to be brought near; it need not exist."""
+        address = self.emit(pointer.type, f"getelementptr {element}, {pointer}, {index}")
+        near = [integer(option, I32) for option in (0, 3, 1)]
+        callee = self.module.declare("llvm.prefetch.p0", "void", ["ptr", I32, I32, I32])
+        self.call(callee, "void", [address, *near])
+
     def copy_bytes(self, source: Value, target: Value, count: Value) -> None:
         """Copy memory; source and target do not overlap."""
         callee = self.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])

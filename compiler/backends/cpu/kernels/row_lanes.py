@@ -25,7 +25,7 @@ from compiler.codegen import access, element, nest
 from compiler.codegen.index import Emission, Index, Lane
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, integer, mangled, vector_type, zero
+from compiler.codegen.llvm_ir import PTR, Builder, Value, integer, vector_type, zero
 from compiler.codegen.movement import always
 from compiler.codegen.reduction import identities_of
 from compiler.codegen.row_values import Load, RowValues, Save
@@ -187,15 +187,12 @@ class _Side:
         start = lane.start(position) if lane and lane.mask is None else None
         if start is None:
             return
-        name = builder.module.declare(f"llvm.prefetch.{mangled(PTR)}", "void", [PTR, I32, I32, I32])
         for leaf, number in rows.kernel.leaves:
             if leaf.array.dims != rows.dims:
                 continue
             at = emission.value(values.row.plus(len(self.many)).times(rows.length) + start)
             type_ = element.storage_type(leaf.array.element_type)
-            # Not `inbounds`: behind the last row there is none.
-            address = builder.emit(PTR, f"getelementptr {type_}, {arguments(rows.kernel).inputs[number]}, {at}")
-            builder.line(f"call void {name}({address}, i32 0, i32 3, i32 1)")
+            builder.prefetch(type_, arguments(rows.kernel).inputs[number], at)
 
 
 @dataclass(frozen=True, slots=True)

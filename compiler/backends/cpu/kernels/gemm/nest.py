@@ -79,6 +79,7 @@ def _rhs_panels(plan: Plan) -> Panels:
         most=plan.most_column,
         head=1 if gemm.words and gemm.words.flip else 0,
         gap=1,
+        ahead=plan.ahead,
     )
 
 

@@ -77,7 +77,8 @@ class Panels:
     are filled up to a multiple of it (to one of `lanes` with zeros).  With `whole`, steps always come in multiples of
     `lanes`.  With `most`, no panel starts behind that row: the last one is as wide as the others and overlaps the one
     before.  The room of `head` steps stays free before each panel's first step, and that of `gap` behind its last,
-    which keeps a step's places in all panels out of one set of the caches.
+    which keeps a step's places in all panels out of one set of the caches.  What is copied in vectors is asked for
+    `ahead` steps before: the hardware does not see it coming where each step lies in a page of its own.
     """
 
     operand: Operand
@@ -92,6 +93,7 @@ class Panels:
     most: int | None = None
     head: int = 0
     gap: int = 0
+    ahead: int = 0
 
     def first(self, b: Builder, panel: Value) -> Value:
         """The first row of a panel."""
@@ -219,6 +221,9 @@ class Packer:
         first, k = where[1], b.add(steps.start, where[0])
         for lane, count in _pieces(rows, shape.lanes, whole=bool(shape.pad)):
             row = b.add(first, integer(lane))
+            if shape.ahead and array is not None:
+                later = array.offset(b, row, b.add(k, integer(shape.ahead)))
+                b.prefetch(shape.type, array.base(b, steps.batch), later)
             if count & (count - 1) == 0:
                 value = vector(b, steps.batch, row, k, count)
             elif array is not None:

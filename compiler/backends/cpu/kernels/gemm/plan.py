@@ -46,6 +46,7 @@ _MOST_ROWS = 16
 # product, by what the distance between its own rows is a multiple of.
 _FEW_COLUMN_PANELS = 2
 _NEAR_BYTES = 1 << 20
+_FETCHED_STEPS = 32
 _NEAR_RIGHT_BYTES = 5 << 19
 _PARTLY_COLLIDES = _COLLISION // 2
 _DIRECT_ROWS = {_COLLISION: 32, _PARTLY_COLLIDES: 64, 1: 320}
@@ -147,6 +148,11 @@ class Plan:
             return 0
         cycles = self.rows * self.vectors * gemm.k // 2 + _TILE_CYCLES + self.rows * (_ROW_CYCLES + self.vectors)
         return 2 * _SHARED_LINE_CYCLES * (self.columns if gemm.exchanged else self.rows) // cycles
+
+    @property
+    def ahead(self) -> int:
+        """Steps along k before which the right factor is asked for; 0 where it may lie near when it is packed."""
+        return _FETCHED_STEPS if self.gemm.n * self.gemm.k * ELEMENT_BYTES[self.gemm.type] > _NEAR_BYTES else 0
 
     @property
     def depth_blocks(self) -> int:
