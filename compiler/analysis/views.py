@@ -1,28 +1,33 @@
 """Arrays seen through slices, transposes and reshapes: the same memory, walked with other strides.
 
-What reads memory by strides, such as a matrix product, can do without copies of what is only seen differently.
+What reads memory by strides, such as a matrix product, can do without copies of what is only seen differently: of the
+weights of one layer among those of all, for instance, which a loop over layers slices at its counter.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.ir.module import Instruction
 
-MOVES = frozenset({"slice", "transpose", "reshape"})
+MOVES = frozenset({"slice", "dynamic-slice", "transpose", "reshape"})
 """Opcodes whose results may be seen in their operands."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An array of sizes `dims` within `source`, which lies row-major: from element `offset` on, `strides` apart."""
+    """An array of sizes `dims` within `source`, which lies row-major: from element `offset` on, `strides` apart.
+
+    With `slices`, dynamic ones and the strides of what they slice, it starts as much later as their starts say.
+    """
 
     source: Instruction
     dims: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int = 0
+    slices: tuple[tuple[Instruction, tuple[int, ...]], ...] = ()
 
 
 def view(instruction: Instruction, given: Collection[Instruction]) -> View | None:
@@ -32,7 +37,7 @@ def view(instruction: Instruction, given: Collection[Instruction]) -> View | Non
         if instruction.opcode not in MOVES:
             return None
         chain.append(instruction)
-        (instruction,) = instruction.operands
+        instruction = instruction.operands[0]
     dims = instruction.array.dims
     seen: View | None = View(instruction, dims, tuple(math.prod(dims[d + 1 :]) for d in range(len(dims))))
     for move in reversed(chain):
@@ -44,14 +49,16 @@ def _moved(seen: View, move: Instruction) -> View | None:
     if move.opcode == "transpose":
         order = move.attributes["dimensions"]
         dims, strides = (tuple(values[d] for d in order) for values in (seen.dims, seen.strides))
-        return View(seen.source, dims, strides, seen.offset)
+        return replace(seen, dims=dims, strides=strides)
     if move.opcode == "slice":
         parts = move.attributes["slice"]
         offset = sum(part.start * stride for part, stride in zip(parts, seen.strides, strict=True))
         strides = tuple(part.stride * stride for part, stride in zip(parts, seen.strides, strict=True))
-        return View(seen.source, move.array.dims, strides, seen.offset + offset)
+        return replace(seen, dims=move.array.dims, strides=strides, offset=seen.offset + offset)
+    if move.opcode == "dynamic-slice":
+        return replace(seen, dims=move.array.dims, slices=(*seen.slices, (move, seen.strides)))
     new = _reshaped(seen, move.array.dims)
-    return None if new is None else View(seen.source, move.array.dims, new, seen.offset)
+    return None if new is None else replace(seen, dims=move.array.dims, strides=new)
 
 
 def _reshaped(seen: View, dims: tuple[int, ...]) -> tuple[int, ...] | None:

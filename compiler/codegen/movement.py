@@ -302,10 +302,15 @@ def _concatenate(values: Values, instruction: Instruction, indices: Indices) -> 
 
 
 def _dynamic_slice(values: Values, instruction: Instruction, indices: Indices) -> Value:
+    offsets = slice_starts(values, instruction)
+    return values.value(instruction.operands[0], tuple(i + o for i, o in zip(indices, offsets, strict=True)))
+
+
+def slice_starts(values: Values, instruction: Instruction) -> list[Index]:
+    """Where a dynamic slice starts in each dimension of its operand."""
     operand, *starts = instruction.operands
     limits = [size - taken for size, taken in zip(operand.array.dims, instruction.array.dims, strict=True)]
-    offsets = start_indices(values, starts, limits)
-    return values.value(operand, tuple(i + o for i, o in zip(indices, offsets, strict=True)))
+    return start_indices(values, starts, limits)
 
 
 def start_indices(values: Values, starts: Sequence[Instruction], limits: Sequence[int]) -> list[Index]:

@@ -14,10 +14,11 @@ from compiler.analysis.views import view
 def chains(draw):
     """A program of moves from `x`, and the dimensions of `x`."""
     dims = draw(st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=4))
-    lines, now = [f"x = s32[{','.join(map(str, dims))}] parameter(0)"], list(dims)
+    lines, now, starts = [f"x = s32[{','.join(map(str, dims))}] parameter(0)"], list(dims), []
     for number in range(draw(st.integers(1, 5))):
         name, before = f"m{number}", "x" if not number else f"m{number - 1}"
-        kind = draw(st.sampled_from(["slice", "transpose", "reshape"]))
+        kind = draw(st.sampled_from(["slice", "dynamic-slice", "transpose", "reshape"]))
+        operands = [before]
         if kind == "slice":
             parts = []
             for place, size in enumerate(now):
@@ -26,6 +27,12 @@ def chains(draw):
                 parts.append(f"[{start}:{limit}:{stride}]")
                 now[place] = -(-(limit - start) // stride)
             attributes = f"slice={{{', '.join(parts)}}}"
+        elif kind == "dynamic-slice":
+            for place, size in enumerate(now):
+                starts.append(draw(st.integers(-3, size + 1)))
+                operands.append(f"s{len(starts)}")
+                now[place] = draw(st.integers(1, size))
+            attributes = f"dynamic_slice_sizes={{{','.join(map(str, now))}}}"
         elif kind == "transpose":
             order = draw(st.permutations(range(len(now))))
             now = [now[d] for d in order]
@@ -34,9 +41,10 @@ def chains(draw):
             now = reshaped(draw, int(np.prod(now)))
             attributes = ""
         comma = ", " if attributes else ""
-        lines.append(f"{name} = s32[{','.join(map(str, now))}] {kind}({before}){comma}{attributes}")
+        lines.append(f"{name} = s32[{','.join(map(str, now))}] {kind}({', '.join(operands)}){comma}{attributes}")
     lines[-1] = f"ROOT {lines[-1]}"
-    return "ENTRY e { " + " ".join(lines) + " }", dims
+    given = [f"s{number} = s32[] constant({start})" for number, start in enumerate(starts, 1)]
+    return "ENTRY e { " + " ".join([*given, *lines]) + " }", dims
 
 
 def reshaped(draw, count):
@@ -61,7 +69,17 @@ def test_a_view_is_what_the_moves_make(chain):
     (wanted,) = compiler.interpret(module, values)
     assert seen.source is module.entry.parameters[0]
     strides = [stride * values.itemsize for stride in seen.strides]
-    np.testing.assert_array_equal(as_strided(values.ravel()[seen.offset :], seen.dims, strides), wanted)
+    first = seen.offset + sum(map(begin, seen.slices))
+    np.testing.assert_array_equal(as_strided(values.ravel()[first:], seen.dims, strides), wanted)
+
+
+def begin(dynamic):
+    """The elements before a dynamic slice's first."""
+    part, strides = dynamic
+    operand, *starts = part.operands
+    limits = [size - taken for size, taken in zip(operand.array.dims, part.array.dims, strict=True)]
+    places = [np.clip(int(start.literal.array), 0, limit) for start, limit in zip(starts, limits, strict=True)]
+    return int(np.dot(places, strides))
 
 
 @pytest.mark.parametrize(

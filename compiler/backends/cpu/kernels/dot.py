@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
-from compiler.analysis.views import view
+from compiler.analysis.views import View, view
 from compiler.backends.cpu.kernels import gemm, loop
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
 from compiler.backends.cpu.kernels.gemm import split
@@ -23,11 +23,15 @@ from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.movement import slice_starts
 from compiler.codegen.product import Factor, accumulation_type, factor
 from compiler.codegen.signature import arguments, elemental_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import ElementType
+
+Base = Callable[[Builder, Value], Value]
+"""The address of a batch by its number."""
 
 
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
@@ -147,10 +151,21 @@ class Product:
         row, column = (_joint_stride(group, dims, strides) for group in (rows, columns))
         if row is None or column is None:
             return None
-        walked = _joined([(dims[d], strides[d]) for d in factor.batch])
-        pointer = arguments(self.kernel).inputs[leaves[seen.source]]
-        base = _base(pointer, element.storage_type(element_type), walked, seen.offset)
-        return Array(base, row, column)
+        return Array(self._base_of(seen, _joined([(dims[d], strides[d]) for d in factor.batch])), row, column)
+
+    def _base_of(self, seen: View, walked: Sequence[tuple[int, int]]) -> Base:
+        """Where a view's batches begin, which count through dimensions of these sizes and strides."""
+        pointer = arguments(self.kernel).inputs[dict(self.kernel.leaves)[seen.source]]
+
+        def start(builder: Builder) -> Value:
+            emission, offset = Emission(builder), integer(seen.offset)
+            for dynamic, strides in seen.slices:
+                starts = slice_starts(elemental_of(self.kernel, emission), dynamic)
+                for index, stride in zip(starts, strides, strict=True):
+                    offset = builder.add(offset, emission.value(index.times(stride)))
+            return offset
+
+        return _base(pointer, element.storage_type(seen.source.array.element_type), walked, start)
 
     def _addend(self) -> Array | None:
         """What is added to the product, where that is all the epilogue and lies plainly, or spread, in memory."""
@@ -176,9 +191,7 @@ class Product:
         )
         if row is None or column is None:
             return None
-        walked = _joined(list(zip(dims[:rows], strides[:rows], strict=True)))
-        pointer = arguments(self.kernel).inputs[leaves[seen.source]]
-        return Array(_base(pointer, element.storage_type(self.type), walked, seen.offset), row, column)
+        return Array(self._base_of(seen, _joined(list(zip(dims[:rows], strides[:rows], strict=True)))), row, column)
 
     def _result(self) -> Array:
         n = self.rhs.count(self.rhs.free)
@@ -225,12 +238,15 @@ def _joined(walked: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _base(
-    pointer: Value, type_: str, walked: Sequence[tuple[int, int]], start: int = 0
-) -> Callable[[Builder, Value], Value]:
+    pointer: Value,
+    type_: str,
+    walked: Sequence[tuple[int, int]],
+    start: Callable[[Builder], Value] = lambda _: integer(0),
+) -> Base:
     """The address of a batch by its number, which counts through dimensions of these sizes and strides."""
 
     def base(builder: Builder, batch: Value) -> Value:
-        offset, rest = integer(start), batch
+        offset, rest = start(builder), batch
         for place, (size, stride) in reversed(list(enumerate(walked))):
             digit = builder.binary("urem", rest, integer(size)) if place else rest
             offset = builder.add(offset, builder.mul(digit, integer(stride)))
