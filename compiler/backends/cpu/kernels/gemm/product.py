@@ -120,10 +120,9 @@ class Gemm:
     row, column, value)` is the epilogue and is called once per element, in whose place it may read what it writes over.
     `out` is given when all that `store` does is to write element (row, column) of a plain array that overlaps neither
     operand: it need not be called at all.  With an `addend`, it writes the sum and the element of that array, which is
-    `out` itself if it `accumulates`.
-    `exchanged` says that neighbours in the result are adjacent in memory along rows; it steers loop order only.
-    `interleave` is how many vectors the epilogue should be computed for at once, 0 for as many as LLVM likes.  With
-    `words`, k counts words, and factors load them.
+    `out` itself if it `accumulates`.  `exchanged` says that neighbours in the result are adjacent in memory along rows;
+    it steers loop order only.  `interleave` is how many vectors the epilogue should be computed for at once, 0 for as
+    many as LLVM likes.  With `words`, k counts words, and factors load them.
     """
 
     batch: int
