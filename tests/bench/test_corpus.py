@@ -29,6 +29,7 @@ PROGRAMS = {program.name: program.path for program in load_suite("corpus").progr
 TURNS = 12
 OURS, UNFUSED, XLA = "cpu:threads=2", "cpu:threads=2,fusion=off", "xla"
 NEVER_SLOWER = 0.95
+AS_FAST_AS_XLA = {"fma_reduce_1m", "gelu_tanh_1m"}
 FUSION_GAIN = {"chain64_1m": 2.0, "fma_reduce_1m": 2.0, "black_scholes_256k": 2.0}
 NEAR_THE_LIMIT = 0.6
 MEAN_OVER_XLA, MEAN_SHARE, FASTEST_OF_ALL = 2.5, 0.23, 0.9
@@ -134,8 +135,9 @@ def measured(name):
     specs = [OURS, *([UNFUSED] if fuses else []), *([XLA] if importlib.util.find_spec("jaxlib") else [])]
     calls = {spec: functools.partial(engine(spec).compile(module), *arrays) for spec in specs}
     numpy = functools.partial(NUMPY[name], *arrays) if name in NUMPY else None
+    expected = results(calls[OURS])
     for other in (*calls.values(), *([numpy] if numpy else [])):
-        assert compare(results(calls[OURS]), results(other), policy=policy).agreement != "wrong", f"{name}: {other}"
+        assert compare(expected, results(other), policy=policy).agreement != "wrong", f"{name}: {other}"
     limit = limit_s(json.loads(path.with_suffix(".json").read_text(encoding="utf-8")))
     times = dict(zip((*calls, "numpy"), best(*calls.values(), turns=TURNS, restless=numpy), strict=False))
     ours_s = times[OURS]
@@ -156,14 +158,14 @@ def test_faster_than_xla(name):
     row, _ = measured(name)
     if row.xla is None:
         pytest.skip("jaxlib is not installed")
-    assert row.xla / row.ours >= NEVER_SLOWER, row
+    assert row.xla / row.ours >= (1.0 if name in AS_FAST_AS_XLA else NEVER_SLOWER), row
     if row.xla / row.ours < OVER_XLA.get(name, NEVER_SLOWER) and row.share < NEAR_THE_LIMIT:
         assert name in SHORT, row
         pytest.xfail(SHORT[name])
 
 
 def test_the_tables_name_programs():
-    assert {*OVER_XLA, *SHORT, *FUSION_GAIN, *NUMPY} <= PROGRAMS.keys()
+    assert {*AS_FAST_AS_XLA, *OVER_XLA, *SHORT, *FUSION_GAIN, *NUMPY} <= PROGRAMS.keys()
 
 
 def test_faster_on_the_whole():
