@@ -15,7 +15,7 @@ from compiler.analysis.views import View, view
 from compiler.backends.cpu.kernels import gemm, loop
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
 from compiler.backends.cpu.kernels.gemm import split
-from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand
+from compiler.backends.cpu.kernels.gemm.product import Array, Base, Gemm, Narrow, Operand
 from compiler.backends.cpu.kernels.narrow import unconverted
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
@@ -29,9 +29,6 @@ from compiler.codegen.signature import arguments, elemental_of
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import ElementType
-
-Base = Callable[[Builder, Value], Value]
-"""The address of a batch by its number."""
 
 
 def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:

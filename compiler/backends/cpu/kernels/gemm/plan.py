@@ -46,10 +46,11 @@ _MOST_ROWS = 16
 # product, by what the distance between its own rows is a multiple of.
 _FEW_COLUMN_PANELS = 2
 _NEAR_BYTES = 1 << 20
-_FETCHED_STEPS = 32
 _NEAR_RIGHT_BYTES = 5 << 19
 _PARTLY_COLLIDES = _COLLISION // 2
 _DIRECT_ROWS = {_COLLISION: 32, _PARTLY_COLLIDES: 64, 1: 320}
+# Steps along k before which what is packed from far away is asked for, measured.
+_FETCHED_STEPS = 32
 # How many vectors of rows that collide are best read at a time, measured.
 _COLLIDING_VECTORS = 3
 _FMA_LATENCY = 4

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from compiler.codegen.llvm_ir import I32, Builder, Value, integer, vector_type
 
+Base: TypeAlias = Callable[[Builder, Value], Value]
 Load: TypeAlias = Callable[[Builder, Value, Value, Value], Value]
 VectorLoad: TypeAlias = Callable[[Builder, Value, Value, Value, int], Value]
 Store: TypeAlias = Callable[[Builder, Value, Value, Value, Value], None]
@@ -25,7 +26,7 @@ class Array:
     `base(builder, batch)` is the address of element (0, 0) of that batch; `row` and `column` are strides in elements.
     """
 
-    base: Callable[[Builder, Value], Value]
+    base: Base
     row: int
     column: int
 
