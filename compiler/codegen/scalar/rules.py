@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from compiler.analysis.payloads import has_short_payloads
 from compiler.codegen import complex_numbers, element, math
-from compiler.codegen.llvm_ir import I1, Builder, Value, alike, element_of, floating, integer, mangled
-from compiler.codegen.scalar import integer_division, rounding
+from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
+from compiler.codegen.scalar import extrema, integer_division, rounding
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import BF16, F16, F32, ONE_NAN, ElementType
@@ -170,10 +170,8 @@ def _extremum(name: str) -> Rule:
 
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
         builder, (left, right) = scalar.builder, operands
-        if scalar.element_type is F16 and "f16c" in builder.module.features:
-            return _extremum_of_halves(builder, name, left, right)
         if scalar.is_float:
-            return builder.intrinsic(f"{name}imum.{mangled(left.type)}", operands, flags=_nonstrict(scalar.flags))
+            return extrema.extremum(builder, scalar.element_type, name, (left, right), _nonstrict(scalar.flags))
         if element_of(left.type) == I1:
             return builder.binary("or" if name == "max" else "and", left, right)
         sign = "s" if scalar.is_signed else "u"
@@ -191,32 +189,6 @@ def _clamp(scalar: Scalar, operands: Sequence[Value]) -> Value:
     low, value, high = operands
     at_least = _extremum("max")(scalar, (low, value))
     return _extremum("min")(scalar, (at_least, high))
-
-
-def _extremum_of_halves(builder: Builder, name: str, left: Value, right: Value) -> Value:
-    """By integers in the order of the numbers: LLVM finds out that floats were halves, and may make no vectors then."""
-    places = [_place(builder, name, operand) for operand in (left, right)]
-    chosen = builder.intrinsic(f"s{name}.{mangled(places[0].type)}", places)
-    value = builder.cast("bitcast", _reordered(builder, chosen), left.type)
-    builder.function.codes[value.name, name] = chosen
-    return value
-
-
-def _place(builder: Builder, name: str, value: Value) -> Value:
-    """The place of a float in that order; that of NaN is where it is taken before all numbers."""
-    known = builder.function.codes.get((value.name, name))
-    if known is not None:
-        return known
-    nan = floating(float("nan" if name == "max" else "-nan"), value.type)
-    number = builder.select(builder.compare("uno", value, value), nan, value)
-    return _reordered(builder, builder.cast("bitcast", number, alike("i32", value.type)))
-
-
-def _reordered(builder: Builder, bits: Value) -> Value:
-    """The place of a float from its bits, or its bits from its place."""
-    type_ = bits.type
-    magnitude = builder.binary("and", builder.binary("ashr", bits, integer(31, type_)), integer(0x7FFFFFFF, type_))
-    return builder.binary("xor", bits, magnitude)
 
 
 def _shift(opcode: str) -> Rule:
