@@ -15,14 +15,22 @@ from compiler.analysis.views import View, view
 from compiler.backends.cpu.kernels import gemm, loop
 from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
 from compiler.backends.cpu.kernels.gemm import split
-from compiler.backends.cpu.kernels.gemm.product import Array, Base, Gemm, Narrow, Operand
+from compiler.backends.cpu.kernels.gemm.product import (
+    ELEMENT_BYTES,
+    Array,
+    Base,
+    Gemm,
+    Narrow,
+    Operand,
+    VectorLoad,
+)
 from compiler.backends.cpu.kernels.narrow import unconverted
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer, vector_type
 from compiler.codegen.movement import slice_starts
 from compiler.codegen.product import Factor, accumulation_type, factor
 from compiler.codegen.signature import arguments, elemental_of
@@ -102,8 +110,27 @@ class Product:
         array = self._plain(factor, rows, columns, factor.instruction, self.type)
         narrow = self._narrow(factor, rows, columns)
         plain = array if narrow is None else array or narrow.array
+        seen = self._seen(factor.instruction, self.type) if plain is None else None
+        if seen is not None:
+            along, run = max(((group, _run(group, seen)) for group in (rows, columns)), key=lambda found: found[1])
+            if run > 1:
+                return Operand(load, along is columns, None, narrow, self._vector(factor, rows, columns, seen), run)
         row_major = last not in rows if plain is None or 1 not in (plain.row, plain.column) else plain.column == 1
         return Operand(load, row_major, array, narrow)
+
+    def _vector(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...], seen: View) -> VectorLoad:
+        """Loads of neighbours in a factor whose groups of dimensions do not have one stride each."""
+        start, type_ = self._base_of(seen, ()), element.value_type(self.type)
+
+        def load(builder: Builder, batch: Value, row: Value, column: Value, lanes: int) -> Value:
+            emission = Emission(builder)
+            at = self._indices(emission, factor, ((factor.batch, batch), (rows, row), (columns, column)))
+            address = start(builder, batch)
+            for index, stride in zip(at, seen.strides, strict=True):
+                address = builder.gep(type_, address, emission.value(index.times(stride)))
+            return builder.load(vector_type(type_, lanes), address, align=ELEMENT_BYTES[type_])
+
+        return load
 
     def _narrow(self, factor: Factor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Narrow | None:
         """The operand before it is converted to the accumulation type, where the CPU may multiply that directly."""
@@ -140,8 +167,7 @@ class Product:
         element_type: ElementType,
     ) -> Array | None:
         """`source`, which has the operand's dimensions, as an array with one stride per group, where it is one."""
-        leaves = dict(self.kernel.leaves)
-        seen = view(source, leaves) if source.array.element_type is element_type else None
+        seen = self._seen(source, element_type)
         if seen is None:
             return None
         dims, strides = seen.dims, seen.strides
@@ -149,6 +175,10 @@ class Product:
         if row is None or column is None:
             return None
         return Array(self._base_of(seen, _joined([(dims[d], strides[d]) for d in factor.batch])), row, column)
+
+    def _seen(self, source: Instruction, element_type: ElementType) -> View | None:
+        """`source` as it lies in an input of that type, where it is not computed."""
+        return view(source, dict(self.kernel.leaves)) if source.array.element_type is element_type else None
 
     def _base_of(self, seen: View, walked: Sequence[tuple[int, int]]) -> Base:
         """Where a view's batches begin, which count through dimensions of these sizes and strides."""
@@ -221,6 +251,16 @@ def _joint_stride(group: Sequence[int], dims: Sequence[int], strides: Sequence[i
         if strides[outer] != strides[inner] * dims[inner]:
             return None
     return strides[walked[-1]] if walked else 1
+
+
+def _run(group: Sequence[int], seen: View) -> int:
+    """How many neighbours along a linear index over dimensions are adjacent in memory, from each multiple of it on."""
+    run = 1
+    for d in reversed([d for d in group if seen.dims[d] != 1]):
+        if seen.strides[d] != run:
+            break
+        run *= seen.dims[d]
+    return run
 
 
 def _joined(walked: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -61,6 +61,8 @@ _FAR_LOAD = 0.1
 _TILE_CYCLES = 20
 _ROW_CYCLES = 2
 _MOST_VECTORS = 7
+# Rows of the left factor that must be adjacent for register tiles to be cut so that each is packed in vectors.
+_LEAST_RUN = 4
 # Cycles that a cache line costs in which two threads write, and its bytes.
 _SHARED_LINE_CYCLES = 100
 _LINE = 64
@@ -180,6 +182,7 @@ def plan(gemm: Gemm, target: Target) -> Plan:
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
     lanes = vector_bits(target) // 8 // ELEMENT_BYTES[gemm.type]
     gemm, form = _form(gemm, lanes, registers(target))
+    gemm = _within_runs(gemm, lanes)
     if form == "dot":
         rows, vectors = _sums(gemm, registers(target))
     else:
@@ -190,6 +193,20 @@ def plan(gemm: Gemm, target: Target) -> Plan:
         rows, vectors = _register_tile(gemm, lanes, registers(target))
     first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
     return _blocked(first) if form == "tile" else first
+
+
+def _within_runs(gemm: Gemm, lanes: int) -> Gemm:
+    """Without the vectors that would reach beyond a run of neighbours.
+
+    Register tiles are as high as rows of the left factor allow that are adjacent (`_register_tile`); all else begins
+    at whole vectors.
+    """
+    lhs, rhs = gemm.lhs, gemm.rhs
+    if lhs.run % (lanes if lhs.row_major else _LEAST_RUN):
+        lhs = replace(lhs, vector=None, run=0)
+    if rhs.run % lanes:
+        rhs = replace(rhs, vector=None, run=0)
+    return replace(gemm, lhs=lhs, rhs=rhs)
 
 
 def _form(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form]:
@@ -243,8 +260,8 @@ def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:
         return not gemm.lhs.row_major and gemm.m > _NARROW
     if gemm.m <= _NARROW:
         return not gemm.rhs.row_major
-    # Vectors along the rows, which are adjacent, instead of along columns that fill less than one.
-    return gemm.n <= lanes and not gemm.lhs.row_major
+    # Vectors along the rows, where enough are adjacent, instead of along columns that fill less than one.
+    return gemm.n <= lanes and not gemm.lhs.row_major and gemm.lhs.run % lanes == 0
 
 
 def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
@@ -259,6 +276,7 @@ def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
         (rows, vectors)
         for vectors in widths
         for rows in range(1, min(max(gemm.m, 1), most, (registers - vectors - 1) // vectors) + 1)
+        if gemm.lhs.row_major or gemm.lhs.run % rows == 0
     ]
     return min(tiles, key=lambda tile: (_tile_cycles(gemm, lanes, *tile), tile[1]))
 

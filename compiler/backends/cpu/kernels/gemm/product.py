@@ -60,6 +60,7 @@ class Operand:
     `row_major` says along which index neighbours are adjacent in memory (true: the column index).  `array` is given
     when `load` does no more than read such an array, which may then be read in vectors; `vector(builder, batch, row,
     column, lanes)`, when it does more, but neighbours can be had as a vector: of a right factor from even places on.
+    With a `run`, only so many neighbours are adjacent, from every multiple of it on: vectors must not reach beyond.
     `narrow` is given when `load` converts, exactly, from a type that the CPU may have instructions for.
     """
 
@@ -68,6 +69,7 @@ class Operand:
     array: Array | None = None
     narrow: Narrow | None = None
     vector: VectorLoad | None = None
+    run: int = 0
 
     def transposed(self) -> Operand:
         """The same elements with row and column exchanged."""
@@ -78,7 +80,12 @@ class Operand:
             self.array and self.array.transposed(),
             self.narrow and self.narrow.transposed(),
             vector and (lambda b, batch, row, column, lanes: vector(b, batch, column, row, lanes)),
+            self.run,
         )
+
+    def in_turn(self) -> Operand:
+        """The operand for the other factor's place, which has vectors only if they begin at multiples of a `run`."""
+        return self if self.run else replace(self, vector=None)
 
     def adjacent(self, type_: str) -> VectorLoad | None:
         """What loads neighbours in memory, elements of `type_`, as a vector; None where nothing does."""
@@ -152,8 +159,8 @@ class Gemm:
             self,
             m=self.n,
             n=self.m,
-            lhs=replace(self.rhs.transposed(), vector=None),
-            rhs=replace(self.lhs.transposed(), vector=None),
+            lhs=self.rhs.transposed().in_turn(),
+            rhs=self.lhs.transposed().in_turn(),
             store=lambda b, batch, row, column, value: self.store(b, batch, column, row, value),
             out=self.out and self.out.transposed(),
             exchanged=not self.exchanged,

@@ -7,6 +7,7 @@ same to the bit on any number of threads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,8 @@ _UNITS = 12
 _SMALLER = 16
 _WORTH_BYTES = 1 << 18
 _COLUMN_UNIT = 64
+# Vectors of pairs start at even places, those within runs of neighbours at multiples of what no vector is longer than.
+_PAIR, _VECTOR = 2, 16
 
 
 def parts(gemm: Gemm, target: Target) -> int:
@@ -49,8 +52,8 @@ def _units(gemm: Gemm, target: Target) -> int:
 
 
 def _size(gemm: Gemm, count: int) -> int:
-    """Steps of a part: an even number, as vectors of pairs start at even places; what is left is added in the end."""
-    return gemm.k // count & -2
+    """Steps of a part, where vectors may start; what is left is added in the end."""
+    return gemm.k // count & -(_VECTOR if gemm.lhs.run or gemm.rhs.run else _PAIR)
 
 
 def partial_bytes(gemm: Gemm, count: int) -> int:
@@ -102,6 +105,7 @@ class _Part:
     def operand(self, operand: Operand, type_: str, *, down: bool) -> Operand:
         """A factor; `down` says that k is its first index."""
         narrow, vector = operand.narrow, operand.vector
+        along = operand.row_major is not down
         return Operand(
             self._load(operand.load, down=down),
             operand.row_major,
@@ -114,6 +118,7 @@ class _Part:
                 self._array(narrow.array, narrow.type, down=down),
             ),
             vector and self._vector(vector, down=down),
+            math.gcd(operand.run, self.size) if operand.run and along else operand.run,
         )
 
     def _load(self, load: Load, *, down: bool) -> Load:

@@ -1,0 +1,87 @@
+"""Dots whose rows, columns or depth are several dimensions with others between them, against NumPy's einsum."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler.codegen.llvm import Target
+
+DTYPES = {"f32": np.float32, "f64": np.float64, "s32": np.int32}
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 17, 32, 48, 80)
+_MOST = 1 << 16
+HOST = Target.host()
+TARGETS = {"host": HOST, "avx2": Target(HOST.triple, "haswell", "+avx,+avx2,+fma")}
+
+
+def drawn_dot(rng):
+    """A dot as einsum writes it, e.g. `kac,bk->acb`, and the sizes of its letters."""
+    groups = [[chr(97 + 4 * group + n) for n in range(rng.choice([1, 2, 2, 3]))] for group in range(3)]
+    rows, columns, depth = groups
+    batch = ["z"] if rng.random() < 0.3 else []
+    sizes = {letter: int(rng.choice(SIZES)) for group in groups for letter in group} | dict.fromkeys(batch, 3)
+    factors = [batch + rows + depth, batch + columns + depth]
+    for letters in factors:
+        while math.prod(sizes[letter] for letter in letters) > _MOST:
+            largest = max(letters, key=sizes.__getitem__)
+            sizes[largest] = max(1, sizes[largest] // 4)
+    left, right = ("".join(rng.permutation(letters)) for letters in factors)
+    free = [[letter for letter in side if letter in group] for side, group in ((left, rows), (right, columns))]
+    return left, right, "".join([*batch, *free[0], *free[1]]), sizes, depth, batch
+
+
+def dot_text(rng, element_type):
+    """The dot, of a slice or of all of its operands."""
+    left, right, result, sizes, depth, batch = drawn_dot(rng)
+    lines, arrays, names = [], [], []
+    for number, letters in enumerate((left, right)):
+        dims = [sizes[letter] for letter in letters]
+        first = [int(rng.integers(0, 3)) * int(rng.random() < 0.2) for _ in dims]
+        whole = [size + 2 * start for size, start in zip(dims, first, strict=True)]
+        lines.append(f"  p{number} = {element_type}[{','.join(map(str, whole))}] parameter({number})")
+        values = rng.standard_normal(whole) if element_type[0] == "f" else rng.integers(-9, 9, whole)
+        arrays.append(values.astype(DTYPES[element_type]))
+        names.append(f"p{number}")
+        if any(first):
+            parts = ", ".join(f"[{start}:{start + size}]" for start, size in zip(first, dims, strict=True))
+            lines.append(
+                f"  s{number} = {element_type}[{','.join(map(str, dims))}] slice(p{number}), slice={{{parts}}}"
+            )
+            names[-1] = f"s{number}"
+    kept = [
+        array[tuple(slice((n - sizes[c]) // 2, (n + sizes[c]) // 2) for n, c in zip(array.shape, letters, strict=True))]
+        for array, letters in zip(arrays, (left, right), strict=True)
+    ]
+    attributes = []
+    for side, letters in (("lhs", left), ("rhs", right)):
+        attributes += [f"{side}_batch_dims={{{','.join(str(letters.index(c)) for c in batch)}}}"] if batch else []
+        attributes += [f"{side}_contracting_dims={{{','.join(str(letters.index(c)) for c in depth)}}}"]
+    dims = ",".join(str(sizes[c]) for c in result)
+    lines.append(f"  ROOT r = {element_type}[{dims}] dot({', '.join(names)}), {', '.join(sorted(attributes))}")
+    wide = [array.astype(np.float64) for array in kept]
+    return "\n".join(["ENTRY e {", *lines, "}"]), arrays, (f"{left},{right}->{result}", wide)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("element_type", DTYPES)
+@pytest.mark.parametrize("seed", range(12))
+def test_dots_over_dimensions_in_any_order_are_right(seed, element_type, target, monkeypatch):
+    if target != "host" and not HOST.triple.startswith("x86_64"):
+        pytest.skip("another architecture")
+    monkeypatch.setattr(Target, "host", staticmethod(lambda: TARGETS[target]))
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        text, arrays, (equation, wide) = dot_text(rng, element_type)
+        expected = np.einsum(equation, *wide)
+        most = np.einsum(equation, *map(np.abs, wide))
+        bound = most * (1e-6 if element_type == "f32" else 1e-14) * 8
+
+        found = [
+            compiler.compile(text, options=compiler.CompileOptions(threads=threads))(*arrays)[0] for threads in (1, 2)
+        ]
+
+        assert np.array_equal(*found), text
+        assert (np.abs(found[0] - expected) <= bound).all(), text
