@@ -7,7 +7,7 @@ weights of one layer among those of all, for instance, which a loop over layers 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from compiler.ir.module import Instruction
@@ -28,6 +28,30 @@ class View:
     strides: tuple[int, ...]
     offset: int = 0
     slices: tuple[tuple[Instruction, tuple[int, ...]], ...] = ()
+
+    def stretches(self, group: Iterable[int]) -> list[tuple[int, int]]:
+        """Some dimensions as (size, stride), outermost first, those that lie behind one another in memory as one."""
+        result: list[tuple[int, int]] = []
+        for size, stride in ((self.dims[d], self.strides[d]) for d in group):
+            if size == 1:
+                continue
+            if result and result[-1][1] == size * stride:
+                result[-1] = result[-1][0] * size, stride
+            else:
+                result.append((size, stride))
+        return result
+
+    def joint_stride(self, group: Iterable[int]) -> int | None:
+        """The stride of a linear index over dimensions that lie behind one another in memory; None if they do not."""
+        found = self.stretches(group)
+        if len(found) > 1:
+            return None
+        return found[0][1] if found else 1
+
+    def run(self, group: Iterable[int]) -> int:
+        """How many neighbours along a linear index over dimensions are adjacent, from each multiple of it on."""
+        found = self.stretches(group)
+        return found[-1][0] if found and found[-1][1] == 1 else 1
 
 
 def view(instruction: Instruction, given: Collection[Instruction]) -> View | None:
@@ -65,16 +89,8 @@ def _reshaped(seen: View, dims: tuple[int, ...]) -> tuple[int, ...] | None:
     """Strides of the same elements in the same order with sizes `dims`."""
     if 0 in dims:
         return None
-    # Stretches of dimensions that lie behind one another; each new dimension takes its part of one from the inside.
-    stretches: list[tuple[int, int]] = []
-    for size, stride in zip(seen.dims, seen.strides, strict=True):
-        if size == 1:
-            continue
-        if stretches and stretches[-1][1] == size * stride:
-            stretches[-1] = stretches[-1][0] * size, stride
-        else:
-            stretches.append((size, stride))
-    strides = []
+    # Each new dimension takes its part of a stretch of old ones from the inside.
+    stretches, strides = seen.stretches(range(len(seen.dims))), []
     for size in reversed(dims):
         if size == 1:
             strides.append(0)

@@ -1,4 +1,7 @@
-"""A GPU for tests: the simulator, with every PTX text assembled for real where `ptxas` is installed."""
+"""Machines for tests: older CPUs, and a GPU.
+
+The GPU is the simulator, with every PTX text assembled for real where `ptxas` is installed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import x86
 from assembled import assemble
 
 import compiler
@@ -15,6 +19,7 @@ from compiler.backends.nvptx import persistent, ptxas
 from compiler.backends.nvptx.executable import NvptxExecutable
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.simulator import LaunchOptions
+from compiler.codegen.llvm import Target
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -55,3 +60,12 @@ def small_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Launches stay what the host does, however small they are."""
     monkeypatch.setattr(persistent, "LAUNCH_NS", -1.0)
     monkeypatch.setattr(persistent, "DECISION_NS", -1.0)
+
+
+@pytest.fixture(params=[x86.HOST, x86.AVX2, x86.SSE2], ids=["host", "avx2", "sse2"])
+def each_cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Target:
+    """What programs are compiled for: this CPU, and older ones whose code it runs."""
+    target: Target = request.param
+    x86.require(target)
+    monkeypatch.setattr(Target, "host", staticmethod(lambda: target))
+    return target

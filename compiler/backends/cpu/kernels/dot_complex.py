@@ -14,12 +14,11 @@ from compiler.backends.cpu.kernels.dot import Product, emit_product
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, Gemm, Operand, VectorLoad
 from compiler.codegen import complex_numbers, element
-from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, floating, integer, vector_type
 from compiler.codegen.product import Factor, accumulation_type, factor
-from compiler.codegen.signature import arguments, elemental_of
+from compiler.codegen.signature import arguments
 from compiler.ir.module import Instruction
 
 _FEW = 4
@@ -68,10 +67,11 @@ class _ComplexProduct(Product):
         """The left factor: real and imaginary parts in turn along k."""
 
         def load(b: Builder, batch: Value, row: Value, column: Value) -> Value:
-            real, imaginary = self._number(b, self.lhs, (self.lhs.free, self.lhs.depth), (batch, row, _half(b, column)))
+            number = self.operands[0].load(b, batch, row, _half(b, column))
+            real, imaginary = complex_numbers.taken_apart(b, [number])
             return b.select(_is_odd(b, column), imaginary, real)
 
-        array = self._plain(self.lhs, self.lhs.free, self.lhs.depth, self.lhs.instruction, self.type)
+        array = self.operands[0].array()
         plain = Array(array.base, 2 * array.row, 1) if array is not None and array.column == 1 else None
         return Operand(load, _runs(self.lhs), plain)
 
@@ -79,31 +79,17 @@ class _ComplexProduct(Product):
         """The right factor: for the number a + bi the rows (a, b) and (-b, a)."""
 
         def load(b: Builder, batch: Value, row: Value, column: Value) -> Value:
-            place = batch, _half(b, row), _half(b, column)
-            real, imaginary = self._number(b, self.rhs, (self.rhs.depth, self.rhs.free), place)
+            number = self.operands[1].load(b, batch, _half(b, row), _half(b, column))
+            real, imaginary = complex_numbers.taken_apart(b, [number])
             lower, right = _is_odd(b, row), _is_odd(b, column)
             other = b.select(lower, b.unary("fneg", imaginary), imaginary)
             return b.select(b.binary("xor", lower, right), other, real)
 
-        array = self._plain(self.rhs, self.rhs.depth, self.rhs.free, self.rhs.instruction, self.type)
+        array = self.operands[1].array()
         runs_down = _runs(self.rhs)
         return Operand(
             load, not runs_down, vector=_pairs(array, type_, along=not runs_down) if array is not None else None
         )
-
-    def _number(
-        self,
-        b: Builder,
-        factor: Factor,
-        groups: tuple[tuple[int, ...], tuple[int, ...]],
-        at: tuple[Value, Value, Value],
-    ) -> tuple[Value, Value]:
-        """A factor's real and imaginary part at (batch, row, column)."""
-        emission = Emission(b)
-        indices = self._indices(emission, factor, list(zip((factor.batch, *groups), at, strict=True)))
-        value = elemental_of(self.kernel, emission).value(factor.instruction, indices)
-        value = element.convert(b, value, factor.instruction.array.element_type, self.type)
-        return complex_numbers.part(b, value, 0), complex_numbers.part(b, value, 1)
 
     def _store_part(self, b: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
         m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)

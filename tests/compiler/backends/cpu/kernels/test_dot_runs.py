@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.codegen.llvm import Target
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "s32": np.int32}
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 17, 32, 48, 80)
 _MOST = 1 << 16
-HOST = Target.host()
-TARGETS = {"host": HOST, "avx2": Target(HOST.triple, "haswell", "+avx,+avx2,+fma")}
 
 
 def drawn_dot(rng):
@@ -65,13 +62,10 @@ def dot_text(rng, element_type):
     return "\n".join(["ENTRY e {", *lines, "}"]), arrays, (f"{left},{right}->{result}", wide)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.usefixtures("each_cpu")
 @pytest.mark.parametrize("element_type", DTYPES)
 @pytest.mark.parametrize("seed", range(12))
-def test_dots_over_dimensions_in_any_order_are_right(seed, element_type, target, monkeypatch):
-    if target != "host" and not HOST.triple.startswith("x86_64"):
-        pytest.skip("another architecture")
-    monkeypatch.setattr(Target, "host", staticmethod(lambda: TARGETS[target]))
+def test_dots_over_dimensions_in_any_order_are_right(seed, element_type):
     rng = np.random.default_rng(seed)
     for _ in range(4):
         text, arrays, (equation, wide) = dot_text(rng, element_type)

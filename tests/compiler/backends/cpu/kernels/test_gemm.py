@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import x86
 
 from compiler.backends.cpu.kernels.gemm.kernel import emit
 from compiler.backends.cpu.kernels.gemm.plan import plan
@@ -15,9 +16,6 @@ from compiler.codegen.llvm_ir import PTR, Module, Value, floating, integer
 from compiler.diagnostics import UnsupportedError
 
 LLVM_TYPES = {"f4": "float", "f8": "double", "i4": "i32", "i8": "i64", "i1": "i8"}
-_HOST = Target.host()
-_SSE2 = Target(_HOST.triple, "x86-64", "")
-_AVX2 = Target(_HOST.triple, "haswell", "+avx2,+fma")
 _CANARY = 0xA5
 _NO_ACCESS = 0
 
@@ -36,7 +34,7 @@ class Case:
     lhs_dtype: str = ""
     plain: bool = True
     bias_and_relu: bool = False
-    target: Target = _HOST
+    target: Target = x86.HOST
     opt: int = 1
 
 
@@ -189,28 +187,27 @@ def test_transposed_factors(shape, transposed):
     check(Case(*shape, lhs_transposed=transposed[0], rhs_transposed=transposed[1], opt=0))
 
 
-@pytest.mark.parametrize("target", [_SSE2, _AVX2], ids=["sse2", "avx2"])
+@pytest.mark.parametrize("target", [x86.SSE2, x86.AVX2], ids=["sse2", "avx2"])
 @pytest.mark.parametrize("case", [
     Case(50, 70, 40), Case(13, 29, 300, rhs_transposed=True), Case(61, 45, 520, plain=False), Case(9, 9, 9, dtype="f8"),
     Case(1, 100, 30), Case(100, 1, 30), Case(33, 21, 10, dtype="i4"),
 ])  # fmt: skip
 def test_narrower_vectors(case, target):
-    if target.has("avx2") and not Target.host().has("avx2"):
-        pytest.skip("this machine has no AVX2")
+    x86.require(target)
     check(replace(case, target=target))
 
 
 @pytest.mark.parametrize("case", [
     Case(50, 8, 300), Case(97, 10, 531), Case(60, 20, 500, rhs_transposed=True), Case(31, 17, 333, rhs_transposed=True),
     Case(60, 7, 500, batch=3), Case(9, 300, 200, rhs_transposed=True), Case(90, 9, 397, dtype="f8", bias_and_relu=True),
-    Case(90, 5, 300, rhs_transposed=True, target=_AVX2), Case(5, 90, 200, rhs_transposed=True, target=_AVX2),
-    Case(50, 5, 300, target=_SSE2), Case(50, 3, 300, dtype="f8", target=_SSE2),
+    Case(90, 5, 300, rhs_transposed=True, target=x86.AVX2), Case(5, 90, 200, rhs_transposed=True, target=x86.AVX2),
+    Case(50, 5, 300, target=x86.SSE2), Case(50, 3, 300, dtype="f8", target=x86.SSE2),
 ])  # fmt: skip
 def test_few_columns_are_summed_along_vectors_of_k(case):
-    if case.target is not _HOST or _HOST.has("avx512f"):
+    if case.target is not x86.HOST or x86.HOST.has("avx512f"):
         assert plan(described(case), case.target).form == "dot"
-    if case.target is not _AVX2 or _HOST.has("avx2"):
-        check(case)
+    x86.require(case.target)
+    check(case)
 
 
 @pytest.mark.parametrize("dtype", ["f8", "i4", "i8"])

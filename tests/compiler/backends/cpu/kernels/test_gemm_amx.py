@@ -6,6 +6,7 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
+import x86
 
 from compiler.backends.cpu.kernels.gemm.amx import applies
 from compiler.backends.cpu.kernels.gemm.kernel import emit
@@ -20,11 +21,8 @@ KINDS = {
     "u8": (np.uint8, "i8", "zext"),
     "s16": (np.int16, "i16", "sext"),
 }
-_HOST = Target.host()
-_SSE2 = Target(_HOST.triple, "x86-64", "")
-_AVX2 = Target(_HOST.triple, "haswell", "+avx2,+fma")
-_VNNI = Target(_HOST.triple, "alderlake", "+avx2,+fma,+avxvnni")
-_FLAT = Target(_HOST.triple, _HOST.cpu, ",".join(f for f in _HOST.features.split(",") if "amx" not in f))
+_VNNI = Target(x86.HOST.triple, "alderlake", "+avx2,+fma,+avxvnni")
+_FLAT = Target(x86.HOST.triple, x86.HOST.cpu, ",".join(f for f in x86.HOST.features.split(",") if "amx" not in f))
 SHAPES = [(16, 16, 16), (17, 33, 67), (32, 32, 64), (45, 70, 131), (64, 96, 128), (33, 300, 18), (96, 64, 640)]
 
 
@@ -70,7 +68,7 @@ def factor(kind, shape, seed):
     return generator.integers(limits.min, limits.max, shape, KINDS[kind][0], endpoint=True)
 
 
-def check(gemm, kinds, transposed, target=_HOST):
+def check(gemm, kinds, transposed, target=x86.HOST):
     module = Module()
     size = emit(module, "product", gemm, target, [(f"{PTR} noalias", name) for name in ("lhs", "rhs", "out")])
     native = parse(str(module), target, 1)
@@ -121,14 +119,12 @@ def test_transposed_narrow_factors_and_batches(transposed, kind, plain):
         check(gemm, (kind, kind), transposed)
 
 
-@pytest.mark.parametrize("target", [_SSE2, _AVX2, _VNNI, _FLAT], ids=["sse2", "avx2", "avxvnni", "avx512"])
+@pytest.mark.parametrize("target", [x86.SSE2, x86.AVX2, _VNNI, _FLAT], ids=["sse2", "avx2", "avxvnni", "avx512"])
 @pytest.mark.parametrize(
     "kinds", [("bf16", "bf16"), ("s8", "s8"), ("s8", "u8"), ("u8", "s8"), ("u8", "u8"), ("s16", "s16")], ids="-".join
 )
 def test_products_of_words_in_vectors_of_every_width(kinds, target):
-    needed = {feature[1:] for feature in target.features.split(",") if feature[:1] == "+"}
-    if not all(_HOST.has(feature) for feature in needed):
-        pytest.skip("this machine lacks some of the instructions")
+    x86.require(target)
     for shape, transposed, plain in (
         ((45, 70, 131), (False, False), True),
         ((45, 7, 64), (True, True), False),
@@ -140,11 +136,11 @@ def test_products_of_words_in_vectors_of_every_width(kinds, target):
 @pytest.mark.parametrize(
     ("kind", "target", "instruction"),
     [
-        ("bf16", Target(_HOST.triple, "znver4", "+avx512f,+avx512bf16"), "vdpbf16ps"),
-        ("u8", Target(_HOST.triple, "znver4", "+avx512f,+avx512vnni"), "vpdpbusd"),
+        ("bf16", Target(x86.HOST.triple, "znver4", "+avx512f,+avx512bf16"), "vdpbf16ps"),
+        ("u8", Target(x86.HOST.triple, "znver4", "+avx512f,+avx512vnni"), "vpdpbusd"),
         ("s8", _VNNI, "vpdpbusd"),
-        ("s8", _AVX2, "vpmaddwd"),
-        ("s16", _SSE2, "pmaddwd"),
+        ("s8", x86.AVX2, "vpmaddwd"),
+        ("s16", x86.SSE2, "pmaddwd"),
     ],
 )
 def test_word_instructions_are_used_where_there_are_any(kind, target, instruction):
