@@ -245,7 +245,8 @@ def _unchanging(form: Iteration) -> dict[Key, Instruction]:
     found: dict[Key, Instruction] = {}
     for computation in (form.body, form.condition):
         changing = depends_on(computation, (*form.arrays, *form.scalars))
-        for operand in (o for i in changing if i.opcode != "tuple" for o in i.operands):
+        users = [i for i in computation.instructions if i in changing and i.opcode != "tuple"]
+        for operand in (operand for user in users for operand in user.operands):
             is_splat = operand.opcode == "constant" or (
                 operand.opcode == "broadcast" and not operand.operands[0].array.rank
             )
