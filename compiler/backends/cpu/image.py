@@ -17,7 +17,7 @@ from compiler.codegen import llvm, parts
 from compiler.ir.shape import Shape, leaves, without_layout
 from compiler.ir.types import TOKEN, TYPES
 
-_HOLD_LOCK_NS = 20_000.0
+_HOLD_LOCK_NS = 3_500.0
 """Programs shorter than this keep the interpreter lock: giving it up and taking it back costs more."""
 
 _LENGTH = 8

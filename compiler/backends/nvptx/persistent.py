@@ -41,7 +41,7 @@ from compiler.codegen.llvm_ir import Function, Module
 
 LAUNCH_NS = 2000.0
 DECISION_NS = 10_000.0
-_BLOCK_SHARE = 2.0
+_BLOCK_SHARE = 12.0
 _ROUND_NS = 700.0
 _BYTES_PER_NS = 20.0
 _TURNS = 8

@@ -26,7 +26,7 @@ from compiler.ir.module import Computation, Instruction
 _VECTOR_BYTES = 64
 _REGISTERS = 24
 _MOST_VECTORS = 4
-_TURNS = 16
+_TURNS = 100
 """Turns that a loop is expected to take."""
 _NOTHING: Mapping[Instruction, Value] = MappingProxyType({})
 

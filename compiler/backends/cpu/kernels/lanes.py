@@ -26,13 +26,13 @@ from compiler.codegen.signature import store_roots
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
-_LIGHT_NS = 0.25
+_LIGHT_NS = 0.042
 """Elements that cost less than that are done before an accumulator is."""
 _LIGHT_CHAINS = 4
 """Accumulators of a reduction of such: as many as hide the latency of an addition."""
 _HEAVY_CHAINS = 2
 """Vectors side by side of other elements: a polynomial waits for itself."""
-_VERY_HEAVY_NS = 1.0
+_VERY_HEAVY_NS = 0.167
 _VERY_HEAVY_CHAINS = 4
 """And of those that are several polynomials, one behind the other."""
 _MANY_ROWS = 64

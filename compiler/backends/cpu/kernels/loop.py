@@ -30,11 +30,11 @@ _FEW_TERMS = 8
 _SHORT, _MANY_TURNS = 256, 4096
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
-_CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.2, 2.5, 8.0, 20.0
+_CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.033, 0.42, 1.35, 3.3
 """Weights of bodies, in nanoseconds per element, between which a loop is interleaved."""
-_WORTH, _WELL_WORTH = 1.5e6, 4e6
+_WORTH, _WELL_WORTH = 0.25e6, 0.67e6
 """Nanoseconds of work for which compiling a long, and a very long, body four times over is worth while."""
-_WORTH_ALL = 0.5e6
+_WORTH_ALL = 0.083e6
 """And a short one eight times over; longer ones that often if they are well worth it."""
 
 

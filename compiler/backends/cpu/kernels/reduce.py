@@ -33,6 +33,8 @@ from compiler.ir.shape import ArrayShape
 
 _CHUNK_ELEMENTS = 8192
 """Elements of a part at most; what is reduced was often computed by both threads, who then have half of it near."""
+_CHUNK_NS = 350.0
+"""Work of a part at least."""
 _MOST_CHUNKS = 64
 _ENOUGH_UNITS = 16
 """Rows, or tiles of columns, from which on threads share them whole: what loops share in the same way is near then."""
@@ -83,7 +85,7 @@ class _Emitter:
         if whole or work <= cost.PARALLEL_NS or not total or self.form.identities is None:
             return 1
         outermost = self.nest.counts(reduced=True)[0]
-        enough = max(total // _CHUNK_ELEMENTS, int(2 * work / cost.PARALLEL_NS))
+        enough = max(total // _CHUNK_ELEMENTS, int(work / _CHUNK_NS))
         most = max(1, min(_MOST_CHUNKS // max(1, units), enough, outermost // 2))
         # A power of two is shared evenly among most numbers of threads.
         return 1 << (most.bit_length() - 1)

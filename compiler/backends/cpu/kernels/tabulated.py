@@ -32,9 +32,9 @@ from compiler.ir.opdef import Array
 _BITS, _WORD = 16, 32
 _FEWEST = 4 << _BITS
 """Elements for which it is worth while to make a table, and to have it read into the cache."""
-_ROUNDING = {"bf16": 0.15, "f16": 0.06}
+_ROUNDING = {"bf16": 0.025, "f16": 0.01}
 """What rounding to a type adds to the weight of an instruction, in nanoseconds per element."""
-_WORTH = 0.7
+_WORTH = 0.117
 """The weight of a chain from which on a gather is cheaper."""
 _MOST = 4
 """Tables in one kernel: they share the cache."""
