@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.ir.module import Computation, Instruction
 
+_ASKED = frozenset({"parameter", "get-tuple-element", "constant"})
 _SEEN_THROUGH = frozenset({"copy", "bitcast", "reshape"})
 
 
@@ -21,6 +22,13 @@ def turns_of(loop: Instruction) -> int | None:
     if start is None or step is None or limit + step > _largest(root.operands[0]):
         return None
     return max(0, -(-(limit - start) // step))
+
+
+def counted_turns(loop: Instruction) -> int | None:
+    """The same of a loop whose condition does nothing but compare the counter: nobody need ask it."""
+    condition: Computation = loop.attributes["condition"]
+    asks = {i.opcode for i in condition.instructions if i is not condition.root} <= _ASKED
+    return turns_of(loop) if asks else None
 
 
 def _start(loop: Instruction, number: int) -> int | None:

@@ -8,19 +8,23 @@ thread, and has no barriers at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 
 from compiler.analysis.buffers import Assignment, branches, check_unique_callers, complete, lay_out
 from compiler.analysis.placing import ALIGNMENT, Buffer, Place
+from compiler.analysis.turns import counted_turns
+from compiler.backends.cpu.hazards import Hazards
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
 from compiler.backends.cpu.kernels.reuse import reusable
 from compiler.backends.cpu.kernels.table import EMITTERS
 from compiler.backends.cpu.runtime.threads import emit_barrier
+from compiler.backends.cpu.sharing import alone
 from compiler.backends.cpu.turns import Copies
 from compiler.codegen import nest
-from compiler.codegen.kernel import Kernel, kernel_of, scheduled
+from compiler.codegen.kernel import CONTROL, Kernel, kernel_of, scheduled
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.movement import constant_data
@@ -91,13 +95,16 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
     """Emit a scheduled module as a program for up to that many threads."""
     check_unique_callers(module)
     ir = Module(target.present, unrolls=True)
-    kernels = {instruction: kernel_of(instruction) for instruction in scheduled(module.entry)}
+    unasked = {loop.attributes["condition"].root for loop in _loops(module.entry) if counted_turns(loop) is not None}
+    kernels = {i: kernel_of(i) for i in scheduled(module.entry) if i not in unasked}
     assignment = lay_out(module, partial(_reusable, kernels))
     for instruction, pairs in assignment.reused.items():
         kernel = kernels[instruction]
         in_place = tuple((number, kernel.inputs.index(operand)) for number, operand in pairs)
         kernels[instruction] = replace(kernel, in_place=in_place)
     emitted = {i: EMITTERS[kernel.kind](ir, kernel, target, threads) for i, kernel in kernels.items()}
+    by_one = alone(module.entry, emitted, threads)
+    emitted = {i: replace(kernel, parallel=kernel.parallel and i not in by_one) for i, kernel in emitted.items()}
     complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
     if not any(kernel.parallel for kernel in emitted.values()):
         threads = 1
@@ -105,45 +112,19 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
     return Program(ir, module, assignment, emitted, threads, sum(kernel.work for kernel in emitted.values()))
 
 
+def _loops(computation: Computation) -> Iterator[Instruction]:
+    """The loops of a computation and of those that its control flow runs."""
+    for instruction in computation.instructions:
+        if instruction.opcode in CONTROL:
+            yield from (instruction,) if instruction.opcode == "while" else ()
+            for callee in instruction.called_computations():
+                yield from _loops(callee)
+
+
 def _reusable(kernels: Mapping[Instruction, Kernel], instruction: Instruction) -> list[tuple[int, Instruction]]:
     """Results of an instruction and the operands in whose memory they may be written."""
     kernel = kernels.get(instruction)
     return [(number, kernel.inputs[n]) for number, n in reusable(kernel)] if kernel else []
-
-
-@dataclass(slots=True)
-class _Hazards:
-    """What has happened to memory since the last barrier."""
-
-    written: list[tuple[Buffer, bool]] = field(default_factory=list)
-    read: list[tuple[Buffer, bool]] = field(default_factory=list)
-
-    def conflict(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> bool:
-        """Whether an access must wait for other threads.
-
-        `shared` tells whether all threads take part in it; what thread 0 does alone is in order by itself.
-        """
-        writes = list(writes)
-        before_reads = self._meets(self.written, reads, shared=shared)
-        return (
-            before_reads
-            or self._meets(self.written, writes, shared=shared)
-            or self._meets(self.read, writes, shared=shared)
-        )
-
-    @staticmethod
-    def _meets(earlier: Sequence[tuple[Buffer, bool]], now: Iterable[Buffer], *, shared: bool) -> bool:
-        return any((shared or was_shared) and buffer.overlaps(other) for buffer in now for other, was_shared in earlier)
-
-    def note(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> None:
-        """Record an access."""
-        self.read += [(buffer, shared) for buffer in reads]
-        self.written += [(buffer, shared) for buffer in writes]
-
-    def clear(self) -> None:
-        """A barrier has been passed."""
-        self.written.clear()
-        self.read.clear()
 
 
 class _Driver:
@@ -163,7 +144,7 @@ class _Driver:
         self.emitted = emitted
         self.threads = threads
         self.profile = profile
-        self.hazards = _Hazards()
+        self.hazards = Hazards()
         self.marks = 0
         self.turns = 0
         self.copies = Copies(ir)
@@ -175,15 +156,25 @@ class _Driver:
         builder = Builder(self.ir.function(name, "void", _PARAMETERS))
         self.builder = builder
         self.pointers: dict[Buffer, Value] = {}
-        self._computation(module.entry)
+        self._entry(module.entry.instructions)
         builder.ret()
         if self.profile:
             count = 2 * max(1, self.functions) * self.threads
             self.ir.define_global(TIMELINE, f"global [{count} x i64] zeroinitializer, align 64")
 
     # -- schedule -----------------------------------------------------------------------------------------------
-    def _computation(self, computation: Computation) -> None:
-        for instruction in computation.instructions:
+    def _entry(self, instructions: Sequence[Instruction]) -> None:
+        """The whole program; where nothing is left to share, the other threads need not wait for its end."""
+        shared = [number for number, instruction in enumerate(instructions) if self._shares(instruction)]
+        together = shared[-1] + 1 if shared else 0
+        self._instructions(instructions[:together])
+        if self.hazards.are_shared:
+            self._barrier()
+        with self._by_one():
+            self._instructions(instructions[together:])
+
+    def _instructions(self, instructions: Iterable[Instruction]) -> None:
+        for instruction in instructions:
             if instruction in self.emitted:
                 self._kernel(self.emitted[instruction])
             elif instruction.opcode == "while":
@@ -191,7 +182,25 @@ class _Driver:
             elif instruction.opcode == "conditional":
                 self._conditional(instruction)
             elif instruction.opcode == "call":
-                self._computation(instruction.attributes["to_apply"])
+                self._instructions(instruction.attributes["to_apply"].instructions)
+
+    def _shares(self, instruction: Instruction) -> bool:
+        """Whether anything of what an instruction runs is worth several threads."""
+        if instruction in self.emitted:
+            return self.threads > 1 and self.emitted[instruction].parallel
+        callees = instruction.called_computations() if instruction.opcode in CONTROL else ()
+        return any(self._shares(inner) for callee in callees for inner in callee.instructions)
+
+    @contextmanager
+    def _by_one(self) -> Iterator[None]:
+        """What follows is the first thread's work alone."""
+        if self.threads == 1:
+            yield
+            return
+        threads, self.threads = self.threads, 1
+        with self.builder.when(self.builder.compare("eq", Value("i64", "%thread"), integer(0)), "alone"):
+            yield
+        self.threads = threads
 
     def _kernel(self, emitted: EmittedKernel) -> None:
         kernel, assignment = emitted.kernel, self.assignment
@@ -213,17 +222,11 @@ class _Driver:
         builder = self.builder
         share = (Value("i64", "%thread"), Value("i64", "%threads")) if shared else (integer(0), integer(1))
 
-        def call() -> None:
+        name = self.copies.name(function) if self.turns and not shared and not self.profile else function
+        with nullcontext() if shared else self._by_one():
             self._mark()
-            name = self.copies.name(function) if self.turns and not shared and not self.profile else function
             builder.call(f"@{name}", "void", [*pointers, *share])
             self._mark()
-
-        if shared or self.threads == 1:
-            call()
-            return
-        with builder.when(builder.compare("eq", Value("i64", "%thread"), integer(0)), "alone"):
-            call()
 
     def _mark(self) -> None:
         """Note the time in the profiling variant."""
@@ -287,57 +290,61 @@ class _Driver:
 
     # -- control ------------------------------------------------------------------------------------------------
     def _while(self, instruction: Instruction) -> None:
-        if self.threads == 1 or any(self._shares(callee) for callee in instruction.called_computations()):
+        if self.threads == 1 or self._shares(instruction):
             self._loop(instruction)
             return
         # A loop of small kernels is one thread's work from the first turn to the last.
         self._barrier()
-        threads, self.threads = self.threads, 1
-        with self.builder.when(self.builder.compare("eq", Value("i64", "%thread"), integer(0)), "alone"):
+        with self._by_one():
             self._loop(instruction)
-        self.threads = threads
         self._barrier()
-
-    def _shares(self, computation: Computation) -> bool:
-        """Whether any kernel of a computation is worth several threads."""
-        return any(self.emitted[i].parallel for i in scheduled(computation))
 
     def _loop(self, instruction: Instruction) -> None:
         builder, of = self.builder, self.assignment.of
         state, exchanged = of[instruction], self.assignment.exchanged[instruction]
+        body: Computation = instruction.attributes["body"]
         self._copy(zip(of[instruction.operands[0]], state, strict=True))
         self._barrier()
         before = [(self._pointer(present), self._pointer(other)) for present, other in exchanged]
-        header, body, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
+        header, turn, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
         entry = builder.block
         builder.branch(header)
         builder.begin(header)
-        roles = builder.placeholders("ptr", 2 * len(exchanged))
+        number, *roles = [*builder.placeholders("i64", 1), *builder.placeholders("ptr", 2 * len(exchanged))]
         outside = dict(self.pointers)
         self.pointers |= dict(zip([b for pair in exchanged for b in pair], roles, strict=True))
-        condition: Computation = instruction.attributes["condition"]
         self.turns += 1
-        self._computation(condition)
-        self._barrier()
-        builder.branch_if(self._predicate(condition.root), body, done)
-        builder.begin(body)
-        step: Computation = instruction.attributes["body"]
-        self._computation(step)
+        builder.branch_if(self._goes_on(instruction, number), turn, done)
+        builder.begin(turn)
+        self._instructions(body.instructions)
         self.turns -= 1
         swapped = {present for present, _ in exchanged}
-        self._copy((a, b) for a, b in zip(of[step.root], state, strict=True) if b not in swapped)
+        self._copy((a, b) for a, b in zip(of[body.root], state, strict=True) if b not in swapped)
         self._barrier()
-        for number, (present, other) in enumerate(before):
-            now, then = roles[2 * number], roles[2 * number + 1]
+        following = builder.add(number, integer(1))
+        builder.fill(number, [(integer(0), entry), (following, builder.block)])
+        for place, (present, other) in enumerate(before):
+            now, then = roles[2 * place], roles[2 * place + 1]
             builder.fill(now, [(present, entry), (then, builder.block)])
             builder.fill(then, [(other, entry), (now, builder.block)])
         # Of its own notes: otherwise LLVM may take those of a loop that a turn ends with for this one's.
         builder.branch(header, keep_rolled(self.ir, scalar=True))
         builder.begin(done)
-        # Nobody may write over the predicate before everybody has seen the loop end.
-        self._barrier()
+        # Nobody may write over a predicate before everybody has seen the loop end.
+        if counted_turns(instruction) is None:
+            self._barrier()
         self.pointers = outside
         self._settle(exchanged, before, roles)
+
+    def _goes_on(self, loop: Instruction, number: Value) -> Value:
+        """Whether there is a turn of that number, for which every thread may count for itself where all is known."""
+        turns = counted_turns(loop)
+        if turns is not None:
+            return self.builder.compare("ult", number, integer(turns))
+        condition: Computation = loop.attributes["condition"]
+        self._instructions(condition.instructions)
+        self._barrier()
+        return self._predicate(condition.root)
 
     def _settle(
         self,
@@ -382,7 +389,7 @@ class _Driver:
             builder.line(f"switch {index}, label %{labels[-1]} [ {cases} ]")
         for label, computation in zip(labels, computations, strict=True):
             builder.begin(label)
-            self._computation(computation)
+            self._instructions(computation.instructions)
             self._copy(zip(of[computation.root], of[instruction], strict=True))
             self._barrier()
             builder.branch(done)

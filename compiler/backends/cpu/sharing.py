@@ -1,0 +1,86 @@
+"""Which kernels one thread runs alone although each by itself would be worth several.
+
+Threads meet in every turn of a loop that they share: before what one of them does alone and after it, and at its end.
+Cores that share a cache do so in 0.1 to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.
+A thread that has nothing to do for long falls asleep, and to wake it takes much longer than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from compiler.analysis.turns import turns_of
+from compiler.backends.cpu.kernels.emitted import EmittedKernel
+from compiler.codegen.kernel import CONTROL, scheduled
+from compiler.ir.module import Computation, Instruction
+
+_MEETING_NS = 500.0
+_MEETINGS = 2
+"""In every turn, besides one for each kernel that is shared."""
+_WAKING_NS = 20_000.0
+_PATIENCE_NS = 30_000.0
+"""How long one thread may work alone before others sleep."""
+_TURNS = 100
+"""Of a loop of which nobody knows."""
+
+Emitted: TypeAlias = Mapping[Instruction, EmittedKernel]
+
+
+def alone(entry: Computation, emitted: Emitted, threads: int) -> set[Instruction]:
+    """The kernels of a program that are not shared, beside those that are not parallel."""
+    found = set(_of_loops(entry, emitted, threads))
+    work, shared = _work(entry, emitted, found)
+    if work > _PATIENCE_NS and _saved(shared, threads) < _WAKING_NS:
+        return set(emitted)
+    return found
+
+
+def _saved(work: float, threads: int) -> float:
+    return work * (1 - 1 / threads)
+
+
+def _of_loops(computation: Computation, emitted: Emitted, threads: int) -> Iterator[Instruction]:
+    """The kernels of loops that threads had better not share, in a computation and in those that it runs."""
+    for instruction in computation.instructions:
+        if instruction.opcode not in CONTROL:
+            continue
+        for callee in instruction.called_computations():
+            if instruction.opcode == "while" and not _is_worth_sharing(instruction, emitted, threads):
+                yield from (inner for inner in scheduled(callee) if inner in emitted)
+            else:
+                yield from _of_loops(callee, emitted, threads)
+
+
+def _is_worth_sharing(loop: Instruction, emitted: Emitted, threads: int) -> bool:
+    kernels: list[EmittedKernel] = []
+    pending = list(loop.called_computations())
+    while pending:
+        for instruction in pending.pop().instructions:
+            if instruction.opcode == "while":
+                if _is_worth_sharing(instruction, emitted, threads):
+                    return True
+            elif instruction.opcode in CONTROL:
+                pending += instruction.called_computations()
+            elif instruction in emitted and emitted[instruction].parallel:
+                kernels.append(emitted[instruction])
+    saved = _saved(sum(kernel.work for kernel in kernels), threads)
+    return saved > _MEETING_NS * (_MEETINGS + len(kernels))
+
+
+def _work(computation: Computation, emitted: Emitted, alone: set[Instruction]) -> tuple[float, float]:
+    """The expected time of what is done alone and of what is shared, both on one thread."""
+    by_one = shared = 0.0
+    for instruction in computation.instructions:
+        if instruction in emitted:
+            kernel = emitted[instruction]
+            if kernel.parallel and instruction not in alone:
+                shared += kernel.work
+            else:
+                by_one += kernel.work
+        elif instruction.opcode in CONTROL:
+            parts = [_work(callee, emitted, alone) for callee in instruction.called_computations()]
+            turns = (turns_of(instruction) or _TURNS) if instruction.opcode == "while" else 1
+            by_one += turns * sum(part[0] for part in parts)
+            shared += turns * sum(part[1] for part in parts)
+    return by_one, shared
