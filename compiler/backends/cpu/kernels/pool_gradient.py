@@ -22,7 +22,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
 
 _MOST_POINTS = 32
-_STEP_NS = 0.2
+_STEP_NS = 0.08
 
 
 def applies(kernel: Kernel) -> bool:

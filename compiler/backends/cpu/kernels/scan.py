@@ -25,7 +25,7 @@ CHAINS = 8
 _COLUMNS = 512
 """Neighbouring results carried along an outer dimension at a time, at most."""
 _LEAST_COLUMNS = 64
-STEP_NS = 0.5
+STEP_NS = 0.16
 
 
 def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> EmittedKernel:

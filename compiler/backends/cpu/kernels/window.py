@@ -28,7 +28,7 @@ from compiler.ir.windows import window_of
 _CHUNK = 1024
 """Accumulators held at a time."""
 _MOST_UNROLLED = 32
-_STEP_NS = 0.15
+_STEP_NS = 0.04
 
 
 def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:

@@ -11,7 +11,7 @@ from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.workspace import whole_lines
 
-_STEP_NS = 0.25
+_STEP_NS = 0.05
 
 
 def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
