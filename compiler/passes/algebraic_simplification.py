@@ -7,6 +7,7 @@ Floating point keeps NaN, infinities and the sign of zero, so `x * 0 -> 0` or `x
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from compiler.ir.literal import Literal
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel, Rule, apply_rules
 from compiler.ir.shape import without_layout
-from compiler.ir.types import Kind
+from compiler.ir.types import S32, Kind
 from compiler.ops.build import build, constant
 
 
@@ -251,13 +252,64 @@ def _compare_extreme(instruction: Instruction) -> Instruction | None:
     return None
 
 
+_NARROW = 1 << 31
+_PASSING = ("broadcast", "reshape", "transpose")
+
+
+def _compare_places(instruction: Instruction) -> Instruction | None:
+    """`s64 compare(a, b) -> s32 compare(a, b)` of iotas, and sums of them and constants, that are small enough.
+
+    Masks of attention are such, where a program counts in 64 bits.
+    """
+    left, right = instruction.operands
+    element_type = left.array.element_type
+    if not element_type.is_integer or element_type.bits != 64 or not left.array.rank:
+        return None
+    if _bounds(left) is None or _bounds(right) is None or None not in (scalar_of(left), scalar_of(right)):
+        return None
+    direction = instruction.attributes["direction"]
+    operands = [_narrowed(left), _narrowed(right)]
+    return build(instruction.computation, "compare", operands, name=instruction.name, direction=direction)
+
+
+def _bounds(value: Instruction, most: int = 16) -> tuple[int, int] | None:
+    """The least and the largest element of what `_narrowed` can make of 32 bits; None of anything else."""
+    if not most:
+        return None
+    if value.opcode in _PASSING:
+        return _bounds(value.operands[0], most - 1)
+    if value.opcode == "iota":
+        low, high = 0, max(0, value.array.dims[value.attributes["iota_dimension"]] - 1)
+    elif value.opcode == "add" and any(scalar_of(operand) is not None for operand in value.operands):
+        parts = [_bounds(operand, most - 1) for operand in value.operands]
+        if parts[0] is None or parts[1] is None:
+            return None
+        low, high = (one + other for one, other in zip(*parts, strict=True))
+    else:
+        scalar = scalar_of(value)
+        if scalar is None:
+            return None
+        low = high = int(scalar)
+    fits = low >= -_NARROW and high < _NARROW and (low >= 0 or value.array.element_type.is_signed)
+    return (low, high) if fits else None
+
+
+def _narrowed(value: Instruction) -> Instruction:
+    """The same numbers in 32 bits."""
+    shape = replace(value.array, element_type=S32, layout=None)
+    if value.opcode == "constant":
+        return constant(value.computation, Literal(shape, np.asarray(value.literal.array).astype(np.int32)))
+    operands = [_narrowed(operand) for operand in value.operands]
+    return build(value.computation, value.opcode, operands, shape=shape, **value.attributes)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(_ODD, (_odd_of_negated,)),
     **dict.fromkeys(_EVEN, (_even_of_negated,)),
     "abs": (_abs_abs,),
     "add": (_add_zero,),
     "and": (_same_operands, _and_with_constant),
-    "compare": (_compare_extreme,),
+    "compare": (_compare_extreme, _compare_places),
     "convert": (_convert_to_same,),
     "divide": (_divide_one, _divide_by_power_of_two, _factor_negated),
     "maximum": (_same_operands,),
