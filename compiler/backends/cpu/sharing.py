@@ -7,7 +7,7 @@ A thread that has nothing to do for long falls asleep, and to wake it takes much
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TypeAlias
 
 from compiler.analysis.turns import turns_of
@@ -30,10 +30,33 @@ Emitted: TypeAlias = Mapping[Instruction, EmittedKernel]
 def alone(entry: Computation, emitted: Emitted, threads: int) -> set[Instruction]:
     """The kernels of a program that are not shared, beside those that are not parallel."""
     found = set(_of_loops(entry, emitted, threads))
-    work, shared = _work(entry, emitted, found)
-    if work > _PATIENCE_NS and _saved(shared, threads) < _WAKING_NS:
-        return set(emitted)
-    return found
+    shared = emitted.keys() - found
+    return found if _is_worth_waking(entry, emitted, shared, threads) else set(emitted)
+
+
+def _is_worth_waking(entry: Computation, emitted: Emitted, shared: Set[Instruction], threads: int) -> bool:
+    """Whether what threads share saves more than it takes to wake them where one has worked alone for long."""
+    saved = by_one = 0.0
+    sleeps = 0
+    for instruction in entry.instructions:
+        work, part = _work(instruction, emitted, shared)
+        saved += _saved(part, threads)
+        if part:
+            sleeps += by_one > _PATIENCE_NS
+        by_one = 0.0 if part else by_one + work
+    sleeps += by_one > _PATIENCE_NS
+    return saved >= sleeps * _WAKING_NS
+
+
+def _work(instruction: Instruction, emitted: Emitted, shared: Set[Instruction]) -> tuple[float, float]:
+    """The expected time of an instruction with all that it runs on one thread, and of what is shared of that."""
+    if instruction in emitted:
+        kernel = emitted[instruction]
+        return kernel.work, kernel.work if kernel.parallel and instruction in shared else 0.0
+    callees = instruction.called_computations() if instruction.opcode in CONTROL else ()
+    parts = [_work(inner, emitted, shared) for callee in callees for inner in callee.instructions]
+    turns = (turns_of(instruction) or _TURNS) if instruction.opcode == "while" else 1
+    return turns * sum(part[0] for part in parts), turns * sum(part[1] for part in parts)
 
 
 def _saved(work: float, threads: int) -> float:
@@ -66,21 +89,3 @@ def _is_worth_sharing(loop: Instruction, emitted: Emitted, threads: int) -> bool
                 kernels.append(emitted[instruction])
     saved = _saved(sum(kernel.work for kernel in kernels), threads)
     return saved > _MEETING_NS * (_MEETINGS + len(kernels))
-
-
-def _work(computation: Computation, emitted: Emitted, alone: set[Instruction]) -> tuple[float, float]:
-    """The expected time of what is done alone and of what is shared, both on one thread."""
-    by_one = shared = 0.0
-    for instruction in computation.instructions:
-        if instruction in emitted:
-            kernel = emitted[instruction]
-            if kernel.parallel and instruction not in alone:
-                shared += kernel.work
-            else:
-                by_one += kernel.work
-        elif instruction.opcode in CONTROL:
-            parts = [_work(callee, emitted, alone) for callee in instruction.called_computations()]
-            turns = (turns_of(instruction) or _TURNS) if instruction.opcode == "while" else 1
-            by_one += turns * sum(part[0] for part in parts)
-            shared += turns * sum(part[1] for part in parts)
-    return by_one, shared
