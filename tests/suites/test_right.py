@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from shared import share_everything
 
 from xlabench import engine
 from xlabench.cases import programs
@@ -30,10 +31,12 @@ def test_every_setting_agrees_with_the_reference(name):
         assert comparison.agreement in allowed, f"{setting}: {comparison.describe()}"
 
 
+@pytest.mark.parametrize("share", [lambda _: None, share_everything], ids=["what is worth it", "everything"])
 @pytest.mark.parametrize("name", PATHS)
-def test_threads_and_repetition_change_no_bit(name):
+def test_threads_and_repetition_change_no_bit(name, share, monkeypatch):
+    share(monkeypatch)
     module, arrays = programs.read(PATHS[name]), recipe_beside(PATHS[name]).make()
-    executables = [engine(f"cpu:threads={threads}").compile(module) for threads in (1, 2)]
+    executables = [engine(f"cpu:threads={threads}").compile(module) for threads in (2, 1)]
     first, *others = [[np.array(r) for r in executable(*arrays)] for executable in (*executables, *executables)]
     for other in others:
         assert all(a.tobytes() == b.tobytes() for a, b in zip(first, other, strict=True))
