@@ -4,9 +4,10 @@ Where a turn of a loop is little work, what it costs is its launches, and the ho
 does the same work itself: it goes through each launch's blocks in turn, and a barrier stands where one launch would
 wait for another.  It has one of the GPU's many multiprocessors to do it with, so the rule is about time:
 
-- a launch is expected to take a block `_BLOCK_SHARE` times what `compiler.codegen.cost` says of one core of a CPU, and
-  `_ROUND_NS` for each of its blocks after which the next can begin; a copy what its bytes take, a loop all its turns
-  (`_TURNS` where their number is not known), a branch the longest;
+- a launch is expected to take a block `_BLOCK_SHARE` times, a product `_PRODUCT_SHARE` times, what
+  `compiler.codegen.cost` says of one core of a CPU, and `_ROUND_NS` for each of its blocks after which the next can
+  begin; a copy what its bytes take, a loop all its turns (`_TURNS` where their number is not known), a branch the
+  longest;
 - of launches and copies each saves `LAUNCH_NS`, and of decisions each saves the host's `DECISION_NS`;
 - a step is persistent where it takes no longer than it saves, and steps in a row become one launch where there is more
   than one of them, or a decision among them.
@@ -20,6 +21,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from compiler.analysis.opcodes import PRODUCTS
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.persistent_launch import MOST_THREADS, Emission, side_by_side
@@ -41,7 +43,7 @@ from compiler.codegen.llvm_ir import Function, Module
 
 LAUNCH_NS = 2000.0
 DECISION_NS = 10_000.0
-_BLOCK_SHARE = 12.0
+_BLOCK_SHARE, _PRODUCT_SHARE = 12.0, 3.6
 _ROUND_NS = 700.0
 _BYTES_PER_NS = 20.0
 _TURNS = 8
@@ -137,7 +139,7 @@ class _Persistent:
         match step:
             case LaunchStep():
                 rounds = -(-step.launch.blocks // side_by_side(self.functions[step.launch.function], step.launch))
-                return _BLOCK_SHARE * self.costs[step.launch.function] + _ROUND_NS * rounds
+                return self.costs[step.launch.function] + _ROUND_NS * rounds
             case CopyStep():
                 return step.target.size_bytes / _BYTES_PER_NS
             case WhileStep():
@@ -190,11 +192,12 @@ def _turns(step: WhileStep) -> int:
 
 
 def _costs(emitted: EmittedKernel) -> Iterator[tuple[str, float]]:
-    """What a core of a CPU would take for each launch, in ns: the kernel's time for the largest, for others a share."""
+    """What a block would take for each launch, in ns: the kernel's time for the largest, for others a share."""
     most = max((launch.blocks * launch.threads for launch in emitted.launches), default=1)
     kernel = emitted.kernel
     # A loop inside a kernel is one launch as it is, and nobody knows how long it takes.
-    whole = math.inf if kernel.kind is KernelKind.ITERATION else nanoseconds(kernel)
+    share = _PRODUCT_SHARE if any(kernel.of_opcode(opcode) for opcode in PRODUCTS) else _BLOCK_SHARE
+    whole = math.inf if kernel.kind is KernelKind.ITERATION else share * nanoseconds(kernel)
     if kernel.kind is KernelKind.UPDATE:
         whole *= min(1.0, most / max(1, kernel.instruction.array.size))
     for launch in emitted.launches:
