@@ -46,7 +46,7 @@ def folder_of(environment: Mapping[str, str]) -> str:
 
 def key_of(*parts: str) -> str:
     """The key of a program that depends on these, and on this compiler."""
-    digest = hashlib.sha256(_compiler().encode())
+    digest = hashlib.sha256(_compiler(Path(__file__).parent).encode())
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little") + data)
@@ -54,10 +54,10 @@ def key_of(*parts: str) -> str:
 
 
 @functools.cache
-def _compiler() -> str:
-    """What tells this compiler from others: its source files, by name, size and time of change."""
-    root = Path(__file__).parent
-    files = [(path.relative_to(root).as_posix(), path.stat()) for path in root.rglob("*.py")]
+def _compiler(root: Path) -> str:
+    """What tells this compiler from others: its files, data as well as sources, by name, size and time of change."""
+    paths = [path for path in root.rglob("*") if path.suffix != ".pyc" and path.is_file()]
+    files = [(path.relative_to(root).as_posix(), path.stat()) for path in paths]
     return "\n".join(sorted(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in files))
 
 

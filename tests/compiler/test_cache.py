@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import compiler
 from compiler import CompileOptions, InputError
 from compiler.backends.cpu import executable as cpu
 from compiler.cache import VARIABLE, Cache, folder_of, key_of
+from compiler.cache import _compiler as compiler_of
 from compiler.codegen import llvm
 
 PROGRAM = "ENTRY main { x = f32[300,70] parameter(0)  ROOT y = f32[300,70] tanh(x) }"
@@ -129,9 +131,28 @@ def test_another_machine_or_llvm_compiles_anew(options, monkeypatch):
 
 def test_another_compiler_has_other_keys(monkeypatch):
     key = key_of("program")
-    monkeypatch.setattr("compiler.cache._compiler", lambda: "another")
+    monkeypatch.setattr("compiler.cache._compiler", lambda root: "another")
     assert key_of("program") != key
     assert key_of("a", "bc") != key_of("ab", "c")
+
+
+@pytest.mark.parametrize("name", ["driver.py", "backends/cpu/runtime/threads.ll", "new.toml"])
+def test_each_file_of_a_compiler_tells_it_from_others(tmp_path, name):
+    package = Path(compiler.__file__).parent
+    shutil.copytree(package, tmp_path / "one", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    with (tmp_path / "two" / name).open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert compiler_of(tmp_path / "one") != compiler_of(tmp_path / "two")
+
+
+def test_bytecode_does_not_tell_compilers_apart(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pass.py").write_text("")
+        os.utime(tmp_path / name / "pass.py", (1, 1))
+    (tmp_path / "two" / "pass.pyc").write_bytes(b"\0")
+    assert compiler_of(tmp_path / "one") == compiler_of(tmp_path / "two")
 
 
 @pytest.mark.parametrize(
