@@ -82,9 +82,12 @@ _PRED_UFUNCS: dict[str, np.ufunc] = {
 def ufunc(computation: Computation, element_type: ElementType) -> np.ufunc | None:
     """The NumPy function that a computation is on an element type, if it is one that NumPy can reduce by."""
     opcode = binary_opcode(computation)
-    if opcode is None or element_type.kind is Kind.OPAQUE:
-        return None
-    if element_type.is_complex and opcode in ("maximum", "minimum"):
+    return None if opcode is None else ufunc_of(opcode, element_type)
+
+
+def ufunc_of(opcode: str, element_type: ElementType) -> np.ufunc | None:
+    """The NumPy function that one of `COMMUTATIVE` is on an element type, if there is one."""
+    if element_type.kind is Kind.OPAQUE or (element_type.is_complex and opcode in ("maximum", "minimum")):
         return None
     return (_PRED_UFUNCS if element_type.kind is Kind.PRED else _UFUNCS)[opcode]
 
@@ -109,6 +112,19 @@ def identity(function: np.ufunc, element_type: ElementType) -> Any:
     if function is np.multiply and element_type.is_signed and element_type.bits == 1:
         return -1  # which has the bits of 1, and itself for its square
     return 1 if function in (np.multiply, np.logical_and) else 0
+
+
+def absorber(function: np.ufunc, element_type: ElementType) -> Any:
+    """What a recognised combiner gives with every value of a type; None where there is none, as of floats with NaN."""
+    if element_type.is_float or element_type.is_complex:
+        return None
+    if function in _LEAST:
+        return identity(np.minimum if function is np.maximum else np.maximum, element_type)
+    if function is np.bitwise_or:
+        return identity(np.bitwise_and, element_type)
+    if function is np.logical_or:
+        return 1
+    return 0 if function in (np.logical_and, np.bitwise_and, np.multiply) else None
 
 
 def _nothing(element_type: ElementType) -> Any:

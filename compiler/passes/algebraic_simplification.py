@@ -1,7 +1,7 @@
 """Equations that hold exactly, for every value: each rule replaces an instruction by a simpler equal.
 
 Floating point keeps NaN, infinities and the sign of zero, so `x * 0 -> 0` or `x + 0 -> x` are not here for floats;
-`x * 1`, `x - 0`, `x + (-0)` and `x / 1` are.
+`x * 1`, `x - 0`, `x + (-0)`, `x / 1` and `max(x, -inf)` are.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from compiler.ir import combiner
 from compiler.ir.literal import Literal
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel, Rule, apply_rules
@@ -34,39 +35,45 @@ def scalar_of(instruction: Instruction) -> np.generic | None:
     return value
 
 
-def _is(instruction: Instruction, number: float) -> bool:
-    value = scalar_of(instruction)
-    if value is None or instruction.array.element_type.is_complex:
+def _is(instruction: Instruction, number: complex | None) -> bool:
+    value, element_type = scalar_of(instruction), instruction.array.element_type
+    if value is None or number is None or value != number:
         return False
-    same_sign = math.copysign(1.0, float(value)) == math.copysign(1.0, number)
-    return bool(value == number) and (number != 0 or not instruction.array.element_type.is_float or same_sign)
+    pairs = [(value.real, number.real)]
+    if element_type.is_complex:
+        pairs.append((value.imag, number.imag))
+    elif not element_type.is_float:
+        return True
+    return all(math.copysign(1.0, float(mine)) == math.copysign(1.0, its) for mine, its in pairs)
 
 
 def _is_numeric(instruction: Instruction) -> bool:
     return instruction.array.element_type.kind is not Kind.PRED
 
 
-def _add_zero(instruction: Instruction) -> Instruction | None:
-    """`x + 0 -> x` for integers, `x + (-0) -> x` for floats."""
-    zero = -0.0 if instruction.array.element_type.is_float else 0
+def _identity(instruction: Instruction) -> Instruction | None:
+    """`x + 0 -> x`, with -0 for floats, and so for every other commutative opcode: `max(x, -inf)`, `p and true`."""
+    element_type = instruction.array.element_type
+    function = combiner.ufunc_of(instruction.opcode, element_type)
+    number = None if function is None else combiner.identity(function, element_type)
     for operand, other in (instruction.operands, instruction.operands[::-1]):
-        if _is_numeric(instruction) and _is(other, zero):
+        if _is(other, number):
             return operand
     return None
+
+
+def _absorber(instruction: Instruction) -> Instruction | None:
+    """`i * 0 -> 0`, and so for every other commutative opcode on integers and pred that has such a value."""
+    element_type = instruction.array.element_type
+    function = combiner.ufunc_of(instruction.opcode, element_type)
+    number = None if function is None else combiner.absorber(function, element_type)
+    return next((other for other in instruction.operands if _is(other, number)), None)
 
 
 def _subtract_zero(instruction: Instruction) -> Instruction | None:
     """`x - 0 -> x`."""
     left, right = instruction.operands
     return left if _is_numeric(instruction) and _is(right, 0.0) else None
-
-
-def _multiply_one(instruction: Instruction) -> Instruction | None:
-    """`x * 1 -> x`."""
-    for operand, other in (instruction.operands, instruction.operands[::-1]):
-        if _is_numeric(instruction) and _is(other, 1):
-            return operand
-    return None
 
 
 def _divide_one(instruction: Instruction) -> Instruction | None:
@@ -168,30 +175,21 @@ def _select_same(instruction: Instruction) -> Instruction | None:
     return then if then is otherwise else None
 
 
+def _select_truth(instruction: Instruction) -> Instruction | None:
+    """`select(p, true, false) -> p`, `select(p, false, true) -> not p`."""
+    condition, *values = instruction.operands
+    if _is_numeric(instruction) or condition.array.dims != instruction.array.dims:
+        return None
+    then, otherwise = (scalar_of(value) for value in values)
+    if then is None or otherwise is None or then == otherwise:
+        return None
+    return condition if then else build(instruction.computation, "not", [condition], name=instruction.name)
+
+
 def _convert_to_same(instruction: Instruction) -> Instruction | None:
     """`convert(x) -> x` when the type stays."""
     (operand,) = instruction.operands
     return operand if operand.array.element_type is instruction.array.element_type else None
-
-
-def _and_with_constant(instruction: Instruction) -> Instruction | None:
-    """`p and true -> p`, `p and false -> false`."""
-    return _pred_constant(instruction, neutral=True)
-
-
-def _or_with_constant(instruction: Instruction) -> Instruction | None:
-    """`p or false -> p`, `p or true -> true`."""
-    return _pred_constant(instruction, neutral=False)
-
-
-def _pred_constant(instruction: Instruction, *, neutral: bool) -> Instruction | None:
-    if _is_numeric(instruction):
-        return None
-    for operand, other in (instruction.operands, instruction.operands[::-1]):
-        value = scalar_of(other)
-        if value is not None:
-            return operand if bool(value) is neutral else other
-    return None
 
 
 def _reduce_nothing(instruction: Instruction) -> Instruction | None:
@@ -307,19 +305,20 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(_ODD, (_odd_of_negated,)),
     **dict.fromkeys(_EVEN, (_even_of_negated,)),
     "abs": (_abs_abs,),
-    "add": (_add_zero,),
-    "and": (_same_operands, _and_with_constant),
+    "add": (_identity, _absorber),
+    "and": (_same_operands, _identity, _absorber),
     "compare": (_compare_extreme, _compare_places),
     "convert": (_convert_to_same,),
     "divide": (_divide_one, _divide_by_power_of_two, _factor_negated),
-    "maximum": (_same_operands,),
-    "minimum": (_same_operands,),
-    "multiply": (_multiply_one, _factor_negated),
+    "maximum": (_same_operands, _identity, _absorber),
+    "minimum": (_same_operands, _identity, _absorber),
+    "multiply": (_identity, _absorber, _factor_negated),
     "negate": (_negate_negate,),
     "not": (_not_not,),
-    "or": (_same_operands, _or_with_constant),
+    "or": (_same_operands, _identity, _absorber),
     "reduce": (_reduce_nothing, _reduce_one),
-    "select": (_select_constant, _select_same),
+    "select": (_select_constant, _select_same, _select_truth),
     "subtract": (_subtract_zero,),
+    "xor": (_identity,),
 }
 """Rules by the opcode that they look at."""

@@ -79,7 +79,7 @@ MUTANTS = {
         "pass/algebraic-simplification/abs_abs",
     ),
     "multiply_minus_one": Mutant(
-        planted_passes.rule(planted_passes.ALGEBRA, "multiply", "_multiply_one", planted_passes.multiply_one),
+        planted_passes.rule(planted_passes.ALGEBRA, "multiply", "_identity", planted_passes.multiply_one),
         "minus = f32[] constant(-1)\n minuses = f32[12,10] broadcast(minus), dimensions={}\n"
         " z = f32[12,10] multiply(x, minuses)",
         "pass/algebraic-simplification/multiply_one",

@@ -10,9 +10,9 @@ import pytest
 
 import compiler
 from compiler.diagnostics import CompilerError
-from compiler.ir.numbers import integer_bounds
+from compiler.ir.numbers import bounds, integer_bounds
 from compiler.ir.rewrite import Fuel
-from compiler.ir.types import TYPES, ElementType, Kind
+from compiler.ir.types import F8E8M0, TYPES, ElementType, Kind
 from compiler.passes import algebraic_simplification
 from compiler.passes.algebraic_simplification import RULES
 
@@ -33,9 +33,9 @@ UNARY = (
     "tan",
     "tanh",
 )
-BINARY = ("add", "and", "divide", "maximum", "minimum", "multiply", "or", "subtract")
+BINARY = ("add", "and", "divide", "maximum", "minimum", "multiply", "or", "subtract", "xor")
 REDUCED = ("add", "and", "multiply", "or", "xor")  # NumPy leaves open which zero is the greatest of several
-CONSTANTS = ("0", "-0", "1", "-1", "2", "nan", "inf", "true", "false")
+CONSTANTS = ("0", "-0", "1", "-1", "2", "nan", "inf", "-inf", "true", "false")
 OTHERS = {"compare", "convert", "reduce", "select"}
 
 
@@ -47,6 +47,12 @@ def values(type_: ElementType) -> np.ndarray:
         return np.arange(1 << type_.bits, dtype=np.uint8).view(type_.dtype)
     low, high = integer_bounds(type_)
     return np.arange(low, high + 1).astype(type_.dtype)
+
+
+def constants(type_: ElementType) -> tuple[str, ...]:
+    """Texts of constants; not all are valid for the type."""
+    extremes = bounds(type_) if type_.is_float or type_.is_integer else ()
+    return (*CONSTANTS, *(str(extreme) for extreme in extremes))
 
 
 def lines(name: str, count: int) -> Iterator[str]:
@@ -67,6 +73,12 @@ def lines(name: str, count: int) -> Iterator[str]:
         )
     yield f"ROOT r = {t} convert(x)"
     yield f"p = pred[] constant(true) a = pred[{count}] broadcast(p), dimensions={{}} ROOT r = {t} select(a, x, y)"
+    for then, otherwise in product(("true", "false"), repeat=2):
+        yield (
+            f"t = pred[] constant({then}) a = pred[{count}] broadcast(t), dimensions={{}}"
+            f" f = pred[] constant({otherwise}) b = pred[{count}] broadcast(f), dimensions={{}}"
+            f" p = pred[{count}] compare(x, y), direction=LT ROOT r = pred[{count}] select(p, a, b)"
+        )
     for opcode in REDUCED:
         yield f"a = {name}[{count},1] reshape(x) ROOT r = {t} reduce(a, K), dimensions={{1}}, to_apply={opcode}s"
 
@@ -77,7 +89,7 @@ def programs(name: str, count: int) -> Iterator[str]:
     for line in lines(name, count):
         reducer = line.rpartition("to_apply=")[2].removesuffix("s") if "to_apply" in line else "add"
         called = f"{reducer}s {{ {takes} ROOT s = {name}[] {reducer}(a, b) }}" if "to_apply" in line else ""
-        for constant in CONSTANTS if "K" in line else ("",):
+        for constant in constants(TYPES[name]) if "K" in line else ("",):
             defined = f"k = {name}[] constant({constant})" if constant else ""
             text = f"""{called} ENTRY e {{ x = {name}[{count}] parameter(0) y = {name}[{count}] parameter(1)
               {defined} {line.replace("K", "k")} }}"""
@@ -88,11 +100,17 @@ def programs(name: str, count: int) -> Iterator[str]:
             yield text
 
 
+def stands_for_nothing(array: np.ndarray, type_: ElementType) -> np.ndarray:
+    """Where an array is NaN; of the type that has no zero also where it is least, as either may stand for one."""
+    nothing = np.isnan(array.astype(np.float32))
+    return nothing | (array.view(np.uint8) == 0) if type_ is F8E8M0 else nothing
+
+
 def same_bits(left: np.ndarray, right: np.ndarray, type_: ElementType) -> bool:
     """Whether arrays are equal to the bit, where they are numbers."""
     differs = left.view(np.uint8) != right.view(np.uint8)
     if type_.is_float and left.dtype == type_.dtype:
-        differs &= ~(np.isnan(left.astype(np.float32)) & np.isnan(right.astype(np.float32)))
+        differs &= ~(stands_for_nothing(left, type_) & stands_for_nothing(right, type_))
     return not differs.any()
 
 
