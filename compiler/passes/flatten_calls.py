@@ -8,6 +8,7 @@ computation, and buffer assignment may give each value one place.
 from __future__ import annotations
 
 from compiler.analysis.effects import held_by_control
+from compiler.diagnostics import UnsupportedError
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module, inline, keep_control
 from compiler.ir.rewrite import Fuel
@@ -18,9 +19,13 @@ _CONTROL = {
     "conditional": ("true_computation", "false_computation", "branch_computations"),
 }
 
+MOST_INSTRUCTIONS = 1_000_000
+"""How many instructions a computation may be with what it calls; unfolded programs that people have are a tenth."""
+
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
+    _refuse_unfolding(module)
     changed = False
     # Callees come before callers, so what is inlined holds no call any more.
     for computation in list(module.computations):
@@ -34,6 +39,22 @@ def run(module: Module, fuel: Fuel) -> bool:
     if changed:
         module.sort_computations()
     return changed
+
+
+def _refuse_unfolding(module: Module) -> None:
+    """Refuse a module of which too much would become: calls of calls of calls double with every depth."""
+    sizes: dict[Computation, int] = {}
+    for computation in module.computations:
+        callees = [callee for i in computation.instructions if _copies_callees(i) for callee in i.called_computations()]
+        sizes[computation] = len(computation.instructions) + sum(sizes[callee] for callee in callees)
+    largest = max(sizes, key=sizes.__getitem__)
+    if sizes[largest] > max(MOST_INSTRUCTIONS, sum(len(c.instructions) for c in module.computations)):
+        reason = f"its calls unfold into {sizes[largest]:,} instructions, and {MOST_INSTRUCTIONS:,} are the most"
+        raise UnsupportedError(f"computation {largest.name!r}", "flatten-calls", reason)
+
+
+def _copies_callees(instruction: Instruction) -> bool:
+    return instruction.opcode in _CALLEE or instruction.opcode in _CONTROL
 
 
 def _inline(computation: Computation, call: Instruction, fuel: Fuel) -> bool:
