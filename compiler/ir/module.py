@@ -14,6 +14,7 @@ from typing import Any
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import ATTRIBUTES, NOTES, AttributeKind
 from compiler.ir.literal import Literal
+from compiler.ir.names import Names
 from compiler.ir.shape import ArrayShape, Shape
 
 Attributes = dict[str, Any]
@@ -139,7 +140,7 @@ class Computation:
         self.root: Instruction = _NO_ROOT
         self.attributes: Attributes = {}
         self.module: Module | None = None
-        self._names: set[str] | None = None
+        self._names: Names | None = None
 
     def __repr__(self) -> str:
         return f"<computation {self.name}: {len(self.instructions)} instructions>"
@@ -170,16 +171,8 @@ class Computation:
     def unique_name(self, base: str) -> str:
         """`base`, or `base.N` if that is taken; the name is taken from then on."""
         if self._names is None:
-            self._names = {instruction.name for instruction in self.instructions}
-        name, number = base, 0
-        stem, dot, suffix = base.rpartition(".")
-        if dot and suffix.isdigit():
-            base = stem
-        while name in self._names:
-            number += 1
-            name = f"{base}.{number}"
-        self._names.add(name)
-        return name
+            self._names = Names(instruction.name for instruction in self.instructions)
+        return self._names.take(base)
 
     def remove(self, dead: Iterable[Instruction]) -> None:
         """Remove instructions that only each other use, none of them the root."""
@@ -193,7 +186,7 @@ class Computation:
             assert not instruction.users, f"cannot remove {instruction!r}: it has users"
         self.instructions = [i for i in self.instructions if i not in gone]
         if self._names is not None:
-            self._names -= {instruction.name for instruction in gone}
+            self._names.release(instruction.name for instruction in gone)
 
     def sort(self) -> None:
         """Restore the order in which operands come first, moving as little as possible."""
