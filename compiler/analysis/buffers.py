@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from compiler.analysis.aliasing import origin, overwritten
 from compiler.analysis.placing import ALIGNMENT, Buffer, Place, largest_live_set, pack, pack_into
@@ -115,12 +116,13 @@ def _arena(assignment: Assignment) -> list[Buffer]:
     return [buffer for buffer in assignment.buffers if buffer.place is Place.ARENA]
 
 
-def _parameter_buffers(parameter: Instruction, entry: Computation) -> Buffers:
-    before = sum(len(list(leaves(p.shape))) for p in entry.parameters[: parameter.parameter_number])
-    return tuple(
-        Buffer(Place.PARAMETER, leaf.size_bytes, parameter, before + number)
-        for number, leaf in enumerate(leaves(parameter.shape))
-    )
+def _parameter_buffers(entry: Computation) -> list[Buffers]:
+    """The buffers of each parameter; they are numbered through."""
+    numbers = count()
+    return [
+        tuple(Buffer(Place.PARAMETER, leaf.size_bytes, parameter, next(numbers)) for leaf in leaves(parameter.shape))
+        for parameter in entry.parameters
+    ]
 
 
 def _place_results(results: Sequence[Buffer]) -> None:
@@ -147,7 +149,7 @@ class _Walk:
             "conditional": self._conditional,
             "call": self._call,
         }
-        self.results = self.visit(entry, [_parameter_buffers(parameter, entry) for parameter in entry.parameters])
+        self.results = self.visit(entry, _parameter_buffers(entry))
 
     def visit(self, computation: Computation, arguments: Sequence[Buffers]) -> Buffers:
         """Assign buffers in a computation whose parameters lie in `arguments`; returns the root's."""

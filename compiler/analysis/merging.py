@@ -10,7 +10,8 @@ other: that would be a cycle.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 
 from compiler.analysis.groups import Group, GroupKind, reduce_form
 from compiler.analysis.updates import is_elementwise, is_update_in_place
@@ -26,7 +27,7 @@ Following = dict[Instruction, list[Instruction]]
 
 def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) -> list[Group]:
     """Join what can be joined; `allow` is asked before each. Groups come with users' groups first."""
-    merged = list(groups)
+    merged = dict.fromkeys(groups)
     following = _following(groups)
     for producer in reversed(groups):
         if producer not in merged or _walk(producer) is None:
@@ -34,10 +35,10 @@ def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) 
         for other in _candidates(producer, merged, of):
             if _fits(producer, other, of, following) and allow(producer.root):
                 _join(producer, other, of)
-                merged.remove(other)
+                del merged[other]
     for group in merged:
         group.roots = [root for root in group.roots if _is_needed(root, group)] or group.roots[:1]
-    return merged
+    return list(merged)
 
 
 def _following(groups: Sequence[Group]) -> Following:
@@ -72,11 +73,11 @@ def _walk(group: Group) -> Walk | None:
     return group.kind, dims, tuple(reduced)
 
 
-def _candidates(group: Group, merged: Sequence[Group], of: Homes) -> list[Group]:
+def _candidates(group: Group, merged: Collection[Group], of: Homes) -> list[Group]:
     """Groups that use the group's results, then those that read what it reads."""
     users = (user for root in group.roots for user in root.users)
-    siblings = (user for operand in _inputs(group) for user in operand.users)
-    found = dict.fromkeys(home for user in (*users, *siblings) for home in of.get(user, ()))
+    siblings = (user for operand in dict.fromkeys(_inputs(group)) for user in operand.users)
+    found = dict.fromkeys(home for user in chain(users, siblings) for home in of.get(user, ()))
     return [other for other in found if other is not group and other in merged and _walk(other) is not None]
 
 

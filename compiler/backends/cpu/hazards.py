@@ -9,40 +9,46 @@ from compiler.analysis.placing import Buffer
 
 
 @dataclass(slots=True)
+class _Accesses:
+    """Buffers that were accessed, by whether all threads took part in it."""
+
+    shared: list[Buffer] = field(default_factory=list)
+    alone: list[Buffer] = field(default_factory=list)
+
+    def meet(self, now: Sequence[Buffer], *, shared: bool) -> bool:
+        """Whether one of the accesses must be over before these; what one thread does alone is in order by itself."""
+        earlier = (*self.shared, *self.alone) if shared else self.shared
+        return bool(earlier) and any(buffer.overlaps(other) for buffer in now for other in earlier)
+
+    def note(self, now: Iterable[Buffer], *, shared: bool) -> None:
+        (self.shared if shared else self.alone).extend(now)
+
+
+@dataclass(slots=True)
 class Hazards:
     """What has happened to memory since the last barrier."""
 
-    written: list[tuple[Buffer, bool]] = field(default_factory=list)
-    read: list[tuple[Buffer, bool]] = field(default_factory=list)
+    written: _Accesses = field(default_factory=_Accesses)
+    read: _Accesses = field(default_factory=_Accesses)
 
     def conflict(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> bool:
         """Whether an access must wait for other threads.
 
         `shared` tells whether all threads take part in it; what thread 0 does alone is in order by itself.
         """
-        writes = list(writes)
-        before_reads = self._meets(self.written, reads, shared=shared)
-        return (
-            before_reads
-            or self._meets(self.written, writes, shared=shared)
-            or self._meets(self.read, writes, shared=shared)
-        )
-
-    @staticmethod
-    def _meets(earlier: Sequence[tuple[Buffer, bool]], now: Iterable[Buffer], *, shared: bool) -> bool:
-        return any((shared or was_shared) and buffer.overlaps(other) for buffer in now for other, was_shared in earlier)
+        reads, writes = list(reads), list(writes)
+        return self.written.meet((*reads, *writes), shared=shared) or self.read.meet(writes, shared=shared)
 
     def note(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> None:
         """Record an access."""
-        self.read += [(buffer, shared) for buffer in reads]
-        self.written += [(buffer, shared) for buffer in writes]
+        self.read.note(reads, shared=shared)
+        self.written.note(writes, shared=shared)
 
     @property
     def are_shared(self) -> bool:
         """Whether several threads took part in any of it."""
-        return any(shared for _, shared in (*self.written, *self.read))
+        return bool(self.written.shared or self.read.shared)
 
     def clear(self) -> None:
         """A barrier has been passed."""
-        self.written.clear()
-        self.read.clear()
+        self.written, self.read = _Accesses(), _Accesses()
