@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from compiler.analysis import prologues, views
 from compiler.analysis.aliasing import origin
 from compiler.analysis.opcodes import EXACT, EXPENSIVE, MOVES, PRODUCTS, SELECTS
+from compiler.analysis.places import Places
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
@@ -33,6 +34,7 @@ _LARGEST_BESIDE_EDGES = 32
 _MOST_EDGES = 3
 _MOST_BESIDE_SCATTER = 12
 _DEEPEST_GROUP = 400
+_MOST_PLACES = 16
 _FRAMES = {"concatenate": 18, "pad": 9, "dynamic-update-slice": 9, "reduce": 9, "gather": 5}
 """Frames of Python's stack that emission takes within an op that is not elementwise; for those not here 3."""
 _LONGEST_ROW = 16384
@@ -61,6 +63,10 @@ class Group:
     members: set[Instruction] = field(default_factory=set)
     depths: dict[Instruction, int] = field(default_factory=dict)
     weights: set[Instruction] = field(default_factory=set)
+    places: Places = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.places = Places(self.roots)
 
     @property
     def reduces(self) -> list[Instruction]:
@@ -116,6 +122,7 @@ def adopt(group: Group, instruction: Instruction) -> None:
         group.weights.add(instruction)
     group.members.add(instruction)
     group.depths[instruction] = _depth(instruction, group)
+    group.places.add(instruction)
     kind = kind_of(instruction)
     if kind is None or kind is GroupKind.LOOP or group.kind is GroupKind.ROW or instruction in group.weights:
         return
@@ -157,7 +164,8 @@ def may_join(instruction: Instruction, group: Group) -> bool:
     if instruction.opcode in PRODUCTS:
         return kind_of(instruction) is not None and _may_end_in(instruction, group)
     fits = is_fusible(instruction) and (group.kind is not GroupKind.DOT or _beside_dot(instruction, group))
-    return fits and not _repeats_work(instruction, group)
+    repeats = not _is_splat(instruction) and group.places.of(instruction) > _MOST_PLACES
+    return fits and not repeats and not _repeats_work(instruction, group)
 
 
 def _depth(instruction: Instruction, group: Group) -> int:
