@@ -65,7 +65,7 @@ def cost(text: str, backend: str) -> tuple[int, int]:
     """Lines of LLVM IR, and calls that Python makes to compile a program."""
     calls = 0
 
-    def count(frame: object, event: str, argument: object) -> None:
+    def count(_frame: object, event: str, _argument: object) -> None:
         nonlocal calls
         calls += event in ("call", "c_call")
 
