@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from compiler.analysis.opcodes import MOVES
 from compiler.analysis.payloads import has_short_payloads
 from compiler.codegen import complex_numbers, element, math
 from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
@@ -223,12 +224,41 @@ def _compare(scalar: Scalar, operands: Sequence[Value]) -> Value:
     signed = scalar.is_signed
     if scalar.is_float:
         if scalar.instruction.attributes.get("type") != "TOTALORDER":
-            return builder.compare(_FLOAT_PREDICATES[direction], left, right)
+            return _compare_floats(scalar, direction, left, right)
         (left, right), signed = (_total_order(builder, value, scalar.element_type) for value in operands), True
     predicate = _INTEGER_PREDICATES[direction]
     if direction not in ("EQ", "NE"):
         predicate = ("s" if signed else "u") + predicate
     return builder.compare(predicate, left, right)
+
+
+_LEAST = {"half": 2.0**-24, "bfloat": 2.0**-133, "float": 2.0**-149, "double": 2.0**-1074}
+
+
+def _compare_floats(scalar: Scalar, direction: str, left: Value, right: Value) -> Value:
+    """A comparison by value; of widened numbers `x > 0` is `x >=` the least number, which is the same.
+
+    LLVM's InstCombine (22) looks through the widening: it takes a choice of 0 or x by `x > 0` for an extremum, and
+    loses -0.
+    """
+    type_ = left.type
+    zeros, least = (floating(0.0, type_), floating(-0.0, type_)), _LEAST[element_of(type_)]
+    predicate = _FLOAT_PREDICATES[direction]
+    if predicate in ("olt", "ogt") and any(map(_is_widened, scalar.instruction.operands)):
+        loose, sign = (predicate[:2] + "e"), 1 if predicate == "ogt" else -1
+        if right in zeros:
+            return scalar.builder.compare(loose, left, floating(sign * least, type_))
+        if left in zeros:
+            return scalar.builder.compare(loose, floating(-sign * least, type_), right)
+    return scalar.builder.compare(predicate, left, right)
+
+
+def _is_widened(value: Instruction) -> bool:
+    """Whether elements are floats that were converted from shorter ones, or are computed with in a longer type."""
+    while value.opcode in MOVES and value.operands:
+        value = value.operands[0]
+    from_float = value.opcode == "convert" and value.operands[0].array.element_type.is_float
+    return value.array.element_type.bits < 32 or from_float
 
 
 def _total_order(builder: Builder, value: Value, element_type: ElementType) -> Value:
