@@ -73,6 +73,12 @@ def _power_integers(base: Array, exponent: Array) -> Array:
     return np.where(negative & ~units, 0, result).astype(base.dtype)
 
 
+def _power_real(base: Array, exponent: Array) -> Array:
+    """The power; where all exponents are one 0.5 NumPy takes roots, and those of -0 and -inf are others."""
+    other = (exponent == 0.5) & ((base == 0) | (base == -np.inf))
+    return np.asarray(np.power(np.where(other, np.abs(base), base), exponent))
+
+
 def _power_complex(base: Array, exponent: Array) -> Array:
     # NumPy's own product of complex numbers turns signs around where it overflows.
     result = np.exp(_multiply_complex(*np.broadcast_arrays(exponent, np.log(base))))
@@ -207,7 +213,7 @@ _ROWS = (
         "power",
         2,
         "The first to the power of the second.",
-        kinds(pred=lambda a, b: a | ~b, integer=_power_integers, real=np.power, complex_=_power_complex),
+        kinds(pred=lambda a, b: a | ~b, integer=_power_integers, real=_power_real, complex_=_power_complex),
         precise=True,
     ),
     Row(
