@@ -38,12 +38,7 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
         return None
     rhs = scope.like(ArrayShape(element_type, tuple(sizes)))
     place = {key: index for index, key in enumerate(placed)}
-    # A narrow sum may be asked for in a wider type.
-    wide = element_type.is_float and element_type.bits < 32 and chance(scope.choices, 30)
-    result = ArrayShape(
-        F32 if wide and "f32" in scope.program.space.element_types else element_type,
-        (*(dims[d] for d in batch), *kept, *free),
-    )
+    result = ArrayShape(_sum_type(scope, element_type), (*(dims[d] for d in batch), *kept, *free))
     return scope.build(
         opcode,
         [lhs, rhs],
@@ -53,6 +48,16 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
         lhs_contracting_dims=tuple(contracting),
         rhs_contracting_dims=tuple(place["c", d] for d in contracting),
     )
+
+
+def _sum_type(scope: Scope, element_type: ElementType) -> ElementType:
+    """The type that a sum is asked for in: at times a wider one than a narrow type, or that of its real part."""
+    known = scope.program.space.element_types
+    if element_type.is_complex:
+        part = F64 if element_type is C128 else F32
+        return part if chance(scope.choices, 10) and part.name in known else element_type
+    wide = element_type.is_float and element_type.bits < 32 and chance(scope.choices, 30)
+    return F32 if wide and F32.name in known else element_type
 
 
 def _product(sizes: Sequence[int]) -> int:

@@ -95,9 +95,14 @@ def summable(value: Array, element_type: ElementType) -> Array:
 
 
 def rounded(sums: Array, element_type: ElementType) -> Array:
-    """Sums in the result type: floats rounded, or saturated to integers; integers wrapped; pred true if not 0."""
+    """Sums in the result type: floats rounded, or saturated to integers; integers wrapped; pred true if not 0.
+
+    Of complex sums a result of other numbers is the real part.
+    """
     if element_type.kind is Kind.PRED:
         return np.asarray(sums != 0)
+    if not element_type.is_complex:
+        sums = np.real(sums)
     if element_type.is_integer and sums.dtype.kind == "f":
         return saturate(sums, element_type)
     if element_type.is_integer and element_type.bits >= 8:

@@ -1,8 +1,9 @@
-"""Replace products of more than two factors by dots, and sparse factors by full ones.
+"""Replace products by those of two full factors, in a type that both and the sum have room in.
 
 In `ragged-dot` rows belong to groups: a copy of the left factor for each group, zero where the rows are not the
 group's, turns the groups into one more dimension, summed over or kept.  In `scaled-dot` each factor is multiplied by
-its scales first, in f32 at least.  A sparse operand of a `convolution` gets its zeros back.
+its scales first, in f32 at least.  A sparse operand of a `convolution` gets its zeros back.  Products of complex
+numbers whose sum is real are summed as complex numbers, of which the real part is taken.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from compiler.expansion.replacement import expand
 from compiler.ir.module import Attributes, Instruction, Module
 from compiler.ir.products import ProductDimensions, product_dimensions
 from compiler.ir.rewrite import Fuel
+from compiler.ir.shape import ArrayShape
 from compiler.ir.sparsity import full_shape, sparsity
 from compiler.ir.types import C64, C128, F32, F64, S64, ElementType
 from compiler.ops.build import build
@@ -21,13 +23,14 @@ from compiler.ops.build import build
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    return expand(module, fuel, {"ragged-dot": _ragged, "scaled-dot": _scaled, "convolution": _sparse})
+    return expand(module, fuel, {"ragged-dot": _ragged, "scaled-dot": _scaled, "dot": _full, "convolution": _full})
 
 
 def _dot(owner: Instruction, lhs: Expression, rhs: Expression, numbers: ProductDimensions) -> Expression:
     attributes = {name: owner.attributes[name] for name in ("operand_precision",) if name in owner.attributes}
     kept = [lhs.dims[d] for d in (*numbers.lhs_batch, *numbers.lhs_free(len(lhs.dims)))]
-    shape = owner.array.with_dims((*kept, *(rhs.dims[d] for d in numbers.rhs_free(len(rhs.dims)))))
+    dims = (*kept, *(rhs.dims[d] for d in numbers.rhs_free(len(rhs.dims))))
+    shape = ArrayShape(_sum_type(owner, [lhs.type, rhs.type]), dims)
     dimensions: Attributes = {
         "lhs_batch_dims": numbers.lhs_batch,
         "rhs_batch_dims": numbers.rhs_batch,
@@ -36,7 +39,16 @@ def _dot(owner: Instruction, lhs: Expression, rhs: Expression, numbers: ProductD
     }
     given: Attributes = {name: dims for name, dims in dimensions.items() if dims}
     operands = [lhs.instruction, rhs.instruction]
-    return Expression(build(owner.computation, "dot", operands, shape=shape, **given, **attributes))
+    product = Expression(build(owner.computation, "dot", operands, shape=shape, **given, **attributes))
+    return product.to(owner.array.element_type)
+
+
+def _sum_type(owner: Instruction, factors: Sequence[ElementType]) -> ElementType:
+    """The type of a product's sums: that of its result, but a complex one for complex numbers."""
+    result = owner.array.element_type
+    if result.is_complex or not any(factor.is_complex for factor in factors):
+        return result
+    return C128 if C128 in factors else C64
 
 
 def _ragged(instruction: Instruction) -> Instruction:
@@ -111,13 +123,17 @@ def _times(factor: Expression, scale: Expression) -> Expression:
     return factor * spread
 
 
-def _sparse(instruction: Instruction) -> Instruction | None:
+def _full(instruction: Instruction) -> Instruction | None:
+    """A dot or convolution whose factors have all their zeros, and that has the type of its sums."""
+    result = instruction.array.element_type
     operands = [_filled(instruction, index) for index in range(len(instruction.operands))]
-    if tuple(operands) == instruction.operands:
+    sums = _sum_type(instruction, [operand.array.element_type for operand in operands[:2]])
+    if tuple(operands) == instruction.operands and sums is result:
         return None
     attributes = {name: value for name, value in instruction.attributes.items() if name != "sparsity_config"}
-    full = Instruction("convolution", instruction.shape, operands, attributes, name=instruction.name)
-    return instruction.computation.add(full)
+    shape = instruction.array.with_type(sums)
+    full = Instruction(instruction.opcode, shape, operands, attributes, name=instruction.name)
+    return Expression(instruction.computation.add(full)).to(result).instruction
 
 
 def _filled(instruction: Instruction, index: int) -> Instruction:
