@@ -4,11 +4,10 @@ The goal is 25 a second and core for programs of 10 to 20 instructions on the re
 the machine decides what comes out, so the rate is kept in `benchmarks.json` and the shares are what is held to.
 """
 
-import json
 
 import pytest
 
-from xlabench.fuzzing import fuzz_jobs
+from xlabench.fuzzing import crew, fuzz_jobs
 from xlabench.fuzzing.generate import PROFILES, draw_case
 
 pytestmark = pytest.mark.bench
@@ -39,7 +38,7 @@ def test_generated_programs_per_second_of_a_worker(benchmark, tmp_path):
         "numbers": numbers(3),
     }
     benchmark.pedantic(fuzz_jobs.batch, args=(arguments, lambda _: None), rounds=3, warmup_rounds=1)
-    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    records = crew._records(tmp_path)
     spent = {key: sum(record["seconds"][key] for record in records) for key in records[0]["seconds"]}
     benchmark.extra_info.update(programs_per_s=PROGRAMS / benchmark.stats["min"], seconds=spent)
     assert spent["drawing"] + spent["reference"] < MOST_OVERHEAD * sum(spent.values())
