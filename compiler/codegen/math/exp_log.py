@@ -46,12 +46,12 @@ _FAR = {"float": -1000.0, "double": -10000.0}
 """What an x below the range counts as: scaling to zero from near the denormals takes CPUs as long as to one of them."""
 
 
-def _reduce(x: Term) -> tuple[Term, Term]:
-    """(n in the low bits of an integer, r) with x = n*ln2 + r."""
-    magic, (head, tail) = x.format.magic, _LN2_HEAD_TAIL[x.format.type]
+def _reduce(x: Term, *, bias: int = 0, exact: bool = True) -> tuple[Term, Term]:
+    """(n + bias in the low bits of an integer, r) with x = n*ln2 + r; r - x is n times a rounded ln2 if not `exact`."""
+    magic, (head, tail) = x.format.magic + bias, _LN2_HEAD_TAIL[x.format.type]
     shifted = x.fma(_LOG2_E, magic)
     n = shifted - magic
-    return shifted.bits(), n.fma(-tail, n.fma(-head, x))
+    return shifted.bits(), n.fma(-tail, n.fma(-head, x)) if exact else n.fma(-LN2, x)
 
 
 def exp_reduced(r: Term) -> Term:
@@ -62,11 +62,6 @@ def exp_reduced(r: Term) -> Term:
 def _exp_minus_one_reduced(r: Term) -> Term:
     """e^r - 1 for |r| <= ln2/2."""
     return (r * r).fma(polynomial(r, _EXP[r.format.type]), r)
-
-
-def _power_of_two(n: Term, format_: Format, *, minus: int = 0) -> Term:
-    """2^(n - minus), which must be a normal number, from n in the low bits of an integer."""
-    return ((n << format_.mantissa) + (format_.one - (minus << format_.mantissa))).real()
 
 
 def scale(p: Term, n: Term, *, minus: int = 0, where: Term | None = None) -> Term:
@@ -137,35 +132,24 @@ def exponential(x: Term) -> Term:
     return exp_scaled(x)
 
 
-def exp_doubled_plus_one(x: Term) -> Term:
-    """e^2x + 1 where 2^n is a normal number, to a few ULP only for large x: ln2 has no tail here."""
+def power_of_two_and_rest(x: Term, *, minus: int = 0, exact: bool = True) -> tuple[Term, Term]:
+    """(s, w) with e^x = 2^minus * s * (1 + w), s a power of two, normal; `exact` is that of `_reduce`."""
     format_ = x.format
-    # With the exponent's bias in it the sum's low bits are those of 2^n, once shifted.
-    magic = format_.magic + (format_.one >> format_.mantissa)
-    shifted = x.fma(2.0 * _LOG2_E, magic)
-    r = (shifted - magic).fma(-LN2 / 2.0, x)
-    coefficients = [factor * 2.0**k for k, factor in enumerate((1.0, 1.0, *_EXP[format_.type]))]
-    return polynomial(r, coefficients).fma((shifted.bits() << format_.mantissa).real(), 1.0)
-
-
-def power_of_two_and_rest(x: Term, *, minus: int) -> tuple[Term, Term]:
-    """(s, w) with e^x = 2^minus * s * (1 + w), s a power of two, normal."""
-    n, r = _reduce(x)
-    return _power_of_two(n, x.format, minus=minus), _exp_minus_one_reduced(r)
+    # With the exponent's bias in n, a shift makes the power of it.
+    n, r = _reduce(x, bias=(format_.one >> format_.mantissa) - minus, exact=exact)
+    return (n << format_.mantissa).real(), _exp_minus_one_reduced(r)
 
 
 def expm1_moderate(x: Term) -> Term:
     """e^x - 1 where 2^n is a normal number; no -0."""
-    n, r = _reduce(x)
-    p, power = _exp_minus_one_reduced(r), _power_of_two(n, x.format)
+    power, p = power_of_two_and_rest(x)
     return p.fma(power, power - 1.0)
 
 
 def exponential_minus_one(x: Term) -> Term:
     """e^x - 1 = 2 * (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): the halves keep 2^n finite for the largest x."""
     low = {"float": -18.0, "double": -40.0}[x.format.type]
-    n, r = _reduce(x.at_most(_EXP_RANGE[x.format.type][1] - 1.0).at_least(low))
-    p, half = _exp_minus_one_reduced(r), _power_of_two(n, x.format, minus=1)
+    half, p = power_of_two_and_rest(x.at_most(_EXP_RANGE[x.format.type][1] - 1.0).at_least(low), minus=1)
     result = p.fma(half, half - 0.5) * 2.0
     # Small x, its denormals and -0 among them, would lose a bit or the sign in the halves.
     return (x.abs() < 2.0 ** -(x.format.mantissa + 2)).where(x, result)

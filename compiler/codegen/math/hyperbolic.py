@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from compiler.codegen.math.exp_log import LN2, exp_doubled_plus_one, exp_scaled, log_plus_one, power_of_two_and_rest
+from compiler.codegen.math.exp_log import LN2, exp_scaled, log_plus_one, power_of_two_and_rest
 from compiler.codegen.math.term import Term, polynomial
 
 # Where tanh has rounded to 1 for good.
 _TANH_ONE = {"float": 10.0, "double": 20.0}
-# (tanh(x)/x - 1) / x^2 as a polynomial of x^2 for |x| <= 0.55: 2^-24.7 and 2^-60.6.
-_TANH = {
-    "float": (-0.33332947, 0.13320729, -0.052672002, 0.016437848),
-    "double": (
-        -0.333333333333333, 0.13333333333326577, -0.053968253963733955, 0.021869488385055116, -0.008863232587751553,
-        0.0035920918867602156, -0.0014555418876826933, 0.0005884404145759383, -0.000233370886188855,
-        8.330069621575588e-05, -1.9484695392440254e-05,
-    ),
-}  # fmt: skip
 # Where the logistic of -x has become 1 and 0, and -log2 of the scale between.
 _LOGISTIC_RANGE = {"float": (-30.0, 104.0, 24), "double": (-50.0, 746.0, 53)}
 # (sinh(x)/x - 1) / x^2 as a polynomial of x^2 for |x| <= 1: 2^-31.6 and 2^-61.8.
@@ -31,12 +22,15 @@ _HUGE = {"float": 2.0**60, "double": 2.0**500}
 
 
 def tanh(x: Term) -> Term:
-    """Odd polynomial up to 0.55, beyond it 1 - 2 / (e^2|x| + 1), and the sign of x; never above 1."""
-    magnitude = x.abs().at_most(_TANH_ONE[x.format.type])
-    large = 1.0 - 2.0 / exp_doubled_plus_one(magnitude)
-    square = magnitude * magnitude
-    small = (magnitude * square).fma(polynomial(square, _TANH[x.format.type]), magnitude)
-    return (magnitude < 0.55).where(small, large).copysign(x)
+    """(1 - e^-2|x|) / (1 + e^-2|x|), both halved, of e^-2|x| = 2h (1 + w), and the sign of x; never above 1.
+
+    Of a small x numerator and denominator are x and 1, rounded last; the denominator of a negative exponent lies below
+    2, where it loses half as much as above.
+    """
+    doubled = x.abs().at_most(_TANH_ONE[x.format.type]) * -2.0
+    # The more n there is for ln2 to be wrong by, the less is left of the power.
+    half, w = power_of_two_and_rest(doubled, minus=1, exact=False)
+    return (w.fma(half, half - 0.5) / w.fma(half, half + 0.5)).copysign(x)
 
 
 def logistic(x: Term) -> Term:
