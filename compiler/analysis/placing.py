@@ -22,6 +22,7 @@ class Place(enum.Enum):
     RESULT = "result"
     CONSTANT = "constant"
     ARENA = "arena"
+    FRAME = "frame"
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +41,8 @@ class Buffer:
     last: int = 0
 
     def __str__(self) -> str:
+        if self.place is Place.FRAME:
+            return f"frame, {self.size_bytes} bytes"
         at = f"offset {self.offset}" if self.place is Place.ARENA else f"{self.number}"
         if self.place is Place.RESULT and self.offset:
             at += f" offset {self.offset}"

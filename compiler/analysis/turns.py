@@ -40,14 +40,24 @@ def _step(body: Computation, number: int) -> int | None:
     """By how much a part of the state goes up in each turn, if that is a positive constant."""
     if body.root.opcode != "tuple":
         return None
-    following = _plain(body.root.operands[number])
+    following, outside = _computed(_plain(body.root.operands[number]))
     if following.opcode != "add":
         return None
     for one, other in (following.operands, following.operands[::-1]):
         step = _integer(other)
-        if _piece(one) == number and step is not None and step > 0:
+        if _piece(outside.get(_plain(one), one)) == number and step is not None and step > 0:
             return step
     return None
+
+
+def _computed(value: Instruction) -> tuple[Instruction, dict[Instruction, Instruction]]:
+    """What computes a value, within a fusion if it is of one; and of that one's parameters, what they are outside."""
+    fusion = value.operands[0] if value.opcode == "get-tuple-element" else value
+    if fusion.opcode != "fusion":
+        return value, {}
+    body: Computation = fusion.attributes["calls"]
+    root = body.root.operands[value.attributes["index"]] if fusion is not value else body.root
+    return _plain(root), dict(zip(body.parameters, fusion.operands, strict=True))
 
 
 def _plain(value: Instruction) -> Instruction:

@@ -4,7 +4,6 @@ The goal is 25 a second and core for programs of 10 to 20 instructions on the re
 the machine decides what comes out, so the rate is kept in `benchmarks.json` and the shares are what is held to.
 """
 
-
 import pytest
 
 from xlabench.fuzzing import crew, fuzz_jobs

@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compiler.analysis.buffers import Assignment, branches, check_unique_callers, complete, lay_out
-from compiler.analysis.placing import ALIGNMENT, Buffer, Place
+from compiler.analysis.placing import ALIGNMENT, Buffer, Place, alignment_of
 from compiler.analysis.turns import counted_turns
+from compiler.backends.cpu.frame import lay_in_frame
 from compiler.backends.cpu.hazards import Hazards
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
 from compiler.backends.cpu.kernels.reuse import reusable
 from compiler.backends.cpu.kernels.table import EMITTERS
 from compiler.backends.cpu.runtime.threads import emit_barrier
-from compiler.backends.cpu.sharing import alone
+from compiler.backends.cpu.sharing import alone, shares
 from compiler.backends.cpu.turns import Copies
 from compiler.codegen import nest
 from compiler.codegen.kernel import CONTROL, Kernel, kernel_of, scheduled
@@ -105,9 +106,10 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
     emitted = {i: EMITTERS[kernel.kind](ir, kernel, target, threads) for i, kernel in kernels.items()}
     by_one = alone(module.entry, emitted, threads)
     emitted = {i: replace(kernel, parallel=kernel.parallel and i not in by_one) for i, kernel in emitted.items()}
-    complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
     if not any(kernel.parallel for kernel in emitted.values()):
         threads = 1
+    lay_in_frame(module.entry, assignment, emitted, threads)
+    complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
     _Driver(ir, assignment, emitted, threads, profile=False).function(module, PROGRAM)
     return Program(ir, module, assignment, emitted, threads, sum(kernel.work for kernel in emitted.values()))
 
@@ -155,7 +157,8 @@ class _Driver:
         """Emit the function for a module's entry computation."""
         builder = Builder(self.ir.function(name, "void", _PARAMETERS))
         self.builder = builder
-        self.pointers: dict[Buffer, Value] = {}
+        framed = [(b, alignment_of(b.size_bytes)) for b in self.assignment.buffers if b.place is Place.FRAME]
+        self.pointers = {b: builder.emit("ptr", f"alloca [{b.size_bytes} x i8], align {a}") for b, a in framed}
         self._entry(module.entry.instructions)
         builder.ret()
         if self.profile:
@@ -186,10 +189,7 @@ class _Driver:
 
     def _shares(self, instruction: Instruction) -> bool:
         """Whether anything of what an instruction runs is worth several threads."""
-        if instruction in self.emitted:
-            return self.threads > 1 and self.emitted[instruction].parallel
-        callees = instruction.called_computations() if instruction.opcode in CONTROL else ()
-        return any(self._shares(inner) for callee in callees for inner in callee.instructions)
+        return self.threads > 1 and shares(instruction, self.emitted)
 
     @contextmanager
     def _by_one(self) -> Iterator[None]:
@@ -249,7 +249,8 @@ class _Driver:
         if buffer.place is Place.ARENA:
             return builder.gep("i8", Value("ptr", "%arena"), integer(buffer.offset))
         base = "%parameters" if buffer.place is Place.PARAMETER else "%results"
-        start = builder.load("ptr", builder.gep("ptr", Value("ptr", base), integer(buffer.number)))
+        address = builder.gep("ptr", Value("ptr", base), integer(buffer.number))
+        start = builder.load("ptr", address, metadata=f", !invariant.load {self.ir.metadata('!{}')}")
         return builder.gep("i8", start, integer(buffer.offset)) if buffer.offset else start
 
     def _workspace(self, buffer: Buffer) -> Value:

@@ -34,6 +34,14 @@ def alone(entry: Computation, emitted: Emitted, threads: int) -> set[Instruction
     return found if _is_worth_waking(entry, emitted, shared, threads) else set(emitted)
 
 
+def shares(instruction: Instruction, emitted: Emitted) -> bool:
+    """Whether anything of what an instruction runs is worth several threads."""
+    if instruction in emitted:
+        return emitted[instruction].parallel
+    callees = instruction.called_computations() if instruction.opcode in CONTROL else ()
+    return any(shares(inner, emitted) for callee in callees for inner in callee.instructions)
+
+
 def _is_worth_waking(entry: Computation, emitted: Emitted, shared: Set[Instruction], threads: int) -> bool:
     """Whether what threads share saves more than it takes to wake them where one has worked alone for long."""
     saved = by_one = 0.0

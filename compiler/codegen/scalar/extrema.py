@@ -36,9 +36,11 @@ def _by_order(builder: Builder, name: str, left: Value, right: Value) -> Value:
         left, right = right, left
     integer_type, sign = _BITS[element_of(left.type)]
     bits = alike(integer_type, left.type)
-    order, others, missing, given = ("ogt", sign - 1, "or", "and") if name == "max" else ("olt", sign, "and", "or")
+    order, magnitude, given = ("ogt", sign - 1, "and") if name == "max" else ("olt", 0, "or")
     chosen = builder.cast("bitcast", builder.select(builder.compare(order, left, right), left, right), bits)
-    signs = builder.binary(missing, builder.cast("bitcast", left, bits), integer(others, bits))
+    neutral = builder.cast("bitcast", integer(magnitude, bits), left.type)
+    # By the intrinsic: of integers LLVM would take the sign of a scalar by way of another register file.
+    signs = builder.cast("bitcast", builder.intrinsic(f"copysign.{mangled(left.type)}", [neutral, left]), bits)
     number = builder.cast("bitcast", builder.binary(given, chosen, signs), left.type)
     return builder.select(builder.compare("uno", left, left), left, number)
 

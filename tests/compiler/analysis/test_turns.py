@@ -52,3 +52,25 @@ def test_turns_are_those_of_the_reference(start: int, limit: int, step: int, sum
 )
 def test_what_is_not_certain_is_not_said(change: dict[str, object]) -> None:
     assert found(**change)[1] is None
+
+
+def test_a_counter_that_a_fusion_computes_with_other_things_is_counted() -> None:
+    fused = """f {{ x = s32[] parameter(0)  y = s32[] parameter(1)  one = s32[] constant({step})  up = s32[] add(x, one)
+      more = s32[] add(y, x)  ROOT t = (s32[], s32[]) tuple({order}) }}
+    body {{ s = (s32[], s32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+      k = s32[] get-tuple-element(s), index=1  g = (s32[], s32[]) fusion({given}), kind=kLoop, calls=f
+      a = s32[] get-tuple-element(g), index=0  b = s32[] get-tuple-element(g), index=1
+      ROOT t = (s32[], s32[]) tuple(a, b) }}
+    cond {{ s = (s32[], s32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(7)
+      ROOT p = pred[] compare(i, n), direction=LT }}
+    ENTRY e {{ z = s32[] constant(0)  s = (s32[], s32[]) tuple(z, z)
+      ROOT w = (s32[], s32[]) while(s), condition=cond, body=body }}"""
+    for order, given, step, turns in (
+        ("up, more", "i, k", 2, 4),
+        ("more, up", "i, k", 2, None),
+        ("up, more", "k, i", 2, None),
+        ("up, more", "i, k", -2, None),
+    ):
+        module = compiler.parse(fused.format(order=order, given=given, step=step))
+        (loop,) = (i for i in module.entry.instructions if i.opcode == "while")
+        assert turns_of(loop) == turns

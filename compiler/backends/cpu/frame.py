@@ -1,0 +1,75 @@
+"""Scalars of loops, in the frame of the function that runs a module: LLVM keeps them in registers.
+
+What a turn of a loop over scalars computes takes less than to write it to memory and read it again in the next.  A
+value can lie in a frame where no other thread touches it, since each has a frame of its own: in a program for one
+thread, or in a loop that one thread runs alone, as long as nothing that is shared outside touches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from compiler.analysis.buffers import Assignment
+from compiler.analysis.placing import Buffer, Place
+from compiler.backends.cpu.sharing import Emitted, shares
+from compiler.codegen.kernel import CONTROL
+from compiler.ir.module import Computation, Instruction
+
+_LARGEST = 16
+"""Bytes of the largest scalar, a complex number of two doubles."""
+_MOST = 256
+"""Buffers in a frame: stacks of threads are small, and registers few."""
+
+
+def lay_in_frame(entry: Computation, assignment: Assignment, emitted: Emitted, threads: int) -> None:
+    """Move scalars from the arena, before it is packed, into the frame.
+
+    There the next value of a loop's state is copied over the present one: in registers that costs nothing, while of two
+    buffers that change roles LLVM could keep neither there.
+    """
+    walk = _Walk(assignment, emitted, threads)
+    walk.visit(entry)
+    small = [b for b in walk.alone if b.place is Place.ARENA and 0 < b.size_bytes <= _LARGEST and b not in walk.shared]
+    for buffer in small[:_MOST]:
+        buffer.place = Place.FRAME
+    for loop, pairs in assignment.exchanged.items():
+        assignment.exchanged[loop] = tuple(
+            pair for pair in pairs if any(buffer.place is not Place.FRAME for buffer in pair)
+        )
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Goes through a schedule: what one thread's loops touch, and what several threads may."""
+
+    assignment: Assignment
+    emitted: Emitted
+    threads: int
+    alone: dict[Buffer, None] = field(default_factory=dict)
+    shared: set[Buffer] = field(default_factory=set)
+
+    def visit(self, computation: Computation) -> None:
+        """What all threads go through."""
+        for instruction in computation.instructions:
+            callees = instruction.called_computations() if instruction.opcode in CONTROL else ()
+            if instruction.opcode == "while" and (self.threads == 1 or not shares(instruction, self.emitted)):
+                self.alone |= dict.fromkeys(self._inside(instruction))
+                continue
+            if self.threads > 1 and (callees or shares(instruction, self.emitted)):
+                self.shared.update(self._touched(instruction))
+            for callee in callees:
+                self.visit(callee)
+
+    def _inside(self, instruction: Instruction) -> Iterator[Buffer]:
+        yield from self._touched(instruction)
+        for callee in instruction.called_computations() if instruction.opcode in CONTROL else ():
+            for inner in callee.instructions:
+                yield from self._inside(inner)
+
+    def _touched(self, instruction: Instruction) -> Iterator[Buffer]:
+        """What an instruction reads and writes; of control flow, what it copies and asks too."""
+        of = self.assignment.of
+        results = [callee.root for callee in instruction.called_computations()] if instruction.opcode in CONTROL else []
+        for value in (instruction, *instruction.operands, *results):
+            yield from of.get(value, ())
