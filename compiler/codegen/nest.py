@@ -174,18 +174,21 @@ def _loops(size: int, cuts: set[int]) -> tuple[int, ...]:
     return tuple(high // low for low, high in zip(strides[-2::-1], strides[:0:-1], strict=True))
 
 
-def without_tiny_loops(group: Group) -> Group:
-    """The loops of a group, inner ones of few turns joined with those around them.
+def without_innermost(group: Group) -> Group:
+    """The loops of a group, the innermost joined with the one around it, which is run whole then.
 
-    Their counters are found by division, powers of two by shifts: for bodies that compute much and read little.
+    Their counters are found by division, powers of two by shifts.
     """
-    loops_, breaks = list(group.loops), list(group.breaks or ((),) * len(group.loops))
-    while len(loops_) > 1 and loops_[-1] < _TINY:
-        last = loops_.pop()
-        loops_[-1] *= last
-        breaks.pop()
-        breaks[-1] = ()
-    return Group(group.size, tuple(loops_), tuple(breaks), once=group.once)
+    *outer, around, last = group.loops
+    breaks = (*group.breaks[:-2], ()) if group.breaks else ()
+    return Group(group.size, (*outer, around * last), breaks, once=group.once)
+
+
+def without_tiny_loops(group: Group) -> Group:
+    """The loops of a group, inner ones of few turns joined with those around: for bodies that compute much."""
+    while len(group.loops) > 1 and group.loops[-1] < _TINY:
+        group = without_innermost(group)
+    return group
 
 
 def coordinates(emission: Emission, index: Index, dims: Sequence[int]) -> tuple[Index, ...]:

@@ -152,6 +152,7 @@ class _Driver:
         self.copies = Copies(ir)
         self.functions = sum(len(kernel.functions) for kernel in emitted.values())
         self.barrier = emit_barrier(ir) if threads > 1 else ""
+        self.unchanging = f", !invariant.load {ir.metadata('!{}')}"
 
     def function(self, module: HloModule, name: str) -> None:
         """Emit the function for a module's entry computation."""
@@ -250,7 +251,7 @@ class _Driver:
             return builder.gep("i8", Value("ptr", "%arena"), integer(buffer.offset))
         base = "%parameters" if buffer.place is Place.PARAMETER else "%results"
         address = builder.gep("ptr", Value("ptr", base), integer(buffer.number))
-        start = builder.load("ptr", address, metadata=f", !invariant.load {self.ir.metadata('!{}')}")
+        start = builder.load("ptr", address, metadata=self.unchanging)
         return builder.gep("i8", start, integer(buffer.offset)) if buffer.offset else start
 
     def _workspace(self, buffer: Buffer) -> Value:

@@ -30,6 +30,8 @@ _FEW_TERMS = 8
 _SHORT, _MANY_TURNS = 256, 4096
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
+_SHORT_ROWS = (4, 8, 16, 32)
+"""Lengths of rows of which edges are masked, not run apart; others would be found by division."""
 _CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.033, 0.42, 1.35, 3.3
 """Weights of bodies, in nanoseconds per element, between which a loop is interleaved."""
 _WORTH, _WELL_WORTH = 0.25e6, 0.67e6
@@ -51,6 +53,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     group = replace(group, once=bool(kernel.in_place))
     if _is_drawn(kernel):
         group = nest.without_tiny_loops(group)
+    elif _has_short_rows(kernel, group):
+        group = nest.without_innermost(group)
     parallel = work > cost.PARALLEL_NS
     # Tiles at the edges overlap others.
     tiling = None if group.once else tiles.find(module, kernel, group)
@@ -194,6 +198,15 @@ def _is_drawn(kernel: Kernel) -> bool:
     """Whether functions are computed of numbers that come from few others, such as random ones, and not from arrays."""
     few = all(leaf.array.size <= _FEW for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape))
     return few and any(instruction.opcode in scalar.APPROXIMATE for instruction in kernel.body())
+
+
+def _has_short_rows(kernel: Kernel, group: nest.Group) -> bool:
+    """Whether rows that run in pieces leave little to be made vectors of, while neighbours lie behind one another."""
+    if len(group.loops) < 2 or group.loops[-1] not in _SHORT_ROWS or not group.breaks or any(group.moving):
+        return False
+    arrays = [leaf.array.dims for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape) and leaf.array.rank]
+    alike = all(dims == kernel.outputs[0].dims for dims in arrays)
+    return alike and bool(group.breaks[-1]) and not group.breaks[-2]
 
 
 def may_go_back(kernel: Kernel) -> bool:

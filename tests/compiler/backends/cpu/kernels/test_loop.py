@@ -186,3 +186,26 @@ def test_sums_of_few_terms_are_those_of_the_reference(type_, opcode, terms):
     inputs = [random.integers(-9, 9, (count, terms)).astype(dtype) for count in (21, 33)]
 
     np.testing.assert_array_equal(compiler.compile(module)(*inputs)[0], compiler.interpret(module, *inputs)[0])
+
+
+SHORT_ROWS = """ENTRY e {{ x = s32[{rows},{n}] parameter(0)  y = s32[{rows},{n}] parameter(1)  seven = s32[] constant(7)
+  front = s32[{rows},{less}] slice(x), slice={{[0:{rows}], [0:{less}]}}
+  back = s32[{rows},{less}] slice(y), slice={{[0:{rows}], [1:{n}]}}
+  both = s32[{rows},{less}] multiply(front, back)
+  before = s32[{rows},{n}] pad(both, seven), padding=0_0x1_0
+  behind = s32[{rows},{n}] pad(both, seven), padding=0_0x0_1
+  last = s32[{rows},1] slice(x), slice={{[0:{rows}], [{less}:{n}]}}
+  ends = s32[{rows},{n}] concatenate(back, last), dimensions={{1}}
+  sum = s32[{rows},{n}] subtract(before, behind)  ROOT z = s32[{rows},{n}] xor(sum, ends) }}"""
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 7, 8, 15, 16, 17, 32, 64])
+@pytest.mark.parametrize("rows", [1, 3, 100])
+@pytest.mark.parametrize("opt", [0, 3])
+def test_short_rows_have_their_edges_and_read_nothing_beside_the_arrays(length, rows, opt):
+    module = compiler.parse(SHORT_ROWS.format(rows=rows, n=length, less=length - 1))
+    arrays = np.random.default_rng(length).integers(-9, 9, (2, rows, length)).astype(np.int32)
+    expected = compiler.interpret(module, *arrays)[0]
+    for checked in (False, True):
+        options = compiler.CompileOptions(opt=opt, check_memory=checked)
+        assert np.array_equal(compiler.compile(module, options=options)(*arrays)[0], expected)
