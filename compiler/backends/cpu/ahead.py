@@ -84,8 +84,8 @@ static void *room(size_t bytes, size_t alignment) {{
 }}
 
 int main(int count, char **files) {{
-  const void *parameters[{upper}_PARAMETERS + 1];
-  void *results[{upper}_RESULTS + 1];
+  const void *parameters[{upper}_PARAMETERS + 1] = {{NULL}};
+  void *results[{upper}_RESULTS + 1] = {{NULL}};
   if (count != 1 + {upper}_PARAMETERS + {upper}_RESULTS) {{
     fprintf(stderr, "usage: %s PARAMETER... RESULT...: %d files to read, %d to write\\n", files[0],
             {upper}_PARAMETERS, {upper}_RESULTS);

@@ -33,6 +33,9 @@ PROGRAMS = {
     "sort": f"""{LESS} ENTRY e {{ x = f32[300] parameter(0) ROOT s = f32[300] sort(x), dimensions={{0}},
       to_apply=less }}""",
     "nothing": "ENTRY e { ROOT c = f32[0] constant({}) }",
+    "no parameters": """ENTRY e { c = f32[] constant(3) d = s8[2] iota(), iota_dimension=0
+      ROOT t = (f32[], s8[2]) tuple(c, d) }""",
+    "no arrays": "ENTRY e { ROOT t = () tuple() }",
     "sizes": "ENTRY e { x = f32[<=6] parameter(0) ROOT y = f32[<=6] negate(x) }",
 }
 COMPILERS = {"x86_64": ("gcc", ()), "aarch64": ("aarch64-linux-gnu-gcc", ("qemu-aarch64",))}
@@ -47,7 +50,7 @@ def linked(folder: Path, machine: str, files: dict[str, bytes]) -> list[str]:
         pytest.skip(f"needs {', '.join(missing)}")
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c11", "-D_ISOC11_SOURCE", "-static"]
+    strict = ["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c11", "-D_ISOC11_SOURCE", "-static"]
     subprocess.run([cc, *strict, "-o", "model", "main.c", "model.o", "-lm"], cwd=folder, check=True)
     return [*runner, str(folder / "model")]
 
