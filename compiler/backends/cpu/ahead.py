@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.analysis.placing import ALIGNMENT as ARENA_ALIGNMENT
-from compiler.backends.cpu import program
+from compiler.backends.cpu import c_names, program
 from compiler.backends.cpu.image import arrays, leaf
 from compiler.backends.cpu.runtime.arguments import Leaf
 from compiler.codegen import llvm, parts
@@ -23,9 +23,12 @@ from compiler.ir.module import Module
 ALIGNMENT = 16
 """Bytes to which the data of parameters and results must be aligned: as malloc and NumPy do."""
 
-_WRAPPER = """
-define void @{name}(ptr %parameters, ptr %results, ptr %arena) {{
-  call void @{program}(ptr %parameters, ptr %results, ptr %arena, ptr null, i64 0, i64 1)
+_ENTRY = "ahead.entry"
+"""What the function is called among those of the program, none of which C could name so."""
+
+_WRAPPER = f"""
+define void @{_ENTRY}(ptr %parameters, ptr %results, ptr %arena) {{
+  call void @{program.PROGRAM}(ptr %parameters, ptr %results, ptr %arena, ptr null, i64 0, i64 1)
   ret void
 }}
 """
@@ -118,6 +121,9 @@ int main(int count, char **files) {{
 }}
 """
 
+_WORDS = re.findall(r"\b\w+", re.sub(r'/\*.*?\*/|".*?"|\{\w+\}\w*', "", _HEADER + _MAIN, flags=re.DOTALL))
+"""The names that these texts use themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
@@ -137,7 +143,7 @@ class _Facts:
         return {
             "name": self.name,
             "upper": self.name.upper(),
-            "title": self.title,
+            "title": c_names.comment(self.title),
             "cpu": f"{self.target.triple.partition('-')[0]} ({self.target.cpu})",
             "arrays": "\n".join(f" * {place}: {array}, {array.size_bytes} bytes" for place, array in rows),
             "parameter_count": len(self.parameters),
@@ -166,11 +172,11 @@ class _Facts:
 def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -> Mapping[str, bytes]:
     """The files of a module that the pipeline `compile` has prepared, by name: object, header, `main`, JSON.
 
-    `name` becomes that of the function and of the files, with `_` for whatever C takes in no name.
+    `name` becomes that of the function and of the files, with `_` for whatever C takes in no name and behind what has a
+    meaning in C.
     """
     built = program.build(module, target, 1)
-    symbol = re.sub(r"\W", "_", name, flags=re.ASCII)
-    symbol = f"_{symbol}" if symbol[:1].isdigit() else symbol
+    symbol = c_names.function_name(name, _WORDS)
     facts = _Facts(
         symbol,
         name,
@@ -180,8 +186,9 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
         built.assignment.arena_bytes,
     )
     part = parts.whole(built.ir)
-    hidden = re.sub("^define (?!internal )", "define internal ", part.text, flags=re.MULTILINE)
-    text = hidden + _WRAPPER.format(name=symbol, program=program.PROGRAM)
+    hidden = re.sub("^define (?!internal )", "define internal ", part.text, flags=re.MULTILINE) + _WRAPPER
+    # What the program calls so itself, a kernel perhaps, has to give way.
+    text = re.sub(rf"@{symbol}(?![\w.$-])", f"@{symbol}.inside", hidden).replace(f"@{_ENTRY}(", f"@{symbol}(")
     (code,) = llvm.compile_all([llvm.Source(text, part.has_loops)], target, opt, threads=1)
     words = facts.words()
     return {

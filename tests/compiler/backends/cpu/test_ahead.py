@@ -42,7 +42,7 @@ COMPILERS = {"x86_64": ("gcc", ()), "aarch64": ("aarch64-linux-gnu-gcc", ("qemu-
 CPUS = [("x86_64", ""), ("x86_64", "x86-64-v3"), ("aarch64", ""), ("aarch64", "neoverse-v1")]
 
 
-def linked(folder: Path, machine: str, files: dict[str, bytes]) -> list[str]:
+def linked(folder: Path, machine: str, files: dict[str, bytes], symbol: str = "model") -> list[str]:
     """The command that runs what was compiled; skips the test where this machine cannot."""
     cc, runner = COMPILERS[machine]
     missing = [tool for tool in (cc, *runner) if shutil.which(tool) is None]
@@ -51,7 +51,7 @@ def linked(folder: Path, machine: str, files: dict[str, bytes]) -> list[str]:
     for name, data in files.items():
         (folder / name).write_bytes(data)
     strict = ["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c11", "-D_ISOC11_SOURCE", "-static"]
-    subprocess.run([cc, *strict, "-o", "model", "main.c", "model.o", "-lm"], cwd=folder, check=True)
+    subprocess.run([cc, *strict, "-o", "model", "main.c", f"{symbol}.o", "-lm"], cwd=folder, check=True)
     return [*runner, str(folder / "model")]
 
 
@@ -80,6 +80,28 @@ def test_a_linked_program_computes_what_the_reference_does(tmp_path: Path, name:
         for path, array in zip(writes, wanted, strict=True)
     ]
     assert compare(wanted, got).agreement in (Agreement.BITWISE, Agreement.WITHIN)
+
+
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [
+        ("main", "main_"),
+        ("double", "double_"),
+        ("exp", "exp_"),
+        ("room", "room_"),
+        ("program", "program"),
+        ("e_r", "e_r"),
+        ("a*/b", "a__b"),
+    ],
+)
+def test_a_module_may_have_any_name(tmp_path: Path, name: str, symbol: str) -> None:
+    text = """ENTRY e { x = s32[8,8] parameter(0)
+      ROOT r = s32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+    command = linked(tmp_path, "x86_64", dict(compiler.compile_ahead(text, name=name)), symbol)
+    given = np.arange(64, dtype=np.int32).reshape(8, 8)
+    (tmp_path / "p").write_bytes(given.tobytes())
+    subprocess.run([*command, "p", "r"], cwd=tmp_path, check=True)
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "r", np.int32).reshape(8, 8), given @ given)
 
 
 def test_main_says_what_is_wrong_with_its_files(tmp_path: Path) -> None:
