@@ -78,12 +78,12 @@ _MAIN = """\
 #include "{name}.h"
 
 static void *room(size_t bytes, size_t alignment) {{
-  void *data = aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
+  char *data = malloc(bytes + alignment);
   if (data == NULL) {{
     fprintf(stderr, "no memory for %zu bytes\\n", bytes);
     exit(4);
   }}
-  return data;
+  return data + (alignment - (size_t)data % alignment);
 }}
 
 int main(int count, char **files) {{

@@ -50,7 +50,7 @@ def linked(folder: Path, machine: str, files: dict[str, bytes], symbol: str = "m
         pytest.skip(f"needs {', '.join(missing)}")
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    strict = ["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c11", "-D_ISOC11_SOURCE", "-static"]
+    strict = ["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c99", "-static"]
     subprocess.run([cc, *strict, "-o", "model", "main.c", f"{symbol}.o", "-lm"], cwd=folder, check=True)
     return [*runner, str(folder / "model")]
 
