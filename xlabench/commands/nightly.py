@@ -101,6 +101,8 @@ def command(**options: Any) -> None:
 def _config(options: Mapping[str, Any]) -> Config:
     """The configuration, every engine spec checked and in its normal form."""
     engines = tuple(_spec(spec) for given in options["engines"] for spec in given.split())
+    if not engines:
+        raise BenchError("--engines: no engine is named; give one at least, such as cpu, or leave the option out")
     if len(set(engines)) != len(engines):
         raise BenchError(f"--engines {' '.join(engines)}: an engine is given twice; give each once")
     timed = tuple(_spec(spec) for spec in options["timed"] or ())

@@ -101,6 +101,7 @@ def test_the_report_is_made_again_from_the_records(suite, tmp_path):
         (["--suite", "smoke", "--engines", "cuda"], "known are: reference, cpu"),
         (["--suite", "smoke", "--engines", "cpu:fusio=off"], "fusion"),
         (["--suite", "smoke", "--engines", "cpu cpu"], "given twice"),
+        (["--suite", "smoke", "--engines", " "], "no engine is named"),
         (["--suite", "smoke", "--timed", "xla", "cpu"], "--timed"),
         (["--suite", "smoke", "--timeout", "0"], "--timeout"),
     ],
