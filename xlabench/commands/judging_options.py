@@ -23,6 +23,9 @@ _LONGEST_S = 4 * 86_400
 _LEAST_MIB = 128
 """In less no worker starts: Python, NumPy, LLVM, on two cores.  Each core more has a thread of BLAS, and needs more."""
 
+_MOST_MIB = (2**63 - 1) >> 20
+"""Of more the system has no count, and a worker with such a limit would die at its start as if an engine crashed."""
+
 _OF_FILES = ("module", "fill_elided", "seed", "inputs", "twin")
 
 
@@ -61,7 +64,7 @@ def memory_option(default_mib: int | None = None) -> Decorator:
         "--memory-limit",
         default=default_mib,
         show_default="all there is" if default_mib is None else True,
-        type=click.IntRange(_LEAST_MIB),
+        type=click.IntRange(_LEAST_MIB, _MOST_MIB),
         metavar="MIB",
         help="Memory for each engine.",
     )

@@ -248,6 +248,7 @@ def test_a_binary_file_is_refused(tmp_path, data):
         (["--rtol", "nan"], "--rtol"),
         (["--atol", "inf"], "--atol"),
         (["--timeout", "inf"], "--timeout"),
+        (["--memory-limit", str(1 << 43)], "--memory-limit"),
         (["--timeout", "1e9"], "--timeout"),
         (["--inputs", "none.npz"], "none.npz: cannot be read"),
         (["--colour"], "No such option"),
