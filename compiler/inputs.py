@@ -72,7 +72,8 @@ def _draw(shape: ArrayShape, generator: np.random.Generator) -> Array:
 def read_npz(path: Path, module: Module) -> list[Array]:
     """Inputs from a file: by the parameters' names if it has them all, else in the order of the file."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        # Not numpy.load: of a file that is no archive it says that it were pickled, and advises to load it unsafely.
+        with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
             named = {name: archive[name] for name in archive.files}
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -200,12 +200,9 @@ def load_npz(path: Path, module: Module) -> list[Array]:
 
 
 def _read_npz(path: Path) -> dict[str, Array]:
-    with path.open("rb") as file:
-        archive = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("it holds one bare array")
-        with archive:
-            named = {name: archive[name] for name in archive.files}
+    # Not numpy.load: of a file that is no archive it says that it were pickled, and advises to load it unsafely.
+    with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
+        named = {name: archive[name] for name in archive.files}
     if not all(isinstance(array, np.ndarray) for array in named.values()):
         raise ValueError("not all of its members are arrays")
     return named

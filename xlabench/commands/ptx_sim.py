@@ -106,7 +106,8 @@ def _read(path: Path) -> str:
 
 def _read_arguments(path: Path) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        # Not numpy.load: of a file that is no archive it says that it were pickled, and advises to load it unsafely.
+        with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except OSError as error:
         raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -162,7 +162,7 @@ def test_npz_inputs_that_do_not_fit_are_refused(tmp_path, arrays, message):
 def test_an_npz_file_that_is_none_is_refused(tmp_path, data):
     path = tmp_path / "inputs.npz"
     path.write_bytes(data)
-    with pytest.raises(BenchError, match=r"not a whole \.npz file"):
+    with pytest.raises(BenchError, match=r"not a whole \.npz file: File is not a zip file; make it with"):
         inputs.load_npz(path, compiler.parse(ADD))
 
 
@@ -177,7 +177,7 @@ def test_a_bare_array_is_no_npz_file(tmp_path):
     path = tmp_path / "inputs.npz"
     with path.open("wb") as file:
         np.save(file, np.ones(4))
-    with pytest.raises(BenchError, match="bare array"):
+    with pytest.raises(BenchError, match="not a zip file"):
         inputs.load_npz(path, compiler.parse(ADD))
 
 

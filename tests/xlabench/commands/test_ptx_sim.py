@@ -156,3 +156,4 @@ def test_files_that_cannot_be_read_end_with_2(tmp_path: Path, name: str, content
     result = CliRunner(catch_exceptions=False).invoke(cli, command)
     assert result.exit_code == 2
     assert name in result.stderr
+    assert "pickle" not in result.stderr
