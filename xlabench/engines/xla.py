@@ -6,7 +6,7 @@ JAX program.  `fusion=off` disables the passes that XLA:CPU's own fusion consist
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
@@ -58,15 +58,16 @@ class XlaEngine:
         device = _client().local_devices()[0]
         try:
             module = _hlo.hlo_module_from_text(text)
-            stablehlo = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
+            proto = module.as_serialized_hlo_module_proto()
+            stablehlo = _jax.mlir.hlo_to_stablehlo(proto)
             executable = _client().compile_and_load(stablehlo, _jax.DeviceList((device,)), options)
         except (JaxRuntimeError, ValueError) as error:
             self._refuse(error)
         sharding = _jax.SingleDeviceSharding(device)
-        tokens = _tokens(text)
+        taken, tokens = _taken(proto), _tokens(text)
 
         def run(*inputs: Array) -> list[Array]:
-            placed = [_place(array, sharding, device) for array in inputs]
+            placed = [_place(array, sharding, device) for array in _fitting(inputs, taken)]
             try:
                 results = executable.execute_sharded(placed).disassemble_into_single_device_arrays()
                 return arrays_of([result[0] for number, result in enumerate(results) if number not in tokens])
@@ -107,6 +108,35 @@ def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> XlaEngine:
 @cache
 def _client() -> Any:
     return xla_client.make_cpu_client(asynchronous=False)
+
+
+def _taken(proto: bytes) -> list[tuple[tuple[int, ...], Any]] | None:
+    """The shapes and types of the inputs; None where XLA cannot say them: of tokens, of sizes known at run time."""
+    pending = list(xla_client.XlaComputation(proto).program_shape().parameter_shapes())
+    taken = []
+    while pending:
+        shape = pending.pop(0)
+        if shape.is_tuple():
+            pending[:0] = shape.tuple_shapes()
+        elif shape.is_array() and shape.is_static():
+            taken.append((tuple(shape.dimensions()), shape.numpy_dtype()))
+        else:
+            return None
+    return taken
+
+
+def _fitting(inputs: Sequence[Any], taken: list[tuple[tuple[int, ...], Any]] | None) -> list[Array]:
+    """The inputs as arrays that fit; XLA counts bytes only, and takes those of another type or order as they are."""
+    arrays = [np.asarray(given) for given in inputs]
+    if taken is None:
+        return arrays
+    if len(arrays) != len(taken):
+        raise compiler.InputError(f"the program takes {len(taken)} inputs, {len(arrays)} given: give one for each")
+    for number, (array, (dims, dtype)) in enumerate(zip(arrays, taken, strict=True)):
+        if array.shape != dims or array.dtype != dtype:
+            given, wanted = f"{array.dtype}{list(array.shape)}", f"{dtype}{list(dims)}"
+            raise compiler.InputError(f"parameter {number} takes {wanted}, {given} given: convert the input")
+    return arrays
 
 
 @cache

@@ -92,6 +92,26 @@ def test_xla_agrees_with_the_reference():
     assert [result.shape for result in results] == [X.shape], "tokens are no results"
 
 
+@pytest.mark.parametrize("spec", ["reference", "nvptx:sim", "xla"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        [X],
+        [X, Y, Y],
+        [X, Y.astype(np.int32)],
+        [X.astype(X.dtype.newbyteorder()), Y],
+        [X.reshape(2, 2), Y],
+        [X, [None] * 4],
+    ],
+    ids=["too few", "too many", "type of as many bytes", "byte order", "shape", "no numbers"],
+)
+def test_inputs_that_do_not_fit_are_refused(spec, given):
+    if spec == "xla":
+        pytest.importorskip("jaxlib", reason="jaxlib is not installed")
+    with pytest.raises(compiler.InputError, match="given"):
+        engine(spec).compile(PROGRAM)(*given)
+
+
 def test_programs_are_kept_where_the_environment_says(tmp_path, monkeypatch):
     monkeypatch.setenv("XLABENCH_CACHE", str(tmp_path))
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=nonsense")
