@@ -1,14 +1,17 @@
 """`python -m compiler`: a program by hand, step by step: print, verify, opt, run, emit.
 
 An error that the input is to blame for is a message on standard error and exit code 2, or 125 where this compiler
-cannot handle a valid program; any other exception is a bug of ours and shows as a traceback.
+cannot handle a valid program; output that cannot be written ends it with 2 too, and one that nobody reads with 141, as
+with `xlabench`.  Any other exception is a bug of ours and shows as a traceback.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,9 +36,10 @@ from compiler.text.constants import write_literal
 from compiler.text.files import GZIP_MAGIC, read_text
 from compiler.verifier import findings
 
-BAD_INPUT, UNDECIDABLE = 2, 125
+BAD_INPUT, UNDECIDABLE, CLOSED_OUTPUT = 2, 125, 141
 REFERENCE = "reference"
 _LONGEST_RESULT = 256
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EPIPE)
 
 FORMS = {
     "hlo": "after_optimizations.txt",
@@ -50,12 +54,51 @@ FORMS = {
 """What can be emitted: the end of the artifact's name by the word for it."""
 
 
+class _OutputLost(Exception):
+    """What is printed cannot be written; not the error itself, with which click would end the process."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+@contextmanager
+def _watched_output() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _OUTPUT_ERRORS:
+            raise
+        raise _OutputLost(error) from error
+
+
+def _without_output(error: OSError) -> int:
+    """End quietly where nobody reads on, and say why nothing can be written otherwise."""
+    with suppress(OSError):  # Python would say once more what is left to write
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        return CLOSED_OUTPUT
+    click.echo(f"compiler: output cannot be written: {error.strerror}", err=True)
+    return BAD_INPUT
+
+
 class _Group(click.Group):
-    """Turns errors of the input into messages and exit codes."""
+    """Turns errors of the input, and of the output, into messages and exit codes."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **extra)
+        except _OutputLost as lost:
+            sys.exit(_without_output(lost.error))
+
+    def make_context(self, *given: Any, **extra: Any) -> click.Context:
+        with _watched_output():
+            return super().make_context(*given, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _watched_output():
+                return super().invoke(ctx)
         except CompilerError as error:
             click.echo(f"compiler: {error}", err=True)
             ctx.exit(UNDECIDABLE if isinstance(error, UnsupportedError) else BAD_INPUT)

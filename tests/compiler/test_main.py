@@ -1,15 +1,17 @@
 """`python -m compiler` by hand: what each command prints, and how errors end."""
 
 import gzip
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import compiler
-from compiler.__main__ import BAD_INPUT, FORMS, UNDECIDABLE, cli
+from compiler.__main__ import BAD_INPUT, CLOSED_OUTPUT, FORMS, UNDECIDABLE, cli
 from compiler.backends import BACKENDS
 from compiler.pipeline import PASSES, PIPELINES
 
@@ -187,3 +189,23 @@ def test_a_compressed_file_is_read(tmp_path):
     path = tmp_path / "m.hlo.gz"
     path.write_bytes(gzip.compress(b"ENTRY e { ROOT c = s32[] constant(1) }"))
     assert CliRunner().invoke(cli, ["verify", str(path)]).output == f"{path}: valid\n"
+
+
+@pytest.mark.parametrize("arguments", ["--help", "run --help", "verify add.hlo", "print add.hlo"])
+@pytest.mark.parametrize(
+    ("place", "code", "said"),
+    [
+        ("| true", CLOSED_OUTPUT, ""),
+        (">/dev/full", BAD_INPUT, "compiler: output cannot be written: No space left on device\n"),
+    ],
+    ids=["closed", "full"],
+)
+def test_output_that_goes_nowhere_is_said(tmp_path, arguments, place, code, said):
+    (tmp_path / "add.hlo").write_text(ADD)
+    # What reads nothing has ended before Python has started.
+    line = f"set -o pipefail; (sleep 0.2; {sys.executable} -m compiler {arguments}) {place}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(compiler.__file__).parents[1])}
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
+    assert (done.returncode, done.stderr) == (code, said)
