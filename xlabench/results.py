@@ -239,7 +239,7 @@ class Records:
 
     def latest_run(self) -> tuple[int, Run, bool] | None:
         """The number of the latest run, the run, and whether it was finished."""
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             row = connection.execute(sa.select(_RUNS).order_by(_RUNS.c.id.desc()).limit(1)).mappings().first()
         if row is None:
             return None
@@ -250,19 +250,19 @@ class Records:
         suite = sa.select(_RUNS.c.suite).where(_RUNS.c.id == run_id).scalar_subquery()
         earlier = sa.and_(_RUNS.c.id < run_id, _RUNS.c.suite == suite, _RUNS.c.finished_at.is_not(None))
         latest = sa.select(_RUNS.c.id).where(earlier).order_by(_RUNS.c.id.desc()).limit(most)
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             found = [int(row[0]) for row in connection.execute(latest)]
         return [self.export(run) for run in reversed(found)]
 
     def finished_cases(self, run_id: int) -> dict[str, str]:
         """The digests of the finished cases by name."""
         query = sa.select(_CASES).where(_CASES.c.run_id == run_id, _CASES.c.finished_at.is_not(None))
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return {row["name"]: row["digest"] for row in connection.execute(query).mappings()}
 
     def export(self, run_id: int) -> dict[str, Any]:
         """Everything recorded about a run, as JSON data; an unfinished case is left out."""
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             run = connection.execute(sa.select(_RUNS).where(_RUNS.c.id == run_id)).mappings().one()
             query = sa.select(_CASES).where(_CASES.c.run_id == run_id, _CASES.c.finished_at.is_not(None))
             cases = []
@@ -282,11 +282,31 @@ class Records:
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
         """A transaction that is on disk when the block has ended."""
+        with self._watched("cannot be written", "free the disk, then --resume"), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        """A connection to read by."""
+        with self._watched("cannot be read", "give another folder"), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _watched(self, what: str, remedy: str) -> Iterator[None]:
+        """Say what the system is to blame for, and damage, of which opening the file sees that of its first page only.
+
+        Errors of a kind of their own, as a broken constraint, are bugs of ours.
+        """
         try:
-            with self._engine.begin() as connection:
-                yield connection
+            yield
         except sa.exc.OperationalError as error:
-            raise BenchError(f"{self._path}: cannot be written ({error.orig}); free the disk, then --resume") from error
+            raise BenchError(f"{self._path}: {what} ({error.orig}); {remedy}") from error
+        except sa.exc.DatabaseError as error:
+            if type(error) is not sa.exc.DatabaseError:
+                raise
+            raise BenchError(f"{self._path}: is damaged ({error.orig}); give another folder") from error
+        except json.JSONDecodeError as error:
+            raise BenchError(f"{self._path}: is damaged ({error}); give another folder") from error
 
 
 def to_json(exported: Mapping[str, Any]) -> str:

@@ -91,6 +91,33 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
     assert path.read_bytes() == content
 
 
+def _lose_pages(path):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+
+
+def _lose_json(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE runs SET options = '{\"x'")
+
+
+@pytest.mark.parametrize("damage", [_lose_pages, _lose_json])
+def test_damage_behind_the_first_page_is_said_and_no_bug_of_ours(path, damage):
+    with sqlite3.connect(path) as connection:
+        connection.executescript(FROZEN.read_text())
+    damage(path)
+    with Records(path) as records, pytest.raises(BenchError, match=r"is damaged .*; give another folder"):
+        records.latest_run()
+
+
+def test_writing_to_a_damaged_database_is_said(path):
+    with Records(path) as records:
+        records.start_run(RUN)
+    _lose_pages(path)
+    with Records(path) as records, pytest.raises(BenchError, match=r"is damaged .*; give another folder"):
+        records.start_run(RUN)
+
+
 def test_a_database_of_somebody_else_is_refused(path):
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE stamps (country TEXT)")
