@@ -85,7 +85,7 @@ def stored(path: Path, parse: Callable[[Any], Parsed], remedy: str) -> Parsed:
     """What a file of ours holds as JSON; others may have changed it since, which is said with what helps then."""
     try:
         return parse(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         reason = f"it has no {error}" if isinstance(error, KeyError) else error
         raise BenchError(f"{path}: is damaged: {reason}; {remedy}") from error
 

@@ -71,7 +71,7 @@ def _load(path: Path) -> Summary:
         version = exported["schema_version"]
         if version == SCHEMA_VERSION:
             return summary.summarise(exported)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BenchError(
             f"{path}: no records of a run; give a folder of `xlabench nightly`, or its results.json"
         ) from error

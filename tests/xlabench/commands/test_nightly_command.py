@@ -160,7 +160,9 @@ def test_runs_are_compared_on_the_page_and_by_the_command_which_ends_with_1_wher
     assert "failing: sum on cpu, within before, wrong now: off by one" in result.stdout
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 0}', '{"schema_version": 1, "run": {}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"schema_version": 0}', '{"schema_version": 1, "run": {}}', "[" * 50_000]
+)
 def test_what_is_no_record_of_a_run_is_refused(tmp_path, text):
     (tmp_path / "a.json").write_text(text)
     result = compare(tmp_path / "a.json", tmp_path / "a.json")

@@ -318,6 +318,7 @@ def test_a_campaign_that_may_not_be_written_to_is_refused_before_anything_runs(t
         ("support.json", "[]", "remove it, and it is found out again"),
         ("support.json", '{"banned": ["abs"]}', "remove it"),
         ("campaign.json", "nothing", "give a new folder"),
+        ("campaign.json", "[" * 50_000, "give a new folder"),
         ("findings/findings.json", "{}", "give a new folder"),
         ("findings/findings.json", '[{"name": "000-wrong"}]', "give a new folder"),
         ("findings/findings.json", "[", "give a new folder"),
