@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from compiler.diagnostics import InputError
 from compiler.ir.module import Module
@@ -19,6 +20,7 @@ from compiler.pipeline import Step
 from compiler.text.printer import to_text
 
 _LONGEST_NAME = 120
+_INDEX = "index.json"
 
 
 @dataclass(slots=True)
@@ -36,6 +38,7 @@ class Dump:
         path = Path(folder)
         try:
             path.mkdir(parents=True, exist_ok=True)
+            _known(path)
             taken = [int(m.group(1)) for f in path.iterdir() if (m := re.match(r"module_(\d{4,})\.", f.name))]
         except OSError as error:
             raise InputError(f"cannot write dumps to {folder!r}: {error.strerror}; choose another folder") from error
@@ -62,7 +65,21 @@ class Dump:
 
     def finish(self) -> None:
         """Add this compilation's files to the folder's index."""
-        index = self.folder / "index.json"
-        known = json.loads(index.read_text(encoding="utf-8")) if index.exists() else []
-        known.append({"module": self.stem, "files": self.files})
-        index.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        known = [*_known(self.folder), {"module": self.stem, "files": self.files}]
+        path = self.folder / _INDEX
+        try:
+            path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write dump {path.name!r} to {str(self.folder)!r}: {error.strerror}") from error
+
+
+def _known(folder: Path) -> list[Any]:
+    """What the index of a folder lists, which somebody else may have written, or two of us at once."""
+    path = folder / _INDEX
+    try:
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"cannot dump to {str(folder)!r}: its {_INDEX}: {error}; choose another folder") from error
+    if not isinstance(known, list):
+        raise InputError(f"cannot dump to {str(folder)!r}: its {_INDEX} is not ours; choose another folder")
+    return known

@@ -99,6 +99,14 @@ def test_the_command_line_dumps_where_the_variable_says_and_shows_passes_by_xlas
     assert [f["what"] for f in module["files"] if ".after_algebraic-simplification." in f["what"]]
 
 
+@pytest.mark.parametrize("content", [b"[1", b"{}", b"\xff", b"[" * 50_000], ids=["cut", "no list", "no text", "deep"])
+def test_a_folder_with_an_index_of_something_else_is_refused_and_left_alone(tmp_path, content):
+    (tmp_path / "index.json").write_bytes(content)
+    done = call(f"--xla_dump_to={tmp_path}", "run", "-", "--backend", "cpu")
+    assert (done.exit_code, "choose another folder" in done.stderr) == (2, True), done.stderr
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [content]
+
+
 def test_a_required_pass_cannot_be_disabled_and_a_bad_flag_ends_with_2():
     done = call("--xla_disable_hlo_passes=flatten-call-graph", "opt", "-")
     assert (done.exit_code, "cannot be disabled" in done.stderr) == (2, True)
