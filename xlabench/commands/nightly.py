@@ -29,6 +29,9 @@ from xlabench.timing.measure import Plan
 _DEFAULT = Config()
 _GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCode.TIMEOUT, ExitCode.UNDECIDABLE)
 
+_LARGEST_SEED = 2**63 - 1
+"""The records keep no larger number."""
+
 _EXAMPLES = """
 xlabench nightly --suite smoke --out nightly-out
     the night's run; the next one in this folder says what changed
@@ -58,7 +61,7 @@ xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
 )
 @judging_options(_DEFAULT.timeout_s)
 @click.option("--resume", is_flag=True, help="Go on with the run that was interrupted in this folder.")
-@click.option("--seed", type=click.IntRange(0), help="Seed of the inputs, in place of the recipes' own.")
+@click.option("--seed", type=click.IntRange(0, _LARGEST_SEED), help="Seed of the inputs, in place of the recipes' own.")
 @click.option(
     "--processes",
     type=click.IntRange(0),

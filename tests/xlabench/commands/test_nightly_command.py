@@ -104,6 +104,7 @@ def test_the_report_is_made_again_from_the_records(suite, tmp_path):
         (["--suite", "smoke", "--engines", " "], "no engine is named"),
         (["--suite", "smoke", "--timed", "xla", "cpu"], "--timed"),
         (["--suite", "smoke", "--timeout", "0"], "--timeout"),
+        (["--suite", "smoke", "--seed", str(1 << 63)], "--seed"),
     ],
 )
 def test_bad_usage_names_the_remedy_and_leaves_nothing(tmp_path, arguments, says):
