@@ -86,10 +86,24 @@ def command(**options: Any) -> None:
     training = _train(request, (subject, step), dataset.train, timeline, say)
     with timeline.span("evaluate", "evaluate"):
         accuracy = _accuracy((subject, test), training.weights, dataset.test, request.batch)
-    atomic.write(request.timeline, timeline.to_json())
-    say(f"accuracy {accuracy:.4f} on {dataset.test.count} test digits; timeline in {request.timeline}")
+    failure = _keep(timeline, request.timeline)
+    where = "" if failure else f"; timeline in {request.timeline}"
+    say(f"accuracy {accuracy:.4f} on {dataset.test.count} test digits{where}")
     if request.as_json:
-        print(json.dumps(_to_json(request, subject, dataset, training, accuracy)))
+        report = _to_json(request, subject, dataset, training, accuracy)
+        print(json.dumps(report | {"timeline": None} if failure else report))
+    if failure:
+        click.echo(f"xlabench: {failure}", err=True)
+        click.get_current_context().exit(failure.exit_code)
+
+
+def _keep(timeline: Timeline, path: Path) -> BenchError | None:
+    """Write the timeline; why it could not be written does not keep back what was learned."""
+    try:
+        atomic.write(path, timeline.to_json())
+    except BenchError as error:
+        return error
+    return None
 
 
 def _silent(_message: str) -> None:

@@ -7,6 +7,8 @@ from click.testing import CliRunner
 import compiler
 from suites.models import mnist
 from xlabench.cli import cli
+from xlabench.commands import train
+from xlabench.errors import BenchError
 
 
 def _train(tmp_path, *options):
@@ -88,6 +90,17 @@ def test_a_bad_option_is_said_before_anything_is_written(tmp_path, options, mess
     assert done.exit_code == 2, done.exception
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_meanwhile_does_not_take_the_results_along(tmp_path, monkeypatch):
+    def full(path, _data):
+        raise BenchError(f"{path}: cannot be written: No space left on device; give another place")
+
+    monkeypatch.setattr(train.atomic, "write", full)
+    done = _train(tmp_path, "--steps", "2", "--engine", "reference", "--json")
+    report = json.loads(done.stdout)
+    assert (done.exit_code, len(report["losses"]), report["timeline"]) == (2, 2, None)
+    assert "timeline.ctf.json: cannot be written: No space left" in done.stderr
 
 
 def test_an_unknown_model_names_the_known_ones(tmp_path):
