@@ -132,7 +132,11 @@ def _backend_options(command: Callable[..., None]) -> Callable[..., None]:
     threads = click.option("--threads", type=click.IntRange(0), default=0, help="Threads of a call; 0: all processors.")
     opt = click.option("--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="LLVM's level.")
     device = click.option(
-        "--device", default="sim", show_default=True, help="nvptx: `sim`, `ptxas` (assemble only), or `gpu`."
+        "--device",
+        type=click.Choice(["sim", "ptxas", "gpu"]),
+        default="sim",
+        show_default=True,
+        help="nvptx: the simulator, NVIDIA's assembler alone, or a GPU.",
     )
     arch = click.option("--arch", default="", help="nvptx: the architecture; by default the GPU's, or sm_90.")
     fill = click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants left out.")

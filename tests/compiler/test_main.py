@@ -150,6 +150,7 @@ def test_every_form_is_emitted_or_refused_by_name(form, backend, tmp_path):
         (["opt", "-", "--disable-passes", "x"], ADD, BAD_INPUT, "cannot disable unknown pass 'x'; passes are: "),
         (["run", "-", "--inputs", "nowhere.npz"], ADD, BAD_INPUT, "nowhere.npz: cannot be read"),
         (["run", "-", "--inputs", __file__], ADD, BAD_INPUT, "not a whole .npz file (File is not a zip file)"),
+        (["run", "-", "--backend", "nvptx", "--device", "tpu"], ADD, BAD_INPUT, "is not one of 'sim', 'ptxas', 'gpu'"),
         (["run", "-"], INFEED, UNDECIDABLE, "infeed"),
         (["emit", "llvm", "-"], INFEED, UNDECIDABLE, "infeed"),
     ],
