@@ -272,6 +272,8 @@ def check_options(options: CompileOptions) -> None:
             raise InputError(f"pass {name!r} cannot be disabled: the back ends rely on it")
     if options.fuel is not None and options.fuel < 0:
         raise InputError(f"fuel={options.fuel}: give a number of rewrites, 0 or more")
+    if options.threads < 0:
+        raise InputError(f"threads={options.threads}: give a number of threads, or 0 for all processors")
     if not 0 <= options.opt <= 3:
         raise InputError(f"opt={options.opt}: optimisation levels are 0 to 3")
     try:

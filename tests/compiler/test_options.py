@@ -116,3 +116,10 @@ def test_a_required_pass_cannot_be_disabled_and_a_bad_flag_ends_with_2():
 def test_the_command_line_goes_before_the_variable():
     done = call("--xla_backend_optimization_level=0", "emit", "llvm-opt", "-", "--opt", "3")
     assert done.stdout == call("", "emit", "llvm-opt", "-").stdout
+
+
+@pytest.mark.parametrize("options", [{"threads": -1}, {"opt": 4}, {"fuel": -1}])
+def test_a_number_that_an_option_cannot_have_is_refused_by_name(options):
+    [name] = options
+    with pytest.raises(compiler.InputError, match=f"{name}={options[name]}: "):
+        compiler.compile("ENTRY e { ROOT x = f32[2] parameter(0) }", options=CompileOptions(**options))
