@@ -43,6 +43,7 @@ from compiler.passes import (
     rng_expander,
     scan_expander,
     schedule,
+    sparse_product_expander,
     topk_expander,
     transpose_folding,
     tuple_simplification,
@@ -69,6 +70,7 @@ PASSES: dict[str, Pass] = {
     "topk-expander": topk_expander.run,
     "batch-norm-expander": batch_norm_expander.run,
     "grouped-dot-expander": grouped_dot_expander.run,
+    "sparse-product-expander": sparse_product_expander.run,
     "lapack-expander": lapack_expander.run,
     "lapack-loop-expander": lapack_loop_expander.run,
     "complex-solver-expander": complex_solver_expander.run,
@@ -91,6 +93,7 @@ PASSES: dict[str, Pass] = {
 """Every pass by the name it has in options, dumps and records."""
 
 _EXPANDERS = (
+    "sparse-product-expander",
     "lapack-expander",
     "topk-expander",
     "batch-norm-expander",

@@ -1,8 +1,8 @@
 """custom-call: code from outside the program.
 
-A meaning is given to targets that merely mark their operand, to XLA's own name for topk, and to the LAPACK routines
-that JAX emits for the CPU (typed FFI: integers and truth values by name in `backend_config`; matrices are batched over
-leading dimensions).  Any other target is refused by its name.
+A meaning is given to targets that merely mark their operand, to XLA's own name for topk, and to what JAX emits for the
+CPU: products with sparse matrices, and LAPACK's routines (typed FFI: integers and truth values by name in
+`backend_config`; matrices are batched over leading dimensions).  Any other target is refused by its name.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from compiler.diagnostics import UnsupportedError
+from compiler.ir import csr
 from compiler.ir.factorizations import cholesky, householder, householder_product, lu, solve_triangular
 from compiler.ir.lapack import ROUTINES, batched
 from compiler.ir.module import Instruction
@@ -210,6 +211,13 @@ def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Val
     return rounded if isinstance(instruction.shape, TupleShape) else rounded[0]
 
 
+def _sparse_product(instruction: Instruction, values: Sequence[Array]) -> Array:
+    kind = instruction.array.element_type
+    elements, starts, columns, right = values
+    factors = [widen(factor, kind, precise=True) for factor in (elements, right)]
+    return narrow(csr.product(factors[0], starts, columns, factors[1]), kind)
+
+
 def _fitted(value: Array, shape: ArrayShape) -> Array:
     return narrow(value.real if not shape.element_type.is_complex else value, shape.element_type)
 
@@ -221,6 +229,8 @@ def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) 
     if target in MARKS and len(values) == 1 and agree(instruction.shape, instruction.operands[0].shape):
         marked: Value = values[0]
         return marked
+    if csr.is_product(instruction):
+        return _sparse_product(instruction, values)
     found = TARGET.fullmatch(target)
     if found is not None and found[1] in LAPACK:
         return _lapack(instruction, found[1], values)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.ir import csr
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.shape import leaves
@@ -102,6 +103,23 @@ def _cholesky(instruction: Instruction, operands: Sequence[Wide], context: Conte
     value = np.asarray(context.evaluate(instruction, [operands[0].value]))
     lower = instruction.attributes.get("lower", False)
     return _factored(operands[0], value, context.own(instruction), lower=lower)[0]
+
+
+def _sparse_product(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """The errors of the terms, and of their sums in any order, each of as many terms as there are elements."""
+    elements, starts, columns, right = operands
+    value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
+    if not starts.is_exact or not columns.is_exact:
+        return unknown(value)
+    if value.dtype.kind not in "fc":
+        return exact(value) if elements.is_exact and right.is_exact else unknown(value)
+    places = starts.value, columns.value
+    left_size, right_size = (np.abs(factor.value) for factor in (elements, right))
+    own = context.own(instruction)
+    reach = csr.product(left_size, *places, right_size)
+    error = csr.product(left_size + elements.error, *places, right_size + right.error) - reach
+    error = np.where(np.isnan(error), np.inf, error)
+    return rounded(value, error, own, roundings=2.0 * (len(elements.value) + 1), reach=reach)
 
 
 Results = Sequence[Array]
@@ -207,6 +225,8 @@ def _custom_call(instruction: Instruction, operands: Sequence[Any], context: Con
         return operands[0]
     if target == "TopK":
         return top(instruction, operands, context)
+    if csr.is_product(context.originals[instruction]):
+        return _sparse_product(instruction, operands, context)
     values = context.evaluate(instruction, [operand.value for operand in operands])
     results = values if isinstance(values, tuple) else (values,)
     found = TARGET.fullmatch(target)
