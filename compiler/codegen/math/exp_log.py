@@ -141,8 +141,9 @@ def power_of_two_and_rest(x: Term, *, minus: int = 0, exact: bool = True) -> tup
 
 
 def expm1_moderate(x: Term) -> Term:
-    """e^x - 1 where 2^n is a normal number; no -0."""
-    power, p = power_of_two_and_rest(x)
+    """e^x - 1 for x <= 0 where 2^n is a normal number; no -0."""
+    # The more n there is for ln2 to be wrong by, the less is left of the power.
+    power, p = power_of_two_and_rest(x, exact=False)
     return p.fma(power, power - 1.0)
 
 
