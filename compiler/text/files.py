@@ -1,11 +1,12 @@
 """HLO text from a file, compressed by gzip or not.
 
-Bytes that are no UTF-8 become lone surrogates, so that a string in a program keeps them; elsewhere the parser points
-to them like to any other stray character.
+A byte order mark, which some editors write, is no part of the text.  Bytes that are no UTF-8 become lone surrogates,
+so that a string in a program keeps them; elsewhere the parser points to them like to any other stray character.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from pathlib import Path
@@ -34,4 +35,4 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot decompress {path}: {error}") from error
     if len(data) > _LARGEST:
         raise InputError(f"{path} holds more than {_LARGEST} bytes of text, the most that is read")
-    return data.decode("utf-8", "surrogateescape")
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")

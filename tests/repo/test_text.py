@@ -54,7 +54,8 @@ def commands(program):
 
 
 def options_of(command, context):
-    return {option for parameter in command.get_params(context) for option in parameter.opts}
+    parameters = command.get_params(context)
+    return {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
 
 
 def test_no_file_names_a_path_of_one_machine():

@@ -52,8 +52,11 @@ def campaign_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def engine_specs(text: str) -> tuple[str, ...]:
-    """The engines' specs in their normal form; every one of them is there."""
-    return tuple(engine(spec).spec for spec in split(text))
+    """The engines' specs in their normal form; every one of them is there, once."""
+    specs = tuple(engine(spec).spec for spec in split(text))
+    if len(set(specs)) != len(specs):
+        raise BenchError(f"--engines {text}: an engine is given twice; give each once")
+    return specs
 
 
 def split(text: str) -> list[str]:

@@ -37,3 +37,8 @@ def test_a_damaged_archive_is_an_input_error(tmp_path: Path, data: bytes) -> Non
 def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         read_text(tmp_path / "none.hlo")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "m.hlo").write_bytes(b"\xef\xbb\xbfENTRY e {}")
+    assert read_text(tmp_path / "m.hlo") == "ENTRY e {}"

@@ -33,6 +33,13 @@ def test_a_short_campaign_leaves_a_summary_and_a_page(tmp_path):
     assert "$" not in page
 
 
+def test_an_engine_is_named_once(tmp_path):
+    done = CliRunner().invoke(command, ["--out", str(tmp_path / "c"), "--engines", "cpu,reference cpu"])
+    assert isinstance(done.exception, BenchError)
+    assert "given twice" in str(done.exception)
+    assert not (tmp_path / "c").exists()
+
+
 def test_ctrl_c_ends_a_campaign_with_its_summary_and_loses_nothing(tmp_path, monkeypatch, capfd):
     finish = campaign.Progress.finish
 
