@@ -23,6 +23,7 @@ class Place(enum.Enum):
     CONSTANT = "constant"
     ARENA = "arena"
     FRAME = "frame"
+    """That of the function that runs a program, where each buffer has a place of its own."""
 
 
 @dataclass(slots=True, eq=False)
