@@ -54,6 +54,11 @@ class Triangle:
             matrix, right, left_side=self.left_side, lower=self.lower, unit=self.unit, transpose=self.transpose
         )
 
+    def times(self, sizes: Array, solution: Array) -> Array:
+        """What the left side comes to, of sizes in the place of the matrix."""
+        matrix = sizes if self.transpose == "N" else np.swapaxes(sizes, -1, -2)
+        return np.asarray(matrix @ solution if self.left_side else solution @ matrix)
+
 
 def _triangular_solve(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     matrix, right = operands
@@ -80,13 +85,13 @@ def triangular(matrix: Wide, right: Wide, value: Array, own: ElementType, triang
     comparison = np.where(diagonal, magnitude - error, -(magnitude + error))
     if not np.isfinite(value).all() or not np.all(np.where(diagonal, comparison, 1.0) > 0):
         return unknown(value)
-    moved = error + share * (magnitude + error)
-    if triangle.transpose != "N":
-        moved = np.swapaxes(moved, -1, -2)
-    residual = moved @ size(value) if triangle.left_side else size(value) @ moved
+    residual = triangle.times(error + share * (magnitude + error), size(value))
     lost = _PASSES * (order + 1) * limits(own).least
     spread = np.abs(triangle.solve(comparison, residual + right.error + lost))
-    return rounded(value, np.where(np.isnan(spread), np.inf, 2 * spread), own)
+    # What overflows on the way, even in a value that is zero's factor only, may make NaN of all that follows.
+    reach = np.maximum(triangle.times(magnitude, size(value)), size(value))
+    overflows = np.any(reach > limits(own).largest, axis=-2 if triangle.left_side else -1, keepdims=True)
+    return rounded(value, np.where(np.isnan(spread) | overflows, np.inf, 2 * spread), own)
 
 
 class _Arithmetic:

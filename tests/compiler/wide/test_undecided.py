@@ -50,6 +50,20 @@ def test_a_sum_of_products_of_which_one_overflows_is_undecided() -> None:
     assert result.undecided.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE"])
+@pytest.mark.parametrize("left", [True, False])
+def test_what_follows_an_overflow_in_a_triangular_system_is_undecided(left, transpose) -> None:
+    lower = (transpose == "NO_TRANSPOSE") == left
+    rows = np.array([[8, 0, 0], [3e38, 5, 0], [1, 0, 8]], np.float32)
+    right = np.array([[3e38, 0.008], [0, 5], [0, 8]], np.float32)
+    shape = "f32[3,2]" if left else "f32[2,3]"
+    lines = ("a = f32[3,3] parameter(0)", f"b = {shape} parameter(1)")
+    end = f"ROOT r = {shape} triangular-solve(a, b), left_side={str(left).lower()}, lower={str(lower).lower()}"
+    inputs = (rows if lower else rows.T.copy(), right if left else right.T.copy())
+    (result,) = wide(*lines, f"{end}, unit_diagonal=false, transpose_a={transpose}", inputs=inputs)
+    assert (result.undecided if left else result.undecided.T).tolist() == [[True, False]] * 3
+
+
 def test_scaled_factors_that_leave_the_range_are_undecided() -> None:
     lines = ("x = f32[1,1] parameter(0)", "y = f32[1,1] parameter(1)")
     end = "ROOT r = f32[1,1] scaled-dot(x, y, x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}"
