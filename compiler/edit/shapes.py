@@ -70,7 +70,7 @@ def retype(module: Module, old: str, new: str) -> Edited | None:
 
 def _cast(array: Array, target: ElementType) -> Array:
     with np.errstate(all="ignore"):
-        return array.astype(target.dtype)
+        return (array if target.is_complex else array.real).astype(target.dtype)
 
 
 def map_literal(
