@@ -133,6 +133,11 @@ CONTROL = frozenset({"while", "conditional", "call"})
 """Opcodes that run other computations."""
 
 
+def callees(instruction: Instruction) -> tuple[Computation, ...]:
+    """The computations that an instruction runs, if it is control flow; those that others name belong to a kernel."""
+    return tuple(instruction.called_computations()) if instruction.opcode in CONTROL else ()
+
+
 def scheduled(computation: Computation) -> Iterator[Instruction]:
     """The instructions that become kernels, in a computation and in those that its control flow runs."""
     for instruction in computation.instructions:

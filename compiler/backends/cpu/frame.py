@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from compiler.analysis.buffers import Assignment
 from compiler.analysis.placing import Buffer, Place
 from compiler.backends.cpu.sharing import Emitted, shares
-from compiler.codegen.kernel import CONTROL
+from compiler.codegen.kernel import callees
 from compiler.ir.module import Computation, Instruction
 
 _LARGEST = 16
@@ -52,24 +52,22 @@ class _Walk:
     def visit(self, computation: Computation) -> None:
         """What all threads go through."""
         for instruction in computation.instructions:
-            callees = instruction.called_computations() if instruction.opcode in CONTROL else ()
             if instruction.opcode == "while" and (self.threads == 1 or not shares(instruction, self.emitted)):
                 self.alone |= dict.fromkeys(self._inside(instruction))
                 continue
-            if self.threads > 1 and (callees or shares(instruction, self.emitted)):
+            if self.threads > 1 and (callees(instruction) or shares(instruction, self.emitted)):
                 self.shared.update(self._touched(instruction))
-            for callee in callees:
+            for callee in callees(instruction):
                 self.visit(callee)
 
     def _inside(self, instruction: Instruction) -> Iterator[Buffer]:
         yield from self._touched(instruction)
-        for callee in instruction.called_computations() if instruction.opcode in CONTROL else ():
+        for callee in callees(instruction):
             for inner in callee.instructions:
                 yield from self._inside(inner)
 
     def _touched(self, instruction: Instruction) -> Iterator[Buffer]:
         """What an instruction reads and writes; of control flow, what it copies and asks too."""
         of = self.assignment.of
-        results = [callee.root for callee in instruction.called_computations()] if instruction.opcode in CONTROL else []
-        for value in (instruction, *instruction.operands, *results):
+        for value in (instruction, *instruction.operands, *(callee.root for callee in callees(instruction))):
             yield from of.get(value, ())

@@ -25,7 +25,7 @@ from compiler.backends.cpu.runtime.threads import emit_barrier
 from compiler.backends.cpu.sharing import alone, shares
 from compiler.backends.cpu.turns import Copies
 from compiler.codegen import nest
-from compiler.codegen.kernel import CONTROL, Kernel, kernel_of, scheduled
+from compiler.codegen.kernel import Kernel, callees, kernel_of, scheduled
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.movement import constant_data
@@ -117,10 +117,9 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
 def _loops(computation: Computation) -> Iterator[Instruction]:
     """The loops of a computation and of those that its control flow runs."""
     for instruction in computation.instructions:
-        if instruction.opcode in CONTROL:
-            yield from (instruction,) if instruction.opcode == "while" else ()
-            for callee in instruction.called_computations():
-                yield from _loops(callee)
+        yield from (instruction,) if instruction.opcode == "while" else ()
+        for callee in callees(instruction):
+            yield from _loops(callee)
 
 
 def _reusable(kernels: Mapping[Instruction, Kernel], instruction: Instruction) -> list[tuple[int, Instruction]]:

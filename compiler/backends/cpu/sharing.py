@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from compiler.analysis.turns import turns_of
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
-from compiler.codegen.kernel import CONTROL, scheduled
+from compiler.codegen.kernel import CONTROL, callees, scheduled
 from compiler.ir.module import Computation, Instruction
 
 _MEETING_NS = 500.0
@@ -38,8 +38,7 @@ def shares(instruction: Instruction, emitted: Emitted) -> bool:
     """Whether anything of what an instruction runs is worth several threads."""
     if instruction in emitted:
         return emitted[instruction].parallel
-    callees = instruction.called_computations() if instruction.opcode in CONTROL else ()
-    return any(shares(inner, emitted) for callee in callees for inner in callee.instructions)
+    return any(shares(inner, emitted) for callee in callees(instruction) for inner in callee.instructions)
 
 
 def _is_worth_waking(entry: Computation, emitted: Emitted, shared: Set[Instruction], threads: int) -> bool:
@@ -61,8 +60,7 @@ def _work(instruction: Instruction, emitted: Emitted, shared: Set[Instruction]) 
     if instruction in emitted:
         kernel = emitted[instruction]
         return kernel.work, kernel.work if kernel.parallel and instruction in shared else 0.0
-    callees = instruction.called_computations() if instruction.opcode in CONTROL else ()
-    parts = [_work(inner, emitted, shared) for callee in callees for inner in callee.instructions]
+    parts = [_work(inner, emitted, shared) for callee in callees(instruction) for inner in callee.instructions]
     turns = (turns_of(instruction) or _TURNS) if instruction.opcode == "while" else 1
     return turns * sum(part[0] for part in parts), turns * sum(part[1] for part in parts)
 
