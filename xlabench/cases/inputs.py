@@ -181,13 +181,7 @@ def generate(module: Module, seed: int) -> list[Array]:
 
 def load_npz(path: Path, module: Module) -> list[Array]:
     """Inputs from a file: by the parameters' names if it has them all, else by position."""
-    parameters = _taken(module)
-    try:
-        named = _read_npz(path)
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
-        raise BenchError(f"{path}: not a whole .npz file: {error}; make it with numpy.savez") from error
+    parameters, named = _taken(module), read_npz(path)
     if all(parameter.name in named for parameter in parameters) and len(named) == len(parameters):
         named = {parameter.name: named[parameter.name] for parameter in parameters}
     arrays = list(named.values())
@@ -199,10 +193,28 @@ def load_npz(path: Path, module: Module) -> list[Array]:
     return [aligned(array) for array in arrays]
 
 
-def _read_npz(path: Path) -> dict[str, Array]:
-    # Not numpy.load: of a file that is no archive it says that it were pickled, and advises to load it unsafely.
-    with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
-        named = {name: archive[name] for name in archive.files}
+def read_npz(path: Path) -> dict[str, Array]:
+    """The arrays of a file, by name.
+
+    Raises:
+        BenchError: the file cannot be read, or is no whole archive of arrays.
+    """
+    try:
+        return _members(path)
+    except OSError as error:
+        raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, EOFError, AttributeError, TypeError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise BenchError(f"{path}: not a whole .npz file: {error}; make it with numpy.savez") from error
+
+
+def _members(path: Path) -> dict[str, Array]:
+    with path.open("rb") as file:
+        if file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
+            raise ValueError("it holds one bare array")
+        file.seek(0)
+        # Not numpy.load: of a file that is no archive it says that it were pickled, and advises to load it unsafely.
+        with np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
+            named = {name: archive[name] for name in archive.files}
     if not all(isinstance(array, np.ndarray) for array in named.values()):
         raise ValueError("not all of its members are arrays")
     return named

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import click
 import numpy as np
 
 import compiler
+from xlabench.cases.inputs import read_npz
 from xlabench.commands.examples import examples
 from xlabench.errors import BenchError, ExitCode
 
@@ -76,7 +76,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     An array of rank 0 in the .npz file is passed by value; any other lies in global memory and is passed by address.
     """
     request = Request(**options)
-    arguments = _read_arguments(request.args) if request.args else {}
+    arguments = read_npz(request.args) if request.args else {}
     launch = compiler.ptx.Launch(
         request.kernel,
         request.grid,
@@ -102,17 +102,6 @@ def _read(path: Path) -> str:
         raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BenchError(f"{path}: not a text file: {error}; give PTX, not a cubin") from error
-
-
-def _read_arguments(path: Path) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    try:
-        # Not numpy.load: of a file that is no archive it says that it were pickled, and advises to load it unsafely.
-        with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise BenchError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, AttributeError, TypeError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
-        raise BenchError(f"{path}: not a whole .npz file: {error}; make it with numpy.savez") from error
 
 
 def _write(path: Path, arrays: dict[str, np.ndarray[Any, np.dtype[Any]]]) -> None:

@@ -177,7 +177,7 @@ def test_a_bare_array_is_no_npz_file(tmp_path):
     path = tmp_path / "inputs.npz"
     with path.open("wb") as file:
         np.save(file, np.ones(4))
-    with pytest.raises(BenchError, match="not a zip file"):
+    with pytest.raises(BenchError, match="bare array"):
         inputs.load_npz(path, compiler.parse(ADD))
 
 
