@@ -341,6 +341,10 @@ def _linspace(_rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
     return np.linspace(parameter.generator["lo"], parameter.generator["hi"], parameter.shape[0])
 
 
+def _choice(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
+    return rng.choice(parameter.generator["values"], parameter.shape)
+
+
 def _key(rng: np.random.Generator, parameter: ParameterRecipe) -> Any:
     return rng.integers(0, 1 << 32, parameter.shape)
 
@@ -369,6 +373,7 @@ GENERATORS: Mapping[str, Generator] = {
     "bool": _bool,
     "full": _full,
     "linspace": _linspace,
+    "choice": _choice,
     "key": _key,
     "spd": _spd,
     "lower_tri": _lower_tri,
@@ -380,6 +385,7 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "int": ("lo", "hi"),
     "sorted_int": ("lo", "hi"),
     "linspace": ("lo", "hi"),
+    "choice": ("values",),
     "bool": ("p",),
     "full": ("value",),
     "spd": ("cond",),

@@ -31,6 +31,7 @@ KNOWN = [
     ("bool", "pred", {"p": 0.3}, "87c54f5d64c31e2f"),
     ("full", "f16", {"value": 2.5}, "b73da4a242f3c226"),
     ("linspace", "f32", {"lo": 0, "hi": 1}, "a823fe7e4f27e2dc"),
+    ("choice", "f32", {"values": [0.25, 3, -7]}, "86676f7162c5e134"),
     ("key", "u32", {}, "71027c30b4b59d0b"),
     ("lower_tri", "f64", {}, "b99ebe0eeb17d051"),
 ]
