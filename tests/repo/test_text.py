@@ -53,6 +53,15 @@ def commands(program):
     return [shlex.split(call.removeprefix(".venv/bin/")) for call in calls if program in call]
 
 
+def python_blocks():
+    """Every Python program that a README shows."""
+    return [
+        pytest.param(block, id=f"{path.parent.name}-{number}")
+        for path in readmes()
+        for number, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), re.S))
+    ]
+
+
 def options_of(command, context):
     parameters = command.get_params(context)
     return {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
@@ -90,6 +99,15 @@ def test_commands_of_the_harness_in_readmes_are_spelled_right(words):
 @pytest.mark.parametrize("words", commands("python -m compiler"), ids=" ".join)
 def test_commands_of_the_compiler_in_readmes_are_spelled_right(words):
     check_call(compiler_cli, words[words.index("compiler") + 1 :])
+
+
+@pytest.mark.parametrize("block", python_blocks())
+def test_python_in_readmes_runs(block):
+    names = {}
+    exec(compile(block, "README.md", "exec"), names)
+    for name in list(names):
+        if name.startswith("test_"):
+            names[name]()
 
 
 def check_call(group, arguments):
