@@ -6,6 +6,7 @@ Importing this package costs nothing: what needs NumPy or a compiler is loaded b
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
     from compiler import Module
     from xlabench.engines import Engine
+    from xlabench.frames import Frames
 
-__all__ = ["engine", "from_jax"]
+__all__ = ["engine", "from_jax", "records"]
 
 
 def engine(spec: str) -> Engine:
@@ -27,4 +29,10 @@ def engine(spec: str) -> Engine:
 def from_jax(function: Callable[..., Any], *arguments: Any) -> Module:
     """The module that a JAX function lowers to for these arguments; needs the extra `peers`."""
     made: Module = import_module("xlabench.cases.programs").from_jax(function, *arguments)
+    return made
+
+
+def records(folder: str | Path) -> Frames:
+    """What the nights in a folder recorded, as pandas data frames: runs, verdicts, timings, bundles, kernels."""
+    made: Frames = import_module("xlabench.frames").of_folder(Path(folder))
     return made

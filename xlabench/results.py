@@ -245,6 +245,11 @@ class Records:
             return None
         return row["id"], Run(**{field.name: row[field.name] for field in fields(Run)}), row["finished_at"] is not None
 
+    def run_ids(self) -> list[int]:
+        """The numbers of all runs, the oldest first."""
+        with self._reading() as connection:
+            return [int(row[0]) for row in connection.execute(sa.select(_RUNS.c.id).order_by(_RUNS.c.id))]
+
     def exports_before(self, run_id: int, most: int) -> list[dict[str, Any]]:
         """Everything about the latest finished runs of the same suite before this one, the oldest first."""
         suite = sa.select(_RUNS.c.suite).where(_RUNS.c.id == run_id).scalar_subquery()
