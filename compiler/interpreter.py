@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Evaluate, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having, narrowing
 from compiler.plan import Step, check_inputs, check_module, check_one_device, plan
 
 Array = NDArray[Any]
 Observe = Callable[[Instruction, Value], None]
 Around = Callable[[Instruction, Sequence[Value], Callable[[Sequence[Value]], Value]], Value]
 
-_MAPPABLE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast-convert", "call", "fusion"})
-_MOVES = frozenset({"broadcast", "reshape", "transpose", "bitcast"})
+_MAPPABLE = having(Trait.STRUCTURAL) | {"bitcast-convert", "call", "fusion"}
+_MOVES = narrowing(Trait.MOVES, "broadcast reshape transpose bitcast")
+"""What leaves arrays as they are where all it should see is scalars: others look at sizes."""
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from compiler.diagnostics import InputError, UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Evaluate, Evaluator, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having, narrowing
 from compiler.ops.collective import NUMBERS
 from compiler.ops.collective import OPS as COLLECTIVES
 from compiler.ops.host import OPS as _HOST
@@ -36,20 +36,11 @@ _MOST_DEVICES = 1 << 16
 DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""
 
-HANDED_ON = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
+HANDED_ON = having(Trait.STRUCTURAL)
 """Opcodes that make no values: they are there before, or part of others."""
 
-VIEWS = HANDED_ON | frozenset(
-    {
-        "broadcast",
-        "iota",
-        "reshape",
-        "transpose",
-        "slice",
-        "reverse",
-    }
-)
-"""Opcodes whose values take no memory of their own."""
+VIEWS = HANDED_ON | narrowing(Trait.MOVES | Trait.GENERATES, "broadcast iota reshape transpose slice reverse")
+"""Opcodes whose values take no memory of their own: NumPy has them as strides over what is there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from compiler.ir.attributes import OutputAlias
 from compiler.ir.module import Instruction
+from compiler.ops import Trait, having
 
-VIEWS = frozenset({"bitcast", "reshape", "opt-barrier"})
+VIEWS = having(Trait.VIEW)
 """Opcodes that give another view of their operand's memory, leaf for leaf."""
 
 

@@ -26,6 +26,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.types import TOKEN
+from compiler.ops import Trait, having
 
 Buffers = tuple[Buffer, ...]
 Reuses = Callable[[Instruction], Sequence[tuple[int, Instruction]]]
@@ -76,7 +77,7 @@ class Assignment:
         return "\n".join(lines) + "\n"
 
 
-VIEWS = frozenset({"bitcast", "reshape", "opt-barrier", "get-tuple-element", "tuple"})
+VIEWS = having(Trait.VIEW) | {"get-tuple-element", "tuple"}
 """Opcodes that give another view of their operands' memory."""
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from compiler.ir.calls import reached
 from compiler.ir.control import predecessors
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having
 
-_RANDOM = frozenset({"rng", "rng-get-and-update-state"})
+_RANDOM = having(Trait.RANDOM)
 
 
 def has_effect(instruction: Instruction) -> bool:
@@ -38,7 +38,9 @@ def within_fusions(module: Module) -> set[Computation]:
 
 def _acts(instruction: Instruction) -> bool:
     op = OPS.get(instruction.opcode)
-    return op is None or op.side_effect or bool(instruction.attributes.get("custom_call_has_side_effect"))
+    return (
+        op is None or Trait.SIDE_EFFECT in op.traits or bool(instruction.attributes.get("custom_call_has_side_effect"))
+    )
 
 
 def _with_callees(instruction: Instruction) -> Iterator[Instruction]:

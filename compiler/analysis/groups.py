@@ -20,13 +20,13 @@ from compiler.analysis.places import Places
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having, narrowing
 
-_EDGES = frozenset({"pad", "concatenate"})
+_EDGES = having(Trait.SELECTS) - having(Trait.INDEXED)
 """Opcodes that decide by comparisons which a loop kernel knows beforehand nearly everywhere."""
 _WIDEST_CONCATENATE = 8
 _MOST_COPIES = 4
-_SUMS = frozenset({"add", "subtract"})
+_SUMS = narrowing(Trait.ELEMENTWISE, "add subtract")
 """Opcodes that round alike in every copy: only a product is joined with a sum, and products are not copied."""
 _MOST_SUMS = 2
 _LARGEST_GROUP = 512

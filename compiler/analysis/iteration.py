@@ -24,9 +24,10 @@ from compiler.ir.literal import Literal
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import PRED
+from compiler.ops import Trait, having
 
 _LARGEST_BODY = 256
-_PASSIVE = frozenset({"parameter", "tuple", "get-tuple-element", "constant"})
+_PASSIVE = having(Trait.STRUCTURAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,68 +2,19 @@
 
 from __future__ import annotations
 
-MOVES = frozenset(
-    {
-        "bitcast",
-        "bitcast-convert",
-        "broadcast",
-        "constant",
-        "dynamic-slice",
-        "iota",
-        "reshape",
-        "reverse",
-        "slice",
-        "transpose",
-    }
-)
+from compiler.ops import Trait, having, narrowing
+
+MOVES = having(Trait.MOVES | Trait.GENERATES)
 """Opcodes that take each element from one place, or from none."""
-SELECTS = frozenset({"pad", "concatenate", "gather", "dynamic-update-slice"})
+SPREADS = narrowing(Trait.MOVES | Trait.GENERATES, "broadcast iota reshape slice")
+"""Those that a loop body holds by the dozen where it works on single elements, and that cost nothing there."""
+SELECTS = having(Trait.SELECTS)
 """Opcodes that find out where they take an element from."""
-PRODUCTS = frozenset({"dot", "convolution"})
-"""Opcodes that multiply and add so much that their kernels are built around it."""
-EXACT = MOVES | {
-    "abs",
-    "and",
-    "compare",
-    "convert",
-    "is-finite",
-    "maximum",
-    "minimum",
-    "negate",
-    "not",
-    "or",
-    "select",
-    "sign",
-    "xor",
-}
-"""Opcodes whose every copy gives the same bits."""
-EXPENSIVE = frozenset(
-    {
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "cosh",
-        "cosine",
-        "divide",
-        "erf",
-        "exponential",
-        "exponential-minus-one",
-        "log",
-        "log-plus-one",
-        "logistic",
-        "power",
-        "remainder",
-        "rsqrt",
-        "sine",
-        "sinh",
-        "sqrt",
-        "tan",
-        "tanh",
-        *SELECTS,
-    }
+PRODUCTS = narrowing(Trait.PRODUCT, "dot convolution")
+"""Opcodes that multiply and add so much that their kernels are built around it; other products have become these."""
+EXACT = MOVES | narrowing(
+    Trait.ELEMENTWISE, "abs and compare convert is-finite maximum minimum negate not or select sign xor"
 )
+"""Opcodes whose every copy gives the same bits, and next to nothing to compute."""
+EXPENSIVE = having(Trait.EXPENSIVE)
 """Opcodes that are not computed more often than they have elements."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from compiler.ir.module import Computation, Instruction
+from compiler.ops import Trait, having
 
-_ASKED = frozenset({"parameter", "get-tuple-element", "constant"})
-_SEEN_THROUGH = frozenset({"copy", "bitcast", "reshape"})
+_ASKED = having(Trait.STRUCTURAL)
+_SEEN_THROUGH = having(Trait.VIEW) | {"copy"}
 
 
 def turns_of(loop: Instruction) -> int | None:

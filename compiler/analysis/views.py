@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from compiler.ir.module import Instruction
+from compiler.ops import Trait, narrowing
 
-MOVES = frozenset({"slice", "dynamic-slice", "transpose", "reshape"})
-"""Opcodes whose results may be seen in their operands."""
+MOVES = narrowing(Trait.MOVES, "slice dynamic-slice transpose reshape")
+"""Opcodes whose results may be seen in their operands: of the others strides are 0 or negative, or elements change."""
 
 
 @dataclass(frozen=True, slots=True)

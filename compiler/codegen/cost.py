@@ -13,6 +13,7 @@ from compiler.codegen.kernel import Kernel
 from compiler.ir.attributes import Window
 from compiler.ir.module import Instruction
 from compiler.ir.shape import TupleShape
+from compiler.ops import Trait, having
 
 PARALLEL_NS = 1000.0
 """A kernel below this runs on one thread: to meet another before and after takes 0.2 us where the two share a cache and
@@ -63,7 +64,7 @@ def nanoseconds(kernel: Kernel) -> float:
     return compute + traffic / (_PRODUCT_BYTES_PER_NS if products else _BYTES_PER_NS)
 
 
-_PARTIAL = frozenset({"slice", "dynamic-slice", "gather"})
+_PARTIAL = having(Trait.PARTIAL)
 """Opcodes that read no more of their first operand than they yield."""
 
 

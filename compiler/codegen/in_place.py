@@ -13,12 +13,12 @@ from collections.abc import Callable
 from compiler.codegen.kernel import Kernel
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having
 
 Pairs = tuple[tuple[int, int], ...]
 """Numbers of a result and of the input that it may lie in."""
 
-_IN_ORDER = frozenset({"bitcast", "reshape"})
+_IN_ORDER = having(Trait.VIEW)
 
 
 def same_element(kernel: Kernel) -> Pairs:

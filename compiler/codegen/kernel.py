@@ -17,6 +17,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.expansion.lapack import call_of
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, leaves
+from compiler.ops import Trait, having
 
 
 class KernelKind(enum.Enum):
@@ -124,12 +125,10 @@ _OPCODE_KINDS = {
     )
 }
 
-NO_KERNEL = frozenset(
-    {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "reshape", "after-all", "opt-barrier"}
-)
+NO_KERNEL = having(Trait.STRUCTURAL | Trait.VIEW) | {"after-all"}
 """Opcodes whose value already lies in memory: no code runs for them."""
 
-CONTROL = frozenset({"while", "conditional", "call"})
+CONTROL = having(Trait.CONTROL)
 """Opcodes that run other computations."""
 
 

@@ -15,16 +15,14 @@ from compiler.ir.numbers import Array, bounds, integer_bounds, narrow, widen
 from compiler.ir.opdef import Evaluator
 from compiler.ir.types import F8E8M0, ONE_NAN, ElementType, Kind
 
-COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
-
 
 def binary_opcode(computation: Computation) -> str | None:
-    """The opcode of a computation that is one commutative op on its two parameters, else None.
+    """The opcode of a computation that is one of `COMBINERS` on its two parameters, else None.
 
     The computation need not be valid: it is asked for before that is known.
     """
     root = _unwrapped(computation.root)
-    if root.opcode not in COMMUTATIVE or len(computation.parameters) != 2 or len(root.operands) != 2:
+    if root.opcode not in COMBINERS or len(computation.parameters) != 2 or len(root.operands) != 2:
         return None
     left, right = root.operands
     if left is right or "parameter" not in (left.opcode, right.opcode) or left.opcode != right.opcode:
@@ -79,6 +77,10 @@ _PRED_UFUNCS: dict[str, np.ufunc] = {
 }
 
 
+COMBINERS = frozenset(_UFUNCS)
+"""Opcodes that combine two values of one type to a third of it, in any order."""
+
+
 def ufunc(computation: Computation, element_type: ElementType) -> np.ufunc | None:
     """The NumPy function that a computation is on an element type, if it is one that NumPy can reduce by."""
     opcode = binary_opcode(computation)
@@ -86,7 +88,7 @@ def ufunc(computation: Computation, element_type: ElementType) -> np.ufunc | Non
 
 
 def ufunc_of(opcode: str, element_type: ElementType) -> np.ufunc | None:
-    """The NumPy function that one of `COMMUTATIVE` is on an element type, if there is one."""
+    """The NumPy function that one of `COMBINERS` is on an element type, if there is one."""
     if element_type.kind is Kind.OPAQUE or (element_type.is_complex and opcode in ("maximum", "minimum")):
         return None
     return (_PRED_UFUNCS if element_type.kind is Kind.PRED else _UFUNCS)[opcode]

@@ -17,6 +17,7 @@ from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operands
+from compiler.ir.traits import NONE, Trait
 from compiler.ir.types import ElementType, Kind
 
 Function = Callable[..., Any]
@@ -40,6 +41,7 @@ class Row:
         precise: compute in f64 (c128) and round, as correctly rounded transcendental functions need.
         result: the result's element type from the operands'; None when it is the same.
         typed: the functions take the element type first, as those must that depend on the width of narrow integers.
+        traits: what is true of the op besides being elementwise.
     """
 
     opcode: str
@@ -50,6 +52,7 @@ class Row:
     result: Callable[[ElementType], ElementType] | None = None
     optional: tuple[str, ...] = ()
     typed: bool = False
+    traits: Trait = NONE
 
     def op(self) -> Op:
         """The op's record."""
@@ -60,7 +63,7 @@ class Row:
             partial(_evaluate, self),
             self.doc,
             optional=self.optional,
-            elementwise=True,
+            traits=Trait.ELEMENTWISE | self.traits,
         )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.traits import NONE, Trait
 
 Array = NDArray[Any]
 Value = Array | tuple[Any, ...]
@@ -60,8 +61,8 @@ class Op:
         infer: the result shape from operands and attributes; raises ShapeError when they do not fit.  Where the shape
             cannot follow from them (`parameter`, `convert`, ...) it checks and returns the stated one.
         evaluate: the NumPy meaning, or None for what has none on one host.
-        elementwise: result element i depends on element i of each operand alone.
         doc: one line.
+        traits: what else is true of it.
     """
 
     opcode: str
@@ -71,8 +72,12 @@ class Op:
     doc: str
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    elementwise: bool = False
-    side_effect: bool = False
+    traits: Trait = NONE
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether result element i depends on element i of each operand alone."""
+        return Trait.ELEMENTWISE in self.traits
 
     def miscounted(self, count: int) -> str:
         """What is wrong about a number of operands; empty where nothing is."""

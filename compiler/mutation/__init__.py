@@ -15,6 +15,7 @@ from compiler.generate.choices import Choices, chance, pick
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.mutation import identities, movement, operands, structure
 from compiler.mutation.site import Mutation, Site
+from compiler.ops import Trait, having
 
 __all__ = ["MUTATIONS", "Applied", "mutate"]
 
@@ -27,7 +28,7 @@ MUTATIONS: dict[str, Mutation] = {
 """Every kind of change by its name."""
 
 _TRIES = 8
-_CONTROL = frozenset({"call", "while", "conditional"})
+_CONTROL = having(Trait.CONTROL)
 _SOME_USERS = 25
 
 

@@ -13,34 +13,16 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.mutation.movement import inverse, is_ranked, part
 from compiler.mutation.site import Mutation, Site, bare, is_movable
+from compiler.ops import Trait, having, narrowing
 
-_COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
+_COMMUTATIVE = having(Trait.COMMUTATIVE)
 _MIRRORED: Mapping[str, str] = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
-_EXACT = frozenset(
-    {
-        "abs",
-        "add",
-        "and",
-        "ceil",
-        "compare",
-        "convert",
-        "copy",
-        "divide",
-        "floor",
-        "maximum",
-        "minimum",
-        "multiply",
-        "negate",
-        "not",
-        "or",
-        "select",
-        "shift-left",
-        "shift-right-logical",
-        "sign",
-        "subtract",
-        "xor",
-    }
+_EXACT = narrowing(
+    Trait.ELEMENTWISE,
+    "abs add and ceil compare convert copy divide floor maximum minimum multiply negate not or select shift-left "
+    "shift-right-logical sign subtract xor",
 )
+"""What gives the same bits on part of an array as on all of it, on every back end: nothing is approximated."""
 _CLOSED_UNDER_NEGATION = frozenset({"bf16", "f16", "f32", "f64"})
 
 

@@ -14,11 +14,12 @@ from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import ElementType, Kind
+from compiler.ops import Trait, having
 from compiler.ops.build import build, constant
 
 _MOST_ELEMENTS = 1 << 22
 _TIED = frozenset({"channel_id", "replica_groups", "control-predecessors", "async_execution_thread"})
-_NOT_ALONE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "domain", "after-all", "bitcast"})
+_NOT_ALONE = having(Trait.STRUCTURAL) | {"domain", "after-all", "bitcast"}
 
 
 @dataclass(frozen=True, slots=True)

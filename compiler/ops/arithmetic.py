@@ -13,6 +13,7 @@ import numpy as np
 from compiler.ir.elementwise import Row, kinds
 from compiler.ir.numbers import Array, maximum, minimum
 from compiler.ir.opdef import Op
+from compiler.ir.traits import Trait
 from compiler.ir.types import F32, F64, ElementType, Kind
 
 
@@ -170,8 +171,10 @@ def _is_nonzero(value: Array) -> Array:
 
 _OR, _AND = np.logical_or, np.logical_and
 
+_COMBINES = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
+
 _ROWS = (
-    Row("add", 2, "Sum.", kinds(pred=_OR, integer=np.add, real=np.add, complex_=np.add)),
+    Row("add", 2, "Sum.", kinds(pred=_OR, integer=np.add, real=np.add, complex_=np.add), traits=_COMBINES),
     Row(
         "subtract",
         2,
@@ -183,6 +186,7 @@ _ROWS = (
         2,
         "Product.",
         kinds(pred=_AND, integer=np.multiply, real=np.multiply, complex_=_multiply_complex),
+        traits=_COMBINES,
     ),
     Row(
         "divide",
@@ -190,24 +194,28 @@ _ROWS = (
         "Quotient; integers truncate towards zero.",
         kinds(integer=_divide_integers, real=np.divide, complex_=_divide_complex),
         result=None,
+        traits=Trait.EXPENSIVE,
     ),
     Row(
         "remainder",
         2,
         "Remainder of the truncated quotient, with the dividend's sign.",
         kinds(integer=_remainder_integers, real=np.fmod),
+        traits=Trait.EXPENSIVE,
     ),
     Row(
         "maximum",
         2,
         "The greater of two; NaN if either is NaN.",
         kinds(pred=_OR, integer=np.maximum, real=maximum, complex_=_maximum_complex),
+        traits=Trait.EXACT | _COMBINES | Trait.IDEMPOTENT,
     ),
     Row(
         "minimum",
         2,
         "The lesser of two; NaN if either is NaN.",
         kinds(pred=_AND, integer=np.minimum, real=minimum, complex_=_minimum_complex),
+        traits=Trait.EXACT | _COMBINES | Trait.IDEMPOTENT,
     ),
     Row(
         "power",
@@ -215,6 +223,7 @@ _ROWS = (
         "The first to the power of the second.",
         kinds(pred=lambda a, b: a | ~b, integer=_power_integers, real=_power_real, complex_=_power_complex),
         precise=True,
+        traits=Trait.APPROXIMATE | Trait.EXPENSIVE,
     ),
     Row(
         "abs",
@@ -222,18 +231,32 @@ _ROWS = (
         "Magnitude.",
         kinds(signed=np.abs, unsigned=_identity, real=np.abs, complex_=_magnitude),
         result=real_part_type,
+        traits=Trait.EXACT | Trait.EVEN,
     ),
-    Row("negate", 1, "Negation.", kinds(integer=np.negative, real=np.negative, complex_=np.negative)),
+    Row(
+        "negate",
+        1,
+        "Negation.",
+        kinds(integer=np.negative, real=np.negative, complex_=np.negative),
+        traits=Trait.EXACT | Trait.ODD,
+    ),
     Row(
         "sign",
         1,
         "-1, 0 or 1 by sign; NaN and zeros are kept.",
         kinds(signed=np.sign, unsigned=_is_nonzero, real=_sign, complex_=_sign_complex),
+        traits=Trait.EXACT | Trait.ODD,
     ),
-    Row("ceil", 1, "The least integer not below.", kinds(real=np.ceil)),
-    Row("floor", 1, "The greatest integer not above.", kinds(real=np.floor)),
-    Row("round-nearest-afz", 1, "The nearest integer, halves away from zero.", kinds(real=_round_away)),
-    Row("round-nearest-even", 1, "The nearest integer, halves to even.", kinds(real=np.rint)),
+    Row("ceil", 1, "The least integer not below.", kinds(real=np.ceil), traits=Trait.EXACT),
+    Row("floor", 1, "The greatest integer not above.", kinds(real=np.floor), traits=Trait.EXACT),
+    Row(
+        "round-nearest-afz",
+        1,
+        "The nearest integer, halves away from zero.",
+        kinds(real=_round_away),
+        traits=Trait.EXACT,
+    ),
+    Row("round-nearest-even", 1, "The nearest integer, halves to even.", kinds(real=np.rint), traits=Trait.EXACT),
 )
 
 OPS: dict[str, Op] = {row.opcode: row.op() for row in _ROWS}

@@ -16,6 +16,7 @@ from compiler.ir.module import Computation, Instruction
 from compiler.ir.opdef import Evaluator, Op, Value, zeros
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import agree, is_stated, operand, require, signature, stated
+from compiler.ir.traits import Trait
 from compiler.ir.types import U32
 
 
@@ -153,9 +154,26 @@ OPS: dict[str, Op] = {
             "Begin a computation.",
             required=("calls",),
             optional=_ASYNC,
+            traits=Trait.CALLS | Trait.ASYNC | Trait.STRICT_TYPES,
         ),
-        Op("async-update", (1, None), _infer_update, _update, "Go on with one.", optional=("calls", *_ASYNC)),
-        Op("async-done", (1, 1), _infer_done, _done, "Wait for its result.", optional=("calls", *_ASYNC)),
+        Op(
+            "async-update",
+            (1, None),
+            _infer_update,
+            _update,
+            "Go on with one.",
+            optional=("calls", *_ASYNC),
+            traits=Trait.ASYNC | Trait.STRICT_TYPES,
+        ),
+        Op(
+            "async-done",
+            (1, 1),
+            _infer_done,
+            _done,
+            "Wait for its result.",
+            optional=("calls", *_ASYNC),
+            traits=Trait.ASYNC | Trait.STRICT_TYPES,
+        ),
         Op(
             "copy-start",
             (1, 1),
@@ -163,7 +181,15 @@ OPS: dict[str, Op] = {
             _copy_start,
             "Begin a copy.",
             optional=("cross_program_prefetch_index",),
+            traits=Trait.ASYNC | Trait.STRICT_TYPES,
         ),
-        Op("copy-done", (1, 1), _infer_copy_done, _copy_done, "Wait for a copy."),
+        Op(
+            "copy-done",
+            (1, 1),
+            _infer_copy_done,
+            _copy_done,
+            "Wait for a copy.",
+            traits=Trait.ASYNC | Trait.STRICT_TYPES,
+        ),
     )
 }

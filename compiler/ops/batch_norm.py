@@ -12,6 +12,7 @@ from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import dimension, dims_agree, operand, operands, require
+from compiler.ir.traits import Trait
 
 
 def _check(instruction: Instruction, vectors: Sequence[int]) -> tuple[ArrayShape, ArrayShape]:
@@ -106,7 +107,15 @@ _NUMBERS = ("epsilon", "feature_index")
 OPS: dict[str, Op] = {
     op.opcode: op
     for op in (
-        Op("batch-norm-training", (3, 3), _infer_training, _training, "Normalise by the batch.", required=_NUMBERS),
+        Op(
+            "batch-norm-training",
+            (3, 3),
+            _infer_training,
+            _training,
+            "Normalise by the batch.",
+            required=_NUMBERS,
+            traits=Trait.ACCUMULATES,
+        ),
         Op(
             "batch-norm-inference",
             (5, 5),
@@ -114,7 +123,16 @@ OPS: dict[str, Op] = {
             _inference,
             "Normalise by given moments.",
             required=_NUMBERS,
+            traits=Trait.ACCUMULATES,
         ),
-        Op("batch-norm-grad", (5, 5), _infer_grad, _grad, "The gradients of batch-norm-training.", required=_NUMBERS),
+        Op(
+            "batch-norm-grad",
+            (5, 5),
+            _infer_grad,
+            _grad,
+            "The gradients of batch-norm-training.",
+            required=_NUMBERS,
+            traits=Trait.ACCUMULATES,
+        ),
     )
 }

@@ -11,6 +11,7 @@ import numpy as np
 from compiler.ir.elementwise import Row, kinds
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Op
+from compiler.ir.traits import Trait
 from compiler.ir.types import ElementType
 
 
@@ -83,29 +84,72 @@ def _high_product_u64(left: Array, right: Array) -> Array:
     return np.asarray(a * c + (middle >> half) + ((b * c + (middle & mask)) >> half))
 
 
+_COMBINES = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
+
 _ROWS = (
-    Row("and", 2, "Bitwise and.", kinds(pred=np.logical_and, integer=np.bitwise_and)),
-    Row("or", 2, "Bitwise or.", kinds(pred=np.logical_or, integer=np.bitwise_or)),
-    Row("xor", 2, "Bitwise exclusive or.", kinds(pred=np.logical_xor, integer=np.bitwise_xor)),
-    Row("not", 1, "Bitwise complement.", kinds(pred=np.logical_not, integer=np.bitwise_not)),
-    Row("popcnt", 1, "The number of bits that are set.", kinds(integer=_popcount), typed=True),
+    Row(
+        "and",
+        2,
+        "Bitwise and.",
+        kinds(pred=np.logical_and, integer=np.bitwise_and),
+        traits=Trait.EXACT | _COMBINES | Trait.IDEMPOTENT,
+    ),
+    Row(
+        "or",
+        2,
+        "Bitwise or.",
+        kinds(pred=np.logical_or, integer=np.bitwise_or),
+        traits=Trait.EXACT | _COMBINES | Trait.IDEMPOTENT,
+    ),
+    Row(
+        "xor",
+        2,
+        "Bitwise exclusive or.",
+        kinds(pred=np.logical_xor, integer=np.bitwise_xor),
+        traits=Trait.EXACT | _COMBINES,
+    ),
+    Row("not", 1, "Bitwise complement.", kinds(pred=np.logical_not, integer=np.bitwise_not), traits=Trait.EXACT),
+    Row("popcnt", 1, "The number of bits that are set.", kinds(integer=_popcount), typed=True, traits=Trait.EXACT),
     Row(
         "count-leading-zeros",
         1,
         "The number of zeros above the top set bit.",
         kinds(integer=_leading_zeros),
         typed=True,
+        traits=Trait.EXACT,
     ),
-    Row("shift-left", 2, "Shift towards the top, zeros following.", kinds(integer=_shift_left), typed=True),
-    Row("shift-right-logical", 2, "Shift down, zeros following.", kinds(integer=_shift_right_logical), typed=True),
+    Row(
+        "shift-left",
+        2,
+        "Shift towards the top, zeros following.",
+        kinds(integer=_shift_left),
+        typed=True,
+        traits=Trait.EXACT,
+    ),
+    Row(
+        "shift-right-logical",
+        2,
+        "Shift down, zeros following.",
+        kinds(integer=_shift_right_logical),
+        typed=True,
+        traits=Trait.EXACT,
+    ),
     Row(
         "shift-right-arithmetic",
         2,
         "Shift down, the sign following.",
         kinds(integer=_shift_right_arithmetic),
         typed=True,
+        traits=Trait.EXACT,
     ),
-    Row("mulhi", 2, "The upper half of the double-width product.", kinds(integer=_high_product), typed=True),
+    Row(
+        "mulhi",
+        2,
+        "The upper half of the double-width product.",
+        kinds(integer=_high_product),
+        typed=True,
+        traits=Trait.EXACT | Trait.COMMUTATIVE,
+    ),
 )
 
 OPS: dict[str, Op] = {row.opcode: row.op() for row in _ROWS}

@@ -28,6 +28,7 @@ from compiler.ir.shape_rules import (
     stated,
     tuple_or_single,
 )
+from compiler.ir.traits import Trait
 from compiler.ir.types import U32
 
 _CHANNEL = ("replica_groups", "channel_id")
@@ -252,6 +253,7 @@ OPS: dict[str, Op] = {
             "Concatenate what the devices of a group have.",
             required=("dimensions",),
             optional=_GATHER,
+            traits=Trait.COLLECTIVE,
         ),
         Op(
             "all-gather-start",
@@ -261,8 +263,16 @@ OPS: dict[str, Op] = {
             "Begin an all-gather.",
             required=("dimensions",),
             optional=_GATHER,
+            traits=Trait.ASYNC | Trait.COLLECTIVE | Trait.STRICT_TYPES,
         ),
-        Op("all-gather-done", (1, 1), _infer_done, _done, "Wait for an all-gather."),
+        Op(
+            "all-gather-done",
+            (1, 1),
+            _infer_done,
+            _done,
+            "Wait for an all-gather.",
+            traits=Trait.ASYNC | Trait.COLLECTIVE | Trait.STRICT_TYPES,
+        ),
         Op(
             "all-reduce",
             (0, None),
@@ -271,6 +281,7 @@ OPS: dict[str, Op] = {
             "Combine what the devices of a group have.",
             required=("to_apply",),
             optional=_REDUCTION,
+            traits=Trait.COMBINES | Trait.COLLECTIVE,
         ),
         Op(
             "all-reduce-start",
@@ -280,8 +291,16 @@ OPS: dict[str, Op] = {
             "Begin an all-reduce.",
             required=("to_apply",),
             optional=_REDUCTION,
+            traits=Trait.COMBINES | Trait.ASYNC | Trait.COLLECTIVE,
         ),
-        Op("all-reduce-done", (1, 1), _infer_first, _same, "Wait for an all-reduce."),
+        Op(
+            "all-reduce-done",
+            (1, 1),
+            _infer_first,
+            _same,
+            "Wait for an all-reduce.",
+            traits=Trait.ASYNC | Trait.COLLECTIVE | Trait.STRICT_TYPES,
+        ),
         Op(
             "reduce-scatter",
             (1, None),
@@ -290,6 +309,7 @@ OPS: dict[str, Op] = {
             "Combine, and keep a part on each device.",
             required=("to_apply", "dimensions"),
             optional=_REDUCTION,
+            traits=Trait.COMBINES | Trait.COLLECTIVE,
         ),
         Op(
             "all-to-all",
@@ -298,6 +318,7 @@ OPS: dict[str, Op] = {
             _all_to_all,
             "Each device sends a part to each other.",
             optional=(*_CHANNEL, "dimensions", "constrain_layout"),
+            traits=Trait.COLLECTIVE,
         ),
         Op(
             "ragged-all-to-all",
@@ -306,6 +327,7 @@ OPS: dict[str, Op] = {
             _ragged,
             "Each device sends some rows to each other.",
             optional=(*_CHANNEL, "dimensions"),
+            traits=Trait.COLLECTIVE,
         ),
         Op(
             "collective-broadcast",
@@ -314,6 +336,7 @@ OPS: dict[str, Op] = {
             _same,
             "One device of a group sends to all.",
             optional=(*_CHANNEL, "has_dynamic_root"),
+            traits=Trait.COLLECTIVE,
         ),
         Op(
             "collective-permute",
@@ -323,6 +346,7 @@ OPS: dict[str, Op] = {
             "Send along pairs of devices.",
             required=("source_target_pairs",),
             optional=_PERMUTE,
+            traits=Trait.COLLECTIVE,
         ),
         Op(
             "collective-permute-start",
@@ -332,10 +356,18 @@ OPS: dict[str, Op] = {
             "Begin a collective-permute.",
             required=("source_target_pairs",),
             optional=_PERMUTE,
+            traits=Trait.ASYNC | Trait.COLLECTIVE | Trait.STRICT_TYPES,
         ),
-        Op("collective-permute-done", (1, 1), _infer_done, _done, "Wait for a collective-permute."),
-        Op("partition-id", (0, 0), _infer_number, _zero, "The number of this partition."),
-        Op("replica-id", (0, 0), _infer_number, _zero, "The number of this replica."),
+        Op(
+            "collective-permute-done",
+            (1, 1),
+            _infer_done,
+            _done,
+            "Wait for a collective-permute.",
+            traits=Trait.ASYNC | Trait.COLLECTIVE | Trait.STRICT_TYPES,
+        ),
+        Op("partition-id", (0, 0), _infer_number, _zero, "The number of this partition.", traits=Trait.STRICT_TYPES),
+        Op("replica-id", (0, 0), _infer_number, _zero, "The number of this replica.", traits=Trait.STRICT_TYPES),
     )
 }
 

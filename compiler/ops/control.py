@@ -9,6 +9,7 @@ from compiler.ir.module import Computation, Instruction
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import agree, operand, require, signature
+from compiler.ir.traits import Trait
 from compiler.ir.types import PRED, S32
 
 
@@ -114,6 +115,7 @@ OPS: dict[str, Op] = {
             "Run a computation.",
             required=("to_apply",),
             optional=("is_composite",),
+            traits=Trait.EXACT | Trait.CONTROL | Trait.CALLS | Trait.STRICT_TYPES,
         ),
         Op(
             "fusion",
@@ -123,6 +125,7 @@ OPS: dict[str, Op] = {
             "Run a computation as one kernel.",
             required=("calls", "kind"),
             optional=("output_to_operand_aliasing",),
+            traits=Trait.EXACT | Trait.CALLS | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
         ),
         Op(
             "while",
@@ -131,6 +134,7 @@ OPS: dict[str, Op] = {
             _while,
             "Run the body on the state as long as the condition holds.",
             required=("condition", "body"),
+            traits=Trait.EXACT | Trait.CONTROL | Trait.STRICT_TYPES,
         ),
         Op(
             "conditional",
@@ -139,6 +143,7 @@ OPS: dict[str, Op] = {
             _conditional,
             "Run one of several computations.",
             optional=("true_computation", "false_computation", "branch_computations"),
+            traits=Trait.EXACT | Trait.CONTROL | Trait.STRICT_TYPES,
         ),
     )
 }

@@ -17,6 +17,7 @@ from compiler.ir.numbers import Array, host_type, integers_to_odd, narrow, satur
 from compiler.ir.opdef import Evaluator, Op, zeros_like
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operand, operands, require, stated_array
+from compiler.ir.traits import Trait
 from compiler.ir.types import C64, C128, F32, F64, HALF_RANGE, PRED, U8, ElementType, Kind
 
 
@@ -191,8 +192,22 @@ def _stochastic_convert(instruction: Instruction, values: Sequence[Array], _: Ev
 OPS: dict[str, Op] = {
     op.opcode: op
     for op in (
-        Op("convert", (1, 1), _infer_convert, _convert, "The same numbers in another type.", elementwise=True),
-        Op("bitcast-convert", (1, 1), _infer_bitcast_convert, _bitcast_convert, "The same bits as another type."),
+        Op(
+            "convert",
+            (1, 1),
+            _infer_convert,
+            _convert,
+            "The same numbers in another type.",
+            traits=Trait.ELEMENTWISE | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+        ),
+        Op(
+            "bitcast-convert",
+            (1, 1),
+            _infer_bitcast_convert,
+            _bitcast_convert,
+            "The same bits as another type.",
+            traits=Trait.MOVES | Trait.EXACT | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+        ),
         Op(
             "reduce-precision",
             (1, 1),
@@ -200,18 +215,34 @@ OPS: dict[str, Op] = {
             _reduce_precision,
             "Round to fewer exponent and mantissa bits.",
             required=("exponent_bits", "mantissa_bits"),
-            elementwise=True,
+            traits=Trait.ELEMENTWISE | Trait.STATED_SHAPE,
         ),
-        Row("real", 1, "Real part.", kinds(real=np.array, complex_=np.real), result=_part_type).op(),
-        Row("imag", 1, "Imaginary part.", kinds(real=zeros_like, complex_=np.imag), result=_part_type).op(),
-        Op("complex", (2, 2), _infer_complex, _complex, "A complex number from its parts.", elementwise=True),
+        Row(
+            "real", 1, "Real part.", kinds(real=np.array, complex_=np.real), result=_part_type, traits=Trait.EXACT
+        ).op(),
+        Row(
+            "imag",
+            1,
+            "Imaginary part.",
+            kinds(real=zeros_like, complex_=np.imag),
+            result=_part_type,
+            traits=Trait.EXACT,
+        ).op(),
+        Op(
+            "complex",
+            (2, 2),
+            _infer_complex,
+            _complex,
+            "A complex number from its parts.",
+            traits=Trait.ELEMENTWISE | Trait.EXACT,
+        ),
         Op(
             "stochastic-convert",
             (2, 2),
             _infer_stochastic_convert,
             _stochastic_convert,
             "Convert, rounding up with the chance that random bits give.",
-            elementwise=True,
+            traits=Trait.ELEMENTWISE | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
         ),
     )
 }

@@ -20,6 +20,7 @@ from compiler.ir.products import matrix_product, rounded, summable, wider_type
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import distinct_dimensions, require, result_type
 from compiler.ir.sparsity import filled, full_shape, sparsity
+from compiler.ir.traits import Trait
 from compiler.ir.windows import check_window, pad, window_padding
 
 _POINT = WindowDimension()
@@ -138,5 +139,6 @@ OPS: dict[str, Op] = {
             "algorithm",
             "sparsity_config",
         ),
+        traits=Trait.PRODUCT | Trait.ACCUMULATES,
     )
 }

@@ -23,6 +23,7 @@ from compiler.ir.numbers import Array, narrow, ranking, widen
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import agree, stated
+from compiler.ir.traits import Trait
 from compiler.ir.types import S32
 
 Routine = Callable[[Sequence[Array], dict[str, str]], tuple[Array, ...]]
@@ -271,6 +272,6 @@ OPS: dict[str, Op] = {
             "schedule",
             "api_version",
         ),
-        side_effect=True,
+        traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
     )
 }

@@ -18,17 +18,16 @@ from compiler.ir.numbers import Array, narrow
 from compiler.ir.opdef import Evaluate, Evaluator, Op, Value
 from compiler.ir.shape import UNBOUNDED, ArrayShape, Shape
 from compiler.ir.shape_rules import (
-    agree,
     dimension,
     distinct_dimensions,
     operand,
     operands,
     pick_dynamic,
     require,
-    stated,
     stated_array,
 )
-from compiler.ir.types import S32, Kind
+from compiler.ir.traits import Trait
+from compiler.ir.types import Kind
 from compiler.ir.windows import pad, padded_size
 
 
@@ -99,25 +98,6 @@ def _actual_dims(size: int, shape: ArrayShape) -> tuple[int, ...]:
         raise ShapeError(f"{size} elements do not tell the sizes of {shape}")
     rest = math.prod(n for d, n in enumerate(shape.dims) if d != dynamic[0])
     return tuple(size // rest if d == dynamic[0] else n for d, n in enumerate(shape.dims))
-
-
-def _infer_dynamic_reshape(instruction: Instruction) -> Shape:
-    source, target = operand(instruction, 0), stated_array(instruction)
-    require(
-        source.element_type is target.element_type,
-        f"dynamic-reshape keeps the element type: {source} cannot become {target}",
-    )
-    sizes = len(instruction.operands) - 1
-    require(sizes == target.rank, f"dynamic-reshape to {target} takes {target.rank} sizes, not {sizes}")
-    for index in range(1, sizes + 1):
-        size = operand(instruction, index)
-        require(size.element_type is S32 and not size.dims, f"operand {index} must be an s32 scalar, not {size}")
-    return target
-
-
-def _dynamic_reshape(_: Instruction, values: Sequence[Array], __: Evaluator) -> Array:
-    value, *sizes = values
-    return value.reshape([int(size) for size in sizes])
 
 
 def _infer_transpose(instruction: Instruction) -> Shape:
@@ -259,63 +239,20 @@ def _bitcast(instruction: Instruction, values: Sequence[Array], _: Evaluator) ->
     return physical.transpose(np.argsort(order, kind="stable") if order else ())
 
 
-def _infer_get_dimension_size(instruction: Instruction) -> Shape:
-    source = operand(instruction, 0)
-    _one_dimension(instruction, source)
-    return ArrayShape(S32, ())
-
-
-def _get_dimension_size(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
-    return np.array(values[0].shape[instruction.attributes["dimensions"][0]], np.int32)
-
-
-def _infer_set_dimension_size(instruction: Instruction) -> Shape:
-    source, size = operand(instruction, 0), operand(instruction, 1)
-    along = _one_dimension(instruction, source)
-    require(size.element_type is S32 and not size.dims, f"the size must be an s32 scalar, not {size}")
-    flags = list(source.dynamic or (False,) * source.rank)
-    flags[along] = True
-    inferred = ArrayShape(source.element_type, source.dims, tuple(flags))
-    shape = instruction.shape
-    # A dimension set to its full size is static again; the instruction says which it is.
-    return (
-        stated(instruction) if isinstance(shape, ArrayShape) and agree_or_unstated(instruction, inferred) else inferred
-    )
-
-
-def agree_or_unstated(instruction: Instruction, inferred: ArrayShape) -> bool:
-    """Whether the instruction states a shape that the inferred one agrees with."""
-    try:
-        return agree(stated(instruction), inferred)
-    except ShapeError:
-        return False
-
-
-def _set_dimension_size(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
-    value, size = values
-    along = instruction.attributes["dimensions"][0]
-    wanted, bound = int(size), instruction.array.dims[along]
-    if wanted > value.shape[along]:
-        # Growing back within the bound uncovers elements whose value the language leaves open; zeros are one choice.
-        grown = np.zeros((*value.shape[:along], min(wanted, bound), *value.shape[along + 1 :]), value.dtype)
-        grown[tuple(slice(0, n) for n in value.shape)] = value
-        return grown
-    kept: Array = value[(slice(None),) * along + (slice(0, max(wanted, 0)),)]
-    return kept
-
-
-def _one_dimension(instruction: Instruction, source: ArrayShape) -> int:
-    dimensions = instruction.attributes["dimensions"]
-    require(len(dimensions) == 1, f"{instruction.opcode} takes one dimension, not {list(dimensions)}")
-    return dimension(dimensions[0], source.rank, "dimensions")
-
-
 _ONE = ("dimensions",)
 
 OPS: dict[str, Op] = {
     op.opcode: op
     for op in (
-        Op("broadcast", (1, 1), _infer_broadcast, _mappable(_broadcast), "Repeat along new dimensions.", optional=_ONE),
+        Op(
+            "broadcast",
+            (1, 1),
+            _infer_broadcast,
+            _mappable(_broadcast),
+            "Repeat along new dimensions.",
+            optional=_ONE,
+            traits=Trait.MOVES | Trait.EXACT,
+        ),
         Op(
             "reshape",
             (1, 1),
@@ -323,43 +260,77 @@ OPS: dict[str, Op] = {
             _mappable(_reshape),
             "The same elements, in row-major order, under other dimensions.",
             optional=("inferred_dimension",),
+            traits=Trait.MOVES | Trait.VIEW | Trait.EXACT | Trait.STATED_SHAPE,
         ),
         Op(
-            "dynamic-reshape",
-            (1, None),
-            _infer_dynamic_reshape,
-            _dynamic_reshape,
-            "Reshape to sizes known at run time.",
+            "transpose",
+            (1, 1),
+            _infer_transpose,
+            _mappable(_transpose),
+            "Permute the dimensions.",
+            required=_ONE,
+            traits=Trait.MOVES | Trait.EXACT,
         ),
-        Op("transpose", (1, 1), _infer_transpose, _mappable(_transpose), "Permute the dimensions.", required=_ONE),
-        Op("reverse", (1, 1), _infer_reverse, _reverse, "Reverse the order along some dimensions.", required=_ONE),
-        Op("slice", (1, 1), _infer_slice, _slice, "Every stride-th element of a range.", required=("slice",)),
-        Op("pad", (2, 2), _infer_pad, _pad, "Pad at the edges and between elements.", required=("padding",)),
-        Op("concatenate", (1, None), _infer_concatenate, _concatenate, "Join along a dimension.", required=_ONE),
-        Op("iota", (0, 0), _infer_iota, _iota, "Count along a dimension from 0.", required=("iota_dimension",)),
-        Op("copy", (1, 1), _infer_same, _same, "The same value in memory of its own.", elementwise=True),
+        Op(
+            "reverse",
+            (1, 1),
+            _infer_reverse,
+            _reverse,
+            "Reverse the order along some dimensions.",
+            required=_ONE,
+            traits=Trait.MOVES | Trait.EXACT,
+        ),
+        Op(
+            "slice",
+            (1, 1),
+            _infer_slice,
+            _slice,
+            "Every stride-th element of a range.",
+            required=("slice",),
+            traits=Trait.MOVES | Trait.PARTIAL | Trait.EXACT,
+        ),
+        Op(
+            "pad",
+            (2, 2),
+            _infer_pad,
+            _pad,
+            "Pad at the edges and between elements.",
+            required=("padding",),
+            traits=Trait.SELECTS | Trait.EXACT | Trait.EXPENSIVE,
+        ),
+        Op(
+            "concatenate",
+            (1, None),
+            _infer_concatenate,
+            _concatenate,
+            "Join along a dimension.",
+            required=_ONE,
+            traits=Trait.SELECTS | Trait.EXACT | Trait.EXPENSIVE,
+        ),
+        Op(
+            "iota",
+            (0, 0),
+            _infer_iota,
+            _iota,
+            "Count along a dimension from 0.",
+            required=("iota_dimension",),
+            traits=Trait.GENERATES | Trait.EXACT | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+        ),
+        Op(
+            "copy",
+            (1, 1),
+            _infer_same,
+            _same,
+            "The same value in memory of its own.",
+            traits=Trait.ELEMENTWISE | Trait.EXACT,
+        ),
         Op(
             "bitcast",
             (1, 1),
             _infer_bitcast,
             _mappable(_bitcast),
             "The same memory read as another shape.",
-        ),
-        Op(
-            "get-dimension-size",
-            (1, 1),
-            _infer_get_dimension_size,
-            _get_dimension_size,
-            "The actual size of a dimension.",
-            required=_ONE,
-        ),
-        Op(
-            "set-dimension-size",
-            (2, 2),
-            _infer_set_dimension_size,
-            _set_dimension_size,
-            "Give a dimension an actual size below its bound.",
-            required=_ONE,
+            traits=Trait.MOVES | Trait.VIEW | Trait.EXACT | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
         ),
     )
 }

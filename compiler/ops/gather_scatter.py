@@ -25,6 +25,7 @@ from compiler.ir.shape_rules import (
     signature,
     tuple_or_single,
 )
+from compiler.ir.traits import Trait
 
 
 def _indices(value: Array) -> Array:
@@ -312,6 +313,7 @@ OPS: dict[str, Op] = {
             _dynamic_slice,
             "A part of fixed size from starts known at run time.",
             required=("dynamic_slice_sizes",),
+            traits=Trait.MOVES | Trait.PARTIAL | Trait.INDEXED | Trait.EXACT,
         ),
         Op(
             "dynamic-update-slice",
@@ -319,6 +321,7 @@ OPS: dict[str, Op] = {
             _infer_dynamic_update_slice,
             _dynamic_update_slice,
             "Replace a part from starts known at run time.",
+            traits=Trait.SELECTS | Trait.INDEXED | Trait.EXACT | Trait.EXPENSIVE,
         ),
         Op(
             "gather",
@@ -328,6 +331,7 @@ OPS: dict[str, Op] = {
             "Windows of an array at given indices.",
             required=("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim", "slice_sizes"),
             optional=("indices_are_sorted", "operand_batching_dims", "start_indices_batching_dims"),
+            traits=Trait.SELECTS | Trait.PARTIAL | Trait.INDEXED | Trait.EXACT | Trait.EXPENSIVE,
         ),
         Op(
             "scatter",
@@ -348,6 +352,7 @@ OPS: dict[str, Op] = {
                 "input_batching_dims",
                 "scatter_indices_batching_dims",
             ),
+            traits=Trait.INDEXED | Trait.ACCUMULATES | Trait.COMBINES | Trait.EXACT,
         ),
     )
 }

@@ -21,6 +21,7 @@ from compiler.ir.products import (
 )
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dimension, operand, require, result_type
+from compiler.ir.traits import Trait
 
 _NUMBERS = ("lhs_contracting_dims", "rhs_contracting_dims", "lhs_batch_dims", "rhs_batch_dims", "operand_precision")
 
@@ -130,6 +131,7 @@ OPS: dict[str, Op] = {
             _ragged_dot,
             "Products of groups of rows with a matrix for each group.",
             optional=(*_NUMBERS, "lhs_ragged_dims", "rhs_group_dims"),
+            traits=Trait.PRODUCT | Trait.ACCUMULATES,
         ),
         Op(
             "scaled-dot",
@@ -138,6 +140,7 @@ OPS: dict[str, Op] = {
             _scaled_dot,
             "A product of factors that are scaled block by block.",
             optional=(*_NUMBERS, "algorithm"),
+            traits=Trait.PRODUCT | Trait.ACCUMULATES,
         ),
     )
 }

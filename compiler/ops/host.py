@@ -7,6 +7,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.opdef import Op
 from compiler.ir.shape import TOKEN_SHAPE, ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import agree, require, stated
+from compiler.ir.traits import Trait
 from compiler.ir.types import U32
 
 _CONTEXT = ArrayShape(U32, ())
@@ -73,7 +74,7 @@ OPS: dict[str, Op] = {
             None,
             "Receive from the host's queue.",
             optional=("infeed_config",),
-            side_effect=True,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
         ),
         Op(
             "outfeed",
@@ -82,11 +83,43 @@ OPS: dict[str, Op] = {
             None,
             "Send to the host's queue.",
             optional=("outfeed_config", "outfeed_shape"),
-            side_effect=True,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
         ),
-        Op("send", (2, 2), _infer_send, None, "Begin to send.", optional=_CHANNEL, side_effect=True),
-        Op("send-done", (1, 1), _infer_send_done, None, "Wait until sent.", optional=_CHANNEL, side_effect=True),
-        Op("recv", (1, 1), _infer_recv, None, "Begin to receive.", optional=_CHANNEL, side_effect=True),
-        Op("recv-done", (1, 1), _infer_recv_done, None, "Wait until received.", optional=_CHANNEL, side_effect=True),
+        Op(
+            "send",
+            (2, 2),
+            _infer_send,
+            None,
+            "Begin to send.",
+            optional=_CHANNEL,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES,
+        ),
+        Op(
+            "send-done",
+            (1, 1),
+            _infer_send_done,
+            None,
+            "Wait until sent.",
+            optional=_CHANNEL,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES,
+        ),
+        Op(
+            "recv",
+            (1, 1),
+            _infer_recv,
+            None,
+            "Begin to receive.",
+            optional=_CHANNEL,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES,
+        ),
+        Op(
+            "recv-done",
+            (1, 1),
+            _infer_recv_done,
+            None,
+            "Wait until received.",
+            optional=_CHANNEL,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES,
+        ),
     )
 }

@@ -14,6 +14,7 @@ from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.products import contract, dot_shape, product_dimensions, rounded, summable, wider_type
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import operand, require, result_type
+from compiler.ir.traits import Trait
 from compiler.ir.types import C64, C128, F32, F64, Kind
 
 
@@ -148,6 +149,7 @@ OPS: dict[str, Op] = {
                 "operand_precision",
                 "algorithm",
             ),
+            traits=Trait.PRODUCT | Trait.ACCUMULATES,
         ),
         Op(
             "cholesky",
@@ -156,6 +158,7 @@ OPS: dict[str, Op] = {
             _cholesky,
             "The triangular factor of positive definite matrices.",
             optional=("lower",),
+            traits=Trait.ACCUMULATES,
         ),
         Op(
             "triangular-solve",
@@ -164,7 +167,16 @@ OPS: dict[str, Op] = {
             _triangular_solve,
             "Solve systems with triangular matrices.",
             optional=("left_side", "lower", "unit_diagonal", "transpose_a"),
+            traits=Trait.ACCUMULATES,
         ),
-        Op("fft", (1, 1), _infer_fft, _fft, "Fourier transforms.", required=("fft_type", "fft_length")),
+        Op(
+            "fft",
+            (1, 1),
+            _infer_fft,
+            _fft,
+            "Fourier transforms.",
+            required=("fft_type", "fft_length"),
+            traits=Trait.ACCUMULATES,
+        ),
     )
 }

@@ -18,6 +18,7 @@ from compiler.ir.numbers import Array, narrow, saturate
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import operand, require, stated, stated_array
+from compiler.ir.traits import Trait
 from compiler.ir.types import PRED, TYPES, U64, ElementType, Kind
 
 _MASK = np.uint64(0xFFFFFFFF)
@@ -223,8 +224,17 @@ OPS: dict[str, Op] = {
             _bit_generator,
             "Random bits and the state after them.",
             required=("algorithm",),
+            traits=Trait.STRICT_TYPES | Trait.STATED_SHAPE,
         ),
-        Op("rng", (2, None), _infer_rng, _rng, "Random numbers of a distribution.", required=("distribution",)),
+        Op(
+            "rng",
+            (2, None),
+            _infer_rng,
+            _rng,
+            "Random numbers of a distribution.",
+            required=("distribution",),
+            traits=Trait.RANDOM | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+        ),
         Op(
             "rng-get-and-update-state",
             (0, 0),
@@ -232,7 +242,7 @@ OPS: dict[str, Op] = {
             None,
             "The state of the process's generator, which then moves on.",
             required=("delta",),
-            side_effect=True,
+            traits=Trait.SIDE_EFFECT | Trait.RANDOM | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
         ),
     )
 }

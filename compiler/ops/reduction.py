@@ -26,6 +26,7 @@ from compiler.ir.shape_rules import (
     require,
     signature,
 )
+from compiler.ir.traits import Trait
 
 
 def _split(instruction: Instruction) -> tuple[list[ArrayShape], list[ArrayShape]]:
@@ -95,6 +96,7 @@ OPS: dict[str, Op] = {
             _reduce,
             "Combine all elements along some dimensions, starting from an initial value.",
             required=("to_apply", "dimensions"),
+            traits=Trait.ACCUMULATES | Trait.COMBINES | Trait.EXACT,
         ),
         Op(
             "map",
@@ -104,6 +106,7 @@ OPS: dict[str, Op] = {
             "A computation of scalars on every element.",
             required=("to_apply",),
             optional=("dimensions",),
+            traits=Trait.EXACT,
         ),
     )
 }

@@ -12,6 +12,7 @@ from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import agree, dimension, is_stated, operand, operands, require, signature
+from compiler.ir.traits import Trait
 
 
 def _along(instruction: Instruction) -> int:
@@ -90,5 +91,6 @@ OPS: dict[str, Op] = {
         "Step along a dimension, carrying values and stacking outputs.",
         required=("to_apply", "dimensions", "num_carries"),
         optional=("is_reverse", "is_associative"),
+        traits=Trait.ACCUMULATES,
     )
 }

@@ -14,6 +14,7 @@ from compiler.ir.numbers import Array, maximum, minimum, narrow, total_order_key
 from compiler.ir.opdef import Evaluator, Op
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.shape_rules import dims_agree, merge_dynamic, operands, require
+from compiler.ir.traits import Trait
 from compiler.ir.types import PRED, Kind
 
 DIRECTIONS: dict[str, Callable[..., Any]] = {
@@ -93,7 +94,9 @@ def _clamp(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> A
     return narrow(minimum(maximum(low, value), high), element_type)
 
 
-_IS_FINITE = Row("is-finite", 1, "Neither NaN nor infinite.", kinds(real=np.isfinite), result=lambda _: PRED)
+_IS_FINITE = Row(
+    "is-finite", 1, "Neither NaN nor infinite.", kinds(real=np.isfinite), result=lambda _: PRED, traits=Trait.EXACT
+)
 
 
 OPS: dict[str, Op] = {
@@ -107,7 +110,7 @@ OPS: dict[str, Op] = {
             "Whether the first stands in the given relation to the second.",
             required=("direction",),
             optional=("type",),
-            elementwise=True,
+            traits=Trait.ELEMENTWISE | Trait.EXACT,
         ),
         Op(
             "select",
@@ -115,10 +118,15 @@ OPS: dict[str, Op] = {
             _infer_select,
             _select,
             "The second where the first holds, else the third.",
-            elementwise=True,
+            traits=Trait.ELEMENTWISE | Trait.EXACT,
         ),
         Op(
-            "clamp", (3, 3), _infer_clamp, _clamp, "The second, kept between the first and the third.", elementwise=True
+            "clamp",
+            (3, 3),
+            _infer_clamp,
+            _clamp,
+            "The second, kept between the first and the third.",
+            traits=Trait.ELEMENTWISE | Trait.EXACT,
         ),
         _IS_FINITE.op(),
     )

@@ -17,6 +17,7 @@ from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.ordering import Ordering, ordering
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import dimension, dims_agree, operand, operands, require, signature, tuple_or_single
+from compiler.ir.traits import Trait
 from compiler.ir.types import PRED, S32
 
 
@@ -136,6 +137,7 @@ OPS: dict[str, Op] = {
             "Sort along a dimension by a comparator, other operands going along.",
             required=("dimensions", "to_apply"),
             optional=("is_stable",),
+            traits=Trait.EXACT,
         ),
         Op(
             "topk",
@@ -145,6 +147,7 @@ OPS: dict[str, Op] = {
             "The k greatest or least of each row with their indices.",
             required=("k",),
             optional=("largest", "is_stable"),
+            traits=Trait.EXACT,
         ),
     )
 }

@@ -12,6 +12,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import TOKEN_SHAPE, Shape, TupleShape
 from compiler.ir.shape_rules import agree, require, stated
+from compiler.ir.traits import Trait
 from compiler.ir.types import Kind
 
 NO_VALUE: tuple[Value, ...] = ()
@@ -96,9 +97,32 @@ def _after_all(_: Instruction, __: Sequence[Value], ___: Evaluator) -> Value:
 OPS: dict[str, Op] = {
     op.opcode: op
     for op in (
-        Op("parameter", (0, 0), _infer_parameter, None, "An argument.", required=("parameter_number",)),
-        Op("constant", (0, 0), _infer_constant, _constant, "A value written in the program.", required=("literal",)),
-        Op("tuple", (0, None), _infer_tuple, _tuple, "Several values as one."),
+        Op(
+            "parameter",
+            (0, 0),
+            _infer_parameter,
+            None,
+            "An argument.",
+            required=("parameter_number",),
+            traits=Trait.EXACT | Trait.STRUCTURAL | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+        ),
+        Op(
+            "constant",
+            (0, 0),
+            _infer_constant,
+            _constant,
+            "A value written in the program.",
+            required=("literal",),
+            traits=Trait.GENERATES | Trait.EXACT | Trait.STRUCTURAL | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+        ),
+        Op(
+            "tuple",
+            (0, None),
+            _infer_tuple,
+            _tuple,
+            "Several values as one.",
+            traits=Trait.EXACT | Trait.STRUCTURAL | Trait.STRICT_TYPES,
+        ),
         Op(
             "get-tuple-element",
             (1, 1),
@@ -106,10 +130,40 @@ OPS: dict[str, Op] = {
             _get_tuple_element,
             "One value of a tuple.",
             required=("index",),
+            traits=Trait.EXACT | Trait.STRUCTURAL | Trait.STRICT_TYPES,
         ),
-        Op("opt-barrier", (1, 1), _infer_first, _first, "The same value, which no pass may look behind."),
-        Op("domain", (1, 1), _infer_first, _first, "The same value across a sharding boundary.", required=("domain",)),
-        Op("add-dependency", (2, 2), _infer_add_dependency, _first, "The first, once the second has happened."),
-        Op("after-all", (0, None), _infer_after_all, _after_all, "A token that waits for others."),
+        Op(
+            "opt-barrier",
+            (1, 1),
+            _infer_first,
+            _first,
+            "The same value, which no pass may look behind.",
+            traits=Trait.VIEW | Trait.EXACT | Trait.STRICT_TYPES,
+        ),
+        Op(
+            "domain",
+            (1, 1),
+            _infer_first,
+            _first,
+            "The same value across a sharding boundary.",
+            required=("domain",),
+            traits=Trait.STRICT_TYPES,
+        ),
+        Op(
+            "add-dependency",
+            (2, 2),
+            _infer_add_dependency,
+            _first,
+            "The first, once the second has happened.",
+            traits=Trait.STRICT_TYPES,
+        ),
+        Op(
+            "after-all",
+            (0, None),
+            _infer_after_all,
+            _after_all,
+            "A token that waits for others.",
+            traits=Trait.STRICT_TYPES,
+        ),
     )
 }

@@ -7,12 +7,14 @@ loop here.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from compiler.ir.elementwise import Row, kinds
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Op
+from compiler.ir.traits import Trait
 
 _erf_object = np.frompyfunc(math.erf, 1, 1)
 
@@ -114,33 +116,91 @@ def _tanh_complex(value: Array) -> Array:
     return np.tanh(value)
 
 
+_FUNCTION = Trait.APPROXIMATE | Trait.EXPENSIVE
+
 _ROWS = (
-    Row("exponential", 1, "e to the power.", kinds(real=np.exp, complex_=np.exp), precise=True),
-    Row("exponential-minus-one", 1, "e^x - 1.", kinds(real=np.expm1, complex_=_expm1_complex), precise=True),
-    Row("log", 1, "Natural logarithm.", kinds(real=np.log, complex_=np.log), precise=True),
-    Row("log-plus-one", 1, "log(1 + x).", kinds(real=np.log1p, complex_=_log1p_complex), precise=True),
-    Row("logistic", 1, "1 / (1 + e^-x).", kinds(real=_logistic, complex_=_logistic_complex), precise=True),
-    Row("sqrt", 1, "Square root.", kinds(real=np.sqrt, complex_=np.sqrt), precise=True),
-    Row("rsqrt", 1, "1 / sqrt(x).", kinds(real=_rsqrt, complex_=_rsqrt_complex), precise=True),
-    Row("cbrt", 1, "Cube root.", kinds(real=np.cbrt, complex_=_cbrt_complex), precise=True),
-    Row("sine", 1, "Sine.", kinds(real=np.sin, complex_=np.sin), precise=True),
-    Row("cosine", 1, "Cosine.", kinds(real=np.cos, complex_=np.cos), precise=True),
-    Row("tan", 1, "Tangent.", kinds(real=np.tan, complex_=np.tan), precise=True),
-    Row("asin", 1, "Arc sine.", kinds(real=np.arcsin, complex_=np.arcsin), precise=True),
-    Row("acos", 1, "Arc cosine.", kinds(real=np.arccos, complex_=np.arccos), precise=True),
-    Row("sinh", 1, "Hyperbolic sine.", kinds(real=np.sinh, complex_=np.sinh), precise=True),
-    Row("cosh", 1, "Hyperbolic cosine.", kinds(real=np.cosh, complex_=np.cosh), precise=True),
-    Row("tanh", 1, "Hyperbolic tangent.", kinds(real=np.tanh, complex_=_tanh_complex), precise=True),
-    Row("asinh", 1, "Inverse hyperbolic sine.", kinds(real=np.arcsinh, complex_=np.arcsinh), precise=True),
-    Row("acosh", 1, "Inverse hyperbolic cosine.", kinds(real=np.arccosh, complex_=np.arccosh), precise=True),
-    Row("atanh", 1, "Inverse hyperbolic tangent.", kinds(real=np.arctanh, complex_=np.arctanh), precise=True),
-    Row("erf", 1, "Error function.", kinds(real=_erf), precise=True),
+    Row("exponential", 1, "e to the power.", kinds(real=np.exp, complex_=np.exp), precise=True, traits=_FUNCTION),
+    Row(
+        "exponential-minus-one",
+        1,
+        "e^x - 1.",
+        kinds(real=np.expm1, complex_=_expm1_complex),
+        precise=True,
+        traits=_FUNCTION,
+    ),
+    Row("log", 1, "Natural logarithm.", kinds(real=np.log, complex_=np.log), precise=True, traits=_FUNCTION),
+    Row(
+        "log-plus-one", 1, "log(1 + x).", kinds(real=np.log1p, complex_=_log1p_complex), precise=True, traits=_FUNCTION
+    ),
+    Row(
+        "logistic",
+        1,
+        "1 / (1 + e^-x).",
+        kinds(real=_logistic, complex_=_logistic_complex),
+        precise=True,
+        traits=_FUNCTION,
+    ),
+    Row("sqrt", 1, "Square root.", kinds(real=np.sqrt, complex_=np.sqrt), precise=True, traits=Trait.EXPENSIVE),
+    Row("rsqrt", 1, "1 / sqrt(x).", kinds(real=_rsqrt, complex_=_rsqrt_complex), precise=True, traits=_FUNCTION),
+    Row(
+        "cbrt", 1, "Cube root.", kinds(real=np.cbrt, complex_=_cbrt_complex), precise=True, traits=_FUNCTION | Trait.ODD
+    ),
+    Row("sine", 1, "Sine.", kinds(real=np.sin, complex_=np.sin), precise=True, traits=_FUNCTION | Trait.ODD),
+    Row("cosine", 1, "Cosine.", kinds(real=np.cos, complex_=np.cos), precise=True, traits=_FUNCTION | Trait.EVEN),
+    Row("tan", 1, "Tangent.", kinds(real=np.tan, complex_=np.tan), precise=True, traits=_FUNCTION | Trait.ODD),
+    Row("asin", 1, "Arc sine.", kinds(real=np.arcsin, complex_=np.arcsin), precise=True, traits=_FUNCTION | Trait.ODD),
+    Row("acos", 1, "Arc cosine.", kinds(real=np.arccos, complex_=np.arccos), precise=True, traits=_FUNCTION),
+    Row(
+        "sinh", 1, "Hyperbolic sine.", kinds(real=np.sinh, complex_=np.sinh), precise=True, traits=_FUNCTION | Trait.ODD
+    ),
+    Row(
+        "cosh",
+        1,
+        "Hyperbolic cosine.",
+        kinds(real=np.cosh, complex_=np.cosh),
+        precise=True,
+        traits=_FUNCTION | Trait.EVEN,
+    ),
+    Row(
+        "tanh",
+        1,
+        "Hyperbolic tangent.",
+        kinds(real=np.tanh, complex_=_tanh_complex),
+        precise=True,
+        traits=_FUNCTION | Trait.ODD,
+    ),
+    Row(
+        "asinh",
+        1,
+        "Inverse hyperbolic sine.",
+        kinds(real=np.arcsinh, complex_=np.arcsinh),
+        precise=True,
+        traits=_FUNCTION | Trait.ODD,
+    ),
+    Row(
+        "acosh",
+        1,
+        "Inverse hyperbolic cosine.",
+        kinds(real=np.arccosh, complex_=np.arccosh),
+        precise=True,
+        traits=_FUNCTION,
+    ),
+    Row(
+        "atanh",
+        1,
+        "Inverse hyperbolic tangent.",
+        kinds(real=np.arctanh, complex_=np.arctanh),
+        precise=True,
+        traits=_FUNCTION | Trait.ODD,
+    ),
+    Row("erf", 1, "Error function.", kinds(real=_erf), precise=True, traits=_FUNCTION | Trait.ODD),
     Row(
         "atan2",
         2,
         "The angle of the point (second, first).",
         kinds(real=np.arctan2, complex_=_atan2_complex),
         precise=True,
+        traits=_FUNCTION,
     ),
 )
 
@@ -151,7 +211,7 @@ def _with_accuracy(row: Row) -> Row:
     """The row of a function whose accuracy can be asked for, as XLA lets all but atan2."""
     if row.opcode in _WITHOUT_ACCURACY:
         return row
-    return Row(row.opcode, row.arity, row.doc, row.meaning, precise=row.precise, optional=("result_accuracy",))
+    return replace(row, optional=("result_accuracy",))
 
 
 OPS: dict[str, Op] = {row.opcode: _with_accuracy(row).op() for row in _ROWS}

@@ -18,6 +18,7 @@ from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.shape_rules import dims_agree, like_root, operand, operands, require, signature
+from compiler.ir.traits import Trait
 from compiler.ir.types import PRED, ElementType
 from compiler.ir.windows import check_window, output_size, pad, window_of, window_padding, window_view
 
@@ -173,6 +174,7 @@ OPS: dict[str, Op] = {
             "Reduce every window of an array.",
             required=("to_apply",),
             optional=("window",),
+            traits=Trait.ACCUMULATES | Trait.COMBINES,
         ),
         Op(
             "select-and-scatter",
@@ -182,6 +184,7 @@ OPS: dict[str, Op] = {
             "Add to each element what belongs to the windows that select it.",
             required=("select", "scatter"),
             optional=("window",),
+            traits=Trait.ACCUMULATES | Trait.COMBINES,
         ),
     )
 }

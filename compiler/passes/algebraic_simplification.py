@@ -17,6 +17,7 @@ from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel, Rule, apply_rules
 from compiler.ir.shape import without_layout
 from compiler.ir.types import S32, Kind
+from compiler.ops import Trait, having, narrowing
 from compiler.ops.build import build, constant
 
 
@@ -109,8 +110,9 @@ def _negate_negate(instruction: Instruction) -> Instruction | None:
     return operand.operands[0] if operand.opcode == "negate" and has_negatives else None
 
 
-_ODD = ("asin", "asinh", "atanh", "cbrt", "erf", "sine", "sinh", "tan", "tanh")
-_EVEN = ("cosh", "cosine")
+_ODD = having(Trait.ODD) & having(Trait.APPROXIMATE)
+_EVEN = having(Trait.EVEN) & having(Trait.APPROXIMATE)
+"""Of the others, exact ones, negation is no less work than they are."""
 
 
 def _is_negated(instruction: Instruction) -> bool:
@@ -207,7 +209,7 @@ def _reduce_nothing(instruction: Instruction) -> Instruction | None:
     return build(instruction.computation, "reshape", [operand], shape=without_layout(instruction.shape))
 
 
-_FOLDABLE = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
+_FOLDABLE = having(Trait.ASSOCIATIVE)
 
 
 def _reduce_one(instruction: Instruction) -> Instruction | None:
@@ -251,7 +253,7 @@ def _compare_extreme(instruction: Instruction) -> Instruction | None:
 
 
 _NARROW = 1 << 31
-_PASSING = ("broadcast", "reshape", "transpose")
+_PASSING = narrowing(Trait.MOVES, "broadcast reshape transpose")
 
 
 def _compare_places(instruction: Instruction) -> Instruction | None:

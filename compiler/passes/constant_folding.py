@@ -20,12 +20,12 @@ from compiler.ir.literal import Literal
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, without_layout
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having
 
 _LARGEST = 1 << 16
 _MOST_WORK = float(1 << 24)
 """Elements, which is about a tenth of a second."""
-_NEVER = frozenset({"parameter", "constant", "iota", "copy"})
+_NEVER = having(Trait.GENERATES) | {"parameter", "copy"}
 
 
 def run(module: Module, fuel: Fuel) -> bool:

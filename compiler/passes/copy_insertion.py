@@ -15,9 +15,10 @@ from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import TOKEN
+from compiler.ops import Trait, having
 from compiler.ops.build import build
 
-_NO_MEMORY = frozenset({"parameter", "constant"})
+_NO_MEMORY = having(Trait.STRUCTURAL) - {"tuple", "get-tuple-element"}
 
 
 def run(module: Module, fuel: Fuel) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from compiler.analysis.effects import held_by_control, within_fusions
 from compiler.analysis.iteration import find
+from compiler.analysis.opcodes import SPREADS
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
 from compiler.ops.build import build
 
-_SPREADING = frozenset({"broadcast", "iota", "reshape", "slice"})
 _FEWEST_ELEMENTS = 16
 
 
@@ -53,7 +53,7 @@ def _outline(module: Module, computation: Computation, loop: Instruction) -> Non
     roots = list(pieces.values())
     chosen = {loop, loop.operands[0], *roots}
     for value in loop.operands[0].operands:
-        while value.opcode in _SPREADING:
+        while value.opcode in SPREADS:
             chosen.add(value)
             if not value.operands:
                 break

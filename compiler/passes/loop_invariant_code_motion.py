@@ -22,11 +22,14 @@ from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
+from compiler.ops import Trait, having, narrowing
 from compiler.ops.build import build
 
-_SOURCES = frozenset({"get-tuple-element", "constant"})
-_WORTH = EXPENSIVE | PRODUCTS | {"transpose", "reduce", "sort", "fft", "cholesky", "triangular-solve", "gather"}
-_CALLING = frozenset({"while", "conditional", "call", "fusion"})
+_SOURCES = having(Trait.STRUCTURAL) - {"parameter", "tuple"}
+_WORTH = (
+    EXPENSIVE | PRODUCTS | narrowing(Trait.ACCUMULATES, "reduce fft cholesky triangular-solve") | {"transpose", "sort"}
+)
+_CALLING = having(Trait.CONTROL) | {"fusion"}
 
 
 def run(module: Module, fuel: Fuel) -> bool:

@@ -16,15 +16,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.analysis.effects import held_by_control, is_repeatable
+from compiler.analysis.opcodes import SPREADS
 from compiler.analysis.updates import is_elementwise
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import Kind
+from compiler.ops import Trait, having
 
-_FREE = frozenset({"parameter", "tuple", "get-tuple-element", "constant"})
-_MOVES = frozenset({"broadcast", "reshape", "slice", "iota"})
+_FREE = having(Trait.STRUCTURAL)
 _SMALL = 64
 """Elements of an array that may be moved about in any way."""
 _LARGE = 4096
@@ -80,7 +81,7 @@ def _stays_in_place(instruction: Instruction) -> bool:
         return False
     if is_elementwise(instruction):
         return True
-    return instruction.opcode in _MOVES and all(o.array.size <= _SMALL for o in instruction.operands)
+    return instruction.opcode in SPREADS and all(o.array.size <= _SMALL for o in instruction.operands)
 
 
 @dataclass(frozen=True, slots=True)

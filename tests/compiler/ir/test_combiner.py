@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.ir.combiner import COMMUTATIVE, binary_opcode, identity, ufunc
+from compiler.ir.combiner import COMBINERS, binary_opcode, identity, ufunc
 from compiler.ir.numbers import unsigned_bits
 from compiler.ir.types import TYPES, ElementType, Kind
 
@@ -16,7 +16,7 @@ WITHOUT = {("f8e8m0fnu", "add"), ("c64", "multiply"), ("c128", "multiply")}
 
 
 def combiners(element_type: ElementType) -> list[str]:
-    opcodes = sorted(COMMUTATIVE)
+    opcodes = sorted(COMBINERS)
     if element_type.is_complex:
         return ["add", "multiply"]
     return [o for o in opcodes if o not in ("and", "or", "xor")] if element_type.is_float else opcodes
