@@ -21,28 +21,12 @@ from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import UNSTATED, agree, is_stated
 from compiler.ir.types import ElementType, wider_float
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having
 
-EXACT = frozenset(
-    {
-        # What comes from nothing, or into a type that the op is there to choose.
-        *("constant", "parameter", "iota", "rng", "rng-bit-generator", "rng-get-and-update-state"),
-        *("partition-id", "replica-id", "get-dimension-size"),
-        *("convert", "bitcast", "bitcast-convert", "stochastic-convert"),
-        # What goes into computations and comes from them, or is only held together.
-        *("call", "fusion", "custom-call", "conditional", "while"),
-        *("tuple", "get-tuple-element", "after-all", "add-dependency", "domain", "opt-barrier"),
-        # What goes out and comes in.
-        *("infeed", "outfeed", "send", "send-done", "recv", "recv-done"),
-        # What passes from one half of an op to the other.
-        *("async-start", "async-update", "async-done", "copy-start", "copy-done"),
-        *("all-gather-start", "all-gather-done", "all-reduce-done"),
-        *("collective-permute-start", "collective-permute-done"),
-    }
-)
+EXACT = having(Trait.STRICT_TYPES)
 """Opcodes that reinterpret values or hand them on as they are: their types must match exactly."""
 
-_REDUCING = frozenset({"all-reduce", "all-reduce-start", "reduce-scatter"})
+_REDUCING = having(Trait.COLLECTIVE) & having(Trait.COMBINES)
 
 _OF_OPERANDS = frozenset({"dynamic-update-slice", "scatter", "select-and-scatter", "sort", *_REDUCING})
 """Ops whose result, where none is stated, has the types of as many operands."""

@@ -11,15 +11,14 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import BF16, F32
+from compiler.ops import Trait, narrowing
 
-_PASSING = frozenset(
-    {
-        "abs", "add", "broadcast", "clamp", "concatenate", "copy", "divide", "exponential", "log", "logistic",
-        "maximum", "minimum", "multiply", "negate", "pad", "reduce", "reshape", "reverse", "rsqrt", "select", "slice",
-        "sqrt", "subtract", "tanh", "transpose",
-    }
-)  # fmt: skip
-"""Opcodes whose results are NaN of an operand, or the one that arithmetic makes."""
+_PASSING = narrowing(
+    Trait.ELEMENTWISE | Trait.EXACT | Trait.COMBINES,
+    "abs add broadcast clamp concatenate copy divide exponential log logistic maximum minimum multiply negate pad "
+    "reduce reshape reverse rsqrt select slice sqrt subtract tanh transpose",
+)
+"""Opcodes whose results are NaN of an operand, or the one that arithmetic makes, as our code for f32 has them."""
 _MOST = 64
 """Instructions that are looked at."""
 _LOWER = 0xFFFF

@@ -14,11 +14,12 @@ from compiler.analysis.opcodes import PRODUCTS
 from compiler.analysis.updates import is_elementwise
 from compiler.analysis.views import MOVES
 from compiler.ir.module import Instruction
+from compiler.ops import Trait, having
 
 _ONCE, _FEW = 4, 64
 """Rows, or columns, up to which nothing is packed, and up to which packing is most of the work."""
 _WORD_BITS = 32
-_SPREADS = frozenset({"broadcast", "constant", "iota"})
+_SPREADS = having(Trait.GENERATES) | {"broadcast"}
 
 
 def joins(instruction: Instruction, members: Collection[Instruction], *, cheap: bool) -> bool:

@@ -18,9 +18,11 @@ from dataclasses import dataclass, field
 from compiler.analysis.groups import is_along_rows
 from compiler.codegen.kernel import Kernel
 from compiler.ir.module import Instruction, computed_from
+from compiler.ops import Trait, narrowing
 
-_FREE = frozenset(
-    {"broadcast", "constant", "convert", "iota", "negate", "reshape", "select", "compare", "and", "or", "not", "abs"}
+_FREE = narrowing(
+    Trait.ELEMENTWISE | Trait.MOVES | Trait.GENERATES,
+    "broadcast constant convert iota negate reshape select compare and or not abs",
 )
 """Opcodes that are exact and next to free: such values are computed again rather than kept."""
 

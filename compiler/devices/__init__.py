@@ -23,7 +23,7 @@ from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Value, zeros
 from compiler.ir.shape import TupleShape
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having
 from compiler.ops.asynchronous import runs_late
 from compiler.ops.collective import begun, check_sizes
 from compiler.ops.host import OPS as HOST
@@ -33,7 +33,7 @@ from compiler.precision import unified
 Many = dict[int, Any]
 """The value on each of the devices that run now."""
 
-_CONTROL = frozenset({"call", "fusion", "conditional", "async-start", "while"})
+_CONTROL = having(Trait.CONTROL | Trait.CALLS)
 
 
 def interpret_devices(

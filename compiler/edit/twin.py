@@ -19,7 +19,7 @@ from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Array
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.types import F8E8M0, PRED, TYPES, ElementType
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having
 
 _BY = "the integer twin"
 _OF_FLOATS = ("algorithm", "exponent_bits", "mantissa_bits", "operand_precision", "result_accuracy", "type")
@@ -28,7 +28,7 @@ _ONLY_FLOATS = frozenset({
     "batch-norm-grad", "batch-norm-inference", "batch-norm-training", "cholesky", "custom-call", "fft", "rng",
     "stochastic-convert", "triangular-solve",
 })  # fmt: skip
-_PASSED_ON = frozenset({"parameter", "get-tuple-element", "tuple"})
+_PASSED_ON = having(Trait.STRUCTURAL) - {"constant"}
 _STAND_INS = {1: "not", 2: "xor"}
 _MOST_BITS = 8
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped

@@ -16,9 +16,10 @@ from compiler.analysis.turns import turns_of
 from compiler.expansion.expression import number
 from compiler.ir.module import Instruction
 from compiler.ir.products import ProductDimensions, product_dimensions
+from compiler.ops import Trait, narrowing
 from compiler.ops.build import build
 
-_SEEN_THROUGH = frozenset({"convert", "reshape", "bitcast"})
+_SEEN_THROUGH = narrowing(Trait.VIEW, "reshape bitcast") | {"convert"}
 _FEW_ROWS = 16
 _FEWEST_TURNS = 8
 _LEAST_ELEMENTS = 4096

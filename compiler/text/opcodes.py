@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.ir.attributes import COMMON
+from compiler.ops import Trait, having
 
 _ACCURATE = (
     "acos acosh asin asinh atanh cbrt cosine cosh erf exponential exponential-minus-one log log-plus-one logistic "
@@ -119,13 +120,7 @@ def _signature(taken: str) -> Signature:
 SIGNATURES: dict[str, Signature] = {opcode: _signature(taken) for opcode, taken in _TAKEN.items()}
 """Every opcode of HLO."""
 
-STATED = frozenset(
-    {
-        *("bitcast", "bitcast-convert", "convert", "reduce-precision", "stochastic-convert", "reshape", "iota"),
-        *("constant", "parameter", "custom-call", "fusion", "infeed", "outfeed"),
-        *("rng", "rng-bit-generator", "rng-get-and-update-state"),
-    }
-)
+STATED = having(Trait.STATED_SHAPE)
 """Opcodes whose result shape does not follow from operands and attributes, and so must be written."""
 
 DERIVED = frozenset({"send", "send-done", "recv", "recv-done", "infeed", "outfeed", "after-all", "add-dependency"})

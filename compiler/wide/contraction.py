@@ -11,12 +11,11 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.types import F32, F64
+from compiler.ops import Trait, having
 from compiler.wide.numbers import Wide
 from compiler.wide.rule import Context
 
-_PASSED_ON = frozenset({
-    "bitcast", "broadcast", "copy", "dynamic-slice", "negate", "reshape", "reverse", "slice", "transpose",
-})  # fmt: skip
+_PASSED_ON = having(Trait.MOVES) - {"bitcast-convert"} | {"copy", "negate"}
 
 
 def infinite_product(value: Instruction, found: Wide, context: Context) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compiler.ir.module import Instruction
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having
 from compiler.ops.random import check_state
 from compiler.wide.elementwise import own_bits
 from compiler.wide.numbers import Wide, exact, held, limits, settle, unknown
@@ -118,40 +118,13 @@ def _ragged(instruction: Instruction, operands: Sequence[Wide], context: Context
     return Wide(value, np.asarray(error, np.float64))
 
 
-_MOVES = ("broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate")
-_TOGETHER = (
-    "constant",
-    "tuple",
-    "get-tuple-element",
-    "opt-barrier",
-    "domain",
-    "add-dependency",
-    "after-all",
-    "call",
-    "fusion",
-    "async-start",
-    "async-update",
-    "async-done",
-    "copy-start",
-    "copy-done",
-    "all-gather",
-    "all-gather-start",
-    "all-gather-done",
-    "all-reduce",
-    "all-reduce-start",
-    "all-reduce-done",
-    "reduce-scatter",
-    "all-to-all",
-    "collective-broadcast",
-    "collective-permute-done",
-    "copy",
-    "partition-id",
-    "replica-id",
-)
+_TOGETHER = having(Trait.STRUCTURAL | Trait.CALLS | Trait.ASYNC | Trait.COLLECTIVE) - {"parameter"}
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(_MOVES, _moved),
+    **dict.fromkeys(having(Trait.MOVES | Trait.SELECTS) - {"bitcast-convert"}, _moved),
     **dict.fromkeys(_TOGETHER, _held_together),
+    **dict.fromkeys(("copy", "opt-barrier", "domain", "add-dependency", "after-all"), _held_together),
+    **dict.fromkeys(("partition-id", "replica-id"), _held_together),
     **dict.fromkeys(("dynamic-slice", "gather", "set-dimension-size", "dynamic-reshape"), _from_first),
     "dynamic-update-slice": _from_second,
     "bitcast": _bitcast,

@@ -15,12 +15,15 @@ from compiler.codegen.scalar.rules import APPROXIMATE, CONTRACT, RULES, Scalar
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import F8E8M0, F16, ONE_NAN, ElementType
+from compiler.ops import Trait, narrowing
 
 __all__ = ["APPROXIMATE", "CONTRACT", "RULES", "emit", "has_near_form", "multiply_add"]
 
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "sqrt"}) | APPROXIMATE
-_ANY_TYPE = frozenset({"select", "convert", "copy"})
-_EXACT = frozenset({"abs", "maximum", "minimum", "clamp", "sign"})
+_ARITHMETIC = narrowing(Trait.ELEMENTWISE, "add subtract multiply divide sqrt") | APPROXIMATE
+"""What has a result in the type that it is computed in, which rounding to a narrower one may rely on."""
+_ANY_TYPE = narrowing(Trait.ELEMENTWISE, "select convert copy")
+"""What has one rule for numbers of every kind."""
+_EXACT = narrowing(Trait.EXACT, "abs maximum minimum clamp sign")
 """What yields a number that the type has whenever the operands are such numbers."""
 
 _WITHOUT_NEGATIVES = (*ONE_NAN, F8E8M0)

@@ -17,6 +17,7 @@ from compiler.codegen.scalar import extrema, integer_division, rounding
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import BF16, F16, F32, ONE_NAN, ElementType
+from compiler.ops import Trait, having
 
 CONTRACT = "contract"
 """Flags of ordinary float arithmetic: a product may be joined with a sum, nothing else."""
@@ -350,12 +351,7 @@ def _copy(_: Scalar, operands: Sequence[Value]) -> Value:
     return operands[0]
 
 
-APPROXIMATE = frozenset(
-    {
-        "acos", "acosh", "asin", "asinh", "atan2", "atanh", "cbrt", "cosh", "cosine", "erf", "exponential",
-        "exponential-minus-one", "log", "log-plus-one", "logistic", "power", "rsqrt", "sine", "sinh", "tan", "tanh",
-    }
-)  # fmt: skip
+APPROXIMATE = having(Trait.APPROXIMATE)
 """Functions of real numbers that are correct to a few units in the last place, not to the bit."""
 
 RULES: dict[str, Rule] = {

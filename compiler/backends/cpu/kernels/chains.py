@@ -27,7 +27,7 @@ _MANTISSA = {"i32": 23, "i64": 52}
 _GREATEST = {"maximum": "smax", "minimum": "umax"}
 """The intrinsic for the first of the two that are kept."""
 _KEPT = 2
-_EXTREMA = frozenset({"maximum", "minimum"})
+_EXTREMA = _GREATEST.keys()
 
 
 @dataclass(frozen=True, slots=True)

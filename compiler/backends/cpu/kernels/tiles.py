@@ -27,6 +27,7 @@ from compiler.codegen.index import Emission, Index, Variable, constant, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Loop, Module, Value, integer, keep_rolled, vector_type
 from compiler.codegen.signature import arguments
+from compiler.ops import Trait, narrowing
 
 _SIDE = 16
 """Rows and columns of a block: a row of 4-byte elements is one cache line."""
@@ -42,7 +43,8 @@ _WORD_BYTES = 8
 _TILE_BYTES = 256
 """A row of a tile: what is read, and written, of consecutive memory at a time."""
 _MOST_BLOCKS = 4
-_MOVEMENT = frozenset({"transpose", "reshape", "bitcast", "copy"})
+_MOVEMENT = narrowing(Trait.MOVES, "transpose reshape bitcast") | {"copy"}
+"""What may stand in a tile: elements go to other places, and none is left out or repeated."""
 
 
 def find(module: Module, kernel: Kernel, group: nest.Group) -> Crossing | None:
