@@ -63,7 +63,7 @@ class _Blocks:
     @property
     def work(self) -> float:
         """The expected time on one thread."""
-        turn = sum(cost.element_weight(i.opcode) for i in self.form.body.instructions)
+        turn = sum(cost.COST[i.opcode] for i in self.form.body.instructions)
         return _TURNS * self.size * turn
 
     def emit(self) -> None:

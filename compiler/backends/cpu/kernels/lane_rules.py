@@ -11,18 +11,15 @@ from compiler.codegen.movement import is_uniform
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
+from compiler.ops import Trait, having, narrowing
 
-_OPCODES = frozenset(
-    {
-        "abs", "add", "and", "atan2", "bitcast-convert", "broadcast", "cbrt", "ceil", "clamp", "compare", "constant",
-        "convert", "copy", "cosine", "count-leading-zeros", "divide", "erf", "exponential",
-        "exponential-minus-one", "floor",
-        "get-tuple-element", "iota", "is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum", "multiply",
-        "negate", "not", "or", "pad", "popcnt", "power", "reduce", "reshape", "round-nearest-even", "rsqrt", "select",
-        "shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine", "slice", "sqrt", "subtract",
-        "tan", "tanh", "transpose", "xor",
-    }
-)  # fmt: skip
+_OPCODES = having(Trait.APPROXIMATE) | narrowing(
+    Trait.ELEMENTWISE | Trait.MOVES | Trait.GENERATES | Trait.SELECTS | Trait.STRUCTURAL | Trait.COMBINES,
+    "abs add and bitcast-convert broadcast ceil clamp compare constant convert copy count-leading-zeros divide floor "
+    "get-tuple-element iota is-finite maximum minimum multiply negate not or pad popcnt reduce reshape "
+    "round-nearest-even select shift-left shift-right-arithmetic shift-right-logical sign slice sqrt subtract "
+    "transpose xor",
+)
 """Opcodes that are emitted on vectors; the others are left to LLVM's vectoriser."""
 _TYPES = frozenset({"pred", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64"})
 

@@ -336,7 +336,7 @@ def _halve(
 
 def _weight(computed: Iterable[Instruction]) -> float:
     """Nanoseconds for an element."""
-    return sum(cost.element_weight(instruction.opcode) for instruction in computed)
+    return sum(cost.COST[instruction.opcode] for instruction in computed)
 
 
 def _lane_builder(emission: Emission) -> LaneBuilder:

@@ -244,7 +244,7 @@ def interleave(kernel: Kernel, length: int, work: float) -> int:
     not.  Long bodies take long to compile so many times over: they get fewer.
     """
     types = _types(kernel)
-    weight = sum(cost.element_weight(instruction.opcode) for instruction in kernel.body())
+    weight = sum(cost.COST[instruction.opcode] for instruction in kernel.body())
     weight *= 2 if any(type_.bits == 64 for type_ in types) else 1
     # Parts of complex numbers are shuffled more than computed with.
     if length < _SHORT or not _CHAIN <= weight < _ENDLESS or _has_complex(kernel):

@@ -138,7 +138,7 @@ def _own_weight(instruction: Instruction) -> float:
     """What one instruction takes; a remainder of integers no more than their quotient, of floats it does."""
     is_integer = instruction.array.element_type.is_integer
     opcode = "divide" if instruction.opcode == "remainder" and is_integer else instruction.opcode
-    return cost.element_weight(opcode) + _ROUNDING.get(instruction.array.element_type.name, 0.0)
+    return cost.COST[opcode] + _ROUNDING.get(instruction.array.element_type.name, 0.0)
 
 
 def _entries(chain: Sequence[Instruction], argument: Instruction) -> Array | None:

@@ -50,6 +50,7 @@ def run(opcode, name, arity):
     random = np.random.default_rng(len(opcode))
     kinds = [parameter.array.element_type.dtype for parameter in module.entry.parameters]
     drawn = random.uniform(0.05, 0.95, (2, 9, 37)) if name[0] in "fb" else random.integers(0, 100, (2, 9, 37))
+    drawn = drawn + (opcode == "acosh")  # which is not defined below 1
     inputs = [array.astype(kind) for array, kind in zip(drawn, kinds, strict=False)]
     (found,), (expected,) = compiler.compile(module)(*inputs), compiler.interpret(module, *inputs)
     return found.astype(np.float64), expected.astype(np.float64)
