@@ -5,7 +5,7 @@ This is the front door; nothing outside the package needs more than these names.
 
 from __future__ import annotations
 
-from compiler import edit, generate, mutation
+from compiler import edit, generate, mutation, ops
 from compiler.backends.cpu import limits
 from compiler.backends.executable import Executable, Facts, KernelTime
 from compiler.backends.nvptx import standalone as ptx
@@ -55,6 +55,7 @@ __all__ = [
     "limits",
     "llvm_version",
     "mutation",
+    "ops",
     "optimize",
     "parse",
     "parse_many",

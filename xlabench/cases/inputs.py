@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
+from compiler.ops import Trait, having
 from xlabench.cases.index_ranges import index_limits
 from xlabench.environment import memory_bytes
 from xlabench.errors import BenchError, Undecidable
@@ -33,6 +34,7 @@ Array = NDArray[Any]
 Shape = tuple[int, ...]
 Module = Any
 
+_NEVER_ROUND = having(Trait.EXACT)
 _ALIGNMENT = 64
 _INTEGER_SPAN = 10
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
@@ -100,18 +102,10 @@ class Recipe:
         return TolerancePolicy(self.rtol, self.atol, scaled=bool(self.rtol or self.atol), discrete_share=share)
 
 
-_MOVING = (
-    "parameter constant iota reshape broadcast transpose copy bitcast slice concatenate gather pad reverse scatter"
-)
-_CHOOSING = "dynamic-slice dynamic-update-slice select maximum minimum clamp sort reduce negate abs sign floor ceil"
-_CALLING = "call fusion map while conditional get-tuple-element tuple opt-barrier real imag complex"
-_EXACT_ON_FLOATS = frozenset(f"{_MOVING} {_CHOOSING} {_CALLING}".split())
-
-
 def _rounds(module: Module) -> bool:
     """Whether any instruction of a program may round; those that only move, choose or call do not."""
     return any(
-        instruction.opcode not in _EXACT_ON_FLOATS
+        instruction.opcode not in _NEVER_ROUND
         and hasattr(instruction.shape, "dims")
         and instruction.shape.element_type.name in DTYPES
         and is_inexact(DTYPES[instruction.shape.element_type.name])

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-COMBINING = frozenset({"reduce", "reduce-window", "scatter", "select-and-scatter", "all-reduce", "reduce-scatter"})
+from compiler.ops import Trait, having
+
+COMBINING = having(Trait.COMBINES)
 """The opcodes whose bodies make one value of two, or as many of twice as many."""
 
 _CALLERS = COMBINING | {"sort"}
-_FREE_OF_ORDER = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
+_FREE_OF_ORDER = having(Trait.COMMUTATIVE) & having(Trait.ASSOCIATIVE)
 
 Form = tuple[Any, ...]
 

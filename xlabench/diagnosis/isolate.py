@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler import edit
+from compiler.ops import Trait, having
 from xlabench.diagnosis.case import Case, Recorded, derive
 from xlabench.diagnosis.probe import Judgement, Prober
 
-_NOT_ALONE = frozenset(
-    {"parameter", "constant", "iota", "tuple", "get-tuple-element", "after-all", "while", "conditional", "call"}
-)
-_CONTROL = frozenset({"while", "conditional", "call"})
+_CONTROL = having(Trait.CONTROL)
+_NOT_ALONE = having(Trait.STRUCTURAL) | _CONTROL | {"iota", "after-all"}
 
 
 @dataclass(frozen=True, slots=True)

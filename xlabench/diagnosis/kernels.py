@@ -17,6 +17,7 @@ import numpy as np
 
 import compiler
 from compiler import edit
+from compiler.ops import Trait, having
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.combiners import COMBINING
 from xlabench.diagnosis.probe import Judgement, Prober
@@ -27,7 +28,7 @@ _MOST_PROBES = 60
 _LANES = 32  # that work on one result together, on GPUs
 _PERIOD = 7  # of values that tell places apart; what is misplaced, is so by an even number of places
 _CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
-_NO_WORK = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "fusion"})
+_NO_WORK = having(Trait.STRUCTURAL) | {"fusion"}
 _SUM = """HloModule plain
 
 sum {{

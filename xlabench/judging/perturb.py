@@ -20,61 +20,21 @@ from typing import Any
 import numpy as np
 
 import compiler
+from compiler.ops import Trait, having, narrowing
 from xlabench.judging.tolerance import Array, finfo, is_inexact, raw_bits, real_dtype
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
 Value = Any
 Evaluate = Callable[[Sequence[Value]], Value]
 
-_ROUNDING = frozenset(
-    {"add", "subtract", "multiply", "divide", "remainder", "sqrt", "convert", "reduce-precision", "sign", "abs"}
+_ROUNDING = narrowing(
+    Trait.ELEMENTWISE, "add subtract multiply divide remainder sqrt convert reduce-precision sign abs"
 )
-_FUNCTIONS = frozenset(
-    {
-        "power",
-        "exponential",
-        "exponential-minus-one",
-        "log",
-        "log-plus-one",
-        "logistic",
-        "rsqrt",
-        "cbrt",
-        "sine",
-        "cosine",
-        "tan",
-        "asin",
-        "acos",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "erf",
-        "atan2",
-    }
-)
-_SUMS = frozenset(
-    {
-        "reduce",
-        "reduce-window",
-        "select-and-scatter",
-        "scatter",
-        "scan",
-        "dot",
-        "ragged-dot",
-        "scaled-dot",
-        "convolution",
-        "batch-norm-training",
-        "batch-norm-inference",
-        "batch-norm-grad",
-        "cholesky",
-        "triangular-solve",
-        "fft",
-    }
-)
+"""What rounds once; signs and magnitudes do of complex numbers."""
+_FUNCTIONS = having(Trait.APPROXIMATE)
+_SUMS = having(Trait.ACCUMULATES)
 # Algorithms for these differ in which terms meet, so one infinity may spoil more or fewer of the results.
-_SPREADING = frozenset({"fft", "cholesky", "triangular-solve"})
+_SPREADING = narrowing(Trait.ACCUMULATES, "fft cholesky triangular-solve")
 _WITHOUT_NAN = frozenset({"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"})
 _ULPS_OF_ROUNDING = 1
 _ULPS_OF_FUNCTION = 4
