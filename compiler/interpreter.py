@@ -24,7 +24,7 @@ Array = NDArray[Any]
 Observe = Callable[[Instruction, Value], None]
 Around = Callable[[Instruction, Sequence[Value], Callable[[Sequence[Value]], Value]], Value]
 
-_MAPPABLE = having(Trait.STRUCTURAL) | {"bitcast-convert", "call", "fusion"}
+_MAPPABLE = having(Trait.STRUCTURAL | Trait.CALLS) | {"bitcast-convert"}
 _MOVES = narrowing(Trait.MOVES, "broadcast reshape transpose bitcast")
 """What leaves arrays as they are where all it should see is scalars: others look at sizes."""
 

@@ -21,14 +21,16 @@ from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import UNSTATED, agree, is_stated
 from compiler.ir.types import ElementType, wider_float
-from compiler.ops import OPS, Trait, having
+from compiler.ops import OPS, Trait, having, narrowing
 
 EXACT = having(Trait.STRICT_TYPES)
 """Opcodes that reinterpret values or hand them on as they are: their types must match exactly."""
 
 _REDUCING = having(Trait.COLLECTIVE) & having(Trait.COMBINES)
 
-_OF_OPERANDS = frozenset({"dynamic-update-slice", "scatter", "select-and-scatter", "sort", *_REDUCING})
+_OF_OPERANDS = (
+    narrowing(Trait.INDEXED | Trait.COMBINES, "dynamic-update-slice scatter select-and-scatter") | {"sort"} | _REDUCING
+)
 """Ops whose result, where none is stated, has the types of as many operands."""
 
 

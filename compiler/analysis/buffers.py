@@ -77,7 +77,7 @@ class Assignment:
         return "\n".join(lines) + "\n"
 
 
-VIEWS = having(Trait.VIEW) | {"get-tuple-element", "tuple"}
+VIEWS = having(Trait.VIEW | Trait.TUPLES)
 """Opcodes that give another view of their operands' memory."""
 
 

@@ -13,13 +13,13 @@ from compiler.ir.attributes import Window
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import Shape, leaves
 from compiler.ir.windows import padded_size, window_padding
-from compiler.ops import Trait, having
+from compiler.ops import Trait, having, narrowing
 
 _STEP = 1024.0
 """One call of NumPy, however few the elements."""
-_CALLS = having(Trait.CALLS) | {"conditional", "async-update", "async-done"}
+_CALLS = having(Trait.CONTROL | Trait.CALLS | Trait.ASYNC)
 """Opcodes that run computations once at most."""
-_ON_WHOLE_ARRAYS = frozenset({"map", "reduce", "reduce-window", "sort"})
+_ON_WHOLE_ARRAYS = narrowing(Trait.COMBINES, "reduce reduce-window") | {"map", "sort"}
 """Opcodes that run computations on many elements at once, if those are of elementwise ops."""
 _FEW_OF_MANY = having(Trait.PARTIAL)
 """Opcodes that look at no more of an array than they yield."""

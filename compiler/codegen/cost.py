@@ -56,7 +56,7 @@ _LIGHT = 0.005
 _BYTES_PER_NS = 120.0
 _PRODUCT_BYTES_PER_NS = 180.0
 _FLOPS_PER_NS = 270.0
-_FREE = having(Trait.STRUCTURAL | Trait.VIEW) | {"broadcast", "iota"}
+_FREE = having(Trait.STRUCTURAL | Trait.VIEW | Trait.GENERATES) | {"broadcast"}
 
 COST: Mapping[str, float] = {
     **dict.fromkeys(OPS, _LIGHT),

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 from compiler.ir.devices import DeviceGroups, ReplicaGroups
 from compiler.ir.module import Instruction, Module
+from compiler.ops import OPS
 
 Group = tuple[int, ...]
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 _PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
-_WITH_GLOBAL_IDS = ("all-gather", "all-reduce", "reduce-scatter")
 _MODES = ("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id")
 
 
@@ -112,7 +112,7 @@ def _mode(instruction: Instruction) -> str:
         return "flattened_id"
     if not has_channel:
         return "cross_replica"
-    both = instruction.opcode.removesuffix("-start") in _WITH_GLOBAL_IDS
+    both = "use_global_device_ids" in OPS[instruction.opcode].optional
     return "cross_replica_and_partition" if both else "cross_partition"
 
 

@@ -8,10 +8,11 @@ from compiler.edit.draft import Draft, Edited, Place, place_of
 from compiler.ir.module import Computation, Instruction, Module, inline, redirect
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED
+from compiler.ops import Trait, having
 from compiler.ops.asynchronous import runs_late
 from compiler.ops.build import build
 
-_LATER = ("async-update", "async-done")
+_PARTS = having(Trait.ASYNC)
 
 
 def expand(module: Module, choices: Mapping[Place, int]) -> Edited:
@@ -32,7 +33,7 @@ def _ends(instruction: Instruction) -> list[Instruction]:
     """What yields the result of a call, itself but for one in halves; as the program's result a half stands for it."""
     if not instruction.opcode.startswith("async-"):
         return [instruction]
-    later = [end for user in instruction.users if user.opcode in _LATER for end in _ends(user)]
+    later = [end for user in instruction.users if user.opcode in _PARTS for end in _ends(user)]
     return [*later, *([instruction] if instruction.opcode == "async-done" or instruction.is_root else [])]
 
 

@@ -19,15 +19,16 @@ from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Array
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.types import F8E8M0, PRED, TYPES, ElementType
-from compiler.ops import OPS, Trait, having
+from compiler.ops import OPS, Trait, having, narrowing
 
 _BY = "the integer twin"
 _OF_FLOATS = ("algorithm", "exponent_bits", "mantissa_bits", "operand_precision", "result_accuracy", "type")
 """Attributes that say how floats are rounded or ordered."""
-_ONLY_FLOATS = frozenset({
-    "batch-norm-grad", "batch-norm-inference", "batch-norm-training", "cholesky", "custom-call", "fft", "rng",
-    "stochastic-convert", "triangular-solve",
-})  # fmt: skip
+_ONLY_FLOATS = {"custom-call", "rng", "stochastic-convert"} | narrowing(
+    Trait.ACCUMULATES,
+    "batch-norm-grad batch-norm-inference batch-norm-training cholesky fft triangular-solve",
+)
+"""What has no meaning on integers; other sums have."""
 _PASSED_ON = having(Trait.STRUCTURAL) - {"constant"}
 _STAND_INS = {1: "not", 2: "xor"}
 _MOST_BITS = 8

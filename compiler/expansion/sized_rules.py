@@ -22,6 +22,7 @@ from compiler.ir.products import product_dimensions
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import S32, S64, ElementType
 from compiler.ir.windows import window_of, window_padding
+from compiler.ops import dynamic_sizes
 from compiler.ops.build import build, parameter
 
 Result = Sized | tuple[Sized, ...]
@@ -346,5 +347,5 @@ RULES: dict[str, Rule] = {
 }
 """What stands for an opcode that is not elementwise."""
 
-MAKERS = frozenset({"dynamic-reshape", "get-dimension-size", "set-dimension-size"})
+MAKERS = frozenset(dynamic_sizes.OPS)
 """Those that are about sizes, whatever their operands are."""

@@ -16,10 +16,10 @@ from compiler.analysis.turns import turns_of
 from compiler.expansion.expression import number
 from compiler.ir.module import Instruction
 from compiler.ir.products import ProductDimensions, product_dimensions
-from compiler.ops import Trait, narrowing
+from compiler.ops import Trait, having
 from compiler.ops.build import build
 
-_SEEN_THROUGH = narrowing(Trait.VIEW, "reshape bitcast") | {"convert"}
+_SEEN_THROUGH = (having(Trait.VIEW) & having(Trait.MOVES)) | {"convert"}
 _FEW_ROWS = 16
 _FEWEST_TURNS = 8
 _LEAST_ELEMENTS = 4096

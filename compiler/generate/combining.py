@@ -26,10 +26,10 @@ from compiler.ir.numbers import integer_bounds
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import PRED, S32, ElementType, Kind
 from compiler.ir.windows import output_size
-from compiler.ops import Trait, having
+from compiler.ops import Trait, bitwise, having
 from compiler.ops.build import build, constant, parameter
 
-_BITWISE = ("and", "or", "xor")
+_BITWISE = tuple(sorted(having(Trait.ASSOCIATIVE) & bitwise.OPS.keys()))
 _IDEMPOTENT = having(Trait.IDEMPOTENT)
 _SIDES = {"minimum": (1, 100), "maximum": (-100, -1)}
 _ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8

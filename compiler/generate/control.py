@@ -15,7 +15,7 @@ from compiler.generate.scope import Scope
 from compiler.ir.module import Instruction, computed_from
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import PRED, S32, ElementType
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, narrowing
 from compiler.ops.build import build, parameter
 
 _MOST_TRIPS = 4
@@ -235,14 +235,9 @@ def nesting(draw: Callable[[Scope, str, ElementType], Instruction]) -> Recipe:
     return Recipe(NUMBERS, guarded)
 
 
-_PLAIN = [
-    op
-    for op in OPS.values()
-    if op.elementwise
-    and op.evaluate
-    and not op.required
-    and op.opcode not in ("convert", "select", "clamp", "complex", "stochastic-convert")
-]
+_MIXED = narrowing(Trait.ELEMENTWISE, "convert select clamp complex stochastic-convert")
+"""What has operands of several types, or a result of another: a body of one type has none."""
+_PLAIN = [op for op in OPS.values() if op.elementwise and op.evaluate and not op.required and op.opcode not in _MIXED]
 
 RECIPES: dict[str, Recipe] = {
     "call": nesting(_call),

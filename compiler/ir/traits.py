@@ -29,6 +29,8 @@ class Trait(enum.Flag):
     """Where elements come from, or go, is said by the values of operands."""
     PRODUCT = enum.auto()
     """Sums of products, so many that kernels are built around them."""
+    ALGORITHM = enum.auto()
+    """Each element takes many steps that wait for one another, which implementations arrange as they like."""
     ACCUMULATES = enum.auto()
     """Elements are sums, or the like, of many terms, whose order the language leaves open."""
     COMBINES = enum.auto()
@@ -38,6 +40,8 @@ class Trait(enum.Flag):
     """No real number is rounded: each is an operand's, or one that the type has; computations that are called aside."""
     APPROXIMATE = enum.auto()
     """A function of real numbers that is right to a few units in the last place, not to the bit."""
+    IEEE = enum.auto()
+    """One of the basic operations of IEEE 754: its result is rounded once, correctly."""
     EXPENSIVE = enum.auto()
     """An element takes many times what an addition takes, so it is not computed more often than needed."""
 
@@ -54,6 +58,8 @@ class Trait(enum.Flag):
 
     STRUCTURAL = enum.auto()
     """Nothing is computed: values are named, held together or taken apart."""
+    TUPLES = enum.auto()
+    """Values are held together, or taken apart: of the structural ones those whose value is made of others."""
     CONTROL = enum.auto()
     """Other computations are run, as often as values say: control flow."""
     CALLS = enum.auto()
@@ -62,6 +68,8 @@ class Trait(enum.Flag):
     """One of the parts that another op is cut into, so that other work can be done in between."""
     COLLECTIVE = enum.auto()
     """Devices exchange values."""
+    TOKENS = enum.auto()
+    """Takes or gives a token, which says what happens before what."""
     SIDE_EFFECT = enum.auto()
     """Must stay although nothing uses it, and must not be done twice."""
     RANDOM = enum.auto()

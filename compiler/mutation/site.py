@@ -20,6 +20,7 @@ from compiler.ops.build import build, constant
 _MOST_ELEMENTS = 1 << 22
 _TIED = frozenset({"channel_id", "replica_groups", "control-predecessors", "async_execution_thread"})
 _NOT_ALONE = having(Trait.STRUCTURAL) | {"domain", "after-all", "bitcast"}
+"""What says nothing by itself: it is what it is for those around it, in the computation where it stands."""
 
 
 @dataclass(frozen=True, slots=True)

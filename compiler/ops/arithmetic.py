@@ -174,19 +174,20 @@ _OR, _AND = np.logical_or, np.logical_and
 _COMBINES = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
 
 _ROWS = (
-    Row("add", 2, "Sum.", kinds(pred=_OR, integer=np.add, real=np.add, complex_=np.add), traits=_COMBINES),
+    Row("add", 2, "Sum.", kinds(pred=_OR, integer=np.add, real=np.add, complex_=np.add), traits=_COMBINES | Trait.IEEE),
     Row(
         "subtract",
         2,
         "Difference.",
         kinds(pred=np.logical_xor, integer=np.subtract, real=np.subtract, complex_=np.subtract),
+        traits=Trait.IEEE,
     ),
     Row(
         "multiply",
         2,
         "Product.",
         kinds(pred=_AND, integer=np.multiply, real=np.multiply, complex_=_multiply_complex),
-        traits=_COMBINES,
+        traits=_COMBINES | Trait.IEEE,
     ),
     Row(
         "divide",
@@ -194,7 +195,7 @@ _ROWS = (
         "Quotient; integers truncate towards zero.",
         kinds(integer=_divide_integers, real=np.divide, complex_=_divide_complex),
         result=None,
-        traits=Trait.EXPENSIVE,
+        traits=Trait.EXPENSIVE | Trait.IEEE,
     ),
     Row(
         "remainder",

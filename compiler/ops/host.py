@@ -74,7 +74,7 @@ OPS: dict[str, Op] = {
             None,
             "Receive from the host's queue.",
             optional=("infeed_config",),
-            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.STATED_SHAPE | Trait.TOKENS,
         ),
         Op(
             "outfeed",
@@ -83,7 +83,7 @@ OPS: dict[str, Op] = {
             None,
             "Send to the host's queue.",
             optional=("outfeed_config", "outfeed_shape"),
-            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.STATED_SHAPE | Trait.TOKENS,
         ),
         Op(
             "send",
@@ -92,7 +92,7 @@ OPS: dict[str, Op] = {
             None,
             "Begin to send.",
             optional=_CHANNEL,
-            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.TOKENS,
         ),
         Op(
             "send-done",
@@ -101,7 +101,7 @@ OPS: dict[str, Op] = {
             None,
             "Wait until sent.",
             optional=_CHANNEL,
-            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.TOKENS,
         ),
         Op(
             "recv",
@@ -110,7 +110,7 @@ OPS: dict[str, Op] = {
             None,
             "Begin to receive.",
             optional=_CHANNEL,
-            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.TOKENS,
         ),
         Op(
             "recv-done",
@@ -119,7 +119,7 @@ OPS: dict[str, Op] = {
             None,
             "Wait until received.",
             optional=_CHANNEL,
-            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES,
+            traits=Trait.SIDE_EFFECT | Trait.STRICT_TYPES | Trait.TOKENS,
         ),
     )
 }

@@ -121,7 +121,7 @@ OPS: dict[str, Op] = {
             _infer_tuple,
             _tuple,
             "Several values as one.",
-            traits=Trait.EXACT | Trait.STRUCTURAL | Trait.STRICT_TYPES,
+            traits=Trait.EXACT | Trait.STRUCTURAL | Trait.STRICT_TYPES | Trait.TUPLES,
         ),
         Op(
             "get-tuple-element",
@@ -130,7 +130,7 @@ OPS: dict[str, Op] = {
             _get_tuple_element,
             "One value of a tuple.",
             required=("index",),
-            traits=Trait.EXACT | Trait.STRUCTURAL | Trait.STRICT_TYPES,
+            traits=Trait.EXACT | Trait.STRUCTURAL | Trait.STRICT_TYPES | Trait.TUPLES,
         ),
         Op(
             "opt-barrier",
@@ -155,7 +155,7 @@ OPS: dict[str, Op] = {
             _infer_add_dependency,
             _first,
             "The first, once the second has happened.",
-            traits=Trait.STRICT_TYPES,
+            traits=Trait.STRICT_TYPES | Trait.TOKENS,
         ),
         Op(
             "after-all",
@@ -163,7 +163,7 @@ OPS: dict[str, Op] = {
             _infer_after_all,
             _after_all,
             "A token that waits for others.",
-            traits=Trait.STRICT_TYPES,
+            traits=Trait.STRICT_TYPES | Trait.TOKENS,
         ),
     )
 }

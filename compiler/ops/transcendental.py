@@ -117,6 +117,7 @@ def _tanh_complex(value: Array) -> Array:
 
 
 _FUNCTION = Trait.APPROXIMATE | Trait.EXPENSIVE
+_ROOT = Trait.IEEE | Trait.EXPENSIVE
 
 _ROWS = (
     Row("exponential", 1, "e to the power.", kinds(real=np.exp, complex_=np.exp), precise=True, traits=_FUNCTION),
@@ -140,7 +141,14 @@ _ROWS = (
         precise=True,
         traits=_FUNCTION,
     ),
-    Row("sqrt", 1, "Square root.", kinds(real=np.sqrt, complex_=np.sqrt), precise=True, traits=Trait.EXPENSIVE),
+    Row(
+        "sqrt",
+        1,
+        "Square root.",
+        kinds(real=np.sqrt, complex_=np.sqrt),
+        precise=True,
+        traits=Trait.EXPENSIVE | Trait.IEEE,
+    ),
     Row("rsqrt", 1, "1 / sqrt(x).", kinds(real=_rsqrt, complex_=_rsqrt_complex), precise=True, traits=_FUNCTION),
     Row(
         "cbrt", 1, "Cube root.", kinds(real=np.cbrt, complex_=_cbrt_complex), precise=True, traits=_FUNCTION | Trait.ODD

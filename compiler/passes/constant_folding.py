@@ -20,12 +20,11 @@ from compiler.ir.literal import Literal
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, without_layout
-from compiler.ops import OPS, Trait, having
+from compiler.ops import OPS
 
 _LARGEST = 1 << 16
 _MOST_WORK = float(1 << 24)
 """Elements, which is about a tenth of a second."""
-_NEVER = having(Trait.GENERATES) | {"parameter", "copy"}
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -51,7 +50,7 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 def _foldable(instruction: Instruction) -> bool:
     op = OPS.get(instruction.opcode)
-    if op is None or op.evaluate is None or instruction.opcode in _NEVER:
+    if op is None or op.evaluate is None or instruction.opcode == "copy":
         return False
     if not isinstance(instruction.shape, ArrayShape) or not instruction.operands or instruction.array.is_dynamic:
         return False

@@ -18,7 +18,7 @@ from compiler.ir.types import TOKEN
 from compiler.ops import Trait, having
 from compiler.ops.build import build
 
-_NO_MEMORY = having(Trait.STRUCTURAL) - {"tuple", "get-tuple-element"}
+_NO_MEMORY = having(Trait.STRUCTURAL) - having(Trait.TUPLES)
 
 
 def run(module: Module, fuel: Fuel) -> bool:

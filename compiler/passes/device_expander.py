@@ -26,10 +26,11 @@ from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import PRED, Kind
+from compiler.ops import Trait, having
 from compiler.ops.build import build, parameter
 from compiler.plan import EXCHANGING, LOOKING_BEYOND, device_count
 
-_CALLS = ("call", "fusion")
+_CALLS = having(Trait.CALLS)
 _HEADER = OF_ENTRY | {"replica_count", "num_partitions"}
 
 

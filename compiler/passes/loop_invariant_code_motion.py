@@ -22,13 +22,12 @@ from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
-from compiler.ops import Trait, having, narrowing
+from compiler.ops import Trait, having
 from compiler.ops.build import build
 
-_SOURCES = having(Trait.STRUCTURAL) - {"parameter", "tuple"}
-_WORTH = (
-    EXPENSIVE | PRODUCTS | narrowing(Trait.ACCUMULATES, "reduce fft cholesky triangular-solve") | {"transpose", "sort"}
-)
+_SOURCES = having(Trait.STRUCTURAL)
+_WORTH = EXPENSIVE | PRODUCTS | having(Trait.ALGORITHM) | {"transpose", "sort", "reduce"}
+"""What pays to be computed once instead of in each iteration, whatever else a loop does."""
 _CALLING = having(Trait.CONTROL) | {"fusion"}
 
 

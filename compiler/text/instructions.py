@@ -36,11 +36,11 @@ _VALUE = rf"(?:[^\s,(){{}}\"'=]++|{STRING}|\{{(?:[^{{}}\"']++|{STRING}|\{{(?:[^{
 _QUICK = pattern(rf",{SPACE}({NAME}={_VALUE})(?=[,\s}}]|$)")
 _KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")
 _ASYNC = re.compile(r"(.+)-(start|update|done)")
-_WITH_OWN_HALVES = frozenset({"all-gather", "all-reduce", "collective-permute", "copy", "recv", "send"})
+_WITH_OWN_HALVES = frozenset(opcode for opcode in OPS if f"{opcode}-done" in OPS)
 """Opcodes that no async ops wrap: what halves they have are opcodes of their own."""
 
 _K = AttributeKind
-_LISTS_OF_LISTS = frozenset({"collective-permute", "collective-permute-start"})
+_LISTS_OF_LISTS = frozenset(opcode for opcode, op in OPS.items() if "source_target_pairs" in op.required)
 """Opcodes whose `slice_sizes` hold a list for each pair of slices."""
 
 _REPEATING = frozenset(kind for kind, syntax in SYNTAX.items() if syntax.repeats)

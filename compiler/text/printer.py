@@ -15,9 +15,9 @@ from compiler.text.attributes import SYNTAX
 from compiler.text.constants import write_literal
 from compiler.text.lexer import quoted, spelled
 from compiler.text.notes import write_stack_frames
+from compiler.text.opcodes import PAYLOADS
 
 _K = AttributeKind
-_NOT_ATTRIBUTES = {"constant": "literal", "parameter": "parameter_number"}
 
 
 def to_text(module: Module) -> str:
@@ -72,7 +72,7 @@ def _operands(instruction: Instruction) -> str:
 
 def _attributes(instruction: Instruction) -> Iterator[tuple[str, str]]:
     """What the opcode takes first, then what any opcode does."""
-    skipped = _NOT_ATTRIBUTES.get(instruction.opcode)
+    skipped = PAYLOADS.get(instruction.opcode)
     attributes = instruction.attributes
     for common in (False, True):
         for name, value in attributes.items():

@@ -16,6 +16,7 @@ from compiler.wide.numbers import Wide
 from compiler.wide.rule import Context
 
 _PASSED_ON = having(Trait.MOVES) - {"bitcast-convert"} | {"copy", "negate"}
+"""What an infinity goes through on its way from a product to a sum, of its own type all the way."""
 
 
 def infinite_product(value: Instruction, found: Wide, context: Context) -> Array:

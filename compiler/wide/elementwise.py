@@ -10,6 +10,7 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
 from compiler.ir.types import PRED, ElementType
+from compiler.ops import Trait, having
 from compiler.wide.complex_functions import COMPLEX, complex_angle, complex_function
 from compiler.wide.contraction import infinite_product
 from compiler.wide.lifting import lift_type
@@ -123,6 +124,16 @@ def _monotone(roundings: float, instruction: Instruction, operands: Sequence[Wid
     if not roundings:
         return settle(value, error, own)
     return rounded(value, error, own, roundings=roundings)
+
+
+def _any_function(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Of which no more is known than its values: where operands are uncertain, nothing is."""
+    if not _is_rounded(operands[0].value):
+        return _discrete(instruction, operands, context)
+    value = tainted(context.evaluate(instruction, [operand.value for operand in operands]), operands)
+    if not _is_rounded(value.value):
+        return value
+    return rounded(value.value, value.error, context.own(instruction), roundings=_FUNCTION)
 
 
 def _square_root(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -341,6 +352,7 @@ def _functions(roundings: float, *opcodes: str) -> dict[str, Rule]:
 
 
 RULES: dict[str, Rule] = {
+    **dict.fromkeys(having(Trait.ELEMENTWISE) - {"copy"}, _any_function),
     "add": _added,
     "subtract": _added,
     "multiply": _multiplied,

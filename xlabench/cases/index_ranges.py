@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from compiler.ops import Trait, having
+
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
 Module = Any
 Value = tuple[Instruction, tuple[int, ...]]
@@ -35,7 +37,7 @@ _CARRIERS: Mapping[str, tuple[int, ...] | None] = {
     "clamp": (1,),
     "sort": None,
 }
-_CALLS = frozenset({"call", "fusion", "async-start"})
+_CALLS = having(Trait.CALLS)
 
 
 def index_limits(module: Module) -> dict[int, int]:

@@ -15,7 +15,7 @@ from xlabench.diagnosis.case import Case, Recorded, derive
 from xlabench.diagnosis.probe import Judgement, Prober
 
 _CONTROL = having(Trait.CONTROL)
-_NOT_ALONE = having(Trait.STRUCTURAL) | _CONTROL | {"iota", "after-all"}
+_NOT_ALONE = having(Trait.STRUCTURAL | Trait.CONTROL | Trait.GENERATES) | {"after-all"}
 
 
 @dataclass(frozen=True, slots=True)

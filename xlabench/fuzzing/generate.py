@@ -18,6 +18,7 @@ import numpy as np
 
 import compiler
 from compiler.generate import FAMILIES, PAIRS, RandomChoices, Space
+from compiler.ops import Trait, narrowing
 from xlabench.cases.index_ranges import index_limits
 from xlabench.cases.inputs import DTYPES, aligned
 from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, real_dtype
@@ -29,11 +30,11 @@ _TYPES = frozenset(element_type for _, element_type in PAIRS) & frozenset(DTYPES
 _COMMON_TYPES = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64"})
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
-_COMMON = frozenset({
-    "abs", "add", "and", "broadcast", "compare", "concatenate", "convert", "divide", "dot", "iota", "maximum",
-    "minimum", "multiply", "negate", "not", "or", "pad", "reduce", "reshape", "reverse", "select", "slice", "subtract",
-    "transpose", "while",
-})  # fmt: skip
+_COMMON = narrowing(
+    Trait.ELEMENTWISE | Trait.MOVES | Trait.GENERATES | Trait.SELECTS | Trait.PRODUCT | Trait.COMBINES | Trait.CONTROL,
+    "abs add and broadcast compare concatenate convert divide dot iota maximum minimum multiply negate not or pad "
+    "reduce reshape reverse select slice subtract transpose while",
+)
 """What most programs consist of, and most rewrites look for."""
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
 """What most programs compute with, beside those that any may need."""

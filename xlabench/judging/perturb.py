@@ -27,14 +27,12 @@ Instruction = Any  # the compiler's; the harness sees its data by attribute only
 Value = Any
 Evaluate = Callable[[Sequence[Value]], Value]
 
-_ROUNDING = narrowing(
-    Trait.ELEMENTWISE, "add subtract multiply divide remainder sqrt convert reduce-precision sign abs"
-)
+_ROUNDING = having(Trait.IEEE) | narrowing(Trait.ELEMENTWISE, "remainder convert reduce-precision sign abs")
 """What rounds once; signs and magnitudes do of complex numbers."""
 _FUNCTIONS = having(Trait.APPROXIMATE)
 _SUMS = having(Trait.ACCUMULATES)
-# Algorithms for these differ in which terms meet, so one infinity may spoil more or fewer of the results.
-_SPREADING = narrowing(Trait.ACCUMULATES, "fft cholesky triangular-solve")
+_SPREADING = having(Trait.ALGORITHM)
+"""Implementations differ in which terms meet, so one infinity may spoil more or fewer of the results."""
 _WITHOUT_NAN = frozenset({"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"})
 _ULPS_OF_ROUNDING = 1
 _ULPS_OF_FUNCTION = 4

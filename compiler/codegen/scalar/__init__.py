@@ -15,11 +15,11 @@ from compiler.codegen.scalar.rules import APPROXIMATE, CONTRACT, RULES, Scalar
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 from compiler.ir.types import F8E8M0, F16, ONE_NAN, ElementType
-from compiler.ops import Trait, narrowing
+from compiler.ops import Trait, having, narrowing
 
 __all__ = ["APPROXIMATE", "CONTRACT", "RULES", "emit", "has_near_form", "multiply_add"]
 
-_ARITHMETIC = narrowing(Trait.ELEMENTWISE, "add subtract multiply divide sqrt") | APPROXIMATE
+_ARITHMETIC = having(Trait.IEEE) | APPROXIMATE
 """What has a result in the type that it is computed in, which rounding to a narrower one may rely on."""
 _ANY_TYPE = narrowing(Trait.ELEMENTWISE, "select convert copy")
 """What has one rule for numbers of every kind."""
