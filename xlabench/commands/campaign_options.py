@@ -18,6 +18,7 @@ from reports import fuzzing
 from xlabench import atomic
 from xlabench.commands.interruption import interruptible
 from xlabench.commands.judging_options import memory_option, timeout_option
+from xlabench.commands.progress import bars
 from xlabench.engines import engine
 from xlabench.errors import BenchError, ExitCode
 from xlabench.fuzzing import campaign
@@ -132,7 +133,7 @@ def _config(options: dict[str, Any], engines: tuple[str, ...]) -> Config:
 def _bar(*, is_quiet: bool) -> Progress:
     columns = ("{task.description}", BarColumn(), TextColumn("{task.fields[rate]}"), TextColumn("{task.fields[found]}"))
     parts = [TextColumn(column) if isinstance(column, str) else column for column in columns]
-    return Progress(*parts, TimeElapsedColumn(), console=Console(stderr=True), disable=is_quiet)
+    return bars(*parts, TimeElapsedColumn(), is_quiet=is_quiet)
 
 
 def _show(summary: dict[str, Any], folder: Path) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from reports import changes, report, summary
 from reports.report import Report
@@ -20,6 +19,7 @@ from xlabench.cases.suite import Suite, load_suite
 from xlabench.cases.twins import with_twins
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import judging_options
+from xlabench.commands.progress import bars
 from xlabench.engines import engine
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, Undecidable
 from xlabench.nightly import Config
@@ -136,9 +136,9 @@ def _spec(text: str) -> str:
 
 @contextmanager
 def _progress_bar(suite: Suite, *, is_quiet: bool) -> Iterator[nightly.Progress]:
-    """A bar over the programs, with the program and step at work; on standard error."""
+    """The programs, with the program and step at work; on standard error."""
     columns = (TextColumn("{task.fields[step]:<44}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=is_quiet) as bar:
+    with bars(*columns, is_quiet=is_quiet) as bar:
         task = bar.add_task("nightly", total=len(suite.programs), step="starting")
 
         def progress(program: str, step: str) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import click
 from rich import box
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from reports import roofline as chart
 from xlabench import atomic
 from xlabench.commands.examples import examples
+from xlabench.commands.progress import steps
 from xlabench.timing import roofline
 
 _FILE_COLUMNS = 100
@@ -50,10 +50,8 @@ def command(engine: str, out: Path, largest: int, *, as_json: bool) -> None:
     Leaves roofline.json and the chart, roofline.svg and roofline.png, in the folder; takes about a minute.
     """
     atomic.require_folder(out)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("")
-        record = roofline.measure(engine, largest, progress=lambda what: bar.update(task, description=what))
+    with steps(is_quiet=as_json) as progress:
+        record = roofline.measure(engine, largest, progress=progress)
     text = json.dumps(record, indent=1)
     charts = {f"roofline.{kind}": data for kind, data in chart.charts(record).items()}
     atomic.write_all(out, {"roofline.json": (text + "\n").encode(), **charts})
