@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from compiler.analysis import prologues, views
@@ -18,6 +19,7 @@ from compiler.analysis.aliasing import origin
 from compiler.analysis.opcodes import EXACT, EXPENSIVE, MOVES, PRODUCTS, SELECTS
 from compiler.analysis.places import Places
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
+from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS, Trait, having, narrowing
@@ -67,6 +69,14 @@ class Group:
 
     def __post_init__(self) -> None:
         self.places = Places(self.roots)
+
+    def depending_on(self, value: Instruction, but: Collection[Instruction] = ()) -> Iterator[Instruction]:
+        """Members that are computed from a value, each once; what is computed only by way of `but` is left out."""
+
+        def users(of: Instruction) -> list[Instruction]:
+            return [user for user in of.users if user in self.members and user not in but]
+
+        return reachable(users(value), users)
 
     @property
     def reduces(self) -> list[Instruction]:
@@ -253,17 +263,12 @@ def _is_weight(value: Instruction, group: Group) -> bool:
     few = 1 < dims[-1] <= _MOST_COLUMNS and len(dims) - 1 not in reduced and len(dims) - 2 in reduced
     if not few or value.array.dims != dims[:-1] or not value.users:
         return False
-    pending, seen = [user for user in value.users if user in group.members], set(reduces)
-    while pending:
-        member = pending.pop()
-        if member in seen:
-            continue
-        seen.add(member)
+
+    def stays(member: Instruction) -> bool:
         in_place = is_elementwise(member) and member.array.dims in (dims, dims[:-1])
-        if member in group.roots or not (in_place or _spreads(member, len(dims))):
-            return False
-        pending += [user for user in member.users if user in group.members]
-    return True
+        return member not in group.roots and (in_place or _spreads(member, len(dims)))
+
+    return all(map(stays, group.depending_on(value, but=reduces)))
 
 
 def _spreads(member: Instruction, rank: int) -> bool:
@@ -283,14 +288,7 @@ def reduce_form(reduce: Instruction) -> tuple[tuple[int, ...], list[int]]:
 
 def _between(start: Instruction, group: Group) -> set[Instruction]:
     """Members of the group that depend on `start`."""
-    found: set[Instruction] = set()
-    pending = [user for user in start.users if user in group.members]
-    while pending:
-        member = pending.pop()
-        if member not in found:
-            found.add(member)
-            pending += [user for user in member.users if user in group.members]
-    return found
+    return set(group.depending_on(start))
 
 
 def _beside_scatter(instruction: Instruction, group: Group) -> bool:

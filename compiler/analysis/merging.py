@@ -105,17 +105,7 @@ def _fits(first: Group, second: Group, of: Homes, following: Following) -> bool:
 
 def _used_in_place(root: Instruction, group: Group) -> bool:
     """Whether the group uses a value, if at all, at the very elements that it is walking over."""
-    pending = [user for user in root.users if user in group.members]
-    seen: set[Instruction] = set()
-    while pending:
-        member = pending.pop()
-        if member in seen:
-            continue
-        seen.add(member)
-        if not is_elementwise(member) or member.array.dims != root.array.dims:
-            return False
-        pending += [user for user in member.users if user in group.members]
-    return True
+    return all(is_elementwise(m) and m.array.dims == root.array.dims for m in group.depending_on(root))
 
 
 def _detour(start: Group, end: Group, of: Homes, following: Following) -> bool:

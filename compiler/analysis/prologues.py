@@ -13,6 +13,7 @@ from collections.abc import Collection
 from compiler.analysis.opcodes import PRODUCTS
 from compiler.analysis.updates import is_elementwise
 from compiler.analysis.views import MOVES
+from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
 from compiler.ops import Trait, having
 
@@ -53,15 +54,8 @@ def joins(instruction: Instruction, members: Collection[Instruction], *, cheap: 
 
 def _ends_product(instruction: Instruction) -> bool:
     """Whether an elementwise op comes from a product, whose kernel had better compute it."""
-    pending, seen = [instruction], {instruction}
-    while pending:
-        for operand in pending.pop().operands:
-            if operand.opcode in PRODUCTS:
-                return True
-            if operand not in seen and is_elementwise(operand):
-                seen.add(operand)
-                pending.append(operand)
-    return False
+    walked = reachable([instruction], lambda value: [o for o in value.operands if is_elementwise(o)])
+    return any(operand.opcode in PRODUCTS for value in walked for operand in value.operands)
 
 
 def _taken_once(operand: Instruction, dot: Instruction, *, cheap: bool) -> bool:

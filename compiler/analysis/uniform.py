@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
 from compiler.ops import OPS
 
@@ -27,17 +28,14 @@ def is_uniform(loop: Instruction) -> bool:
 
 def _is_function_of(value: Instruction, elements: Iterable[int]) -> bool:
     """Whether a value is computed from constants and from these elements of its computation's tuple alone."""
-    known, pending, seen = set(elements), [value], set()
-    while pending:
-        instruction = pending.pop()
-        if instruction in seen:
-            continue
-        seen.add(instruction)
-        if instruction.opcode == "get-tuple-element" and instruction.operands[0].opcode == "parameter":
-            if instruction.attributes["index"] not in known:
-                return False
-        elif instruction.opcode == "constant" or OPS[instruction.opcode].elementwise:
-            pending += instruction.operands
-        else:
-            return False
-    return True
+    known = set(elements)
+
+    def is_element(instruction: Instruction) -> bool:
+        return instruction.opcode == "get-tuple-element" and instruction.operands[0].opcode == "parameter"
+
+    def is_allowed(instruction: Instruction) -> bool:
+        if is_element(instruction):
+            return instruction.attributes["index"] in known
+        return instruction.opcode == "constant" or OPS[instruction.opcode].elementwise
+
+    return all(map(is_allowed, reachable([value], lambda i: () if is_element(i) else i.operands)))

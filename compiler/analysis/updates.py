@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from compiler.analysis.aliasing import origin
+from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
 from compiler.ops import OPS
 
@@ -38,11 +39,8 @@ def reads_in_time(reader: Instruction, update: Instruction, members: Collection[
 
 def _stays_in_place(value: Instruction, update: Instruction, members: Collection[Instruction]) -> bool:
     """Whether a kernel gets from a value to its update element by element."""
-    pending, seen = [value], set()
-    while pending:
-        users = [user for user in pending.pop().users if user in members and user is not update and user not in seen]
-        if not all(is_elementwise(user) and user.array.dims == value.array.dims for user in users):
-            return False
-        seen.update(users)
-        pending += users
-    return True
+
+    def users(of: Instruction) -> list[Instruction]:
+        return [user for user in of.users if user in members and user is not update]
+
+    return all(is_elementwise(i) and i.array.dims == value.array.dims for i in reachable(users(value), users))

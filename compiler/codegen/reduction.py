@@ -24,6 +24,7 @@ from compiler.codegen.workspace import whole_lines
 from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.combiner import binary_opcode
+from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction, computed_from
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType, Kind
@@ -122,13 +123,9 @@ class Reduction:
     def computed(self) -> tuple[list[Instruction], list[Instruction]]:
         """What is computed at each element that is reduced, and the leaves that it is read from."""
         given = {leaf for leaf, _ in self.kernel.leaves}
-        found: dict[Instruction, None] = {}
-        stack = [operand for operand, _ in self.accumulators]
-        while stack:
-            value = stack.pop()
-            if value not in found and value.array.rank:
-                found[value] = None
-                stack += () if value in given else value.operands
+        starts = [operand for operand, _ in self.accumulators]
+        walked = reachable(starts, lambda value: () if value in given or not value.array.rank else value.operands)
+        found = [value for value in walked if value.array.rank]
         return [i for i in found if i not in given], [i for i in found if i in given]
 
     def reducers(self) -> list[Instruction]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from compiler.analysis.groups import is_along_rows
 from compiler.codegen.kernel import Kernel
+from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction, computed_from
 from compiler.ops import Trait, narrowing
 
@@ -84,15 +85,12 @@ class Rows:
         given = {leaf for leaf, _ in self.kernel.leaves}
         for earlier in self.phases[: self.phases.index(phase)]:
             given.update(earlier.kept)
-        found: dict[Instruction, None] = {}
-        stack = self.targets(phase)
-        while stack:
-            value = stack.pop()
-            if value in found or value in given or value in phase.spread or not value.array.rank:
-                continue
-            found[value] = None
-            stack += value.operands
-        return [*found, *phase.reduces]
+
+        def is_computed(value: Instruction) -> bool:
+            return value not in given and value not in phase.spread and bool(value.array.rank)
+
+        walked = reachable(self.targets(phase), lambda value: value.operands if is_computed(value) else ())
+        return [*filter(is_computed, walked), *phase.reduces]
 
     def _read_elsewhere(self) -> set[Instruction]:
         """What is, or may be, read at other points than the one at hand."""

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from compiler.ir.graph import reachable
 from compiler.ir.module import Computation
 
 
 def reached(starts: Iterable[Computation]) -> Iterator[Computation]:
     """These computations and those that they call, directly or not, each once."""
-    pending = list(starts)
-    seen: set[Computation] = set()
-    while pending:
-        computation = pending.pop()
-        if computation not in seen:
-            seen.add(computation)
-            yield computation
-            pending += computation.called_computations()
+    return reachable(starts, Computation.called_computations)

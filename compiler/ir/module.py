@@ -13,6 +13,7 @@ from typing import Any
 
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import ATTRIBUTES, NOTES, AttributeKind
+from compiler.ir.graph import reachable
 from compiler.ir.literal import Literal
 from compiler.ir.names import Names
 from compiler.ir.shape import ArrayShape, Shape
@@ -371,14 +372,7 @@ def inline(
 
 def computed_from(values: Iterable[Instruction]) -> set[Instruction]:
     """Values of one computation, and all that they are computed from."""
-    found: set[Instruction] = set()
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        if value not in found:
-            found.add(value)
-            pending += value.operands
-    return found
+    return set(reachable(values, lambda value: value.operands))
 
 
 def keep_control(copies: Mapping[Instruction, Instruction]) -> tuple[Instruction, ...]:

@@ -13,6 +13,7 @@ from compiler.analysis.effects import within_fusions
 from compiler.analysis.updates import reads_in_time
 from compiler.ir.attributes import OutputAlias
 from compiler.ir.control import PREDECESSORS, predecessors, stand_in
+from compiler.ir.graph import reachable
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
@@ -118,13 +119,4 @@ def _conflicts(reader: Instruction, update: Instruction, operand: Instruction) -
 
 def _depends(reader: Instruction, update: Instruction) -> bool:
     """Whether a reader comes after the update: it needs the result, or something that was put behind the update."""
-    seen: set[Instruction] = set()
-    pending = [reader]
-    while pending:
-        instruction = pending.pop()
-        if instruction is update:
-            return True
-        if instruction not in seen:
-            seen.add(instruction)
-            pending += (*instruction.operands, *predecessors(instruction))
-    return False
+    return update in reachable([reader], lambda instruction: (*instruction.operands, *predecessors(instruction)))

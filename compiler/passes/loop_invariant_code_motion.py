@@ -19,6 +19,7 @@ from compiler.analysis.effects import held_by_control, is_repeatable, within_fus
 from compiler.analysis.opcodes import EXPENSIVE, PRODUCTS
 from compiler.expansion import sliced_products
 from compiler.ir.control import is_ordered
+from compiler.ir.graph import reachable
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
@@ -124,13 +125,7 @@ def _is_worth_moving(instruction: Instruction, still: set[Instruction]) -> bool:
 
 def _closure(instruction: Instruction) -> Iterator[Instruction]:
     """The instruction and all that it is computed from, within the body."""
-    pending, seen = [instruction], {instruction}
-    while pending:
-        current = pending.pop()
-        yield current
-        if current.opcode not in _SOURCES:
-            pending += [o for o in current.operands if o not in seen]
-            seen.update(current.operands)
+    return reachable([instruction], lambda current: () if current.opcode in _SOURCES else current.operands)
 
 
 def _copied(instruction: Instruction, loop: Instruction, copies: dict[Instruction, Instruction]) -> Instruction:
