@@ -55,6 +55,9 @@ class CompileOptions:
         check_races: for the simulator: report data races in global memory too, which takes time and memory.
         check_memory: for a CPU: let every array, and the scratch memory, of a call stand in poisoned memory of its own
             between pages without access, so that what reads or writes where it must not fails, every time alike.
+        check_bounds: for a CPU: compile a comparison with the array that it belongs to before every access, so that one
+            of another array, or beyond an end, is told of by its kernel; calls run as with `check_memory`, many times
+            slower.
         fuel: do only that many rewrites; None for all.
         disable_passes: names of passes to skip.
         verify_each: verify the module after every pass that changed it.
@@ -76,6 +79,7 @@ class CompileOptions:
     atomics: bool = False
     check_races: bool = False
     check_memory: bool = False
+    check_bounds: bool = False
     fuel: int | None = None
     disable_passes: tuple[str, ...] = ()
     verify_each: bool = False

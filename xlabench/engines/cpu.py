@@ -8,7 +8,7 @@ from typing import Any
 from xlabench.engines.compiled import COMMON_OPTIONS, CompiledEngine, create_compiled
 from xlabench.engines.spec import SWITCH, THREADS, Option
 
-OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "threads": THREADS, "check_memory": SWITCH}
+OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "threads": THREADS, "check_memory": SWITCH, "check_bounds": SWITCH}
 DEVICES: tuple[str, ...] = ()
 
 

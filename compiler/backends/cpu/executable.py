@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.backends.cpu import program
+from compiler.backends.cpu import bounds, program
 from compiler.backends.cpu.image import Image, create, leaf, sources
+from compiler.backends.cpu.runtime import bounds as checks
 from compiler.backends.cpu.runtime import guarded, memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.entry import Entry
@@ -25,16 +26,22 @@ from compiler.text.printer import to_text
 
 def compile_module(module: Module, options: CompileOptions, phases: Phases) -> CpuExecutable:
     """Compile a module that the pipeline `compile` has prepared."""
-    target = llvm.Target.host()
-    wanted = _threads(options)
+    target, wanted = llvm.Target.host(), _threads(options)
     outside = interface_bytes(module)
     check_bytes(module, outside, by="this machine")
     with phases.phase("emit"):
-        built = program.build(module, target, wanted)
+        built = _built(module, options)
     check_bytes(module, outside + built.assignment.arena_bytes, by="this machine")
     with phases.phase("llvm"):
         image = create(built, target, options.opt, threads=1 if options.llvm_limit is not None else wanted)
     return CpuExecutable(image, lambda: built, options, phases)
+
+
+def _built(module: Module, options: CompileOptions) -> program.Program:
+    built = program.build(module, llvm.Target.host(), _threads(options))
+    if options.check_bounds:
+        bounds.check(built)
+    return built
 
 
 def _threads(options: CompileOptions) -> int:
@@ -49,7 +56,7 @@ def _depends_on(options: CompileOptions) -> str:
 def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions, phases: Phases) -> CpuExecutable:
     @functools.cache
     def lowering() -> program.Program:
-        return program.build(prepare(), llvm.Target.host(), _threads(options))
+        return _built(prepare(), options)
 
     return CpuExecutable(Image.from_bytes(data), lowering, options, phases)
 
@@ -69,8 +76,11 @@ class CpuExecutable:
         self._lowering = lowering
         self._opt = options.opt
         self._target = llvm.Target.host()
+        self._imports = checks.imports() if options.check_bounds else {}
         with phases.phase("link"):
-            self._library = llvm.Library(image.objects, (program.PROGRAM, *image.kernels), self._target, self._opt)
+            self._library = llvm.Library(
+                image.objects, (program.PROGRAM, *image.kernels), self._target, self._opt, imports=self._imports
+            )
         self._parameters = [leaf(array) for array in image.parameters]
         self._results = [leaf(array) for array in image.results]
         self.phases, self.facts = phases.done, Facts()
@@ -94,8 +104,8 @@ class CpuExecutable:
             release_gil=image.releases_lock,
         )
         self.call: Callable[..., list[Array]] = self._entry.call
-        if options.check_memory:
-            self.call = functools.partial(guarded.call, self._entry.snapshot())
+        if options.check_memory or options.check_bounds:
+            self.call = functools.partial(guarded.call, self._entry.snapshot(), watched=options.check_bounds)
 
     def __call__(self, *inputs: object) -> list[Array]:
         """Run the module."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import numpy as np
 
+from compiler.backends.cpu.runtime import bounds
 from compiler.backends.cpu.runtime.arguments import Array, Leaf, convert
 from compiler.backends.cpu.runtime.entry import Program
 from compiler.backends.cpu.runtime.threads import pointers, pool
@@ -35,8 +36,11 @@ class ForeignMemory(Exception):
     """A compiled program changed memory that is not its own."""
 
 
-def call(program: Program, *inputs: object, at_end: bool = True) -> list[Array]:
-    """Run a program as its entry does, with every array and the arena before such a page, or behind one."""
+def call(program: Program, *inputs: object, at_end: bool = True, watched: bool = False) -> list[Array]:
+    """Run a program as its entry does, with every array and the arena before such a page, or behind one.
+
+    What a program that is `watched` was compiled to check of its accesses is asked afterwards.
+    """
     arrays = convert(inputs, program.parameters)
     with ExitStack() as stack:
         places = [
@@ -48,7 +52,8 @@ def call(program: Program, *inputs: object, at_end: bool = True) -> list[Array]:
             if array.size:
                 _view(leaf, address)[...] = array
         arena = stack.enter_context(_guarded(program.arena_bytes, _PAGE, "the arena", at_end=at_end))
-        pool().run(program.address, pointers(given), pointers(made), arena, threads=program.threads)
+        with bounds.watched() if watched else nullcontext():
+            pool().run(program.address, pointers(given), pointers(made), arena, threads=program.threads)
         for number, (array, leaf, address) in enumerate(zip(arrays, program.parameters, given, strict=True)):
             if array.size and _view(leaf, address).tobytes() != array.tobytes():
                 raise ForeignMemory(f"the program changed parameter {number}, {leaf}")
