@@ -198,10 +198,11 @@ def coordinates(emission: Emission, index: Index, dims: Sequence[int]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The part of a loop that is run: from `start` to `stop`, i64 values."""
+    """The part of a loop that is run: from `start` to `stop`, i64 values that are known to be multiples of `unit`."""
 
     start: Value
     stop: Value
+    unit: int = 1
 
     @property
     def nonempty(self) -> bool:
@@ -212,7 +213,7 @@ class Range:
 
 def all_of(count: int) -> Range:
     """Every iteration."""
-    return Range(integer(0), integer(count))
+    return Range(integer(0), integer(count), count)
 
 
 def nested(
@@ -278,7 +279,7 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
             return scaled
         return builder.umin(scaled, integer(count))
 
-    return Range(cut(thread), cut(builder.add(thread, integer(1))))
+    return Range(cut(thread), cut(builder.add(thread, integer(1))), math.gcd(align, count))
 
 
 def joined(group: Group, *, enough: int = 32) -> int:

@@ -213,4 +213,4 @@ def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
         above = builder.smax(moved, integer(0)) if first else moved
         return builder.smin(above, integer(size))
 
-    return Range(clamp(part.start), clamp(part.stop))
+    return Range(clamp(part.start), clamp(part.stop), math.gcd(part.unit, first, size))

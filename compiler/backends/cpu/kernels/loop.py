@@ -88,14 +88,13 @@ def _emit_pieces(builder: Builder, kernel: Kernel, group: nest.Group, body: nest
     level = nest.split_level([1 if n == group.jammed else size for n, size in enumerate(group.loops)])
     length = group.loops[group.innermost]
     known = _known(builder, kernel, group)
-    near, whole = not group.once and _may_be_near(kernel, length), length % _BLOCK == 0
-    often = _has_complex(kernel)
-    turns = _Turns(builder, known, interleave(kernel, length, work), near, whole, often)
+    near, often = not group.once and _may_be_near(kernel, length), _has_complex(kernel)
+    turns = _Turns(builder, known, interleave(kernel, length, work), near, often)
     part, joined = None, nest.joined(group) if parallel else 1
     if joined > 1:
         part, level = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS), -1
     elif parallel:
-        align = (_BLOCK if turns.near and turns.whole else LINE) if level == group.innermost else 1
+        align = (_BLOCK if near and length % _BLOCK == 0 else LINE) if level == group.innermost else 1
         part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
     pieces.walk(
         builder,
@@ -150,16 +149,16 @@ class _Turns:
     """How the innermost loops of a kernel run.
 
     Where functions have a cheaper form for arguments that are not large, the loop runs with it, in blocks, and tells
-    whether some argument was; such a block is done again in full.  The results are the same either way.  Where blocks
-    are `whole`, LLVM need not write a long body again for what would remain.  What has to be done again `often` is done
-    in vectors too: a division by zero is nothing unusual, an angle of millions is.
+    whether some argument was; such a block is done again in full.  The results are the same either way.  Where limits
+    are known to be those of blocks, LLVM need not write a long body again for what would remain; that the kernel's
+    length is a multiple says nothing of a piece of it.  What has to be done again `often` is done in vectors too: a
+    division by zero is nothing unusual, an angle of millions is.
     """
 
     builder: Builder
     known: Known
     interleave: int
     near: bool
-    whole: bool
     often: bool
     _far: Value | None = None
 
@@ -179,7 +178,7 @@ class _Turns:
             return
         with builder.loop(limits.start, limits.stop, step=_BLOCK, name="block", nonempty=limits.nonempty) as block:
             last = builder.add(block.index, integer(_BLOCK))
-            stop = last if self.whole else builder.smin(last, limits.stop)
+            stop = last if limits.unit % _BLOCK == 0 else builder.smin(last, limits.stop)
             none = Value(I1, "false")
             with builder.loop(block.index, stop, carried=[none], nonempty=True, metadata=metadata) as loop:
                 self._far = loop.carried[0]

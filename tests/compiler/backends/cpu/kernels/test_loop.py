@@ -73,6 +73,33 @@ def test_quotients_by_zero_change_nothing_for_their_neighbours(size, type_):
     )
 
 
+PIECES = {
+    "concatenate": "s = {t}[4094] slice(y), slice={{[2:4096]}}"
+    "  ROOT r = {t}[4096] concatenate(few, s), dimensions={{0}}",
+    "dynamic-update-slice": "u = {t}[4096] dynamic-update-slice(x, few, i)  ROOT r = {t}[4096] subtract(u, y)",
+    "pad": "ROOT r = {t}[4096] pad(y, o), padding=-7_7",
+}
+"""Loops of whole blocks that run in pieces, which are not."""
+
+
+@pytest.mark.parametrize("start", [3, 4094])
+@pytest.mark.parametrize("move", PIECES)
+@pytest.mark.parametrize(("opcode", "type_"), [("sine", "f32"), ("cosine", "f64"), ("divide", "c64")])
+def test_pieces_of_whole_blocks_read_nothing_behind_them(opcode, type_, move, start):
+    operands, zero = ("x, x", "(0, 0)") if type_ == "c64" else ("x", "0")
+    module = compiler.parse(f"""ENTRY e {{
+      x = {type_}[4096] parameter(0)  few = {type_}[2] parameter(1)  i = s32[] parameter(2)
+      o = {type_}[] constant({zero})
+      y = {type_}[4096] {opcode}({operands})  {PIECES[move].format(t=type_)} }}""")
+    dtype = module.entry.parameters[0].array.element_type.dtype
+    x, few = (np.random.default_rng(start).normal(size=size).astype(dtype) for size in (4096, 2))
+    expected = compiler.interpret(module, x, few, np.int32(start))[0]
+    for threads in (1, 2):
+        options = compiler.CompileOptions(threads=threads, check_bounds=True)
+        found = compiler.compile(module, options=options)(x, few, np.int32(start))[0]
+        assert np.allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_functions_of_unlike_arguments_in_one_loop_and_in_branches():
     text = """ENTRY e {
       x = f64[3000] parameter(0)
