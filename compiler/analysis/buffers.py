@@ -118,12 +118,14 @@ def _arena(assignment: Assignment) -> list[Buffer]:
 
 
 def _parameter_buffers(entry: Computation) -> list[Buffers]:
-    """The buffers of each parameter; they are numbered through."""
+    """The buffers of each parameter; they are numbered through, but for tokens, which nobody gives an array for."""
     numbers = count()
-    return [
-        tuple(Buffer(Place.PARAMETER, leaf.size_bytes, parameter, next(numbers)) for leaf in leaves(parameter.shape))
-        for parameter in entry.parameters
-    ]
+
+    def buffer(parameter: Instruction, leaf: ArrayShape) -> Buffer:
+        number = 0 if leaf.element_type is TOKEN else next(numbers)
+        return Buffer(Place.PARAMETER, leaf.size_bytes, parameter, number)
+
+    return [tuple(buffer(parameter, leaf) for leaf in leaves(parameter.shape)) for parameter in entry.parameters]
 
 
 def _place_results(results: Sequence[Buffer]) -> None:

@@ -19,7 +19,8 @@ from compiler.backends.cpu.kernels.emitted import parameters
 from compiler.backends.cpu.program import PROGRAM, Program
 from compiler.backends.cpu.runtime.bounds import CHECKS, PREFIX
 from compiler.codegen.llvm_ir import Function, Module, element_of, lanes_of
-from compiler.ir.shape import leaves
+from compiler.ir.shape import Shape, leaves
+from compiler.ir.types import TOKEN
 
 _NAME = r"[%@][\w.$-]+"
 _OPERAND = rf"(?:{_NAME}|null)"
@@ -83,9 +84,14 @@ def _extents(program: Program) -> dict[str, list[_Extent]]:
 
 def _given(program: Program) -> dict[str, list[int]]:
     """The sizes of the arrays that a program's function gets, by the parameter that holds their addresses."""
-    module = program.module
-    taken = [array.size_bytes for parameter in module.entry.parameters for array in leaves(parameter.shape)]
-    return {"%parameters": taken, "%results": [array.size_bytes for array in leaves(module.entry.root.shape)]}
+    entry = program.module.entry
+    taken, made = [parameter.shape for parameter in entry.parameters], [entry.root.shape]
+
+    def sizes(shapes: Sequence[Shape]) -> list[int]:
+        arrays = (array for shape in shapes for array in leaves(shape))
+        return [array.size_bytes for array in arrays if array.element_type is not TOKEN]
+
+    return {"%parameters": sizes(taken), "%results": sizes(made)}
 
 
 @dataclass(slots=True)
