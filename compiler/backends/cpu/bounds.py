@@ -33,6 +33,7 @@ _SELECT = re.compile(rf"\s*(%[\w.$-]+) = select i1 ([^,]+), ptr ({_OPERAND}), pt
 _ALLOCA = re.compile(r"\s*(%[\w.$-]+) = alloca (.+?)(?:, align \d+)?$")
 _FROM_INTEGER = re.compile(r"\s*(%[\w.$-]+) = inttoptr ")
 _CALL = re.compile(rf"(?P<head>\s*(?:%[\w.$-]+ = )?call .*?)(?P<callee>{_NAME})\((?P<arguments>.*)\)(?P<tail>[^()]*)$")
+_POINTER = re.compile(r"(?:ptr|<\d+ x ptr>) ")
 _HARMLESS = re.compile(r"\s*(?:%\S+ = (?:icmp|ptrtoint)|ret) ")
 _ALIGNED = re.compile(r", align (\d+)")
 _SIZES = {"ptr": 8, "double": 8, "float": 4, "half": 2, "bfloat": 2}
@@ -201,8 +202,8 @@ class _Checked:
 
     def _call(self, found: re.Match[str]) -> None:
         callee, arguments = found["callee"], _split(found["arguments"])
-        pointers = [argument for argument in arguments if "ptr" in argument.split()[0:3]]
-        if callee.startswith(_NO_ACCESS) or not pointers or self.function.name == "barrier":
+        pointers = [argument for argument in arguments if _POINTER.match(argument)]
+        if callee.startswith(_NO_ACCESS) or not pointers:
             changed = arguments
         elif callee.startswith("@llvm.masked."):
             changed = self._masked(found, arguments)

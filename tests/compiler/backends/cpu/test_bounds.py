@@ -132,6 +132,29 @@ def test_every_loop_is_told_of_that_reads_beyond_the_end_of_an_operand(opcode, m
         compiler.compile(module, options=CHECKED)(*draw(module, 0))
 
 
+FORMS = {
+    "masked.gather": """add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+    ENTRY e { x = f32[37,100] parameter(0)  w = f32[100,37] parameter(1)  zero = f32[] constant(0)
+      t = f32[100,37] transpose(x), dimensions={1,0}  m = f32[100,37] multiply(t, w)
+      ROOT r = f32[100] reduce(m, zero), dimensions={1}, to_apply=add }""",
+    "masked.load": """add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+    ENTRY e { x = f32[37] parameter(0)  zero = f32[] constant(0)
+      ROOT r = f32[] reduce(x, zero), dimensions={0}, to_apply=add }""",
+    "load <": """add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+    ENTRY e { x = f32[64] parameter(0)  zero = f32[] constant(0)
+      ROOT r = f32[] reduce(x, zero), dimensions={0}, to_apply=add }""",
+}
+"""A program by what it reads the last element of an operand with."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_access_is_checked(form, monkeypatch):
+    shorten(monkeypatch, "operand")
+    module = compiler.parse(FORMS[form])
+    with pytest.raises(OutOfBounds, match=rf"{form}.*of operand"):
+        compiler.compile(module, options=CHECKED)(*draw(module, 0))
+
+
 def test_programs_kept_on_disk_are_checked_too(tmp_path, monkeypatch):
     shorten(monkeypatch, "operand")
     module = compiler.parse("ENTRY e { x = f32[5] parameter(0)  ROOT y = f32[5] negate(x) }")
@@ -147,6 +170,21 @@ def test_tokens_have_no_arrays_to_be_counted():
       t = token[] after-all()  ROOT r = (token[], s8[3], token[], s8[9]) tuple(t, x, u, y) }"""
     found = compiler.compile(text, options=CHECKED)(np.arange(3, dtype=np.int8), np.arange(9, dtype=np.int8))
     assert [array.tolist() for array in found] == [list(range(3)), list(range(9))]
+
+
+def test_of_a_copy_both_sides_are_checked_by_bounds_that_callers_give():
+    module = Module()
+    function = module.function("f", "void", [("ptr", "x"), ("ptr", "y"), ("i64", "n")])
+    check = "call i64 @bounds.check_length"
+    copy = "  call void @llvm.memcpy.p0.p0.i64(ptr %y, ptr %v1, i64 {n}, i1 false)"
+    function.lines += ["entry:", "  %v1 = getelementptr inbounds i8, ptr %x, i64 8", copy.format(n="%n"), "  ret void"]
+    bounds._Checked(module, function, {}, {}).rewrite()
+    assert [name for _, name in function.parameters] == ["x", "y", "n", "x.low", "x.high", "y.low", "y.high"]
+    assert function.lines[2:5] == [
+        f"  %bounds.1 = {check}(ptr %y, i64 %n, i64 %y.low, i64 %y.high, ptr @bounds.site)",
+        f"  %bounds.2 = {check}(ptr %v1, i64 %bounds.1, i64 %x.low, i64 %x.high, ptr @bounds.site.2)",
+        copy.format(n="%bounds.2"),
+    ]
 
 
 def test_a_form_of_access_that_is_not_known_is_refused():
