@@ -22,7 +22,7 @@ from compiler.driver import (
 from compiler.inputs import settle_elided
 from compiler.ir.module import Module
 from compiler.options import CompileOptions, Environment
-from compiler.plan import device_count
+from compiler.plan import device_count, times_given
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
@@ -61,6 +61,7 @@ __all__ = [
     "parse_many",
     "ptx",
     "settle_elided",
+    "times_given",
     "to_text",
     "trace",
     "verify",

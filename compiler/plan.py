@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from compiler.diagnostics import InputError, UnsupportedError
+from compiler.ir.manual import is_crossing
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Evaluate, Evaluator, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
@@ -30,6 +31,17 @@ _HOSTED = "its queue is the host's: call `compiler.interpret_devices` with `host
 
 EXCHANGING = LOOKING_BEYOND - NUMBERS
 """Those of them that send or receive."""
+
+
+def looks_beyond(instruction: Instruction) -> bool:
+    """Whether a device looks beyond itself here, be it only at its own number."""
+    return instruction.opcode in LOOKING_BEYOND or is_crossing(instruction)
+
+
+def exchanges(instruction: Instruction) -> bool:
+    """Whether a device sends or receives here; its part of a whole array it takes of others, in a way."""
+    return instruction.opcode in EXCHANGING or is_crossing(instruction)
+
 
 _MOST_DEVICES = 1 << 16
 
@@ -128,21 +140,31 @@ def interface_bytes(module: Module) -> int:
 def device_count(module: Module) -> int:
     """On how many devices a module runs; one by which no device looks beyond itself is a program for one."""
     devices: int = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
-    looks = devices > 1 and any(i.opcode in LOOKING_BEYOND for i in module.instructions())
+    looks = devices > 1 and any(map(looks_beyond, module.instructions()))
     if looks and devices > _MOST_DEVICES:
         reason = f"it is for {devices} devices, and at most {_MOST_DEVICES} are run in one process"
         raise UnsupportedError(f"module {module.name}", "the interpreter", reason)
     return devices if looks else 1
 
 
+def is_of_wholes(module: Module) -> bool:
+    """Whether a program for several devices is written for whole arrays, and says itself where they are cut."""
+    return device_count(module) > 1 and any(map(is_crossing, module.instructions()))
+
+
+def times_given(module: Module) -> int:
+    """How often a run takes the parameters and gives the results: once for each device, whole arrays once in all."""
+    return 1 if is_of_wholes(module) else device_count(module)
+
+
 def input_shapes(module: Module) -> list[ArrayShape]:
-    """What a run of the module takes: the leaves of the entry parameters, once for each device."""
-    return [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)] * device_count(module)
+    """What a run of the module takes: the leaves of the entry parameters, as often as they are given."""
+    return [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)] * times_given(module)
 
 
 def result_shapes(module: Module) -> list[ArrayShape]:
-    """What a run of the module gives: the leaves of the root that hold anything, once for each device."""
-    return [leaf for leaf in leaves(module.entry.root.shape) if leaf.element_type.bits] * device_count(module)
+    """What a run of the module gives: the leaves of the root that hold anything, as often as they are given."""
+    return [leaf for leaf in leaves(module.entry.root.shape) if leaf.element_type.bits] * times_given(module)
 
 
 def check_one_device(module: Module) -> None:

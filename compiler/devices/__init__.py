@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from compiler.devices.exchange import EXCHANGES, permuted
+from compiler.devices.exchange import EXCHANGES, cross, permuted
 from compiler.devices.groups import Grid, groups, pairs
 from compiler.devices.host import Channels, Host
 from compiler.diagnostics import InputError
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.calls import reached
+from compiler.ir.manual import Cut, cuts_of, is_crossing
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Value, zeros
@@ -27,7 +28,7 @@ from compiler.ops import OPS, Trait, having
 from compiler.ops.asynchronous import runs_late
 from compiler.ops.collective import begun, check_sizes
 from compiler.ops.host import OPS as HOST
-from compiler.plan import EXCHANGING, check_inputs, check_module
+from compiler.plan import check_inputs, check_module, exchanges, is_of_wholes
 from compiler.precision import unified
 
 Many = dict[int, Any]
@@ -64,8 +65,13 @@ def interpret_devices(
 
 
 def interpret_flat(module: Module, inputs: Sequence[Any]) -> list[Array]:
-    """As `interpret_devices`, with the inputs of all devices in one list, device 0 first, and so the results."""
+    """As `interpret_devices`, with the inputs of all devices in one list, device 0 first, and so the results.
+
+    A program of whole arrays takes them once, and gives them once: outside of its regions all devices have the same.
+    """
     size = Grid.of(module).size
+    if is_of_wholes(module):
+        return interpret_devices(module, [inputs] * size)[0]
     if len(inputs) % size:
         raise InputError(
             f"{module.name} runs on {size} devices, {len(inputs)} inputs given: give those of device 0 first, then "
@@ -120,6 +126,7 @@ class _Devices:
         self.plain = Interpreter()
         self.loop = Interpreter(around=self._step, handled=frozenset(HOST))
         self.running: Sequence[int] = ()
+        self.cuts: dict[Instruction, tuple[Cut, ...]] = {}
 
     def run(self, computation: Computation, arguments: Sequence[Many], devices: Sequence[int]) -> Many:
         """A computation on some devices."""
@@ -138,6 +145,8 @@ class _Devices:
             return _started(instruction, own, self._permute(instruction, own))
         if opcode in HOST:
             return self._host(instruction, own)
+        if is_crossing(instruction):
+            return self._cross(instruction, own)
         if _runs_others(instruction):
             return self._while(instruction, operands[0]) if opcode == "while" else self._control(instruction, own)
         return {device: self._alone(instruction, device, own[device]) for device in self.running}
@@ -167,6 +176,15 @@ class _Devices:
         for device in missing:
             results[device] = zeros(instruction.shape)
         return results
+
+    def _cross(self, instruction: Instruction, own: dict[int, list[Any]]) -> Many:
+        """Into a manual region or out of it."""
+        if instruction not in self.cuts:
+            self.cuts[instruction] = cuts_of(instruction)
+        if len(own) < self.grid.size:
+            absent = sorted(set(range(self.grid.size)).difference(own))
+            raise instruction.unsupported(f"devices {absent} of its region do not reach it")
+        return cross(instruction, self.cuts[instruction], own)
 
     def _permute(self, instruction: Instruction, own: dict[int, list[Any]]) -> Many:
         source_of = {target: source for source, target in pairs(instruction, self.grid)}
@@ -266,7 +284,7 @@ def _check_mapped(module: Module) -> None:
         if _runs_others(instruction):
             continue
         for computation in reached(instruction.called_computations()):
-            if any(i.opcode in EXCHANGING for i in computation.instructions):
+            if any(map(exchanges, computation.instructions)):
                 raise instruction.unsupported(f"{computation.name}, which it applies to elements, exchanges data")
 
 

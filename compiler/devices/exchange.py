@@ -13,9 +13,11 @@ import numpy as np
 
 from compiler.devices.groups import check_operands, part_size
 from compiler.ir.combiner import accumulator, apply, ufunc
+from compiler.ir.manual import Cut, enters
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, zeros_like
+from compiler.ir.shape import TupleShape
 from compiler.ir.types import ElementType
 from compiler.ops.collective import ragged_pieces
 
@@ -168,3 +170,28 @@ def _starts(value: Any) -> list[list[int]]:
 
 def _region(starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
+
+
+def cross(crossing: Instruction, cuts: Sequence[Cut], own: dict[int, list[Any]]) -> dict[int, Any]:
+    """What each device has beyond a crossing: its parts of its own wholes, or wholes joined of the parts of others."""
+    entering, results = enters(crossing), {}
+    for device in own:
+        values = [
+            _part(own[device][number], cut, device) if entering else _joined(cut, device, number, own)
+            for number, cut in enumerate(cuts)
+        ]
+        results[device] = tuple(values) if isinstance(crossing.shape, TupleShape) else values[0]
+    return results
+
+
+def _part(whole: Array, cut: Cut, device: int) -> Array:
+    sizes = [size // count for size, count in zip(whole.shape, cut.counts, strict=True)]
+    return np.array(whole[tuple(slice(p * n, p * n + n) for p, n in zip(cut.places[device], sizes, strict=True))])
+
+
+def _joined(cut: Cut, device: int, number: int, own: dict[int, list[Any]]) -> Array:
+    parts = [own[holder][number] for holder in cut.holders[device]]
+    whole = np.empty([size * count for size, count in zip(parts[0].shape, cut.counts, strict=True)], parts[0].dtype)
+    for place, part in zip(np.ndindex(*cut.counts), parts, strict=True):
+        whole[tuple(slice(p * n, p * n + n) for p, n in zip(place, part.shape, strict=True))] = part
+    return whole

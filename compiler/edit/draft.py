@@ -16,7 +16,7 @@ Place = tuple[str, str]
 Source = int | Place
 """Where an entry parameter's value comes from: the parameter of that number before, or what stood at a place."""
 
-_KEPT_HEADER = ("replica_count", "num_partitions")
+_KEPT_HEADER = ("replica_count", "num_partitions", "frontend_attributes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from functools import reduce
 from compiler.devices.groups import Grid, check_operands, groups, pairs, part_size, transfer_pairs
 from compiler.expansion.expression import Expression, concatenate, element, iota, number
 from compiler.ir.combiner import binary_opcode
+from compiler.ir.manual import Cut, cuts_of, enters, is_crossing
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import F32, PRED, S32, S64, U32, Kind
@@ -220,13 +221,19 @@ class Links:
     def knows(self, instruction: Instruction) -> bool:
         """Whether an instruction looks at other devices, or at its own number, by itself and not by what it calls."""
         opcode = instruction.opcode
-        return opcode in COLLECTIVES or (opcode in self._transfers and not instruction.attributes.get(_BY_HOST, False))
+        return (
+            opcode in COLLECTIVES
+            or is_crossing(instruction)
+            or (opcode in self._transfers and not instruction.attributes.get(_BY_HOST, False))
+        )
 
     def wire(self, instruction: Instruction, target: Computation, rows: Rows, *, everyone: bool) -> Many:
         """What stands for its value on each device; with `everyone`, a device in none of its groups is an error."""
         opcode = instruction.opcode
         if opcode in self._transfers:
             return self._transfers[opcode](instruction, target, rows)
+        if is_crossing(instruction):
+            return _crossed(instruction, target, rows)
         if opcode in NUMBERS:
             number_of = self.grid.replica if opcode == "replica-id" else self.grid.partition
             return {device: number(target, number_of(device), U32).instruction for device in rows}
@@ -292,3 +299,46 @@ def _started(instruction: Instruction, target: Computation, rows: Rows, results:
     contexts = [zeros(context, target) for context in shape.elements[2:]]
     carried = {device: bundle(row, target) for device, row in rows.items()}
     return {d: build(target, "tuple", [carried[d], result, *contexts]) for d, result in results.items()}
+
+
+def _crossed(crossing: Instruction, target: Computation, rows: Rows) -> Many:
+    """What each device has beyond a crossing; what is the same part of the same whole is one instruction."""
+    made: dict[tuple[object, ...], Instruction] = {}
+
+    def value(place: int, cut: Cut, device: int) -> Instruction:
+        if enters(crossing):
+            whole = rows[device][place]
+            key: tuple[object, ...] = (place, whole, cut.places[device])
+            if key not in made:
+                made[key] = _part(whole, cut, cut.places[device])
+            return made[key]
+        parts = [rows[holder][place] for holder in cut.holders[device]]
+        key = (place, *parts)
+        if key not in made:
+            made[key] = _whole(parts, cut)
+        return made[key]
+
+    results: Many = {}
+    for device in rows:
+        values = tuple(value(place, cut, device) for place, cut in enumerate(cuts_of(crossing)))
+        if isinstance(crossing.shape, TupleShape) and values not in made:
+            made[values] = build(target, "tuple", values)
+        results[device] = made[values] if isinstance(crossing.shape, TupleShape) else values[0]
+    return results
+
+
+def _part(whole: Instruction, cut: Cut, place: Sequence[int]) -> Instruction:
+    sizes = [size // count for size, count in zip(whole.array.dims, cut.counts, strict=True)]
+    if all(count == 1 for count in cut.counts):
+        return whole
+    return Expression(whole).slice(*((p * n, p * n + n) for p, n in zip(place, sizes, strict=True))).instruction
+
+
+def _whole(parts: Row, cut: Cut) -> Instruction:
+    """The parts side by side, along the last dimension first."""
+    joined = [Expression(part) for part in parts]
+    for along in reversed(range(len(cut.counts))):
+        count = cut.counts[along]
+        if count > 1:
+            joined = [concatenate(joined[at : at + count], along) for at in range(0, len(joined), count)]
+    return joined[0].instruction

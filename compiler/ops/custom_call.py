@@ -18,6 +18,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir import csr
 from compiler.ir.factorizations import cholesky, householder, householder_product, lu, solve_triangular
 from compiler.ir.lapack import ROUTINES, batched
+from compiler.ir.manual import CROSSINGS, target_of
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, ranking, widen
 from compiler.ir.opdef import Evaluator, Op, Value
@@ -30,19 +31,31 @@ Routine = Callable[[Sequence[Array], dict[str, str]], tuple[Array, ...]]
 
 MARKS = frozenset(
     {
+        *CROSSINGS,
         "Sharding",
-        "SPMDFullToShardShape",
-        "SPMDShardToFullShape",
         "LayoutConstraint",
         "MoveToHost",
         "MoveToDevice",
         "annotate_device_placement",
         "xla.sdy.FuncResultSharding",
-        "xla.sdy.GlobalToLocalShape",
-        "xla.sdy.LocalToGlobalShape",
+        "xla.sdy.PropagationBarrier",
+        "xla.sdy.ShardingGroup",
     }
 )
-"""Targets that only mark their operand; on one device they yield it."""
+"""Targets that only mark their operands; on one device they yield them."""
+
+
+def is_mark(call: Instruction) -> bool:
+    """Whether an instruction is a custom call that yields its operands: several as a tuple, none as an empty one.
+
+    Where there are several devices, those between whole arrays and parts are more than that (`compiler.ir.manual`).
+    """
+    if call.opcode != "custom-call" or target_of(call) not in MARKS:
+        return False
+    shapes = call.shape.elements if isinstance(call.shape, TupleShape) else (call.shape,)
+    return len(shapes) == len(call.operands) and all(
+        agree(shape, operand.shape) for shape, operand in zip(shapes, call.operands, strict=True)
+    )
 
 
 def _infer(instruction: Instruction) -> Shape:
@@ -227,8 +240,8 @@ def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) 
     target: str = instruction.attributes["custom_call_target"]
     if target == "TopK" and len(values) == 1 and isinstance(instruction.shape, TupleShape):
         return _top_k(instruction, values)
-    if target in MARKS and len(values) == 1 and agree(instruction.shape, instruction.operands[0].shape):
-        marked: Value = values[0]
+    if is_mark(instruction):
+        marked: Value = tuple(values) if isinstance(instruction.shape, TupleShape) else values[0]
         return marked
     if csr.is_product(instruction):
         return _sparse_product(instruction, values)

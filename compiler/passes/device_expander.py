@@ -12,25 +12,30 @@ always reached by all; a program in which some device of a group would wait fore
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from compiler.analysis.buffers import branches as branches_of
 from compiler.analysis.uniform import is_uniform
 from compiler.devices.groups import Grid
 from compiler.expansion.expression import Expression, element
-from compiler.expansion.wiring import Links, Many, Row, Rows
+from compiler.expansion.wiring import Links, Many, Row, Rows, bundle
 from compiler.ir.attributes import OF_ENTRY
+from compiler.ir.calls import reached
 from compiler.ir.control import PREDECESSORS
+from compiler.ir.manual import is_crossing
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import PRED, Kind
 from compiler.ops import Trait, having
 from compiler.ops.build import build, parameter
-from compiler.plan import EXCHANGING, LOOKING_BEYOND, device_count
+from compiler.ops.custom_call import is_mark
+from compiler.ops.host import OPS as HOST
+from compiler.plan import device_count, exchanges, is_of_wholes, looks_beyond
 
 _CALLS = having(Trait.CALLS)
+_TRANSFERS = frozenset(HOST)
 _HEADER = OF_ENTRY | {"replica_count", "num_partitions"}
 
 
@@ -49,9 +54,10 @@ class _Devices:
     def __init__(self, module: Module) -> None:
         self.module, self.links = module, Links(Grid.of(module))
         self.all = tuple(range(self.links.grid.size))
-        self.exchanging = _that_reach(module, EXCHANGING)
-        self.looking = _that_reach(module, LOOKING_BEYOND)
+        self.exchanging = _that_reach(module, exchanges)
+        self.looking = _that_reach(module, looks_beyond)
         self.own: dict[tuple[Computation, int], Computation] = {}
+        self.of_wholes = is_of_wholes(module)
 
     def entry(self) -> Computation:
         """The entry of the program for one device."""
@@ -61,9 +67,13 @@ class _Devices:
         for device in self.all:
             for p in source.parameters:
                 place = device * count + p.parameter_number
-                arguments[p.parameter_number][device] = parameter(target, place, p.shape, name=p.name)
+                shared = device > 0 and self.of_wholes
+                arguments[p.parameter_number][device] = (
+                    arguments[p.parameter_number][0] if shared else parameter(target, place, p.shape, name=p.name)
+                )
         roots = self.copy(source, target, arguments, self.all, None)
-        target.root = build(target, "tuple", [roots[device] for device in self.all])
+        single = roots[0] if self.of_wholes else build(target, "tuple", [roots[device] for device in self.all])
+        target.root = single
         return self.module.add_computation(target)
 
     def copy(
@@ -85,6 +95,12 @@ class _Devices:
         return values[source.root]
 
     def _copied(self, instruction: Instruction, target: Computation, rows: Rows, active: Many | None) -> Many:
+        if is_mark(instruction) and not is_crossing(instruction):
+            # Here and not before: what says how an array lies on devices is read where it is cut.
+            return {device: bundle(row, target) for device, row in rows.items()}
+        once = self._once(instruction, target, rows) if self.of_wholes and active is None else None
+        if once is not None:
+            return dict.fromkeys(rows, once)
         if self.links.knows(instruction):
             return self.links.wire(instruction, target, rows, everyone=active is None)
         if any(callee in self.exchanging for callee in instruction.called_computations()):
@@ -102,6 +118,42 @@ class _Devices:
             elif isinstance(value, tuple) and value and isinstance(value[0], Computation):
                 copy.attributes[name] = tuple(self._of(callee, device) for callee in value)
         return target.add(copy)
+
+    def _once(self, instruction: Instruction, target: Computation, rows: Rows) -> Instruction | None:
+        """One instruction for all devices, where each has the same operands and makes the same of them; else None.
+
+        So it is outside of manual regions, but also where a device only computes with what all have.  Whether control
+        flow makes the same, its computations tell when they have been copied.
+        """
+        row = next(iter(rows.values()))
+        if any(tuple(other) != tuple(row) for other in rows.values()) or self.links.knows(instruction):
+            return None
+        copy = instruction.clone(row)
+        copy.attributes.pop(PREDECESSORS, None)
+        for name, value in copy.attributes.items():
+            callees = (value,) if isinstance(value, Computation) else value
+            if not (isinstance(callees, tuple) and callees and isinstance(callees[0], Computation)):
+                continue
+            copies = [self._same(callee) if callee in self.looking else callee for callee in callees]
+            known = tuple(callee for callee in copies if callee is not None)
+            if len(known) < len(copies):
+                copy.set_operands(())
+                return None
+            copy.attributes[name] = known[0] if isinstance(value, Computation) else known
+        return target.add(copy)
+
+    def _same(self, computation: Computation) -> Computation | None:
+        """A computation that looks at devices, as one that does the same for all of them; None where it does not."""
+        if any(i.opcode in _TRANSFERS for c in reached([computation]) for i in c.instructions):
+            return None  # what is sent and not yet received would be sent twice
+        copy = Computation(computation.name)
+        copy.attributes = dict(computation.attributes)
+        given = [parameter(copy, p.parameter_number, p.shape, name=p.name) for p in computation.parameters]
+        results = self.copy(computation, copy, [dict.fromkeys(self.all, one) for one in given], self.all, None)
+        if len(set(results.values())) > 1:
+            return None
+        copy.root = results[0]
+        return self.module.add_computation(copy)
 
     def _of(self, computation: Computation, device: int) -> Computation:
         """A computation as one device runs it: the same for all, unless it asks for the device's number."""
@@ -184,11 +236,11 @@ class _Devices:
         return answers if active is None else {d: _and(active[d], answer) for d, answer in answers.items()}
 
 
-def _that_reach(module: Module, opcodes: frozenset[str]) -> set[Computation]:
-    """The computations in which such an opcode stands, or that call one of those; callees come first in a module."""
+def _that_reach(module: Module, holds: Callable[[Instruction], bool]) -> set[Computation]:
+    """The computations in which such an instruction stands, or that call one of those; callees come first."""
     found: set[Computation] = set()
     for computation in module.computations:
-        if any(i.opcode in opcodes or found.intersection(i.called_computations()) for i in computation.instructions):
+        if any(holds(i) or found.intersection(i.called_computations()) for i in computation.instructions):
             found.add(computation)
     return found
 

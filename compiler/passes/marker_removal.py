@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from compiler.expansion.expression import number
 from compiler.expansion.replacement import expand
+from compiler.expansion.wiring import bundle
+from compiler.ir.manual import is_crossing
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
-from compiler.ir.shape_rules import agree
 from compiler.ir.types import S32
 from compiler.ops.build import build
-from compiler.ops.custom_call import MARKS
+from compiler.ops.custom_call import is_mark
+from compiler.plan import device_count
 
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    return expand(module, fuel, _EXPANSIONS)
+    table = _EXPANSIONS
+    if device_count(module) > 1:
+        table = _EXPANSIONS | {"custom-call": _mark_of_no_cut}
+    return expand(module, fuel, table)
 
 
 def _operand(instruction: Instruction) -> Instruction:
@@ -26,8 +31,12 @@ def _operand(instruction: Instruction) -> Instruction:
 
 
 def _mark(call: Instruction) -> Instruction | None:
-    is_mark = call.attributes["custom_call_target"] in MARKS and len(call.operands) == 1
-    return call.operands[0] if is_mark and agree(call.shape, call.operands[0].shape) else None
+    return bundle(call.operands, call.computation) if is_mark(call) else None
+
+
+def _mark_of_no_cut(call: Instruction) -> Instruction | None:
+    """On several devices a crossing is more than a mark, and what it cuts may say how: both go with the devices."""
+    return None if any(map(is_crossing, (call, *call.users))) else _mark(call)
 
 
 def _size(instruction: Instruction) -> Instruction | None:

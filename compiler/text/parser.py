@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from compiler.ir.attributes import MODULE_ATTRIBUTES
 from compiler.ir.literal import Literal
+from compiler.ir.manual import partitions_named
 from compiler.ir.module import Computation, Module
 from compiler.ir.shape import Shape
 from compiler.text.attributes import read_value
@@ -105,6 +106,11 @@ class _ModuleReader:
         module.entry = self.entry or module.computations[-1]
         for computation in module.computations:
             computation.module = module
+        if "SPMD" in self.source.text or "xla.sdy." in self.source.text:
+            # JAX's lowering names a mesh and leaves the number of devices to those who compile.
+            named = partitions_named(module)
+            if named > 1:
+                module.attributes.setdefault("num_partitions", named)
 
     def _read_header(self) -> None:
         source = self.source

@@ -18,9 +18,9 @@ import numpy as np
 from compiler.ir import csr
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
-from compiler.ir.shape import leaves
+from compiler.ir.shape import TupleShape, leaves
 from compiler.ir.types import ElementType
-from compiler.ops.custom_call import MARKS, TARGET, options_of
+from compiler.ops.custom_call import TARGET, is_mark, options_of
 from compiler.wide.numbers import Wide, exact, limits, rounded, size, unknown
 from compiler.wide.order import top
 from compiler.wide.rule import Context, Rule
@@ -221,8 +221,8 @@ _ROUTINES: dict[str, Callable[..., Bounds]] = {
 
 def _custom_call(instruction: Instruction, operands: Sequence[Any], context: Context) -> Any:
     target = instruction.attributes["custom_call_target"]
-    if target in MARKS and len(operands) == 1:
-        return operands[0]
+    if is_mark(instruction):
+        return tuple(operands) if isinstance(instruction.shape, TupleShape) else operands[0]
     if target == "TopK":
         return top(instruction, operands, context)
     if csr.is_product(context.originals[instruction]):

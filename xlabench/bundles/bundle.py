@@ -288,7 +288,7 @@ def _check(failure: Failure, folder: Path) -> None:
         inputs.check(failure.inputs, module, source="inputs.npz")
         expected = list(failure.expected)
         results = [leaf for leaf in edit.leaves(module.entry.root.shape) if leaf.element_type.name in inputs.DTYPES]
-        results *= compiler.device_count(module)
+        results *= compiler.times_given(module)
         if len(expected) != len(results):
             raise BenchError(f"expected.npz: {len(expected)} results, but {module.name} gives {len(results)}")
         for number, (array, shape) in enumerate(zip(expected, results, strict=True)):

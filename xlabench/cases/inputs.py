@@ -139,9 +139,9 @@ def recipe_beside(program: Path) -> Recipe | None:
 
 
 def _taken(module: Module) -> list[Any]:
-    """The entry parameters that a run takes arrays for: all of them, once for each device."""
+    """The entry parameters that a run takes arrays for: all of them, as often as they are given."""
     parameters: list[Any] = module.entry.parameters
-    return parameters * compiler.device_count(module)
+    return parameters * compiler.times_given(module)
 
 
 def check(arrays: Sequence[Array], module: Module, *, source: str) -> None:
