@@ -10,6 +10,7 @@ from compiler.backends.cpu import limits
 from compiler.backends.executable import Executable, Facts, KernelTime
 from compiler.backends.nvptx import standalone as ptx
 from compiler.codegen.llvm import version as llvm_version
+from compiler.custom_calls import load_custom_calls, register_custom_call
 from compiler.devices import Host, interpret_devices
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
 from compiler.driver import (
@@ -54,12 +55,14 @@ __all__ = [
     "interpret_devices",
     "limits",
     "llvm_version",
+    "load_custom_calls",
     "mutation",
     "ops",
     "optimize",
     "parse",
     "parse_many",
     "ptx",
+    "register_custom_call",
     "settle_elided",
     "times_given",
     "to_text",

@@ -225,12 +225,20 @@ def opt(file: Path, output: Path | None, **options: Any) -> None:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the inputs.")
 @click.option("--inputs", "given", type=click.Path(path_type=Path), help="Take the inputs from an .npz file.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Keep the results in this .npz file.")
+@click.option(
+    "--custom-call",
+    "custom_calls",
+    multiple=True,
+    metavar="NAME=MODULE:FUNCTION",
+    help="What custom calls to NAME mean: a Python function, NumPy arrays in and out; MODULE may be a .py file.",
+)
 def run_(file: Path, output: Path | None, **options: Any) -> None:
     """Run FILE and print its results as HLO literals.
 
     Without --inputs, floats are drawn from a normal distribution, integers are small, and the seed decides.
     """
     backend, seed, given = (options.pop(name) for name in ("backend", "seed", "given"))
+    compiler.load_custom_calls(options.pop("custom_calls"))
     module = _parse(file)
     compiler.verify(module)
     arrays = inputs.draw(module, seed) if given is None else inputs.read_npz(given, module)

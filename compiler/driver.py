@@ -23,6 +23,7 @@ from compiler.dump import Dump
 from compiler.inputs import settle_elided
 from compiler.interpreter import Around, Array, Observe
 from compiler.interpreter import interpret as _interpret
+from compiler.ir.meanings import is_called
 from compiler.ir.module import Module
 from compiler.options import CompileOptions, Environment, from_environment
 from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run
@@ -118,8 +119,8 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     if kept is not None:
         return keeper.restore(kept, lambda: _prepared(text, backend, options), options, phases)
     executable = _compile(module_or_text, backend, options, phases)
-    if isinstance(executable, PaddedExecutable):
-        # An image knows nothing of sizes that its callers give.
+    if isinstance(executable, PaddedExecutable) or is_called(executable.module):
+        # An image knows nothing of sizes that its callers give, nor of functions in this process.
         return executable
     with phases.phase("cache"):
         cache.put(key, keeper.to_bytes(executable))

@@ -26,6 +26,7 @@ from typing import Any
 import click
 
 from xlabench.errors import ExitCode, exit_code_of
+from xlabench.worker import CUSTOM_CALLS
 
 COMMANDS: Mapping[str, str] = {
     "run": "xlabench.commands.run",
@@ -194,6 +195,8 @@ def cli() -> None:
     Exit codes: 0 fine, 1 wrong, 2 bad input, 3 compile error, 4 crash, 5 timeout, 70 a bug of xlabench, 125 cannot be
     decided here, 130 ended by Ctrl-C, 141 nobody read the output.
     """
+    if os.environ.get(CUSTOM_CALLS):
+        import_module("xlabench.custom_calls").use_inherited()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -15,9 +15,11 @@ from compiler.codegen import elemental, windows
 from compiler.codegen.product import is_sum_of_products
 from compiler.diagnostics import UnsupportedError
 from compiler.expansion.lapack import call_of
+from compiler.ir.meanings import given
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ops import Trait, having
+from compiler.ops.custom_call import unknown
 
 
 class KernelKind(enum.Enum):
@@ -38,6 +40,7 @@ class KernelKind(enum.Enum):
     TRIANGULAR_SOLVE = "triangular-solve"
     FFT = "fft"
     LAPACK = "lapack"
+    FOREIGN = "foreign"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,14 @@ def kernel_of(instruction: Instruction) -> Kernel:
     kind = _OPCODE_KINDS.get(instruction.opcode)
     if instruction.opcode == "custom-call" and call_of(instruction) is not None:
         kind = KernelKind.LAPACK
+    if given(instruction):
+        operands = tuple(dict.fromkeys(instruction.operands))
+        numbered = tuple((operand, number) for number, operand in enumerate(operands))
+        return Kernel(instruction, KernelKind.FOREIGN, operands, numbered, (instruction,))
     if kind is None:
         if not elemental.supports(instruction):
+            if instruction.opcode == "custom-call":
+                raise unknown(instruction, "code generation")
             raise UnsupportedError(f"opcode {instruction.opcode}", "code generation", f"at {instruction.name}")
         kind = KernelKind.LOOP
     if instruction.opcode == "dot" and instruction.array.element_type.is_complex:
@@ -165,8 +174,8 @@ def kernel_of(instruction: Instruction) -> Kernel:
     if instruction.opcode == "reduce-window" and not windows.is_plain(instruction):
         kind = KernelKind.LOOP
     inputs = tuple(dict.fromkeys(o for o in instruction.operands if not _inlined(o)))
-    given = tuple((operand, number) for number, operand in enumerate(inputs))
-    return Kernel(instruction, kind, inputs, given, (instruction,))
+    numbered = tuple((operand, number) for number, operand in enumerate(inputs))
+    return Kernel(instruction, kind, inputs, numbered, (instruction,))
 
 
 def _inlined(operand: Instruction) -> bool:
@@ -190,8 +199,8 @@ def _of_fusion(fusion: Instruction) -> Kernel:
     if any(instruction.opcode == "sort" for instruction in body.instructions):
         kind = KernelKind.SORT
     inputs = tuple(dict.fromkeys(fusion.operands))
-    given = tuple((p, inputs.index(fusion.operands[p.parameter_number])) for p in body.parameters)
-    kernel = Kernel(fusion, kind, inputs, given, _roots(body.root))
+    numbered = tuple((p, inputs.index(fusion.operands[p.parameter_number])) for p in body.parameters)
+    kernel = Kernel(fusion, kind, inputs, numbered, _roots(body.root))
     if kind is KernelKind.LOOP and kernel.of_opcode("while"):
         return replace(kernel, kind=KernelKind.ITERATION)
     convolutions = kernel.of_opcode("convolution") if kind is KernelKind.DOT else []

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from compiler.diagnostics import UnsupportedError
-from compiler.ir import csr
+from compiler.ir import csr, meanings
 from compiler.ir.factorizations import cholesky, householder, householder_product, lu, solve_triangular
 from compiler.ir.lapack import ROUTINES, batched
 from compiler.ir.manual import CROSSINGS, target_of
@@ -248,16 +248,35 @@ def _custom_call(instruction: Instruction, values: Sequence[Any], _: Evaluator) 
     found = TARGET.fullmatch(target)
     if found is not None and found[1] in LAPACK:
         return _lapack(instruction, found[1], values)
-    raise UnsupportedError(f"custom-call to {target!r} ({instruction.name})", "the interpreter", _remedy(target))
+    if meanings.given(instruction):
+        return meanings.called(instruction, values)
+    raise unknown(instruction, "the interpreter")
+
+
+def has_meaning(target: str) -> bool:
+    """Whether custom calls to a target mean something here, at least with some operands."""
+    found = TARGET.fullmatch(target)
+    return target in MARKS or target in ("TopK", csr.TARGET) or (found is not None and found[1] in LAPACK)
+
+
+def unknown(call: Instruction, by: str) -> UnsupportedError:
+    """The error to raise where a custom call means nothing."""
+    target: str = call.attributes["custom_call_target"]
+    return UnsupportedError(f"custom-call to {target!r} ({call.name})", by, _remedy(target))
 
 
 def _remedy(target: str) -> str:
-    """What to do about a target that is known by another name."""
-    if target.endswith("_ffi") or not TARGET.fullmatch(f"{target}_ffi"):
-        return ""
+    """What to do about a target that has no meaning, or one by another name."""
+    if not target.endswith("_ffi") and TARGET.fullmatch(f"{target}_ffi"):
+        return (
+            "under this name old versions of jaxlib passed sizes and flags as operands; "
+            f"lower the program with a later one, which calls {target}_ffi"
+        )
+    if has_meaning(target):
+        return "its operands or results are not those of this target"
     return (
-        "under this name old versions of jaxlib passed sizes and flags as operands; "
-        f"lower the program with a later one, which calls {target}_ffi"
+        f"say what it means by --custom-call {target}=module:function, NumPy arrays in and out, "
+        "or compiler.register_custom_call"
     )
 
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from compiler.ir import csr
+from compiler.ir import csr, meanings
 from compiler.ir.module import Instruction
-from compiler.ir.numbers import Array
+from compiler.ir.numbers import Array, narrow
 from compiler.ir.shape import TupleShape, leaves
 from compiler.ir.types import ElementType
 from compiler.ops.custom_call import TARGET, is_mark, options_of
+from compiler.wide.lifting import lift_type
 from compiler.wide.numbers import Wide, exact, limits, rounded, size, unknown
 from compiler.wide.order import top
 from compiler.wide.rule import Context, Rule
@@ -223,6 +224,8 @@ def _custom_call(instruction: Instruction, operands: Sequence[Any], context: Con
     target = instruction.attributes["custom_call_target"]
     if is_mark(instruction):
         return tuple(operands) if isinstance(instruction.shape, TupleShape) else operands[0]
+    if meanings.given(instruction):
+        return _given(instruction, operands, context)
     if target == "TopK":
         return top(instruction, operands, context)
     if csr.is_product(context.originals[instruction]):
@@ -238,6 +241,21 @@ def _custom_call(instruction: Instruction, operands: Sequence[Any], context: Con
         bounds = _of_finite(rule, operands, results, owns[0], options_of(instruction))
         wides = [_bounded(v, b, own) for v, b, own in zip(results, bounds, owns, strict=True)]
     return tuple(wides) if isinstance(values, tuple) else wides[0]
+
+
+def _given(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
+    """A function of the caller's: what it makes of exact operands is exact, of others nothing is known."""
+    original = context.originals[instruction]
+    owns = [operand.array.element_type for operand in original.operands]
+    values = [narrow(operand.value, own) for operand, own in zip(operands, owns, strict=True)]
+    found = meanings.called(original, values)
+    results = [
+        r if r.dtype == lift_type(s.element_type).dtype else r.astype(lift_type(s.element_type).dtype)
+        for r, s in zip(found if isinstance(found, tuple) else (found,), leaves(original.shape), strict=True)
+    ]
+    is_exact = all(not operand.error.any() for operand in operands)
+    wides = [exact(result) if is_exact else unknown(result) for result in results]
+    return tuple(wides) if isinstance(found, tuple) else wides[0]
 
 
 def _of_finite(

@@ -31,7 +31,7 @@ import numpy as np
 
 import compiler
 from compiler import edit
-from xlabench import atomic, environment, jobs
+from xlabench import atomic, custom_calls, environment, jobs
 from xlabench.bundles import archive, placing
 from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, MAX_BYTES, holds_manifest, read
 from xlabench.bundles.packing import pack_arrays, unpack_arrays
@@ -81,7 +81,8 @@ class Original:
 class Failure:
     """What a bundle keeps: a program, its inputs, what was expected and what came (nothing, if it crashed).
 
-    `bounds` are found when the bundle is written, where nothing else is given to judge by.
+    `bounds` are found when the bundle is written, where nothing else is given to judge by; `custom_calls` are the
+    meanings that the program's calls had then, for people to read: nothing is loaded because of them.
     """
 
     module_text: str
@@ -96,6 +97,7 @@ class Failure:
     policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
     original: Original | None = None
     bounds: tuple[Bounds, ...] | None = None
+    custom_calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
             if "original.hlo" in files
             else None,
             bounds=_bounds(arrays["bounds.npz"], arrays["expected.npz"]) if "bounds.npz" in files else None,
+            custom_calls=tuple(map(str, manifest.get("custom_calls", ()))),
         )
     except OSError as error:
         place = error.filename or folder
@@ -204,6 +207,7 @@ def replay(folder: Path, *, timeout_s: float = 300.0) -> Replay:
     """Run a bundle again in a worker process, so that a crash is an answer; what is bad input is found out before."""
     failure = load(folder)
     engine(failure.engine)
+    custom_calls.require(failure.custom_calls, folder)
     with Worker() as worker:
         outcome = worker.run(
             "xlabench.bundles.bundle:replay_job", {"folder": str(folder.resolve())}, timeout_s=timeout_s
@@ -260,6 +264,8 @@ def _contents(failure: Failure) -> dict[str, bytes]:
         "arrays": {name: [np.asarray(value).dtype.name for value in values] for name, values in arrays.items()},
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
+    if meanings := custom_calls.recorded(failure.module_text):
+        manifest["custom_calls"] = meanings
     files["manifest.json"] = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
     return files
 

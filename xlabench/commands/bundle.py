@@ -11,7 +11,7 @@ from xlabench import atomic
 from xlabench.bundles import bundle as bundles
 from xlabench.bundles import export as exports
 from xlabench.commands.examples import examples
-from xlabench.commands.judging_options import timeout_option
+from xlabench.commands.judging_options import custom_call_option, timeout_option
 from xlabench.errors import ExitCode
 
 _FLAGS = "--platform=CPU --input_format=hlo"
@@ -67,6 +67,7 @@ def _visible(text: str) -> str:
 @command.command(short_help="Check that a bundle is whole and that its failure shows.")
 @click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
 @timeout_option(300.0)
+@custom_call_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.pass_context
 def verify(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from rich.table import Table
 from reports import fuzzing
 from xlabench import atomic
 from xlabench.commands.interruption import interruptible
-from xlabench.commands.judging_options import memory_option, timeout_option
+from xlabench.commands.judging_options import custom_call_option, memory_option, timeout_option
 from xlabench.commands.progress import bars
 from xlabench.engines import engine
 from xlabench.errors import BenchError, ExitCode
@@ -40,6 +40,7 @@ _OPTIONS = (
     click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes at once."),
     timeout_option(60.0, "one program on one engine"),
     memory_option(8192),
+    custom_call_option,
     click.option("--max-probes", type=click.IntRange(0), default=200, show_default=True, help="To reduce one finding."),
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
 )

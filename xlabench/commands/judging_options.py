@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,25 @@ def memory_option(default_mib: int | None = None) -> Decorator:
     )
 
 
+def _use_custom_calls(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> None:
+    if given:
+        import_module("xlabench.custom_calls").use(given)
+
+
+def custom_call_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--custom-call`, which is heard before any worker starts."""
+    return click.option(
+        "--custom-call",
+        "custom_calls",
+        multiple=True,
+        expose_value=False,
+        callback=_use_custom_calls,
+        metavar="NAME=MODULE:FUNCTION",
+        help="What custom calls to NAME mean: a Python function, NumPy arrays in and out; MODULE may be a .py file.  "
+        "More than one may be given.",
+    )(function)
+
+
 def judging_options(timeout_s: float) -> Decorator:
     """The options of a command that runs programs on engines and holds the results against those of a reference."""
     options = (
@@ -84,6 +104,7 @@ def judging_options(timeout_s: float) -> Decorator:
             show_default=True,
             help="Judge by error bounds of the reference where no bounds are given, or by tolerances only.",
         ),
+        custom_call_option,
     )
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import click
 
 from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
-from xlabench.commands.judging_options import timeout_option
+from xlabench.commands.judging_options import custom_call_option, timeout_option
 from xlabench.errors import BenchError, ExitCode, exit_code_of
 
 _STATES = {
@@ -35,6 +35,7 @@ xlabench recheck nightly-out/bundles
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @timeout_option(300.0)
+@custom_call_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:

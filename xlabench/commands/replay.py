@@ -9,7 +9,7 @@ import click
 
 from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
-from xlabench.commands.judging_options import timeout_option
+from xlabench.commands.judging_options import custom_call_option, timeout_option
 
 _EXAMPLES = """
 xlabench replay failure.zip
@@ -26,6 +26,7 @@ git bisect run xlabench replay failure.zip
 )
 @click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
 @timeout_option(300.0)
+@custom_call_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -> None:

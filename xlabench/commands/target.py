@@ -13,7 +13,7 @@ import compiler
 from xlabench import environment, jobs
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
-from xlabench.commands.judging_options import memory_option, require_nothing_given, timeout_option
+from xlabench.commands.judging_options import custom_call_option, memory_option, require_nothing_given, timeout_option
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Setup
 from xlabench.engines import engine
@@ -30,6 +30,7 @@ _OPTIONS = (
     click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file."),
     timeout_option(60.0),
     memory_option(),
+    custom_call_option,
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
 )
 

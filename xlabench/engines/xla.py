@@ -24,7 +24,14 @@ from xlabench.errors import CompileFailure, RunFailure, Undecidable
 OPTIONS: Mapping[str, Option] = {"fusion": SWITCH}
 DEVICES: tuple[str, ...] = ("cpu",)
 
-_UNKNOWN = ("UNIMPLEMENTED", "'stablehlo.", "'mhlo.", "failed to legalize operation", "to be floating for")
+_UNKNOWN = (
+    "UNIMPLEMENTED",
+    "'stablehlo.",
+    "'mhlo.",
+    "failed to legalize operation",
+    "to be floating for",
+    "No registered implementation",
+)
 _FUSION_PASSES = "fusion,cpu_multi_output_fusion"
 
 

@@ -18,6 +18,7 @@ from compiler.backends.cpu import c_names, program
 from compiler.backends.cpu.image import arrays, leaf
 from compiler.backends.cpu.runtime.arguments import Leaf
 from compiler.codegen import llvm, parts
+from compiler.ir.meanings import given
 from compiler.ir.module import Module
 
 ALIGNMENT = 16
@@ -175,6 +176,10 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
     `name` becomes that of the function and of the files, with `_` for whatever C takes in no name and behind what has a
     meaning in C.
     """
+    for call in filter(given, module.instructions()):
+        target_name = call.attributes["custom_call_target"]
+        reason = f"the meaning of {target_name!r} is a Python function, which no other machine has"
+        raise call.unsupported(reason, by="an object file")
     built = program.build(module, target, 1)
     symbol = c_names.function_name(name, _WORDS)
     facts = _Facts(

@@ -12,6 +12,7 @@ import numpy as np
 
 from compiler.backends.cpu import bounds, program
 from compiler.backends.cpu.image import Image, create, leaf, sources
+from compiler.backends.cpu.kernels.foreign import Callback, errors_of
 from compiler.backends.cpu.runtime import bounds as checks
 from compiler.backends.cpu.runtime import guarded, memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
@@ -34,7 +35,8 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
     check_bytes(module, outside + built.assignment.arena_bytes, by="this machine")
     with phases.phase("llvm"):
         image = create(built, target, options.opt, threads=1 if options.llvm_limit is not None else wanted)
-    return CpuExecutable(image, lambda: built, options, phases)
+    callbacks = [kernel.callback for kernel in built.emitted.values() if kernel.callback is not None]
+    return CpuExecutable(image, lambda: built, options, phases, callbacks)
 
 
 def _built(module: Module, options: CompileOptions) -> program.Program:
@@ -71,8 +73,16 @@ Lowering = Callable[[], program.Program]
 class CpuExecutable:
     """A module compiled for this machine's CPU: call it with the entry parameters, get the leaves of the root."""
 
-    def __init__(self, image: Image, lowering: Lowering, options: CompileOptions, phases: Phases) -> None:
+    def __init__(
+        self,
+        image: Image,
+        lowering: Lowering,
+        options: CompileOptions,
+        phases: Phases,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
         self.image = image
+        self._callbacks = callbacks
         self._lowering = lowering
         self._opt = options.opt
         self._target = llvm.Target.host()
@@ -100,12 +110,14 @@ class CpuExecutable:
             self._results,
             image.arena_bytes,
             threads=image.threads,
-            keep=self._library,
+            keep=(self._library, callbacks),
             release_gil=image.releases_lock,
         )
         self.call: Callable[..., list[Array]] = self._entry.call
         if options.check_memory or options.check_bounds:
             self.call = functools.partial(guarded.call, self._entry.snapshot(), watched=options.check_bounds)
+        if callbacks:
+            self.call = functools.partial(_with_callbacks, self.call, callbacks)
 
     def __call__(self, *inputs: object) -> list[Array]:
         """Run the module."""
@@ -154,6 +166,7 @@ class CpuExecutable:
             run = threads.pool().run
             run(address, given, made, arena, threads=self.threads)
             elapsed = time.perf_counter_ns() - start
+        _raise_of(self._callbacks)
         return _kernel_times(marks.copy(), names, start, elapsed)
 
     @functools.cached_property
@@ -163,6 +176,19 @@ class CpuExecutable:
         code = llvm.compile_all([source], self._target, self._opt, threads=1)
         kernels = {name: self._library.address(name) for name in self.image.kernels}
         return llvm.Library(code, (program.PROFILE, program.TIMELINE), self._target, self._opt, imports=kernels)
+
+
+def _with_callbacks(call: Callable[..., list[Array]], callbacks: Sequence[Callback], *inputs: object) -> list[Array]:
+    """A call whose program calls Python, and raises what that has raised."""
+    results = call(*inputs)
+    _raise_of(callbacks)
+    return results
+
+
+def _raise_of(callbacks: Sequence[Callback]) -> None:
+    error = errors_of(callbacks)
+    if error is not None:
+        raise error
 
 
 def _kernel_times(marks: Array, names: Sequence[str], start: int, elapsed: int) -> list[KernelTime]:

@@ -13,7 +13,7 @@ from compiler.backends.nvptx.kernels.table import EMITTERS
 from compiler.backends.nvptx.persistent import persist
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, LaunchStep, Step, WhileStep, lines
 from compiler.backends.nvptx.streams import spread
-from compiler.codegen.kernel import kernel_of, scheduled
+from compiler.codegen.kernel import KernelKind, kernel_of, scheduled
 from compiler.codegen.llvm_ir import Module
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction
@@ -56,6 +56,10 @@ def build(module: HloModule, gpu: Gpu) -> Program:
 def _emit(ir: Module, instruction: Instruction, gpu: Gpu) -> EmittedKernel:
     kernel = kernel_of(instruction)
     emitter = EMITTERS.get(kernel.kind)
+    if kernel.kind is KernelKind.FOREIGN:
+        target = instruction.attributes["custom_call_target"]
+        reason = f"the meaning of {target!r} is a Python function, which a GPU cannot call"
+        raise instruction.unsupported(reason, by="the NVPTX back end")
     if emitter is None:
         raise UnsupportedError(f"a {kernel.kind.value} kernel", "the NVPTX back end", f"at {instruction.name}")
     return emitter(ir, kernel, gpu)

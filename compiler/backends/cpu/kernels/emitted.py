@@ -7,6 +7,7 @@ threads to have finished one part before the next, it is several functions, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from compiler.codegen import signature
 from compiler.codegen.kernel import Kernel
@@ -26,6 +27,7 @@ class EmittedKernel:
         workspace_bytes: scratch memory it needs, for all threads together.
         parallel: whether its functions share the work out; if not, one thread runs them alone.
         work: estimated nanoseconds on one thread.
+        callback: what of Python it calls, which must live as long as the code does.
     """
 
     kernel: Kernel
@@ -33,6 +35,7 @@ class EmittedKernel:
     workspace_bytes: int
     parallel: bool
     work: float
+    callback: Any = None
 
 
 def parameters(kernel: Kernel) -> signature.Parameters:

@@ -9,6 +9,7 @@ from compiler.backends.cpu.kernels import (
     dot,
     dot_complex,
     fft,
+    foreign,
     iteration,
     loop,
     pool_gradient,
@@ -51,5 +52,6 @@ EMITTERS: dict[KernelKind, Emitter] = {
     KernelKind.TRIANGULAR_SOLVE: triangular.emit_solve,
     KernelKind.FFT: lambda module, kernel, _target, threads: fft.emit(module, kernel, threads),
     KernelKind.LAPACK: lapack.emit,
+    KernelKind.FOREIGN: lambda module, kernel, _target, _threads: foreign.emit(module, kernel),
 }
 """How each kind of kernel is emitted."""
