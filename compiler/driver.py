@@ -26,7 +26,7 @@ from compiler.interpreter import interpret as _interpret
 from compiler.ir.meanings import is_called
 from compiler.ir.module import Module
 from compiler.options import CompileOptions, Environment, from_environment
-from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run
+from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run, without_library_calls
 from compiler.plan import device_count, input_shapes, result_shapes
 from compiler.text.parser import parse
 from compiler.text.printer import to_text
@@ -68,6 +68,7 @@ def interpret(
     that order; it runs in lock-step, with `trace`, `around` and `wide` as the one program that back ends make of it.
     """
     module = module_or_text if isinstance(module_or_text, Module) else _read(module_or_text, DEFAULT_OPTIONS, Phases())
+    module = without_library_calls(module)
     observed = trace is not None or around is not None
     if wide and observed:
         raise InputError("wide=True goes with neither trace nor around: leave them out")

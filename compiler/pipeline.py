@@ -34,6 +34,7 @@ from compiler.passes import (
     lapack_expander,
     lapack_loop_expander,
     layout_normalization,
+    library_call_expander,
     loop_interchange,
     loop_invariant_code_motion,
     loop_unrolling,
@@ -59,6 +60,7 @@ PASSES: dict[str, Pass] = {
     "precision-unification": precision_unification.run,
     "layout-normalization": layout_normalization.run,
     "async-expander": async_expander.run,
+    "library-call-expander": library_call_expander.run,
     "collective-expander": collective_expander.run,
     "marker-removal": marker_removal.run,
     "rng-expander": rng_expander.run,
@@ -106,6 +108,7 @@ _EARLY = (
     _UNIFICATION,
     "layout-normalization",
     "async-expander",
+    "library-call-expander",
     "collective-expander",
     "marker-removal",
     "rng-expander",
@@ -196,6 +199,15 @@ class Run:
 
 def ignore(_: Step) -> None:
     """The observer that does nothing."""
+
+
+def without_library_calls(module: Module) -> Module:
+    """A program without calls of libraries for GPUs: the module itself, or what stands for one that has some."""
+    if not library_call_expander.applies(module):
+        return module
+    written_out = module.clone()
+    run(written_out, stages_of(("library-call-expander",)), CompileOptions())
+    return written_out
 
 
 def on_one_device(module: Module) -> Module:
