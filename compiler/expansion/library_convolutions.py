@@ -8,7 +8,7 @@ the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,22 +23,29 @@ _CONFIG = "cudnn_conv_backend_config"
 _ACTIVATIONS = ("kNone", "kSigmoid", "kRelu", "kRelu6", "kReluX", "kTanh", "kBandPass", "kElu", "kLeakyRelu")
 
 
-def _numbers(call: Instruction) -> ConvolutionDimensions:
+def numbers_of(call: Instruction, factors: Sequence[Instruction]) -> ConvolutionDimensions:
+    """The dimension numbers of a call that convolves two arrays."""
     numbers: ConvolutionDimensions | None = call.attributes.get("dim_labels")
     if numbers is None or len(call.operands) < 2:
         raise call.unsupported("it needs dim_labels and two arrays")
     rank = len(numbers.input_spatial) + 2
-    if any(operand.array.rank != rank for operand in call.operands[:2]) or parts_of(call)[0].rank != rank:
+    if any(operand.array.rank != rank for operand in factors) or parts_of(call)[0].rank != rank:
         raise call.unsupported("arrays whose features are split among two dimensions are not run")
     return numbers
 
 
-def _window(call: Instruction, numbers: ConvolutionDimensions) -> Window:
+def _numbers(call: Instruction) -> ConvolutionDimensions:
+    return numbers_of(call, call.operands[:2])
+
+
+def window_of(call: Instruction, numbers: ConvolutionDimensions) -> Window:
+    """The window of a call; where none is written, one of single elements."""
     window: Window = call.attributes.get("window", ())
     return window or (WindowDimension(),) * len(numbers.input_spatial)
 
 
-def _groups(call: Instruction) -> int:
+def groups_of(call: Instruction) -> int:
+    """How many groups the features are in."""
     count: int = call.attributes.get("feature_group_count", 1)
     return count
 
@@ -76,9 +83,9 @@ def _product(call: Instruction) -> Expression:
         lhs,
         rhs,
         wide(parts_of(call)[0].element_type),
-        window=_window(call, numbers),
+        window=window_of(call, numbers),
         dim_labels=numbers,
-        feature_group_count=_groups(call),
+        feature_group_count=groups_of(call),
     )
 
 
@@ -143,7 +150,7 @@ def backward_input(call: Instruction) -> Instruction:
         numbers.input_feature,
         numbers.input_spatial,
     )
-    groups = _groups(call)
+    groups = groups_of(call)
     if groups > 1:
         kernel = _of_groups(kernel, numbers, groups)
     value = _convolved(
@@ -174,7 +181,7 @@ def _of_groups(kernel: Expression, numbers: ConvolutionDimensions, groups: int) 
 
 def _forward_window(call: Instruction, numbers: ConvolutionDimensions) -> Window:
     """The window of a gradient's forward convolution, without what cuDNN's have not."""
-    window = _window(call, numbers)
+    window = window_of(call, numbers)
     if any(part.reversal or part.lhs_dilate != 1 for part in window):
         raise call.unsupported("a gradient with a window that is turned around or has holes in its input")
     return window
@@ -209,7 +216,7 @@ def backward_filter(call: Instruction) -> Instruction:
         wide(result.element_type),
         window=tuple(window),
         dim_labels=turned,
-        batch_group_count=_groups(call),
+        batch_group_count=groups_of(call),
     )
     return _finished(call, _scaled(call, value))
 

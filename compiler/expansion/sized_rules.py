@@ -177,6 +177,9 @@ def _set_size(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     within = _not_negative(size.whole).apply("minimum", size.whole.literal(bound))
     # Growing back uncovers elements whose value the language leaves open; zeros are the reference's choice.
     array = operand.filled(0, [along])
+    given = size.instruction
+    if given.opcode == "constant" and given.literal.array is not None and int(given.literal.array) >= bound:
+        return Sized(array.instruction, {d: n for d, n in operand.sizes.items() if d != along})
     return Sized(array.instruction, {**operand.sizes, along: within})
 
 

@@ -1,11 +1,13 @@
 """Replace calls of cuBLAS and cuDNN, which XLA makes for GPUs, by the dots and convolutions that they stand for.
 
-The reference runs a program after this pass too: a call is what these instructions say.
+Convolutions over sizes known at run time, custom calls too, become such over the bounds.  The reference runs a program
+after this pass too: a call is what these instructions say.
 """
 
 from __future__ import annotations
 
 from compiler.diagnostics import ShapeError, UnsupportedError
+from compiler.expansion.dynamic_convolutions import DYNAMIC_CONVOLUTIONS
 from compiler.expansion.library_calls import LIBRARY_CALLS
 from compiler.expansion.library_convolutions import CONVOLUTION_CALLS
 from compiler.expansion.replacement import expand
@@ -13,7 +15,7 @@ from compiler.ir.meanings import given
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 
-EXPANSIONS = LIBRARY_CALLS | CONVOLUTION_CALLS
+EXPANSIONS = LIBRARY_CALLS | CONVOLUTION_CALLS | DYNAMIC_CONVOLUTIONS
 """How each call is written out, by target."""
 
 
