@@ -29,12 +29,12 @@ from compiler.passes import (
     dynamic_padder,
     flatten_calls,
     fusion,
+    gpu_library_expander,
     grouped_dot_expander,
     in_place_updates,
     lapack_expander,
     lapack_loop_expander,
     layout_normalization,
-    library_call_expander,
     loop_interchange,
     loop_invariant_code_motion,
     loop_unrolling,
@@ -60,7 +60,7 @@ PASSES: dict[str, Pass] = {
     "precision-unification": precision_unification.run,
     "layout-normalization": layout_normalization.run,
     "async-expander": async_expander.run,
-    "library-call-expander": library_call_expander.run,
+    "gpu-library-expander": gpu_library_expander.run,
     "collective-expander": collective_expander.run,
     "marker-removal": marker_removal.run,
     "rng-expander": rng_expander.run,
@@ -108,7 +108,7 @@ _EARLY = (
     _UNIFICATION,
     "layout-normalization",
     "async-expander",
-    "library-call-expander",
+    "gpu-library-expander",
     "collective-expander",
     "marker-removal",
     "rng-expander",
@@ -203,10 +203,10 @@ def ignore(_: Step) -> None:
 
 def without_library_calls(module: Module) -> Module:
     """A program without calls of libraries for GPUs: the module itself, or what stands for one that has some."""
-    if not library_call_expander.applies(module):
+    if not gpu_library_expander.applies(module):
         return module
     written_out = module.clone()
-    run(written_out, stages_of(("library-call-expander",)), CompileOptions())
+    run(written_out, stages_of(("gpu-library-expander",)), CompileOptions())
     return written_out
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from compiler.expansion.expression import Expression, number
-from compiler.expansion.library_convolutions import groups_of, numbers_of, window_of
+from compiler.expansion.gpu_convolutions import groups_of, numbers_of, window_of
 from compiler.ir.attributes import PaddingDimension, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from compiler.expansion.expression import Expression
-from compiler.expansion.library_calls import config_of, number_in, parts_of, rectified, rounded, wide, yielded
+from compiler.expansion.gpu_products import config_of, number_in, parts_of, rectified, rounded, wide, yielded
 from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.types import S32, ElementType

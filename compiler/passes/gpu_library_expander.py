@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from compiler.diagnostics import ShapeError, UnsupportedError
 from compiler.expansion.dynamic_convolutions import DYNAMIC_CONVOLUTIONS
-from compiler.expansion.library_calls import LIBRARY_CALLS
-from compiler.expansion.library_convolutions import CONVOLUTION_CALLS
+from compiler.expansion.gpu_convolutions import CONVOLUTION_CALLS
+from compiler.expansion.gpu_products import LIBRARY_CALLS
 from compiler.expansion.replacement import expand
 from compiler.ir.meanings import given
 from compiler.ir.module import Instruction, Module

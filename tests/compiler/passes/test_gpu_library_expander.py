@@ -12,7 +12,7 @@ import pytest
 
 import compiler
 from compiler.diagnostics import UnsupportedError
-from compiler.passes.library_call_expander import EXPANSIONS
+from compiler.passes.gpu_library_expander import EXPANSIONS
 
 F8 = ml_dtypes.float8_e4m3fn
 RNG = np.random.default_rng(7)
