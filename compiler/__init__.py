@@ -1,10 +1,12 @@
 """An HLO compiler: text in, reference results, LLVM IR, native code and PTX out.
 
-This is the front door; nothing outside the package needs more than these names.
+This is the front door; nothing outside the package needs more than these names.  It loads
+`compiler.startup` before anything else, and so not even `__future__`.
 """
 
-from __future__ import annotations
+import compiler.startup  # noqa: F401 - it comes before all that is loaded
 
+# isort: split
 from compiler import edit, generate, mutation, ops
 from compiler.backends.cpu import limits
 from compiler.backends.executable import Executable, Facts, KernelTime

@@ -1,16 +1,17 @@
 """Run HLO programs on compilers, compare, time, and keep the evidence.
 
-Importing this package costs nothing: what needs NumPy or a compiler is loaded by the function that needs it.
+Importing this package costs nothing: what needs NumPy or a compiler is loaded by the function that needs it.  It loads
+nothing that Python has not loaded itself, either, because `python -m xlabench` passes here with the working directory
+still among the places of packages.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import Any
 
     from compiler import Module
@@ -20,19 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["engine", "from_jax", "records"]
 
 
-def engine(spec: str) -> Engine:
+def engine(spec: str) -> "Engine":
     """The engine that a spec such as `cpu`, `cpu:fusion=off` or `nvptx:sim` names."""
+    import_module("xlabench.startup").require_own(("compiler",))
     made: Engine = import_module("xlabench.engines").engine(spec)
     return made
 
 
-def from_jax(function: Callable[..., Any], *arguments: Any) -> Module:
+def from_jax(function: "Callable[..., Any]", *arguments: "Any") -> "Module":
     """The module that a JAX function lowers to for these arguments; needs the extra `peers`."""
+    import_module("xlabench.startup").require_own(("compiler",))
     made: Module = import_module("xlabench.cases.programs").from_jax(function, *arguments)
     return made
 
 
-def records(folder: str | Path) -> Frames:
+def records(folder: "str | Path") -> "Frames":
     """What the nights in a folder recorded, as pandas data frames: runs, verdicts, timings, bundles, kernels."""
-    made: Frames = import_module("xlabench.frames").of_folder(Path(folder))
+    import_module("xlabench.startup").require_own(("compiler",))
+    made: Frames = import_module("xlabench.frames").of_folder(folder)
     return made

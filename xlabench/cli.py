@@ -26,6 +26,7 @@ from typing import Any
 import click
 
 from xlabench.errors import ExitCode, exit_code_of
+from xlabench.startup import require_own
 from xlabench.worker import CUSTOM_CALLS
 
 COMMANDS: Mapping[str, str] = {
@@ -141,6 +142,7 @@ class _Commands(click.Group):
 def _ended(run: Callable[[], Any], arguments: Sequence[str]) -> int:
     """The exit code of a command, whose error is said."""
     try:
+        require_own()
         result = run()
     except click.ClickException as error:
         error.show()

@@ -44,13 +44,13 @@ class Frames:
     kernels: pd.DataFrame
 
 
-def of_folder(folder: Path) -> Frames:
+def of_folder(folder: str | Path) -> Frames:
     """The records of the nights in a folder.
 
     Raises:
         BenchError: it is no folder of a nightly, or its database is damaged or of another version.
     """
-    with Records.of_folder(folder) as records:
+    with Records.of_folder(Path(folder)) as records:
         exports = [records.export(run) for run in records.run_ids()]
     return Frames(
         _frame((_run(exported) for exported in exports), (*_OF_RUN, "finished_at", *_names(Run))),

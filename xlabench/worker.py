@@ -1,10 +1,10 @@
 """A worker process that is watched: what kills or hangs it is a finding about a job, not the end of the run.
 
-The parent starts `python -m xlabench.worker`, writes one JSON request per line to its standard input and reads JSON
-answers from a pipe of their own, so that nothing a compiler prints can be taken for one.  A request names a job as
-`module:function`; the function takes the arguments and a callable to say which stage it is in.  Standard output and
-error go to a file, whose end is kept when the worker dies; `faulthandler` puts the Python stacks of a crash
-or a hang there.
+The parent starts Python with this module, which looks for packages where the parent does and not in the working
+directory (`xlabench.startup`), writes one JSON request per line to its standard input and reads JSON answers from a
+pipe of their own, so that nothing a compiler prints can be taken for one.  A request names a job as `module:function`;
+the function takes the arguments and a callable to say which stage it is in.  Standard output and error go to a file,
+whose end is kept when the worker dies; `faulthandler` puts the Python stacks of a crash or a hang there.
 
 A job's time runs from the moment that the worker is ready for it: how long Python and the modules to be loaded
 beforehand take to start says nothing about the job.  Nor does the time that it spends waiting for a CPU, while others
@@ -36,6 +36,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from xlabench import startup
 from xlabench.errors import BenchError
 
 Say = Callable[[str], None]
@@ -57,7 +58,7 @@ _LEAST_WAIT_S = 0.05
 _ANSWERS = ({"stage"}, {"ending", "value"}, {"ending", "error", "message", "output"})
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
 _PR_SET_PDEATHSIG = 1
-_ROOT = Path(__file__).resolve().parents[1]
+_BEGIN = "from xlabench.worker import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +154,16 @@ class Worker:
             self._answers, theirs = os.pipe()
             self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
             self._pending, self._unsent = b"", memoryview(b"")
-            path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+            begin = f"import sys; sys.path[:] = [*dict.fromkeys([*{startup.search_path()!r}, *sys.path])]; {_BEGIN}"
             numbers = map(str, (theirs, self._memory_bytes or 0, os.getpid()))
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "xlabench.worker", *numbers, *self._preload],
+                [*startup.python(), "-c", begin, *numbers, *self._preload],
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs],
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": path},
             )
             os.close(theirs)
             assert self._process.stdin is not None
@@ -316,7 +316,7 @@ def _serve(answers: IO[str]) -> None:
             answer({"ending": "raised", "error": " ".join(names), "message": str(error), "output": output})
 
 
-def _main() -> None:
+def main() -> None:
     """Bind this process to its parent's life and to its memory limit, then serve."""
     descriptor, memory_bytes, parent = map(int, sys.argv[1:4])
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -336,7 +336,3 @@ def _main() -> None:
         answers.write("{}\n")
         answers.flush()
         _serve(answers)
-
-
-if __name__ == "__main__":
-    _main()

@@ -19,7 +19,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ import numpy as np
 
 import compiler
 from compiler import edit
-from xlabench import atomic, custom_calls, environment, jobs
+from xlabench import atomic, custom_calls, environment, jobs, startup
 from xlabench.bundles import archive, placing
 from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, MAX_BYTES, holds_manifest, read
 from xlabench.bundles.packing import pack_arrays, unpack_arrays
@@ -46,7 +45,6 @@ from xlabench.worker import Worker
 
 _MOST_BOUNDED = 1 << 22  # elements of results whose bounds are kept
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
-_ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
 
 GONE, SHOWS, OTHERWISE, UNDECIDED = "gone", "shows", "fails otherwise", "cannot be decided here"
@@ -56,8 +54,11 @@ _REPRO = '''"""Run this bundle again: exit status 0 if the bug is gone, 1 if it 
     python -m pip install xlabench && python repro.py
 """
 
+import os
 import sys
-from pathlib import Path
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [place for place in sys.path if os.path.realpath(place) != HERE]  # nothing here is a package
 
 try:
     from xlabench.cli import main
@@ -65,7 +66,7 @@ except ModuleNotFoundError as error:
     print(f"{error}; install it: python -m pip install xlabench", file=sys.stderr)
     sys.exit(125)
 
-main(["replay", *sys.argv[1:], str(Path(__file__).resolve().parent)])
+main(["replay", *sys.argv[1:], HERE])
 '''
 
 
@@ -335,13 +336,13 @@ def _verify(draft: Path, verdict: str, timeout_s: float) -> str:
         except BenchError as error:
             return f"the replay did not begin: {error}"
         return "" if again.verdict == verdict else f"the replay ended: {again.verdict}"
-    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(startup.search_path())
     with tempfile.TemporaryDirectory(prefix="replay-") as temporary:
         copy = Path(temporary) / "bundle"
         shutil.copytree(draft, copy)
         try:
             done = subprocess.run(
-                [sys.executable, "repro.py", "--json"],
+                [*startup.python(), "repro.py", "--json"],
                 cwd=copy,
                 env={**os.environ, "PYTHONPATH": path},
                 capture_output=True,

@@ -34,11 +34,16 @@ With a file of HLO text as argument, that program is run on the inputs instead, 
 them, and only how it fails counts then: what it should give is not known.
 """
 
+import os
 import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [place for place in sys.path if os.path.realpath(place) != HERE]  # nothing here is a package
+
 import traceback
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(HERE)
 RECORDED = {recorded!r}
 DTYPES = {dtypes!r}
 TOKENS = {tokens!r}  # results that hold nothing
