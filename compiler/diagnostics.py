@@ -7,10 +7,21 @@ and must surface as such.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _LONGEST_EXCERPT = 160
+_LONGEST_WORD = 80
+_MOST_COMPARED = 5000
+_LIKENESS = 0.6
+
+
+def did_you_mean(word: str, known: Iterable[str], likeness: float = _LIKENESS) -> str:
+    """The end of a message about a word that is none of those known: the nearest of them, if any is as like as that."""
+    candidates = list(known)[:_MOST_COMPARED]
+    near = difflib.get_close_matches(word[:_LONGEST_WORD], candidates, 3, likeness)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 class CompilerError(Exception):

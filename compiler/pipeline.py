@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.diagnostics import InputError
+from compiler.diagnostics import InputError, did_you_mean
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Fuel, Rewrite
 from compiler.options import CompileOptions
@@ -223,8 +223,9 @@ def stages_of(names: Sequence[str]) -> tuple[Stage, ...]:
         return PIPELINES[names[0]]
     unknown = [name for name in names if name not in PASSES]
     if unknown:
-        known = ", ".join([*PASSES, *PIPELINES])
-        raise InputError(f"unknown pass {unknown[0]!r}; passes and pipelines are: {known}")
+        known = [*PASSES, *PIPELINES]
+        hint = did_you_mean(unknown[0], known)
+        raise InputError(f"unknown pass {unknown[0]!r}{hint}; passes and pipelines are: {', '.join(known)}")
     return (Stage("passes", tuple(names)),)
 
 
@@ -282,7 +283,8 @@ def check_options(options: CompileOptions) -> None:
     """Refuse options that name what does not exist."""
     for name in options.disable_passes:
         if name not in PASSES:
-            raise InputError(f"cannot disable unknown pass {name!r}; passes are: {', '.join(PASSES)}")
+            hint = did_you_mean(name, PASSES)
+            raise InputError(f"cannot disable unknown pass {name!r}{hint}; passes are: {', '.join(PASSES)}")
         if name in REQUIRED:
             raise InputError(f"pass {name!r} cannot be disabled: the back ends rely on it")
     if options.fuel is not None and options.fuel < 0:

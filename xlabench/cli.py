@@ -25,7 +25,7 @@ from typing import Any
 
 import click
 
-from xlabench.errors import ExitCode, exit_code_of
+from xlabench.errors import ExitCode, did_you_mean, exit_code_of
 from xlabench.startup import require_own
 from xlabench.worker import CUSTOM_CALLS
 
@@ -105,7 +105,8 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"unknown command {args[0]!r}; known are: {', '.join(COMMANDS)}")
+            hint = did_you_mean(args[0], COMMANDS)
+            ctx.fail(f"unknown command {args[0]!r}{hint}; known are: {', '.join(COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

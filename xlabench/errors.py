@@ -8,7 +8,8 @@ is a bug of ours and shows as a traceback.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import ClassVar
 
@@ -91,6 +92,12 @@ _FAILURE_VERDICTS = {
     ExitCode.CRASH: "crash",
     ExitCode.TIMEOUT: "timeout",
 }
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about a word that is none of those known: the nearest of them, if any is near."""
+    near = difflib.get_close_matches(word[:80], known, 3, 0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def exit_code_of(error: BaseException) -> ExitCode | None:

@@ -9,12 +9,11 @@ that can fail after their first characters: before 3.11.5 Python keeps what such
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
-from compiler.diagnostics import ParseError, Span
+from compiler.diagnostics import ParseError, Span, did_you_mean
 from compiler.ir.shape import Shape
 
 T = TypeVar("T")
@@ -96,13 +95,9 @@ class Scanner:
     def unknown(self, what: str, word: str, known: Iterable[str], start: int | None = None) -> NoReturn:
         """Raise a ParseError for a word outside a fixed set, naming the nearest ones."""
         known = list(known)
-        near = difflib.get_close_matches(word[:80], known[:5000], 3, 0.6)
-        if near:
-            hint = f"; did you mean {' or '.join(near)}?"
-        elif 0 < len(known) <= 30:
+        hint = did_you_mean(word, known)
+        if not hint and 0 < len(known) <= 30:
             hint = f"; known: {', '.join(sorted(known))}"
-        else:
-            hint = ""
         if start is None:
             start = self.pos - len(word)
         self.fail(f"unknown {what} {word[:80]!r}{hint}", start, start + len(word))

@@ -1,8 +1,8 @@
 """The inputs of a program: from a recipe, from a seed alone, or from an `.npz` file.
 
-A *recipe* is `NAME.json` beside `NAME.hlo`: a seed, and for each parameter its shape, element type and generator.  The
-same recipe gives the same bits everywhere: parameter number N draws from a PCG64 stream of its own, seeded with
-(seed, N), in float64, and is rounded to its type once.
+A *recipe* is `NAME.json` beside `NAME.hlo`: a seed, and for each parameter its shape, element type and generator, by
+the keys in `xlabench.cases.recipe_keys`.  The same recipe gives the same bits everywhere: parameter number N draws from
+a PCG64 stream of its own, seeded with (seed, N), in float64, and is rounded to its type once.
 
 Without a recipe floats are standard normal and integers small, so that a loop which takes its bound from a parameter
 ends; parameters used as indices stay inside what they index (`xlabench.cases.index_ranges`).
@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 import compiler
 from compiler.ops import Trait, having
 from xlabench.cases.index_ranges import index_limits
+from xlabench.cases.recipe_keys import check_recipe
 from xlabench.environment import memory_bytes
-from xlabench.errors import BenchError, Undecidable
+from xlabench.errors import BenchError, Undecidable, did_you_mean
 from xlabench.judging.tolerance import DType, TolerancePolicy, is_inexact
 
 Array = NDArray[Any]
@@ -122,6 +123,7 @@ def load_recipe(path: Path) -> Recipe:
     except (ValueError, RecursionError) as error:
         raise BenchError(f"{path}: not a recipe: {error}; give a JSON object with seed and params") from error
     try:
+        check_recipe(path, content)
         parameters = tuple(_parameter(path, number, entry) for number, entry in enumerate(content["params"]))
         recipe = Recipe(int(content["seed"]), parameters, content.get("rtol"), content.get("atol"))
         TolerancePolicy(recipe.rtol, recipe.atol)
@@ -246,13 +248,11 @@ def _array_shape(parameter: Any) -> tuple[Shape, DType]:
 
 def _parameter(path: Path, number: int, entry: Mapping[str, Any]) -> ParameterRecipe:
     name, generator = entry.get("name", f"parameter {number}"), entry["gen"]
-    for kind, value, known in (("dtype", entry["dtype"], DTYPES), ("generator", generator["kind"], GENERATORS)):
-        if value not in known:
-            raise BenchError(f"{path}: {name}: unknown {kind} {value!r}; known are {', '.join(known)}")
-    missing = [key for key in _REQUIRED.get(generator["kind"], ()) if key not in generator]
-    if missing:
-        raise BenchError(f"{path}: {name}: generator {generator['kind']} lacks {', '.join(missing)}")
-    return ParameterRecipe(name, tuple(int(size) for size in entry["shape"]), DTYPES[entry["dtype"]], generator)
+    dtype = entry["dtype"]
+    if dtype not in DTYPES:
+        hint = did_you_mean(str(dtype), DTYPES)
+        raise BenchError(f"{path}: {name}: unknown dtype {dtype!r}{hint}; known are {', '.join(DTYPES)}")
+    return ParameterRecipe(name, tuple(int(size) for size in entry["shape"]), DTYPES[dtype], generator)
 
 
 def _reason(error: Exception) -> str:
@@ -373,14 +373,3 @@ GENERATORS: Mapping[str, Generator] = {
     "lower_tri": _lower_tri,
 }
 """How a parameter is drawn, by the `kind` in its recipe."""
-
-_REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "uniform": ("lo", "hi"),
-    "int": ("lo", "hi"),
-    "sorted_int": ("lo", "hi"),
-    "linspace": ("lo", "hi"),
-    "choice": ("values",),
-    "bool": ("p",),
-    "full": ("value",),
-    "spd": ("cond",),
-}

@@ -21,9 +21,30 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from xlabench.cases.recipe_keys import check_keys
 from xlabench.errors import BenchError
 
 _MANIFEST = "suite.toml"
+
+KEYS: Mapping[str, str] = {
+    "name": "the suite's name; by default the folder's",
+    "description": "one sentence for people",
+    "program": "the programs, each a table `[[program]]`",
+}
+"""What `suite.toml` may hold."""
+
+PROGRAM_KEYS: Mapping[str, str] = {
+    "name": "the program's name in records and reports; once in a suite",
+    "file": "its file, from the folder of the suite; by default `NAME.hlo`",
+    "reduced": 'what an engine runs instead: a table `[program.reduced."ENGINE"]` for each',
+}
+"""What a program of `suite.toml` may hold."""
+
+REDUCED_KEYS: Mapping[str, str] = {
+    "file": "the smaller program",
+    "reason": "what was cut, for the report",
+}
+"""What the reduction for an engine may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +114,7 @@ def _from_manifest(path: Path) -> Suite:
         raise BenchError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BenchError(f"{path}: not TOML: {error}") from error
-    _check_keys(path, content, {"name", "description", "program"})
+    check_keys(path, content, KEYS)
     entries = content.get("program", [])
     if not isinstance(entries, list) or not entries:
         raise BenchError(f"{path}: no programs; add [[program]] with a name")
@@ -108,11 +129,13 @@ def _from_manifest(path: Path) -> Suite:
 def _program(manifest: Path, entry: Mapping[str, Any]) -> SuiteProgram:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         raise BenchError(f'{manifest}: a [[program]] without a name; add name = "..."')
-    _check_keys(manifest, entry, {"name", "file", "reduced"})
+    check_keys(manifest, entry, PROGRAM_KEYS)
     name = entry["name"]
     cuts = entry.get("reduced", {})
     if not isinstance(cuts, dict) or not all(isinstance(cut, dict) for cut in cuts.values()):
         raise BenchError(f'{manifest}: program {name!r}: reduced is no table; write [program.reduced."ENGINE"]')
+    for spec, cut in cuts.items():
+        check_keys(f"{manifest}: program {name!r}: reduced for {spec}", cut, REDUCED_KEYS)
     reduced = {
         spec: Variant(_file(manifest, name, cut.get("file", "")), str(cut.get("reason", "a smaller program")))
         for spec, cut in cuts.items()
@@ -125,9 +148,3 @@ def _file(manifest: Path, program: str, name: str) -> Path:
     if not path.is_file():
         raise BenchError(f"{manifest}: program {program!r}: there is no file {name!r} in the folder")
     return path
-
-
-def _check_keys(manifest: Path, table: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(set(table) - known)
-    if unknown:
-        raise BenchError(f"{manifest}: unknown key {unknown[0]!r}; known are: {', '.join(sorted(known))}")

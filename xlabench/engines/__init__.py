@@ -16,7 +16,7 @@ from typing import Any, cast
 from compiler import CompilerError, Facts, InputError, UnsupportedError
 from xlabench.cases.inputs import aligned
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, arrays_of, normal_form, read_options, split_spec
-from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable
+from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable, did_you_mean
 
 __all__ = [
     "ENGINES",
@@ -49,7 +49,8 @@ def engine(spec: str, *, dump_to: str = "") -> Engine:
     """The engine that a spec names; it leaves its intermediate forms in `dump_to` if that is given."""
     name, written = split_spec(spec)
     if name not in ENGINES:
-        raise BenchError(f"engine {spec!r}: unknown engine {name!r}; known are: {', '.join(ENGINES)}")
+        hint = did_you_mean(name, ENGINES)
+        raise BenchError(f"engine {spec!r}: unknown engine {name!r}{hint}; known are: {', '.join(ENGINES)}")
     module = _load(name)
     options = read_options(spec, written, module)
     return module.create(normal_form(name, written, module), options, dump_to=dump_to)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from xlabench.errors import BenchError
+from xlabench.errors import BenchError, did_you_mean
 
 Array = NDArray[Any]
 Program = Callable[..., list[Array]]
@@ -99,7 +99,8 @@ def read_options(text: str, written: Mapping[str, str], module: EngineModule) ->
         option = module.OPTIONS.get(key)
         if option is None:
             known = ", ".join([*module.DEVICES, *(f"{key}=..." for key in module.OPTIONS)])
-            raise BenchError(f"engine {text!r}: unknown option {key!r}; known are: {known or 'none'}")
+            hint = did_you_mean(key, [*module.DEVICES, *module.OPTIONS])
+            raise BenchError(f"engine {text!r}: unknown option {key!r}{hint}; known are: {known or 'none'}")
         try:
             read[key] = option.read(value)
         except (KeyError, ValueError) as error:

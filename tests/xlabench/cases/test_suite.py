@@ -49,9 +49,15 @@ def test_a_reduced_program_holds_for_the_engine_with_more_options(tmp_path):
         ("[[program]]\n", "without a name"),
         ('[[program]]\nname = "missing"', "no file 'missing.hlo'"),
         ('[[program]]\nname = "a"\n[[program]]\nname = "a"', "stands there twice"),
-        ('[[program]]\nname = "a"\nspeed = 3', "unknown key 'speed'; known are: file, name, reduced"),
+        ('[[program]]\nname = "a"\nspeed = 3', "unknown key 'speed'; known are: name, file, reduced"),
         ('colour = "red"', "unknown key 'colour'"),
         ('[[program]]\nname = "a"\nreduced = 3', "reduced"),
+        ('descripton = "x"', r"unknown key 'descripton'; did you mean description\?"),
+        ('[[program]]\nname = "a"\nfiel = "a.hlo"', r"unknown key 'fiel'; did you mean file\?"),
+        (
+            '[[program]]\nname = "a"\n[program.reduced."cpu"]\nfile = "a.hlo"\nreasons = "x"',
+            r"program 'a': reduced for cpu: unknown key 'reasons'; did you mean reason\?",
+        ),
     ],
 )
 def test_a_bad_manifest_is_said_with_its_place(tmp_path, manifest, message):
