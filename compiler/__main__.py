@@ -26,6 +26,7 @@ from compiler import inputs
 from compiler.backends import BACKENDS
 from compiler.cache import VARIABLE
 from compiler.diagnostics import CompilerError, InputError, UnsupportedError
+from compiler.drawing import PICTURES
 from compiler.ir.literal import Literal
 from compiler.ir.module import Module
 from compiler.ir.shape import without_layout
@@ -52,6 +53,9 @@ FORMS = {
     "steps": "thunk_sequence.txt",
 }
 """What can be emitted: the end of the artifact's name by the word for it."""
+
+MADE_BY = {"asm": ("cpu",), "object": ("cpu",), "ptx": ("nvptx",), "steps": ("nvptx",)}
+"""The back ends that make a form which not all make."""
 
 
 class _OutputLost(Exception):
@@ -118,7 +122,9 @@ def cli() -> None:
 
 
 _file = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-_output = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to standard output.")
+_output = click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write here, not to standard output, which is `-`."
+)
 
 
 def _compile_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -259,8 +265,8 @@ def run_(file: Path, output: Path | None, **options: Any) -> None:
         click.echo(line)
 
 
-@cli.command(epilog=f"Forms: {', '.join(FORMS)}.")
-@click.argument("form", type=click.Choice(list(FORMS)))
+@cli.command(epilog=f"Forms: {', '.join([*FORMS, *PICTURES])}.")
+@click.argument("form", type=click.Choice([*FORMS, *PICTURES]))
 @_file
 @_output
 @_backend_options
@@ -270,7 +276,12 @@ def emit(form: str, file: Path, output: Path | None, **options: Any) -> None:
 
     hlo is the program that the back end was given, buffers its memory, llvm and llvm-opt the LLVM IR before and after
     LLVM's passes, asm and object the CPU's code, ptx and steps the GPU's code and what the host does.
+
+    dot and html are drawings of FILE as it is read, before any pass: for Graphviz, and a page for a browser.
     """
+    if form in PICTURES:
+        _write(output, PICTURES[form](_parse(file)))
+        return
     backend, timed = options.pop("backend"), options.pop("timed")
     executable = compiler.compile(_parse(file), backend=backend, options=_options(options))
     if timed:
@@ -278,7 +289,8 @@ def emit(form: str, file: Path, output: Path | None, **options: Any) -> None:
     artifacts = executable.artifacts
     named = {word: n for word, end in FORMS.items() for n in artifacts if n == end or n.endswith(f"_{end}")}
     if form not in named:
-        raise InputError(f"back end {backend!r} makes no {form}; it makes: {', '.join(named)}")
+        others = "".join(f"; --backend {other} makes {form}" for other in MADE_BY.get(form, ()) if other != backend)
+        raise InputError(f"back end {backend!r} makes no {form}{others}; it makes: {', '.join(named)}")
     _write(output, artifacts[named[form]])
 
 
@@ -328,7 +340,7 @@ def _show(step: Step) -> None:
 
 def _write(output: Path | None, content: str | bytes) -> None:
     raw = content.encode() if isinstance(content, str) else content
-    if output is None:
+    if output is None or str(output) == "-":
         click.echo(raw, nl=False)
         return
     try:

@@ -34,6 +34,7 @@ from compiler.verifier import verify
 from compiler.wide import WideResult, interpret_wide
 
 DEFAULT_OPTIONS = CompileOptions()
+_OPTIMIZED = "after_optimizations.txt"
 
 
 @overload
@@ -153,9 +154,9 @@ def _compile(module_or_text: Module | str, backend: str, options: CompileOptions
         limit_passes(options.llvm_limit)
     module = _read(module_or_text, options, phases)
     takes, gives = input_shapes(module), result_shapes(module)
-    dump = Dump.start(options.dump_to, module, options.dump_pass_re) if options.dump_to else None
+    dump = Dump.start(options.dump_to, module, options.dump_pass_re, options.dump_as) if options.dump_to else None
     if dump:
-        dump.write("before_optimizations.txt", to_text(module))
+        dump.write_module("before_optimizations", module)
     _lower(module, backend, options, phases, dump.observe if dump else ignore)
     phases.optimised_text = lambda: to_text(module)
     executable = BACKENDS[backend].compile(module, options, phases)
@@ -163,7 +164,10 @@ def _compile(module_or_text: Module | str, backend: str, options: CompileOptions
         executable = PaddedExecutable(executable, takes, gives)
     if dump:
         for name, content in executable.artifacts.items():
-            dump.write(name, content)
+            if name.endswith(_OPTIMIZED):
+                dump.write_module(name.removesuffix(".txt"), module)
+            else:
+                dump.write(name, content)
         dump.finish()
     return executable
 

@@ -1,23 +1,31 @@
 """Dumps under XLA's names: what a compilation saw and made, one file each, and `index.json` that lists them.
 
 `module_0001.NAME.before_optimizations.txt`, `...cpu_after_optimizations.txt`, one file around each pass that
-`dump_pass_re` asks for, and the back end's artifacts.  Numbers go up within a folder, so a second compilation never
-overwrites the first.
+`dump_pass_re` asks for, and the back end's artifacts.  Modules are text, or drawings (`.dot`, `.html`).  Numbers go up
+within a folder, so a second compilation never overwrites the first.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from compiler.diagnostics import InputError
+from compiler.drawing import PICTURES
 from compiler.ir.module import Module
 from compiler.options import names_of
 from compiler.pipeline import Step
 from compiler.text.printer import to_text
+
+FORMS: Mapping[str, tuple[str, Callable[[Module], str]]] = {
+    "text": ("txt", to_text),
+    **{name: (name, draw) for name, draw in PICTURES.items()},
+}
+"""The forms of a module in a dump: the end of the file's name, and how it is written."""
 
 _LONGEST_NAME = 120
 _INDEX = "index.json"
@@ -30,11 +38,15 @@ class Dump:
     folder: Path
     stem: str
     pass_re: str = ""
+    forms: Sequence[str] = ("text",)
     files: list[dict[str, str]] = field(default_factory=list)
 
     @staticmethod
-    def start(folder: str, module: Module, pass_re: str = "") -> Dump:
-        """Make the folder and choose the next free number in it."""
+    def start(folder: str, module: Module, pass_re: str = "", forms: Sequence[str] = ("text",)) -> Dump:
+        """Make the folder and choose the next free number in it; modules are written in each of the forms."""
+        for form in forms:
+            if form not in FORMS:
+                raise InputError(f"dump_as: unknown form {form!r}; forms are: {', '.join(FORMS)}")
         path = Path(folder)
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -43,7 +55,7 @@ class Dump:
         except OSError as error:
             raise InputError(f"cannot write dumps to {folder!r}: {error.strerror}; choose another folder") from error
         name = "".join(c if c.isalnum() or c in "._-" else "_" for c in module.name)[:_LONGEST_NAME]
-        return Dump(path, f"module_{max(taken, default=0) + 1:04d}.{name}", pass_re)
+        return Dump(path, f"module_{max(taken, default=0) + 1:04d}.{name}", pass_re, forms)
 
     def write(self, suffix: str, content: str | bytes) -> None:
         """Write one file."""
@@ -54,14 +66,20 @@ class Dump:
             raise InputError(f"cannot write dump {path.name!r} to {str(self.folder)!r}: {error.strerror}") from error
         self.files.append({"file": path.name, "what": suffix})
 
+    def write_module(self, suffix: str, module: Module) -> None:
+        """Write a module in every form that was asked for."""
+        for form in self.forms:
+            end, written = FORMS[form]
+            self.write(f"{suffix}.{end}", written(module))
+
     def observe(self, step: Step) -> None:
         """Dump around the passes that were asked for; with `.*` only those that changed something."""
         if not self.pass_re or not any(re.search(self.pass_re, name) for name in names_of(step.after)):
             return
         if not step.changed and self.pass_re == ".*":
             return
-        suffix = f"{step.number:04d}.{step.pipeline}.after_{step.after}.before_{step.before or 'pipeline-end'}.txt"
-        self.write(suffix, to_text(step.module))
+        suffix = f"{step.number:04d}.{step.pipeline}.after_{step.after}.before_{step.before or 'pipeline-end'}"
+        self.write_module(suffix, step.module)
 
     def finish(self) -> None:
         """Add this compilation's files to the folder's index."""

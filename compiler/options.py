@@ -1,8 +1,8 @@
 """Everything that can be asked of a compilation, in one frozen record; and the same spelled as XLA spells it.
 
 `XLA_FLAGS` is what XLA reads: flags `--name=value` separated by white space, quoted where a value holds some, or the
-name of a file with such flags.  A bare flag is true.  Flags of XLA's that mean nothing here are passed over with a
-note, since the variable is usually set for other programs too; a value that cannot be read is an error.
+name of a file with such flags.  A bare flag is true.  Flags that mean nothing here are passed over with a note, since
+the variable is usually set for other programs too; a value that cannot be read is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compiler.diagnostics import InputError
+from compiler.diagnostics import InputError, did_you_mean
+from compiler.xla_flags import XLA_FLAGS
 
 VARIABLE = "XLA_FLAGS"
 """The environment variable that holds options in XLA's spelling."""
@@ -62,6 +63,7 @@ class CompileOptions:
         disable_passes: names of passes to skip.
         verify_each: verify the module after every pass that changed it.
         dump_to: folder for dumps under XLA's names; "" for none.
+        dump_as: the forms of modules in dumps: text, dot (for Graphviz), html (a page with a drawing).
         dump_pass_re: dump around passes whose name, ours or XLA's, matches this regular expression.
         llvm_limit: do only that many of LLVM's passes, the last ones of code generation included; None for all.  LLVM
             counts through the life of a process, so this is for processes that compile one program.
@@ -84,6 +86,7 @@ class CompileOptions:
     disable_passes: tuple[str, ...] = ()
     verify_each: bool = False
     dump_to: str = ""
+    dump_as: tuple[str, ...] = ("text",)
     dump_pass_re: str = ""
     llvm_limit: int | None = None
     fill_elided: int | None = None
@@ -111,11 +114,12 @@ def from_environment(environment: Mapping[str, str], *, passes: Collection[str])
         InputError: a value cannot be read, or a file of flags.
     """
     options, notes = CompileOptions(), []
+    forms: dict[str, bool] = {}
     for flag in _flags(environment.get(VARIABLE, "")):
         name, has_value, value = flag.partition("=")
         read = _FLAGS.get(name)
         if read is None:
-            notes.append(f"{VARIABLE}: {name} means nothing here and is passed over")
+            notes.append(f"{VARIABLE}: {_absent(name)}")
             continue
         try:
             changes, note = read(value if has_value else "true", passes)
@@ -123,9 +127,30 @@ def from_environment(environment: Mapping[str, str], *, passes: Collection[str])
             raise InputError(f"{VARIABLE}: {name} cannot be {value!r}: {error}") from error
         if "disable_passes" in changes:
             changes["disable_passes"] = tuple(dict.fromkeys((*options.disable_passes, *changes["disable_passes"])))
+        forms |= changes.pop("forms", {})
         options = replace(options, **changes)
         notes += [f"{VARIABLE}: {note}"] if note else []
+    asked = tuple(form for form, is_wanted in forms.items() if is_wanted)
+    if asked:
+        options = replace(options, dump_as=asked)
+        if not options.dump_to and asked != ("text",):
+            notes.append(f"{VARIABLE}: nothing is dumped as {', '.join(asked)} without --xla_dump_to=FOLDER")
+    elif "text" in forms:
+        notes.append(f"{VARIABLE}: dumps are text, since no other form is asked for")
     return Environment(options, tuple(notes))
+
+
+def _absent(name: str) -> str:
+    """What is said of a flag that means nothing here."""
+    instead = _INSTEAD.get(name)
+    if instead is not None:
+        return f"{name} is not available here and is passed over: {instead}"
+    if name in XLA_FLAGS:
+        return f"{name} of XLA's is not available here and is passed over"
+    hint = did_you_mean(name, sorted({*_FLAGS, *XLA_FLAGS}), _LIKENESS)
+    return (
+        f"{name} is no flag that XLA is known to have{hint}; it is passed over here, XLA itself would end with an error"
+    )
 
 
 def _flags(text: str) -> list[str]:
@@ -147,6 +172,7 @@ def _flags(text: str) -> list[str]:
     return flags
 
 
+_LIKENESS = 0.9  # of names that all begin alike
 _Read = tuple[dict[str, Any], str]
 """What a flag changes, and a note."""
 
@@ -194,16 +220,37 @@ def _read_threaded(text: str, _: Collection[str]) -> _Read:
     return {"threads": 0 if _truth(text) else 1}, ""
 
 
-def _read_as_text(text: str, _: Collection[str]) -> _Read:
-    return {}, "" if _truth(text) else "dumps are text here, whatever --xla_dump_hlo_as_text says"
+def _form(name: str) -> Callable[[str, Collection[str]], _Read]:
+    return lambda text, _: ({"forms": {name: _truth(text)}}, "")
+
+
+def _read_large_constants(text: str, _: Collection[str]) -> _Read:
+    return {}, "" if _truth(text) else "constants are dumped in full here, whatever --xla_dump_large_constants says"
 
 
 _FLAGS: Mapping[str, Callable[[str, Collection[str]], _Read]] = {
     "--xla_backend_optimization_level": _read_level,
     "--xla_cpu_multi_thread_eigen": _read_threaded,
     "--xla_disable_hlo_passes": _read_disabled,
-    "--xla_dump_hlo_as_text": _read_as_text,
+    "--xla_dump_hlo_as_dot": _form("dot"),
+    "--xla_dump_hlo_as_html": _form("html"),
+    "--xla_dump_hlo_as_text": _form("text"),
     "--xla_dump_hlo_pass_re": _read_pass_re,
+    "--xla_dump_large_constants": _read_large_constants,
     "--xla_dump_to": _read_dump_to,
     "--xla_gpu_deterministic_ops": _read_deterministic,
 }
+
+_NO_PROTO = "--xla_dump_hlo_as_text says the same, constants in full"
+_GRAPHS = "--xla_dump_to=FOLDER with --xla_dump_hlo_as_dot or --xla_dump_hlo_as_html draws modules"
+_INSTEAD: Mapping[str, str] = {
+    "--xla_dump_hlo_as_proto": _NO_PROTO,
+    "--xla_dump_hlo_as_long_text": "--xla_dump_hlo_as_text gives shapes with layouts and constants in full",
+    "--xla_dump_hlo_as_url": _GRAPHS,
+    "--xla_dump_hlo_snapshots": "`xlabench run FILE --bundle DIR` keeps a program with its inputs",
+    "--xla_dump_hlo_unoptimized_snapshots": "`xlabench run FILE --bundle DIR` keeps a program with its inputs",
+    "--xla_generate_hlo_graph": f"older XLA had it; {_GRAPHS}",
+    "--xla_generate_hlo_text_to": "older XLA had it; --xla_dump_to=FOLDER writes text",
+    "--xla_hlo_graph_path": f"older XLA had it; {_GRAPHS}",
+}
+"""What does the work of a flag that is not available here."""

@@ -37,7 +37,8 @@ _KINDS: Mapping[Kind, str] = {
     Kind("constant", "#ffffff", "#9e9e9e"): "constant iota partition-id replica-id",
     Kind("movement", "#c8e6c9", "#97b498"): (
         "bitcast bitcast-convert broadcast concatenate copy copy-start copy-done dynamic-reshape dynamic-slice "
-        "dynamic-update-slice gather pad reshape reverse scatter slice sort topk transpose get-dimension-size set-dimension-size"
+        "dynamic-update-slice gather pad reshape reverse scatter slice sort topk transpose get-dimension-size "
+        "set-dimension-size"
     ),
     Kind("structure", "#e3f2fd", "#b1bfca"): (
         "tuple get-tuple-element opt-barrier domain after-all add-dependency outfeed send send-done"

@@ -42,10 +42,10 @@ def _lines(graph: Graph) -> Iterator[str]:
     yield '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
     yield '<path d="M0 0 8 4 0 8z" fill="#607d8b"/></marker></defs>'
     places: dict[str, tuple[float, float, Box]] = {}
-    for box in boxes:
-        yield from _box(box, _MARGIN, _MARGIN, places)
+    drawn = [line for box in boxes for line in _box(box, _MARGIN, _MARGIN, places)]
     for edge in graph.edges:
         yield _edge(edge, places)
+    yield from drawn  # above the edges, which would strike out what nodes say
     yield "</svg>\n</body>\n</html>"
 
 

@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 import compiler
-from compiler.__main__ import BAD_INPUT, CLOSED_OUTPUT, FORMS, UNDECIDABLE, cli
+from compiler.__main__ import BAD_INPUT, CLOSED_OUTPUT, FORMS, MADE_BY, UNDECIDABLE, cli
 from compiler.backends import BACKENDS
+from compiler.drawing import PICTURES
 from compiler.pipeline import PASSES, PIPELINES
 
 ADD = "ENTRY main {\n  x = f32[3] parameter(0)\n  y = f32[3] parameter(1)\n  ROOT s = f32[3] add(x, y)\n}\n"
@@ -125,7 +126,9 @@ def test_every_form_is_emitted_or_refused_by_name(form, backend, tmp_path):
     result = call("emit", form, "-", "--backend", backend, "-o", tmp_path / "out")
     if result.exit_code:
         assert result.exit_code == BAD_INPUT
-        assert f"back end '{backend}' makes no {form}; it makes: hlo, buffers, llvm, llvm-opt, " in result.stderr
+        [other] = MADE_BY[form]
+        said = f"back end '{backend}' makes no {form}; --backend {other} makes {form}; it makes: hlo, buffers, llvm, "
+        assert said in result.stderr
     else:
         assert (tmp_path / "out").stat().st_size > 0
 
@@ -168,6 +171,26 @@ def test_inputs_that_do_not_fit_are_refused(tmp_path):
     assert (result.exit_code, "has 1 arrays, module_main takes 2: x, y" in result.stderr) == (BAD_INPUT, True)
     np.savez(tmp_path / "type.npz", x=np.float32([1, 2, 3]), y=np.float64([1, 2, 3]))
     assert "float64 given" in call("run", "-", "--inputs", tmp_path / "type.npz").stderr
+
+
+@pytest.mark.parametrize("form", PICTURES)
+def test_a_drawing_is_emitted(form, tmp_path):
+    drawn = PICTURES[form](compiler.parse(ADD))
+    assert call("emit", form, "-").stdout == drawn
+    call("emit", form, "-", "-o", tmp_path / "out")
+    assert (tmp_path / "out").read_text() == drawn
+
+
+@pytest.mark.parametrize("arguments", [["print", "-"], ["opt", "-"], ["emit", "llvm", "-"]])
+def test_a_dash_stands_for_standard_output(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call(*arguments, "-o", "-").stdout == call(*arguments).stdout != ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_misspelt_pass_is_said():
+    assert "unknown pass 'fuson'; did you mean fusion?" in call("opt", "-", "--passes", "fuson").stderr
+    assert "unknown pass 'fuson'; did you mean fusion?" in call("opt", "-", "--disable-passes", "fuson").stderr
 
 
 def test_it_runs_as_a_module():

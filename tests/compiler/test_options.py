@@ -6,9 +6,12 @@ import pytest
 from click.testing import CliRunner
 
 import compiler
+from compiler import options
 from compiler.__main__ import cli
+from compiler.backends import BACKENDS
 from compiler.options import XLA_PASSES, CompileOptions
 from compiler.pipeline import PASSES
+from compiler.xla_flags import XLA_FLAGS
 
 ADD = "ENTRY main {\n  x = f32[3] parameter(0)\n  z = f32[3] add(x, x)\n  ROOT s = f32[3] add(z, x)\n}\n"
 
@@ -43,6 +46,43 @@ def test_flags_become_options(flags, options):
     assert read(flags) == compiler.Environment(CompileOptions(**options))
 
 
+@pytest.mark.parametrize("flag", sorted(XLA_FLAGS - set(options._FLAGS)))
+def test_every_flag_of_xlas_that_is_not_here_is_said_by_name(flag):
+    asked = read(f"{flag}=1")
+    assert asked.options == CompileOptions()
+    assert f"{flag} " in " ".join(asked.notes)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("flags", "ends"),
+    [
+        ("", {"txt"}),
+        ("--xla_dump_hlo_as_dot", {"dot"}),
+        ("--xla_dump_hlo_as_html --xla_dump_hlo_as_text", {"html", "txt"}),
+        ("--xla_dump_hlo_as_html --xla_dump_hlo_as_dot=false", {"html"}),
+    ],
+)
+def test_modules_are_dumped_in_the_forms_that_are_asked_for(tmp_path, backend, flags, ends):
+    done = call(f"--xla_dump_to={tmp_path} --xla_dump_hlo_pass_re=fusion {flags}", "run", "-", "--backend", backend)
+    assert (done.exit_code, done.stderr) == (0, "")
+    names = [path.name for path in tmp_path.iterdir()]
+    for stem in ("before_optimizations", "after_optimizations", ".after_fusion."):
+        found = {name.rpartition(".")[2] for name in names if stem in name and "buffer" not in name}
+        assert found == ends, names
+    assert {file["file"] for file in json.loads((tmp_path / "index.json").read_text())[0]["files"]} < set(names)
+
+
+def test_a_form_without_a_folder_is_said():
+    assert "nothing is dumped as dot without --xla_dump_to=FOLDER" in " ".join(read("--xla_dump_hlo_as_dot").notes)
+
+
+def test_an_unknown_form_is_an_error(tmp_path):
+    asked = CompileOptions(dump_to=str(tmp_path), dump_as=("png",))
+    with pytest.raises(compiler.InputError, match="unknown form 'png'; forms are: text, dot, html"):
+        compiler.compile(ADD, options=asked)
+
+
 def test_every_name_of_xlas_leads_to_a_pass():
     assert set(XLA_PASSES.values()) <= set(PASSES)
     assert not set(XLA_PASSES) & set(PASSES)
@@ -51,12 +91,21 @@ def test_every_name_of_xlas_leads_to_a_pass():
 @pytest.mark.parametrize(
     ("flags", "note"),
     [
-        ("--xla_gpu_autotune_level=4", "--xla_gpu_autotune_level means nothing here"),
+        ("--xla_gpu_autotune_level=4", "--xla_gpu_autotune_level of XLA's is not available here"),
         (
             "--xla_disable_hlo_passes=while-loop-trip-count-annotator",
             "there is no pass while-loop-trip-count-annotator here",
         ),
         ("--xla_dump_hlo_as_text=false", "dumps are text"),
+        ("--xla_dump_too=x", "--xla_dump_too is no flag that XLA is known to have; did you mean --xla_dump_to"),
+        ("--tf_xla_auto_jit=2", "--tf_xla_auto_jit is no flag that XLA is known to have;"),
+        ("--xla_dump_hlo_as_proto", "--xla_dump_hlo_as_proto is not available here"),
+        (
+            "--xla_dump_hlo_snapshots",
+            "--xla_dump_hlo_snapshots is not available here and is passed over: `xlabench run",
+        ),
+        ("--xla_hlo_graph_path=x", "older XLA had it; --xla_dump_to=FOLDER with --xla_dump_hlo_as_dot"),
+        ("--xla_dump_large_constants=0", "constants are dumped in full"),
     ],
 )
 def test_what_means_nothing_here_is_passed_over_with_a_note(flags, note):
@@ -94,7 +143,7 @@ def test_the_command_line_dumps_where_the_variable_says_and_shows_passes_by_xlas
     flags = f"--xla_dump_to={tmp_path / 'd'} --xla_dump_hlo_pass_re=algsimp --xla_unknown=1"
     done = call(flags, "run", "-", "--backend", "cpu")
     assert done.exit_code == 0
-    assert "--xla_unknown means nothing here" in done.stderr
+    assert "--xla_unknown is no flag that XLA is known to have;" in done.stderr
     [module] = json.loads((tmp_path / "d" / "index.json").read_text())
     assert [f["what"] for f in module["files"] if ".after_algebraic-simplification." in f["what"]]
 
