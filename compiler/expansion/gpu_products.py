@@ -22,6 +22,8 @@ from compiler.ir.shape import ArrayShape, TupleShape, leaves
 from compiler.ir.types import F32, ElementType
 from compiler.ops.build import build
 
+_finfo: Any = ml_dtypes.finfo  # untyped
+
 Config = Mapping[str, Any]
 
 _GEMM = "gemm_backend_config"
@@ -51,9 +53,9 @@ def config_of(call: Instruction, part: str) -> Config:
 
 def number_in(call: Instruction, config: Config, name: str, default: float | None = None) -> float:
     """A number of a configuration; without a default it has to be there."""
-    given = config.get(name, default)
+    given: Any = config.get(name, default)
     try:
-        return float(given)  # type: ignore[arg-type]  # what is no number is refused below
+        return float(given)
     except (TypeError, ValueError) as error:
         raise call.unsupported(f"its backend_config has no number {name}") from error
 
@@ -88,7 +90,7 @@ def rounded(value: Expression, element_type: ElementType) -> Expression:
 def _finite_bounds(element_type: ElementType) -> tuple[float, float]:
     if element_type.is_integer:
         return bounds(element_type)
-    info = ml_dtypes.finfo(element_type.dtype)
+    info = _finfo(element_type.dtype)
     return float(info.min), float(info.max)
 
 

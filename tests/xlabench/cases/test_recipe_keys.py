@@ -16,7 +16,7 @@ TABLES = {
     "reduction": suite.REDUCED_KEYS,
 }
 PARAMETER = {"name": "x", "shape": [2, 2], "dtype": "f32"}
-ARGUMENTS = {"std": 1, "mean": 0, "lo": 0, "hi": 1, "p": 0.5, "value": 1, "cond": 2}
+ARGUMENTS = {"std": 1, "mean": 0, "lo": 0, "hi": 1, "p": 0.5, "value": 1, "values": [1, 2], "cond": 2}
 
 
 def _load(tmp_path, content):
