@@ -1,25 +1,27 @@
-"""What is different since an earlier run of the same suite: verdicts, and speed-ups, as a ratio of ratios.
+"""What is different since an earlier run of the same suite: verdicts, every engine's own time, and speed-ups.
 
-The two sides of a speed-up are timed together, so that what the machine went through in a night is in neither number:
-a speed-up that changed says something of the engines.  A program whose text or recipe changed is another program, and
-a run that timed other engines has other speed-ups; neither is compared.
+What is slower or faster is said of an engine's own time only, as `xlabench.timing.change` judges it beside the machine;
+of a speed-up, which is the ratio of two engines, only whose time moved it.  A program whose text or recipe changed is
+another program, and is not compared; nor is a speed-up with that of other engines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from reports.summary import Program, Summary, ratio_json
 from xlabench.results import FINE
-from xlabench.timing import stats
+from xlabench.timing import change, stats
+from xlabench.timing.change import CLAIMS, RELEVANCE, SpeedupChange, TimeChange
 from xlabench.timing.stats import Ratio
 
-RELEVANCE = 0.05
-"""A change of speed below it is called none: where memory happens to lie alone makes some per cent."""
+MOVED = ("baseline changed", "changed")
+"""The kinds of a change of speed-up of which the candidate's own time does not tell."""
 _TELLING = 5
-_MACHINE = ("machine", "cpu", "usable_cores", "python")
+_HARDWARE = ("machine", "cpu", "usable_cores")
+_MACHINE = (*_HARDWARE, "python")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,42 +43,39 @@ class VerdictChange:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedChange:
-    """The speed-ups of a program in both runs; `change` is above 1 where the later one is larger."""
-
-    program: str
-    before: Ratio
-    after: Ratio
-    change: Ratio
-
-    @property
-    def kind(self) -> str:
-        """`faster`, `slower`, `same` or `unclear`."""
-        return self.change.claim(RELEVANCE)
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
     """Everything that is different; programs are named in the order of the later run."""
 
     earlier: Summary
     later: Summary
     verdicts: tuple[VerdictChange, ...]
-    speeds: tuple[SpeedChange, ...]
+    times: tuple[TimeChange, ...]
+    speedups: tuple[SpeedupChange, ...]
     only_earlier: tuple[str, ...]
     only_later: tuple[str, ...]
     rewritten: tuple[str, ...]
     machine: tuple[tuple[str, str, str], ...]
+    canaries: Mapping[str, float]
+    """How many times faster the machine ran each canary in the later run."""
 
     @property
-    def geometric_mean(self) -> Ratio | None:
-        """The mean change of speed."""
-        found = [speed.change for speed in self.speeds]
-        return stats.geometric_mean_ratio(found, seed=self.later.run["seed"]) if found else None
+    def means(self) -> dict[str, Ratio]:
+        """The mean change of speed of each engine of which one is known."""
+        found: dict[str, list[Ratio]] = {}
+        for one in self.times:
+            if one.speed:
+                found.setdefault(one.engine, []).append(one.speed)
+        seed = self.later.run["seed"]
+        return {engine: stats.geometric_mean_ratio(speeds, seed=seed) for engine, speeds in found.items()}
+
+    @property
+    def slower(self) -> tuple[TimeChange, ...]:
+        """The decided slowdowns, in the order of the programs."""
+        return tuple(one for one in self.times if one.kind == "slower")
 
     def count(self, kind: str) -> int:
-        """How many changes are of a kind."""
-        kinds = [change.kind for change in self.verdicts] + [change.kind for change in self.speeds]
+        """How many verdicts and times changed in a way."""
+        kinds = [verdict.kind for verdict in self.verdicts] + [time.kind for time in self.times]
         return kinds.count(kind)
 
     @property
@@ -92,9 +91,13 @@ class Changes:
         said += [f"{name} was {before or 'unknown'}, is {after or 'unknown'}" for name, before, after in self.machine]
         slower, faster = self.count("slower"), self.count("faster")
         if slower >= _TELLING and not faster:
-            said.append(f"{slower} programs are slower and none faster: see whether the machine, or what measures, is")
-        if not self.speeds and self.earlier.geometric_mean and self.later.geometric_mean:
-            said.append("the runs timed other engines, or other programs: no speed is compared")
+            said.append(f"{slower} times are slower and none faster: see whether the machine, or what measures, is")
+        reasons = [one.reason for one in self.times if one.reason]
+        said += [f"not decided, for {reasons.count(reason)} times: {reason}" for reason in dict.fromkeys(reasons)]
+        if self.earlier.speedup_of != self.later.speedup_of:
+            said.append(f"the speed-up was that of {self.earlier.speedup_of}, is that of {self.later.speedup_of}")
+        if not self.times and any(program.timed for program in self.later.programs):
+            said.append("the runs timed other engines, or other programs: no time is compared")
         return tuple(said)
 
 
@@ -104,16 +107,21 @@ def compare(earlier: Summary, later: Summary) -> Changes:
     after = {program.name: program for program in later.programs}
     both = [name for name in after if name in before]
     same = [(before[name], after[name]) for name in both if before[name].digest == after[name].digest]
-    timed_alike = (earlier.baseline, earlier.candidate) == (later.baseline, later.candidate)
+    sides = {old.name: old.measured for old, _ in same}, {new.name: new.measured for _, new in same}
+    facts = tuple(_machine(earlier.run["environment"], later.run["environment"]))
+    times = change.times(*sides, obstacle=_obstacle(facts))
+    timed_alike = earlier.speedup_of == later.speedup_of
     return Changes(
         earlier,
         later,
-        tuple(change for old, new in same for change in _verdicts(old, new)),
-        tuple(change for old, new in same if timed_alike for change in _speed(old, new)),
+        tuple(found for old, new in same for found in _verdicts(old, new)),
+        times,
+        change.speedups(*sides, (later.baseline, later.candidate), times) if timed_alike else (),
         tuple(name for name in before if name not in after),
         tuple(name for name in after if name not in before),
         tuple(name for name in both if before[name].digest != after[name].digest),
-        tuple(_machine(earlier.run["environment"], later.run["environment"])),
+        facts,
+        change.machine(*sides),
     )
 
 
@@ -126,11 +134,6 @@ def _verdicts(old: Program, new: Program) -> Iterator[VerdictChange]:
             yield VerdictChange(new.name, engine, *kinds, after["message"])
 
 
-def _speed(old: Program, new: Program) -> Iterator[SpeedChange]:
-    if old.speedup and new.speedup:
-        yield SpeedChange(new.name, old.speedup, new.speedup, stats.change(old.speedup, new.speedup))
-
-
 def _machine(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Facts of the environment that are not as they were; what is not known of a run is ""."""
     facts = [{**{name: e.get(name) for name in _MACHINE}, **e.get("versions", {})} for e in (earlier, later)]
@@ -140,17 +143,31 @@ def _machine(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Iterator[t
             yield name, before, after
 
 
+def _obstacle(facts: Sequence[tuple[str, str, str]]) -> str:
+    """Why the seconds of two runs say nothing of each other, or ""."""
+    differing = {name: f"{name} was {before or 'unknown'}, is {after or 'unknown'}" for name, before, after in facts}
+    other = [differing[name] for name in _HARDWARE if name in differing]
+    if other:
+        return f"another machine ({'; '.join(other)})"
+    return f"the canaries are NumPy's, and {differing['numpy']}" if "numpy" in differing else ""
+
+
 def to_text(changes: Changes) -> Iterator[str]:
     """The changes in lines, what is worse first."""
-    for verdict in sorted(changes.verdicts, key=lambda change: change.kind != "failing"):
+    for verdict in sorted(changes.verdicts, key=lambda found: found.kind != "failing"):
         said = f": {verdict.message.partition(chr(10))[0]}" if verdict.message else ""
         step = f"{verdict.before} before, {verdict.after} now"
         yield f"{verdict.kind}: {verdict.program} on {verdict.engine}, {step}{said}"
-    for kind in ("slower", "faster"):
-        for speed in changes.speeds:
-            if speed.kind == kind:
-                was, now = f"{speed.before.estimate:.2f}x before", f"{speed.after.estimate:.2f}x now"
-                yield f"{kind}: {speed.program}, {was}, {now}, changed by {_in_words(speed.change)}"
+    for kind in CLAIMS:
+        for time in changes.times:
+            if time.kind == kind:
+                steps = f"{in_seconds(time.before)} before, {in_seconds(time.after)} now"
+                yield f"{kind}: {time.program} on {time.engine}, {steps}, {in_words(time.factor)} {kind}"
+    for speedup in changes.speedups:
+        if speedup.kind in MOVED:
+            steps = f"{speedup.before:.2f}x before, {speedup.after:.2f}x now"
+            whose = "; whose time did is not decided" if speedup.kind == "changed" else ""
+            yield f"{speedup.kind}: {speedup.program}, speed-up of {changes.later.speedup_of} {steps}{whose}"
     for name, programs in (
         ("only in the earlier run", changes.only_earlier),
         ("only in the later run", changes.only_later),
@@ -158,19 +175,40 @@ def to_text(changes: Changes) -> Iterator[str]:
     ):
         if programs:
             yield f"{name}: {', '.join(programs)}"
-    mean = changes.geometric_mean
-    if mean:
-        rest = f"{changes.count('same')} the same, {changes.count('unclear')} unclear"
-        yield f"speed-ups of {len(changes.speeds)} programs changed by {_in_words(mean)} in the geometric mean; {rest}"
+    yield from _overview(changes)
     yield from (f"note: {doubt}" for doubt in changes.doubts)
 
 
-def _in_words(ratio: Ratio) -> str:
-    return f"{ratio.estimate:.3f}x ({ratio.low:.3f} to {ratio.high:.3f})"
+def _overview(changes: Changes) -> Iterator[str]:
+    """How each engine's times changed in all, and how the machine's did."""
+    for engine, mean in changes.means.items():
+        kinds = [time.kind for time in changes.times if time.engine == engine]
+        counts = ", ".join(f"{kinds.count(kind)} {said}" for kind, said in _COUNTED.items())
+        yield f"{engine}: {counts}; {in_words(mean)} as fast as before in the geometric mean, beside the machine"
+    if changes.canaries:
+        said = ", ".join(f"{name} {factor:.2f}x" for name, factor in changes.canaries.items())
+        yield f"machine: as fast as before on the canaries: {said}"
+
+
+_COUNTED = {"slower": "slower", "faster": "faster", "same": "the same", "unclear": "unclear"}
+
+
+def in_words(ratio: Ratio) -> str:
+    """A ratio with its interval."""
+    return f"{ratio.estimate:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def in_seconds(seconds: float) -> str:
+    """A time with three digits and its unit."""
+    scale, unit = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
+    return f"{seconds / scale:.3g} {unit}"
+
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def to_json(changes: Changes) -> dict[str, Any]:
-    """The changes as JSON data."""
+    """The changes as JSON data; seconds are of one call, and a speed above 1 is faster."""
     return {
         "earlier": {name: changes.earlier.run[name] for name in ("id", "suite", "started_at")},
         "later": {name: changes.later.run[name] for name in ("id", "suite", "started_at")},
@@ -179,19 +217,30 @@ def to_json(changes: Changes) -> dict[str, Any]:
             {name: getattr(change, name) for name in ("program", "engine", "kind", "before", "after", "message")}
             for change in changes.verdicts
         ],
-        "speeds": [
+        "times": [
             {
-                "program": speed.program,
-                "kind": speed.kind,
-                "before": ratio_json(speed.before),
-                "after": ratio_json(speed.after),
-                "change": ratio_json(speed.change, RELEVANCE),
+                **{name: getattr(time, name) for name in ("program", "engine", "kind", "reason")},
+                "before_s": time.before,
+                "after_s": time.after,
+                "speed": _speed_json(time),
             }
-            for speed in changes.speeds
+            for time in changes.times
         ],
-        "geometric_mean_change": ratio_json(changes.geometric_mean, RELEVANCE),
+        "speedups": [
+            {
+                **{name: getattr(speedup, name) for name in ("program", "kind", "before", "after")},
+                "change": asdict(speedup.change),
+            }
+            for speedup in changes.speedups
+        ],
+        "mean_speeds": {engine: ratio_json(mean, RELEVANCE) for engine, mean in changes.means.items()},
+        "canary_speeds": dict(changes.canaries),
         "only_earlier": list(changes.only_earlier),
         "only_later": list(changes.only_later),
         "rewritten": list(changes.rewritten),
         "doubts": list(changes.doubts),
     }
+
+
+def _speed_json(time: TimeChange) -> dict[str, float] | None:
+    return asdict(time.speed) if time.speed else None

@@ -58,7 +58,7 @@ class Night:
 
 def charts(exports: Sequence[Mapping[str, Any]], changed: Changes) -> dict[str, bytes]:
     """The chart of runs, the oldest first, as an SVG and a PNG file by extension; nothing for few nights."""
-    timed = exports[-1]["run"]["options"]["timed"]
+    timed = exports[-1]["run"]["options"]["timed"][:2]
     nights = [Night.of(exported, timed) for exported in exports[-NIGHTS:]]
     if len(nights) < FEWEST_NIGHTS or not nights[-1].speedups:
         return {}
@@ -66,30 +66,31 @@ def charts(exports: Sequence[Mapping[str, Any]], changed: Changes) -> dict[str, 
 
 
 def _estimate(timings: Sequence[Mapping[str, Any]], timed: Sequence[str]) -> float | None:
-    """The ratio of lower quartiles over all processes."""
-    sides = [[s for timing in timings if timing["engine"] == engine for s in timing["samples"]] for engine in timed]
-    return stats.lower_quartile(sides[0]) / stats.lower_quartile(sides[1]) if all(sides) else None
+    """The ratio of the times that `stats.typical` gives."""
+    sides = [[timing["samples"] for timing in timings if timing["engine"] == engine] for engine in timed]
+    return stats.typical(sides[0]) / stats.typical(sides[1]) if all(sides) else None
 
 
 def _draw(nights: Sequence[Night], changed: Changes) -> Figure:
     drawn = Figure(figsize=(10, 4.6), layout="constrained")
     axes = drawn.add_subplot()
     found = changed.later
-    axes.set_title(f"Speed-up of {found.candidate} over {found.baseline}, the last {len(nights)} nights", loc="left")
+    axes.set_title(f"Speed-up of {found.speedup_of}, the last {len(nights)} nights", loc="left")
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}{_TIMES}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y")
     dated = range(0, len(nights), -(-len(nights) // _MOST_DATES))
     axes.set_xticks(dated, [nights[place].started for place in dated])
-    _lines(axes, nights, {speed.program: speed.kind for speed in changed.speeds})
+    own = {time.program: time.kind for time in changed.times if time.engine == found.candidate}
+    _lines(axes, nights, own)
     _failures(axes, nights)
     axes.margins(x=0.16)
     return drawn
 
 
 def _lines(axes: Axes, nights: Sequence[Night], kinds: Mapping[str, str]) -> None:
-    """A line for each program, those with a name that changed in the latest night, and one for the mean."""
+    """A line for each program, with a name where the candidate changed in the latest night, and one for the mean."""
     programs = list(nights[-1].speedups)
     for program in programs:
         colour = _COLOURS.get(kinds.get(program[0], ""), _OTHER)

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from reports.changes import Changes, SpeedChange, VerdictChange
+from reports.changes import MOVED, Changes, VerdictChange, in_seconds
 from reports.summary import Program, Summary
 from reports.template import fill
 from xlabench.results import UNJUDGED
+from xlabench.timing.change import CLAIMS, FALSE_ALARMS, MOST_DRIFT, RELEVANCE, SpeedupChange, TimeChange
 from xlabench.timing.stats import Ratio
 
 _TONES = {
@@ -37,7 +38,7 @@ def render(found: Summary, changed: Changes | None, speedups: bytes, nights: byt
         "page.html",
         title=escape(f"{run['suite']}, run {run['id']}"),
         subtitle=escape(_subtitle(run)),
-        cards="".join(_cards(found)),
+        cards="".join(_cards(found, changed)),
         verdicts_intro=_verdicts_intro(found),
         verdict_head=_row("th", ["Program", *map(_engine, found.engines)]),
         verdict_rows="".join(_verdict_row(program, found.engines) for program in found.programs),
@@ -46,8 +47,9 @@ def render(found: Summary, changed: Changes | None, speedups: bytes, nights: byt
         speedup_intro=_speedup_intro(found),
         chart_label=f"Bar chart of the speed-up per program, geometric mean {_ratio_text(mean)}",
         chart=_inline(speedups),
-        timings_intro="Wall time per call, arguments and results included: median ± scaled median absolute deviation"
-        " over all rounds of all processes.",
+        timings_intro="Wall time per call, arguments and results included: the lower quartile of a process's rounds,"
+        " and of those the geometric mean over processes; beside it how much the slowest process exceeds the fastest."
+        " A speed-up is the quotient of two of these times.",
         timing_head=_timing_head(found),
         timing_rows="".join(_timing_row(program, found) for program in found.programs),
         kernels=_kernels(found),
@@ -74,18 +76,29 @@ def _minute(stamp: str) -> str:
     return f"{match[1]} {match[2]} UTC" if match else stamp
 
 
-def _cards(found: Summary) -> list[str]:
+def _cards(found: Summary, changed: Changes | None) -> list[str]:
     failures = found.total - found.right
     mean = found.geometric_mean
     interval = f"95% interval {mean.low:.2f} to {mean.high:.2f}" if mean else "nothing was timed"
-    slower = sum(1 for p in found.programs if p.speedup and p.speedup.verdict == "slower")
+    behind = sum(1 for p in found.programs if p.speedup and p.speedup.verdict == "slower")
     return [
         _card("plain", str(len(found.programs)), f"programs on {len(found.engines)} engines"),
         _card("good" if not failures else "plain", f"{found.right} / {found.total}", "verdicts right"),
         _card("bad" if failures else "good", str(failures), "failures, each listed below" if failures else "failures"),
-        _card("plain", _ratio_text(mean), f"geometric mean speed-up, {interval}"),
-        _card("bad" if slower else "good", str(slower), f"programs slower on {found.candidate}"),
+        _card("plain", _ratio_text(mean), f"geometric mean speed-up of {found.speedup_of}, {interval}"),
+        _card(
+            "bad" if behind else "good", str(behind), f"programs slower on {found.candidate} than on {found.baseline}"
+        ),
+        *([_slower_card(changed)] if changed else []),
     ]
+
+
+def _slower_card(changed: Changes) -> str:
+    slower = len(changed.slower)
+    undecided = sum(1 for time in changed.times if time.reason)
+    less = f", {undecided} not decided" if undecided else ""
+    words = f"of {len(changed.times)} times slower than in run {changed.earlier.run['id']}{less}"
+    return _card("bad" if slower else "plain" if undecided else "good", str(slower), words)
 
 
 def _card(tone: str, number: str, words: str) -> str:
@@ -169,17 +182,47 @@ def _bundle(bundle: Mapping[str, Any] | None) -> str:
 def _changes(found: Changes, chart: bytes | None) -> str:
     """What is better or worse than in the run before, and the nights before that; what stayed the same is a number."""
     earlier = f"run {found.earlier.run['id']}, started {_minute(found.earlier.run['started_at'])}"
-    mean, unclear = found.geometric_mean, found.count("unclear")
-    speed = f" Speed-ups changed by {_ratio_text(mean)} in the geometric mean, {unclear} unclear." if mean else ""
     doubts = "".join(f"<li>{escape(doubt)}</li>" for doubt in found.doubts)
     rows = [_verdict_change(change) for change in found.verdicts]
-    rows += [_speed_change(change) for change in found.speeds if change.kind in _RATIO_TONES]
+    rows += [_time_change(time) for kind in CLAIMS for time in found.times if time.kind == kind]
+    rows += [_speedup_change(one, found.later.speedup_of) for one in found.speedups if one.kind in MOVED]
     head = _row("th", ["Program", "On", "Change", "Before", "Now"])
     table = f'<div class="sheet"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
-    intro = f"Against {escape(earlier)}: {len(rows) or 'no'} changes.{speed}"
+    intro = f"Against {escape(earlier)}: {len(rows) or 'no'} changes. {_changes_rule(found) if found.times else ''}"
     listed = f"<ul>{doubts}</ul>" if doubts else ""
     drawn = f'<div class="sheet chart" role="img" aria-label="{_HISTORY}">{_inline(chart)}</div>' if chart else ""
-    return f'<section id="changes"><h2>Changes</h2><p>{intro}</p>{listed}{table if rows else ""}{drawn}</section>'
+    parts = f"{listed}{table if rows else ''}{_engine_changes(found)}{drawn}"
+    return f'<section id="changes"><h2>Changes</h2><p>{intro}</p>{parts}</section>'
+
+
+def _changes_rule(found: Changes) -> str:
+    """What makes a change of time one, in words."""
+    drifts = ", ".join(f"{escape(name)} {factor:.2f}&times;" for name, factor in found.canaries.items())
+    canaries = f" The machine was as fast as before on its canaries: {drifts}." if drifts else ""
+    return (
+        "An engine is slower or faster by its own time, beside what the machine's canaries took in the same processes, "
+        f"where the interval lies wholly beyond {RELEVANCE:.0%}; all intervals hold together with probability "
+        f"{1 - FALSE_ALARMS:.0%}. A canary that changed more than {MOST_DRIFT:g}&times; leaves it undecided.{canaries}"
+    )
+
+
+def _engine_changes(found: Changes) -> str:
+    """How many times of each engine changed in which way, and their mean."""
+    kinds = (*CLAIMS, "same", "unclear")
+    rows = []
+    for engine in dict.fromkeys(time.engine for time in found.times):
+        own = [time.kind for time in found.times if time.engine == engine]
+        mean = found.means.get(engine)
+        cells = [str(own.count(kind)) for kind in kinds]
+        cells.append(f"{_ratio_text(mean)} ({mean.low:.2f} to {mean.high:.2f})" if mean else _DASH)
+        numbers = "".join(f'<td class="n">{cell}</td>' for cell in cells)
+        rows.append(f"<tr><th>{escape(engine)}</th>{numbers}</tr>")
+    heads = [*kinds, "speed, geometric mean<br>&times; before (95% interval)"]
+    names = "".join(f'<th class="n">{name}</th>' for name in heads)
+    head = f"<tr><th>Times of</th>{names}</tr>"
+    return (
+        f'<div class="sheet"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>' if rows else ""
+    )
 
 
 def _verdict_change(change: VerdictChange) -> str:
@@ -189,12 +232,22 @@ def _verdict_change(change: VerdictChange) -> str:
     return f"<tr><th>{escape(change.program)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
-def _speed_change(change: SpeedChange) -> str:
-    found = change.change
-    kind = f'<span class="v {_RATIO_TONES[change.kind]}">{change.kind}</span>'
-    amount = f" <small>{_ratio_text(found)} ({found.low:.2f} to {found.high:.2f})</small>"
-    cells = ("speed-up", kind + amount, _ratio_text(change.before), _ratio_text(change.after))
-    return f"<tr><th>{escape(change.program)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+def _time_change(time: TimeChange) -> str:
+    """An engine that is slower or faster, by how much, and its times."""
+    kind = f'<span class="v {_RATIO_TONES[time.kind]}">{time.kind}</span>'
+    factor = time.factor
+    amount = f" <small>{_ratio_text(factor)} ({factor.low:.2f} to {factor.high:.2f})</small>"
+    cells = (_engine(time.engine), kind + amount, in_seconds(time.before), in_seconds(time.after))
+    return f"<tr><th>{escape(time.program)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _speedup_change(speedup: SpeedupChange, speedup_of: str) -> str:
+    """A speed-up that says nothing of the candidate: no good or bad news."""
+    kind = f'<span class="v mute">{speedup.kind}</span>'
+    whose = " <small>whose time did is not decided</small>" if speedup.kind == "changed" else ""
+    steps = [f"{ratio:.2f}&times;" for ratio in (speedup.before, speedup.after)]
+    cells = (f"speed-up of {_engine(speedup_of)}", kind + whose, *steps)
+    return f"<tr><th>{escape(speedup.program)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
 def _speedup_intro(found: Summary) -> str:
@@ -206,32 +259,36 @@ def _speedup_intro(found: Summary) -> str:
     )
     interval = f" (95% interval {mean.low:.2f} to {mean.high:.2f})" if mean else ""
     return (
-        f"{said}{interval}: {_engine(found.baseline)} over {_engine(found.candidate)}. A program is called faster or "
-        "slower only when the whole interval lies more than 1% away from 1; slowdowns count in the mean as they are."
+        f"{said}{interval}: speed-up of {_engine(found.candidate)} over {_engine(found.baseline)}, beyond 1 where "
+        f"{_engine(found.candidate)} is faster. A program is called faster or slower only when the whole interval lies "
+        "more than 1% away from 1; slowdowns count in the mean as they are."
     )
 
 
 def _timing_head(found: Summary) -> str:
-    names = [f"{_engine(found.baseline)}<br>µs per call", f"{_engine(found.candidate)}<br>µs per call"]
-    heads = "".join(f'<th class="n">{name}</th>' for name in [*names, "Speed-up<br>&times; (95% interval)"])
+    names = [f"{_engine(engine)}<br>µs per call" for engine in found.timed]
+    speedup = f"Speed-up of<br>{_engine(found.speedup_of)}<br>&times; (95% interval)"
+    heads = "".join(f'<th class="n">{name}</th>' for name in [*names, speedup])
     return f'<tr><th>Program</th>{heads}<th>Claim</th><th class="n">Samples</th><th>Doubts</th></tr>'
 
 
 def _timing_row(program: Program, found: Summary) -> str:
-    sides = [program.timed.get(engine) for engine in (found.baseline, found.candidate)]
-    cells = [f"{_micro(side.median_s)} ± {_micro(side.mad_s)}" if side else _DASH for side in sides]
+    sides = [program.timed.get(engine) for engine in found.timed]
+    cells = [f"{_micro(side.seconds)} <small>+{side.spread:.0%}</small>" if side else _DASH for side in sides]
     ratio = program.speedup
     cells.append(f"<b>{ratio.estimate:.2f}</b> ({ratio.low:.2f} to {ratio.high:.2f})" if ratio else _DASH)
     numbers = "".join(f'<td class="n">{cell}</td>' for cell in cells)
     samples = max((f"{side.samples} in {side.processes}" for side in sides if side), default=_DASH)
     doubts = "".join(f"<small>{escape(doubt)}</small>" for doubt in program.doubts) or "none"
-    tail = f'<td>{_claim(ratio)}</td><td class="n">{samples}</td><td class="doubts">{doubts if ratio else _DASH}</td>'
+    tail = (
+        f'<td>{_claim(ratio)}</td><td class="n">{samples}</td><td class="doubts">{doubts if any(sides) else _DASH}</td>'
+    )
     return f"<tr><th>{escape(program.name)}</th>{numbers}{tail}</tr>"
 
 
 def _claim(ratio: Ratio | None) -> str:
     if ratio is None:
-        return '<span class="v mute">not timed</span>'
+        return '<span class="v mute">none</span>'
     return f'<span class="v {_RATIO_TONES.get(ratio.verdict, "mute")}">{ratio.verdict}</span>'
 
 

@@ -1,8 +1,8 @@
 """The speed-up chart: one horizontal bar per program, its confidence interval, and the geometric mean.
 
 Ratios belong on a logarithmic axis: twice as fast and half as fast are then equally far from 1, where every bar begins.
-The colour says whether the interval excludes "no difference"; the legend says so in words.  Programs that were not
-timed are named below the bars with the reason, since a chart that drops its failures flatters.
+The colour says whether the interval excludes "no difference"; the legend says so in words.  Programs without a
+speed-up are named below the bars with the reason, since a chart that drops its failures flatters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _draw(summary: Summary) -> Figure:
     rows = max(len(timed), 3)
     figure = Figure(figsize=(10, _FRAME_INCHES + _BAR_INCHES * rows), layout="constrained")
     axes = figure.add_subplot()
-    axes.set_title(f"Speed-up of {summary.candidate} over {summary.baseline}, suite {summary.run['suite']}", loc="left")
+    axes.set_title(f"Speed-up of {summary.speedup_of}, suite {summary.run['suite']}", loc="left")
     if not timed:
         axes.set_axis_off()
         axes.text(0.5, 0.5, "no program of this run was timed", ha="center", va="center", transform=axes.transAxes)
@@ -110,13 +110,14 @@ def _mean(axes: Axes, summary: Summary) -> None:
 def _footnote(summary: Summary, timed: Sequence[Program]) -> str:
     """Machine, sample counts, what the whiskers are, and who is missing."""
     environment = summary.run["environment"]
-    counts = [timed_engine.samples for program in timed for timed_engine in program.timed.values()]
+    sides = summary.baseline, summary.candidate
+    counts = [program.timed[engine].samples for program in timed for engine in sides]
     sampled = f"at least {min(counts)} samples per side; " if counts else ""
     lines = [f"{environment.get('cpu') or environment['machine']}, {environment['usable_cores']} cores"]
     lines.append(
-        f"{sampled}whiskers: 95% interval of the ratio of lower quartiles, bootstrap over processes and rounds"
+        f"{sampled}times: lower quartiles, averaged over processes; whiskers: 95% interval of their ratio, by bootstrap"
     )
     missing = [program.name for program in summary.programs if not program.speedup]
     if missing:
-        lines.append(f"not timed: {', '.join(missing)}")
+        lines.append(f"without a speed-up: {', '.join(missing)}")
     return "\n".join(lines)

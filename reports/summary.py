@@ -1,7 +1,9 @@
 """What a run came to: the numbers that the page, the chart and `results.json` show, computed once.
 
-The input is `Records.export`.  A speed-up compares the two engines that the run timed, baseline over candidate;
-programs without one (a failure, or nothing timed) are listed but count in no mean, and how many they are is said.
+The input is `Records.export`.  A speed-up is that of the candidate over the baseline, the first two engines that a run
+timed: how many times longer the baseline takes.  Programs without one (a failure, or nothing timed) are listed but
+count in no mean, and how many they are is said.  Every time is `stats.typical`, so that a speed-up is the quotient of
+two.
 """
 
 from __future__ import annotations
@@ -13,16 +15,25 @@ from typing import Any
 
 from xlabench.results import FINE, RIGHT, UNJUDGED, VERDICTS
 from xlabench.timing import stats
+from xlabench.timing.change import Measured
 from xlabench.timing.stats import Ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The samples of one engine on one program, all processes together, in seconds per call."""
+    """What the samples of one engine on one program come to.
+
+    Attributes:
+        engine: its spec.
+        seconds: of one call, by `stats.typical`.
+        spread: how far the processes lie from each other, the slowest over the fastest, less 1.
+        samples: how many there are in all processes.
+        processes: how many there are.
+    """
 
     engine: str
-    median_s: float
-    mad_s: float
+    seconds: float
+    spread: float
     samples: int
     processes: int
 
@@ -38,6 +49,7 @@ class Program:
     timed: Mapping[str, Timed]
     doubts: tuple[str, ...]
     speedup: Ratio | None
+    measured: Measured
     kernels: tuple[Mapping[str, Any], ...]
 
     @property
@@ -54,6 +66,7 @@ class Summary:
     engines: tuple[str, ...]
     baseline: str
     candidate: str
+    others: tuple[str, ...]  # timed as well, without a speed-up
     programs: tuple[Program, ...]
     counts: Mapping[str, int]  # by verdict class, best first, without the classes that do not occur
     geometric_mean: Ratio | None
@@ -68,11 +81,21 @@ class Summary:
         """How many verdicts on results there are."""
         return sum(count for verdict, count in self.counts.items() if verdict not in UNJUDGED)
 
+    @property
+    def timed(self) -> tuple[str, ...]:
+        """The engines that were timed, the baseline first."""
+        return (self.baseline, self.candidate, *self.others)
+
+    @property
+    def speedup_of(self) -> str:
+        """What a speed-up is that of."""
+        return f"{self.candidate} over {self.baseline}"
+
 
 def summarise(exported: Mapping[str, Any]) -> Summary:
     """Compute the summary of one exported run."""
     run = exported["run"]
-    baseline, candidate = run["options"]["timed"]
+    baseline, candidate, *others = run["options"]["timed"]
     programs = tuple(_program(case, baseline, candidate, run["seed"]) for case in exported["cases"])
     found = Counter(verdict["verdict"] for program in programs for verdict in program.verdicts.values())
     ratios = [program.speedup for program in programs if program.speedup]
@@ -81,6 +104,7 @@ def summarise(exported: Mapping[str, Any]) -> Summary:
         engines=_engines(run, programs),
         baseline=baseline,
         candidate=candidate,
+        others=tuple(others),
         programs=programs,
         counts={verdict: found[verdict] for verdict in VERDICTS if found[verdict]},
         geometric_mean=stats.geometric_mean_ratio(ratios, seed=run["seed"]) if ratios else None,
@@ -99,8 +123,13 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "verdicts": dict(summary.counts),
         "baseline": summary.baseline,
         "candidate": summary.candidate,
+        "timed": list(summary.timed),
         "geometric_mean_speedup": ratio_json(summary.geometric_mean),
         "speedups": {program.name: ratio_json(program.speedup) for program in summary.programs},
+        "seconds": {
+            program.name: {engine: timed.seconds for engine, timed in program.timed.items()}
+            for program in summary.programs
+        },
     }
 
 
@@ -128,6 +157,7 @@ def _program(case: Mapping[str, Any], baseline: str, candidate: str, seed: int) 
         bundles={bundle["engine"]: bundle for bundle in case["bundles"]},
         timed={engine: _timed(engine, timings) for engine, timings in by_engine.items()},
         doubts=_doubts(case["timings"]),
+        measured=Measured.of(case),
         speedup=_speedup(by_engine.get(baseline, []), by_engine.get(candidate, []), seed),
         kernels=tuple(case.get("kernels", ())),
     )
@@ -140,8 +170,10 @@ def _worst(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]
 
 
 def _timed(engine: str, timings: Sequence[Mapping[str, Any]]) -> Timed:
-    samples = [sample for timing in timings for sample in timing["samples"]]
-    return Timed(engine, stats.median(samples), stats.mad(samples), len(samples), len(timings))
+    processes = [timing["samples"] for timing in timings]
+    quartiles = [stats.lower_quartile(samples) for samples in processes]
+    spread = max(quartiles) / min(quartiles) - 1
+    return Timed(engine, stats.typical(processes), spread, sum(map(len, processes)), len(processes))
 
 
 def _speedup(baseline: Sequence[Mapping[str, Any]], candidate: Sequence[Mapping[str, Any]], seed: int) -> Ratio | None:

@@ -31,10 +31,13 @@ from xlabench.worker import Outcome, Say, Worker
 Array = NDArray[Any]
 
 ENGINES = "xlabench.engines:engine"
+CANARIES = "xlabench.timing.canary:subjects"
+CLOCK = "time:perf_counter"
 _EVALUATE = "xlabench.jobs:evaluate"
 _REPEAT_BELOW_S = 1.0  # a slower program is not run a second time only to see whether it repeats itself
 _BUSY = 0.25
 _FLAKY_CALLS = 20
+_CANARY = "canary "  # before the names of canaries, which no spec of an engine can begin with
 _UNDECIDABLE = frozenset({"UnsupportedError", "Undecidable"})
 ENDINGS: Mapping[str, str] = {"died": "crash", "timeout": "timeout"}
 """The verdicts on what somebody else had to end."""
@@ -149,23 +152,36 @@ def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
 
 
 def time_engines(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Time engines on one program, interleaved in this process."""
+    """Time engines on one program, and the canaries, all interleaved in this process.
+
+    Clock and canaries are named `module:function`, as the factory is.  The answer has the `series` of the engines, the
+    `canaries`, each with its samples in seconds per call, and `doubts`.
+    """
     say("load")
     text, made = _load(arguments)
-    subjects = {}
+    engines = {}
     for spec in arguments["engines"]:
         say(f"compile {spec}")
-        subjects[spec] = _bind(engine_of(arguments["factory"], spec).compile(text), made)
+        engines[spec] = _bind(engine_of(arguments["factory"], spec).compile(text), made)
+    canaries = {f"{_CANARY}{name}": call for name, call in _named(arguments.get("canaries", CANARIES))().items()}
     say("measure")
     busy, own, begin = measure.busy_s(), time.process_time(), time.perf_counter()
-    measured = measure.interleave(subjects, plan=measure.Plan(**arguments["plan"]), seed=arguments["seed"])
+    plan, clock = measure.Plan(**arguments["plan"]), _named(arguments.get("clock", CLOCK))
+    measured = measure.interleave(engines | canaries, plan=plan, seed=arguments["seed"], clock=clock)
     others_s = measure.busy_s() - busy - (time.process_time() - own)
     others = others_s / (time.perf_counter() - begin)
-    doubts = [asdict(doubt) for doubt in measured.doubts]
+    doubts = [asdict(doubt) for doubt in measured.doubts if doubt.subject not in canaries]
     if others > _BUSY:
         message = f"other processes kept {others:.1f} CPUs busy meanwhile"
         doubts.append({"kind": "busy-machine", "subject": "", "message": message})
-    return {"series": [asdict(series) for series in measured.series], "doubts": doubts}
+    series = [asdict(one) for one in measured.series]
+    return {
+        "series": [one for one in series if one["name"] in engines],
+        "canaries": [
+            {**one, "name": one["name"].removeprefix(_CANARY)} for one in series if one["name"] not in engines
+        ],
+        "doubts": doubts,
+    }
 
 
 def write_arrays(path: Path, arrays: Sequence[Array]) -> None:
@@ -196,8 +212,13 @@ def _load(arguments: dict[str, Any]) -> tuple[str, list[Array]]:
 
 def engine_of(factory: str, spec: str, **options: str) -> Any:
     """The engine that a factory, named `module:function`, makes of a spec."""
-    module, _, function = factory.partition(":")
-    return getattr(importlib.import_module(module), function)(spec, **options)
+    return _named(factory)(spec, **options)
+
+
+def _named(name: str) -> Any:
+    """What is named `module:name`."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def _bind(program: Program, made: Sequence[Array]) -> measure.Subject:

@@ -24,10 +24,9 @@ from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import bounds, differ
 from xlabench.judging.tolerance import TolerancePolicy
-from xlabench.results import RIGHT, Bundle, Case, Kernel, Records, Run, Timing, Verdict
-from xlabench.timing import stats
+from xlabench.results import RIGHT, Bundle, Canary, Case, Kernel, Records, Run, Timing, Verdict
+from xlabench.timing import change
 from xlabench.timing.measure import Plan
-from xlabench.timing.stats import Ratio
 from xlabench.worker import ENGINES, Outcome, Worker
 
 Array = jobs.Array
@@ -40,23 +39,28 @@ _REPLAY_START_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What to do in a run; everything but the factory and the memory limit becomes part of its record."""
+    """What to do in a run; everything but the memory limit, the factory and other stand-ins becomes part of its record.
+
+    `timed` are the baseline, the candidate, and further engines whose own time is followed from night to night.
+    """
 
     engines: tuple[str, ...] = ("cpu", "cpu:fusion=off", "nvptx:sim")
     reference: str = "reference"
-    timed: tuple[str, str] = ("cpu:fusion=off", "cpu")
+    timed: tuple[str, ...] = ("cpu:fusion=off", "cpu")
     seed: int | None = None
     timeout_s: float = 120.0
     processes: int = 3
     plan: Plan = field(default_factory=Plan)
     memory_bytes: int | None = None
     factory: str = jobs.ENGINES
+    canaries: str = jobs.CANARIES
+    clock: str = jobs.CLOCK
     wide: bool = True
     twins: bool = False
 
     @property
     def times(self) -> bool:
-        """Whether the run has something to time: both sides of the speed-up, at least once."""
+        """Whether the run has something to time: all that is to be timed, at least once."""
         return self.processes > 0 and set(self.timed) <= set(self.engines)
 
     def options(self) -> dict[str, Any]:
@@ -109,7 +113,7 @@ def _differences(earlier: Run, run: Run) -> Iterator[tuple[str, object, object]]
 
 def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Path, progress: Progress) -> None:
     """Do what is left of a run; `progress` hears the program and each step of it, `DONE` at its end."""
-    earlier = _earlier_timings(records, run_id)
+    earlier = _earlier_times(records, run_id)
     finished = records.finished_cases(run_id)
     memory_bytes = config.memory_bytes or environment.capture().memory_bytes
     workers = Worker(memory_bytes=memory_bytes, preload=ENGINES)
@@ -136,7 +140,7 @@ class _Night:
     scratch: Path
     worker: Worker
     progress: Progress
-    earlier: Mapping[tuple[str, str], Sequence[Timing]]
+    earlier: Mapping[tuple[str, str], change.Measured]
     bases: dict[Path, bounds.Basis] = field(default_factory=dict)
 
     def case(self, program: SuiteProgram, case: Case) -> None:
@@ -147,8 +151,9 @@ class _Night:
             for verdict in self._judge_all(program, variant, engines, case_id):
                 self.records.add(case_id, verdict)
                 right |= {verdict.engine} if verdict.verdict in RIGHT else set()
-        if program.is_timed and self.config.times and right >= set(self.config.timed):
-            self._time_and_confirm(program, case_id, self.earlier.get((case.name, case.digest), ()))
+        timed = [engine for engine in self.config.timed if engine in right]
+        if program.is_timed and self.config.times and self.config.timed[1] in timed:
+            self._time_and_confirm(program, timed, case_id, self.earlier.get((case.name, case.digest)))
         self.records.finish_case(case_id)
 
     def _judge_all(
@@ -258,25 +263,26 @@ class _Night:
         saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
         self.records.add(case_id, Bundle(verdict.engine, path, saved.verified, saved.message))
 
-    def _time_and_confirm(self, program: SuiteProgram, case_id: int, earlier: Sequence[Timing]) -> None:
+    def _time_and_confirm(
+        self, program: SuiteProgram, timed: Sequence[str], case_id: int, earlier: change.Measured | None
+    ) -> None:
         """Time a program, and once more where it looks slower than it was before."""
         self.progress(program.name, "timing")
-        timings = self._time(program, case_id, first=0)
-        before, now = _speedup(earlier, self.config.timed), _speedup(timings, self.config.timed)
-        if before and now and stats.change(before, now).verdict == "slower":
+        found = self._time(program, timed, case_id, first=0)
+        if earlier and change.looks_slower(earlier, found):
             self.progress(program.name, "timing once more: slower than before")
-            self._time(program, case_id, first=self.config.processes)
+            self._time(program, timed, case_id, first=self.config.processes)
 
-    def _time(self, program: SuiteProgram, case_id: int, *, first: int) -> list[Timing]:
-        """Time both sides in fresh processes, numbered from `first`; a failure is a verdict on the candidate."""
+    def _time(self, program: SuiteProgram, timed: Sequence[str], case_id: int, *, first: int) -> change.Measured:
+        """Time engines in fresh processes, numbered from `first`; a failure is a verdict on who was being compiled."""
         variant = Variant(program.path)
         jobs.write_arrays(self._inputs_path, _Subject.load(variant, self.config.seed).inputs)
-        timings: list[Timing] = []
+        found: dict[str, list[dict[str, Any]]] = {"timings": [], "canaries": []}
         for process in range(first, first + self.config.processes):
             self.worker.stop()
             arguments = {
-                "factory": self.config.factory,
-                "engines": list(self.config.timed),
+                **{name: getattr(self.config, name) for name in ("factory", "canaries", "clock")},
+                "engines": list(timed),
                 "program": str(program.path),
                 "inputs": str(self._inputs_path),
                 "plan": asdict(self.config.plan),
@@ -284,12 +290,15 @@ class _Night:
             }
             outcome = self.worker.run("xlabench.jobs:time_engines", arguments, timeout_s=self.config.timeout_s)
             if outcome.ending != "answered":
-                self.records.add(case_id, verdicts.of_no_results(self.config.timed[1], variant, outcome))
+                compiled = outcome.stage.removeprefix("compile ")
+                blamed = compiled if compiled in timed else self.config.timed[1]
+                self.records.add(case_id, verdicts.of_no_results(blamed, variant, outcome))
                 break
-            for timing in _timings(outcome, process):
-                self.records.add(case_id, timing)
-                timings.append(timing)
-        return timings
+            for kind, records in (("timings", _timings(outcome, process)), ("canaries", _canaries(outcome, process))):
+                for record in records:
+                    self.records.add(case_id, record)
+                    found[kind].append(asdict(record))
+        return change.Measured.of(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,19 +352,15 @@ def _verdict_of(error: Exception) -> str:
     return verdict_of(error) or "compile-error"
 
 
-def _earlier_timings(records: Records, run_id: int) -> dict[tuple[str, str], list[Timing]]:
+def _earlier_times(records: Records, run_id: int) -> dict[tuple[str, str], change.Measured]:
     """What the run before measured, by name and digest of the program."""
-    return {
-        (case["name"], case["digest"]): [Timing(**timing) for timing in case["timings"]]
-        for earlier in records.exports_before(run_id, 1)
-        for case in earlier["cases"]
-    }
+    earlier = records.exports_before(run_id, 1)
+    return {(case["name"], case["digest"]): change.Measured.of(case) for run in earlier for case in run["cases"]}
 
 
-def _speedup(timings: Sequence[Timing], timed: tuple[str, str]) -> Ratio | None:
-    """The speed-up by these timings."""
-    sides = [{timing.process: timing.samples for timing in timings if timing.engine == engine} for engine in timed]
-    return stats.paired_speedup(*sides)
+def _canaries(outcome: Outcome, process: int) -> list[Canary]:
+    """The records of the canaries of one process."""
+    return [Canary(one["name"], process, one["calls"], one["samples"]) for one in outcome.value["canaries"]]
 
 
 def _timings(outcome: Outcome, process: int) -> list[Timing]:

@@ -4,7 +4,9 @@ Each record is a committed, synchronous transaction of its own, made as soon as 
 kills the process, all but the case in flight is on disk.  A case without `finished_at` is such a one: `resume` forgets
 its records and the case is run again.  A failure is a record like any other.
 
-The file carries a schema version in `user_version`; a file of another version is refused, never altered.
+The file carries a schema version in `user_version`.  A file of an earlier version is brought up to this one when it is
+opened: what is new since stands in tables of its own, so that nothing which was there is altered.  Any other version is
+refused.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import sqlalchemy as sa
 
 from xlabench.errors import BenchError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE_VERSIONS = (1, 2)
+"""Version 1 has no canaries; all else is the same."""
 DATABASE = "records.sqlite"
 """The name of the file in the folder of a nightly."""
 
@@ -94,6 +98,16 @@ class Timing:
     calls: int
     samples: list[float]
     doubts: list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """Samples of fixed work of NumPy's in one process that timed a case, in seconds per call (`timing.canary`)."""
+
+    canary: str
+    process: int
+    calls: int
+    samples: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,7 @@ _CASES = sa.Table(
 _OF_CASE = {
     Verdict: _of_case("verdicts", Verdict, "engine", "stage", "reduced"),
     Timing: _of_case("timings", Timing, "engine", "process"),
+    Canary: _of_case("canaries", Canary, "canary", "process"),
     Bundle: _of_case("bundles", Bundle, "path"),
     Kernel: _of_case("kernels", Kernel, "engine", "name"),
 }
@@ -214,7 +229,7 @@ class Records:
         )
         return self._insert(_CASES, {"run_id": run_id, **asdict(case), "started_at": _now()})
 
-    def add(self, case_id: int, record: Verdict | Timing | Bundle | Kernel) -> None:
+    def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel) -> None:
         """Record one fact about a case."""
         self._insert(_OF_CASE[type(record)], {"case_id": case_id, **asdict(record)})
 
@@ -337,15 +352,15 @@ def _configure(connection: Any, _record: object) -> None:
 
 
 def _check_schema(connection: sa.Connection, path: Path) -> None:
-    """Refuse a foreign file; mark a new one before its tables are made, so that a kill between the two does no harm."""
+    """Refuse a foreign file; mark others before tables are made, so that a kill between the two does no harm."""
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     is_new = version == 0 and not sa.inspect(connection).get_table_names()
-    if version != SCHEMA_VERSION and not is_new:
+    if version not in READABLE_VERSIONS and not is_new:
         raise BenchError(
-            f"{path}: result database of schema version {version}, this xlabench reads version {SCHEMA_VERSION}; "
-            "give another folder, or use the xlabench that wrote it"
+            f"{path}: result database of schema version {version}, this xlabench reads version "
+            f"{' and '.join(map(str, READABLE_VERSIONS))}; give another folder, or use the xlabench that wrote it"
         )
-    if is_new:
+    if version != SCHEMA_VERSION:
         connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
     _METADATA.create_all(connection)
 

@@ -7,7 +7,7 @@ import pytest
 
 from xlabench.results import Records
 
-FROZEN = Path(__file__).parents[1] / "xlabench" / "results_v1.sql"
+FROZEN = Path(__file__).parents[1] / "xlabench" / "results_v2.sql"
 
 
 @pytest.fixture

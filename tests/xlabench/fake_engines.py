@@ -3,6 +3,8 @@
 A "program" is any text that says `sum` or not; what an engine does depends on its spec and on words in the text.
 """
 
+import itertools
+import json
 import os
 import sys
 import threading
@@ -57,6 +59,48 @@ class Fake:
 
 def engine(spec):
     return Fake(spec)
+
+
+class Clock:
+    """Time that passes only inside the engines and canaries below, so that a run's samples are what a test says.
+
+    `FAKE_SECONDS` in the environment gives the seconds of a call as JSON, by spec and by `canary`.
+    """
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    def taking(self, name, call):
+        """A call that takes its time, and a little more by turns, as measured ones do."""
+        seconds = json.loads(os.environ["FAKE_SECONDS"]).get(name, 1.0)
+        calls = itertools.count()
+
+        def run(*inputs):
+            self.now += seconds * (1 + next(calls) % 3 / 1000)
+            return call(*inputs)
+
+        return run
+
+
+clock = Clock()
+
+
+class TimedFake(Fake):
+    """Takes the time that the test states."""
+
+    def call(self, text):
+        return clock.taking(self.spec, super().call(text))
+
+
+def timed(spec):
+    return TimedFake(spec)
+
+
+def canaries():
+    return {name: clock.taking("canary", lambda: None) for name in ("compute", "memory")}
 
 
 class Refusing(Fake):

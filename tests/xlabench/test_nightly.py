@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -79,18 +78,64 @@ def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(finish
     ]
 
 
+SECONDS = {"cpu": 1e-3, "cpu:fusion=off": 3e-3, "xla": 2e-3, "canary": 1e-3}
+PLANTED = {
+    "both": ({"cpu": 1.2, "cpu:fusion=off": 3.8}, {"cpu": "slower", "cpu:fusion=off": "slower"}),
+    "what is timed beside": ({"xla": 1.2}, {"xla": "slower"}),
+    "the machine": (dict.fromkeys(SECONDS, 1.3), {}),
+    "one is faster": ({"cpu": 0.7}, {"cpu": "faster"}),
+}
+"""By how much what is slower in the second night, and what is said of which engine."""
+SCRIPTED = replace(
+    QUICK,
+    engines=("cpu", "cpu:fusion=off", "xla"),
+    timed=("cpu:fusion=off", "cpu", "xla"),
+    processes=2,
+    factory="fake_engines:timed",
+    canaries="fake_engines:canaries",
+    clock="fake_engines:clock",
+)
+"""Nights in which calls take the seconds that `FAKE_SECONDS` says, by a clock of their own."""
+
+
+@pytest.fixture(scope="module")
+def first_night(tmp_path_factory):
+    """The suite and folder of a night that went as usual."""
+    folder = tmp_path_factory.mktemp("nights")
+    (folder / "suite").mkdir()
+    add(folder / "suite", "p")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAKE_SECONDS", json.dumps(SECONDS))
+        run(folder / "suite", folder / "out", SCRIPTED)
+    return folder
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("rewritten", [False, True])
-def test_what_looks_slower_than_before_is_timed_once_more(suite_folder, tmp_path, rewritten):
-    add(suite_folder, "p")
-    run(suite_folder, tmp_path / "out")
-    with sqlite3.connect(tmp_path / "out" / "records.sqlite") as connection:
-        connection.execute("UPDATE timings SET samples = '[1e-12, 1e-12, 1e-12, 1e-12, 1e-12]' WHERE engine = 'cpu'")
-    if rewritten:
-        add(suite_folder, "p", "sum again")
-    exported, _ = run(suite_folder, tmp_path / "out")
-    processes = [t["process"] for t in exported["cases"][0]["timings"] if t["engine"] == "cpu"]
-    assert processes == ([0] if rewritten else [0, 1])
+@pytest.mark.parametrize("planted", PLANTED)
+def test_what_is_slower_in_the_second_night_is_said_of_whose_own_time_is(first_night, tmp_path, monkeypatch, planted):
+    factors, said = PLANTED[planted]
+    shutil.copytree(first_night, tmp_path, dirs_exist_ok=True)
+    later = {name: seconds * factors.get(name, 1) for name, seconds in SECONDS.items()}
+    monkeypatch.setenv("FAKE_SECONDS", json.dumps(later))
+    exported, _ = run(tmp_path / "suite", tmp_path / "out", SCRIPTED)
+    with Records(tmp_path / "out" / "records.sqlite") as records:
+        found = Report.of_run(records, exported["run"]["id"]).changes
+    assert {one.engine for one in found.times} == set(SCRIPTED.timed)
+    assert {one.engine: one.kind for one in found.times if one.kind in ("slower", "faster")} == said
+    assert found.is_regression == ("slower" in said.values())
+    (case,) = exported["cases"]
+    confirmed = {timing["process"] for timing in case["timings"]} == {0, 1, 2, 3}
+    assert confirmed == ("slower" in said.values())
+    assert {one["canary"] for one in case["canaries"]} == {"compute", "memory"}
+
+
+@pytest.mark.slow
+def test_a_program_that_was_rewritten_is_another_and_not_timed_once_more(first_night, tmp_path, monkeypatch):
+    shutil.copytree(first_night, tmp_path, dirs_exist_ok=True)
+    add(tmp_path / "suite", "p", "sum again")
+    monkeypatch.setenv("FAKE_SECONDS", json.dumps({**SECONDS, "cpu": 1.0}))
+    exported, _ = run(tmp_path / "suite", tmp_path / "out", SCRIPTED)
+    assert {timing["process"] for timing in exported["cases"][0]["timings"]} == {0, 1}
 
 
 @pytest.mark.slow

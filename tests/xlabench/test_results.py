@@ -7,10 +7,24 @@ from pathlib import Path
 import pytest
 
 from xlabench.errors import BenchError
-from xlabench.results import SCHEMA_VERSION, Bundle, Case, Kernel, Records, Run, Timing, Verdict, to_json
+from xlabench.results import (
+    READABLE_VERSIONS,
+    SCHEMA_VERSION,
+    Bundle,
+    Canary,
+    Case,
+    Kernel,
+    Records,
+    Run,
+    Timing,
+    Verdict,
+    to_json,
+)
 
-FROZEN = Path(__file__).parent / "results_v1.sql"
+FROZEN = {version: Path(__file__).parent / f"results_v{version}.sql" for version in READABLE_VERSIONS}
 RUN = Run("smoke", "", "reference", ["cpu"], 0, {"timed": ["a", "b"]}, {"cpu": None})
+CANARIES = {1: [], 2: ["compute", "memory", "threads"]}
+"""Those of the first case of the frozen files."""
 VERDICT = Verdict("cpu", "wrong", "1 of 2 elements are wrong", max_ulp=1.8e19)
 
 
@@ -25,6 +39,7 @@ def test_what_was_recorded_is_exported(path):
         case_id = records.start_case(run_id, Case("p", "digest"))
         records.add(case_id, VERDICT)
         records.add(case_id, Timing("cpu", 0, 10, [1e-3, 2e-3], [["noisy", "why"]]))
+        records.add(case_id, Canary("memory", 0, 3, [1e-3]))
         records.add(case_id, Bundle("cpu", "bundles/p", verified=False))
         records.add(case_id, Kernel("nvptx:sim", "add", 16, 0, 0, 8))
         records.finish_case(case_id)
@@ -35,6 +50,7 @@ def test_what_was_recorded_is_exported(path):
     (case,) = exported["cases"]
     assert case["verdicts"][0]["max_ulp"] == 1.8e19
     assert case["timings"][0]["samples"] == [1e-3, 2e-3]
+    assert case["canaries"] == [{"canary": "memory", "process": 0, "calls": 3, "samples": [1e-3]}]
     assert case["bundles"][0]["verified"] is False
     assert case["kernels"][0]["spill_bytes"] == 8
 
@@ -60,9 +76,10 @@ def test_an_unfinished_case_is_forgotten_when_it_starts_again(path):
         assert records.finished_cases(run_id) == {"p": "digest"}
 
 
-def test_a_frozen_file_of_version_1_is_still_read(path):
+@pytest.mark.parametrize("version", READABLE_VERSIONS)
+def test_a_frozen_file_of_every_version_is_read_and_brought_up_to_the_latest(path, version):
     with sqlite3.connect(path) as connection:
-        connection.executescript(FROZEN.read_text())
+        connection.executescript(FROZEN[version].read_text())
     with Records(path) as records:
         latest = records.latest_run()
         assert latest is not None
@@ -73,6 +90,9 @@ def test_a_frozen_file_of_version_1_is_still_read(path):
     assert exported["cases"][1]["verdicts"][0]["verdict"] == "crash"
     assert exported["cases"][1]["kernels"] == []
     assert exported["cases"][0]["timings"][0]["samples"] == [0.002, 0.0021]
+    assert [one["canary"] for one in exported["cases"][0]["canaries"]] == CANARIES[version]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 
 
 def test_another_version_is_refused_by_number(path):
@@ -104,7 +124,7 @@ def _lose_json(path):
 @pytest.mark.parametrize("damage", [_lose_pages, _lose_json])
 def test_damage_behind_the_first_page_is_said_and_no_bug_of_ours(path, damage):
     with sqlite3.connect(path) as connection:
-        connection.executescript(FROZEN.read_text())
+        connection.executescript(FROZEN[SCHEMA_VERSION].read_text())
     damage(path)
     with Records(path) as records, pytest.raises(BenchError, match=r"is damaged .*; give another folder"):
         records.latest_run()

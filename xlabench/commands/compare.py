@@ -14,7 +14,7 @@ from reports.changes import Changes
 from reports.summary import Summary
 from xlabench.commands.examples import examples
 from xlabench.errors import BenchError, ExitCode
-from xlabench.results import SCHEMA_VERSION, Records
+from xlabench.results import READABLE_VERSIONS, Records
 
 _EXAMPLES = """
 xlabench compare nightly-out
@@ -69,13 +69,14 @@ def _load(path: Path) -> Summary:
     try:
         exported = json.loads(path.read_text(encoding="utf-8"))
         version = exported["schema_version"]
-        if version == SCHEMA_VERSION:
+        if version in READABLE_VERSIONS:
             return summary.summarise(exported)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BenchError(
             f"{path}: no records of a run; give a folder of `xlabench nightly`, or its results.json"
         ) from error
-    raise BenchError(f"{path}: of schema version {version}, this xlabench reads version {SCHEMA_VERSION}")
+    known = " and ".join(map(str, READABLE_VERSIONS))
+    raise BenchError(f"{path}: of schema version {version}, this xlabench reads version {known}")
 
 
 def _latest_two(folder: Path) -> tuple[Summary, Summary]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 
 from reports import changes, report, summary
 from reports.report import Report
-from reports.summary import Summary
 from xlabench import atomic, nightly
 from xlabench.cases.suite import Suite, load_suite
 from xlabench.cases.twins import with_twins
@@ -27,6 +26,8 @@ from xlabench.results import DATABASE, Records
 from xlabench.timing.measure import Plan
 
 _DEFAULT = Config()
+_PEER = "xla"
+"""The baseline that says most, where it is installed: nobody's change of ours moves it."""
 _GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCode.TIMEOUT, ExitCode.UNDECIDABLE)
 
 _LARGEST_SEED = 2**63 - 1
@@ -36,7 +37,7 @@ _EXAMPLES = """
 xlabench nightly --suite smoke --out nightly-out
     the night's run; the next one in this folder says what changed
 xlabench nightly --suite smoke --engines "cpu xla" --timed xla cpu --out beside-xla
-    against XLA itself, with the extra peers
+    our code and XLA's only, with the extra peers
 xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
     a folder of .hlo files, judged only; goes on after a kill
 """
@@ -51,13 +52,19 @@ xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
 @click.option(
     "--engines",
     multiple=True,
-    default=_DEFAULT.engines,
-    show_default=True,
     metavar="SPECS",
-    help="Engine specs, separated by spaces or given one by one.",
+    help="Engine specs, separated by spaces or given one by one.  "
+    f"[default: {' '.join(_DEFAULT.engines)}, and {_PEER} where it is installed]",
 )
 @click.option(
-    "--timed", nargs=2, metavar="BASELINE CANDIDATE", help="What the speed-up compares.  [default: cpu:fusion=off cpu]"
+    "--timed",
+    nargs=2,
+    metavar="BASELINE CANDIDATE",
+    help="What the speed-up compares.  "
+    f"[default: {' '.join(_DEFAULT.timed)}; where {_PEER} runs too, that is the baseline and the other is also timed]",
+)
+@click.option(
+    "--also-timed", multiple=True, metavar="SPECS", help="Further engines whose own time is followed, beside --timed."
 )
 @judging_options(_DEFAULT.timeout_s)
 @click.option("--resume", is_flag=True, help="Go on with the run that was interrupted in this folder.")
@@ -81,7 +88,11 @@ xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def command(**options: Any) -> None:
-    """Run every program of a suite on every engine: judge, time, record, report."""
+    """Run every program of a suite on every engine: judge, time, record, report.
+
+    Ends with the code of the gravest verdict, and with 1 also where an engine is decidedly slower than in the run of
+    the suite before it in the same folder: by its own time, beside canaries that tell how fast the machine is.
+    """
     suite = load_suite(options["suite_name"])
     config = _config(options)
     folder: Path = options["out"]
@@ -93,7 +104,7 @@ def command(**options: Any) -> None:
             nightly.work(records, run_id, suite, config, folder, progress)
         told = Report.of_run(records, run_id)
         report.write(folder, told.files())
-    code = _exit_code(told.summary)
+    code = _exit_code(told)
     if options["as_json"]:
         click.echo(json.dumps(_to_json(told, folder, code)))
     else:
@@ -103,19 +114,16 @@ def command(**options: Any) -> None:
 
 def _config(options: Mapping[str, Any]) -> Config:
     """The configuration, every engine spec checked and in its normal form."""
-    engines = tuple(_spec(spec) for given in options["engines"] for spec in given.split())
+    engines = tuple(_spec(spec) for given in options["engines"] or _default_engines() for spec in given.split())
     if not engines:
         raise BenchError("--engines: no engine is named; give one at least, such as cpu, or leave the option out")
     if len(set(engines)) != len(engines):
         raise BenchError(f"--engines {' '.join(engines)}: an engine is given twice; give each once")
-    timed = tuple(_spec(spec) for spec in options["timed"] or ())
-    if not set(timed) <= set(engines):
-        raise BenchError(f"--timed {' '.join(timed)}: give two of the engines of this run: {' '.join(engines)}")
     memory = options["memory_limit"]
     return Config(
         engines=engines,
         reference=_spec(options["reference"]),
-        timed=(timed[0], timed[1]) if timed else _DEFAULT.timed,
+        timed=_timed(engines, options["timed"], options["also_timed"]),
         seed=options["seed"],
         timeout_s=options["timeout"],
         processes=options["processes"],
@@ -124,6 +132,30 @@ def _config(options: Mapping[str, Any]) -> Config:
         wide=options["wide"],
         twins=options["twins"],
     )
+
+
+def _default_engines() -> tuple[str, ...]:
+    """Ours, and the peer where it is installed."""
+    try:
+        return (*_DEFAULT.engines, engine(_PEER).spec)
+    except Undecidable:
+        return _DEFAULT.engines
+
+
+def _timed(engines: Sequence[str], asked: Sequence[str], also: Sequence[str]) -> tuple[str, ...]:
+    """The baseline, the candidate and what else is timed; the peer is the baseline where nobody asked for another."""
+    pair = tuple(map(_spec, asked)) or _DEFAULT.timed
+    others = [_spec(spec) for given in also for spec in given.split()]
+    if not asked and _PEER in engines:
+        pair, others = (_PEER, pair[1]), [engine for engine in (pair[0], *others) if engine in engines]
+    unknown = [spec for spec in (*pair, *others) if spec not in engines]
+    if unknown and (asked or also):
+        option = "--timed" if set(unknown) & set(pair) else "--also-timed"
+        raise BenchError(f"{option}: {unknown[0]} is none of the engines of this run: {' '.join(engines)}")
+    timed = tuple(dict.fromkeys((*pair, *others)))
+    if pair[0] == pair[1]:
+        raise BenchError(f"--timed {pair[0]} {pair[1]}: an engine is no baseline of itself; give two engines")
+    return timed
 
 
 def _spec(text: str) -> str:
@@ -147,9 +179,11 @@ def _progress_bar(suite: Suite, *, is_quiet: bool) -> Iterator[nightly.Progress]
         yield progress
 
 
-def _exit_code(found: Summary) -> ExitCode:
-    """The gravest of all verdicts: a wrong result before a crash before what could not be decided."""
-    codes = {VERDICT_EXIT_CODES[verdict] for verdict in found.counts}
+def _exit_code(told: Report) -> ExitCode:
+    """The gravest of all verdicts: a wrong result, or a slowdown, before a crash before what could not be decided."""
+    codes = {VERDICT_EXIT_CODES[verdict] for verdict in told.summary.counts}
+    if told.changes and told.changes.slower:
+        codes.add(ExitCode.WRONG)
     return next((code for code in _GRAVEST_FIRST if code in codes), ExitCode.FINE)
 
 
@@ -166,6 +200,10 @@ def _to_json(told: Report, folder: Path, code: ExitCode) -> dict[str, Any]:
         "exit_code": int(code),
         **summary.to_json(found),
         "failures": failures,
+        "slower": [
+            {"program": one.program, "engine": one.engine, "factor": one.factor.estimate}
+            for one in (told.changes.slower if told.changes else ())
+        ],
         "changes": changes.to_json(told.changes) if told.changes else None,
         "report": str(folder / "index.html"),
         "results": str(folder / "results.json"),
@@ -184,8 +222,10 @@ def _to_text(told: Report, folder: Path) -> Iterator[str]:
     if mean:
         count = sum(1 for program in found.programs if program.speedup)
         interval = f"95% interval {mean.low:.2f} to {mean.high:.2f}, {count} programs"
-        yield f"{found.candidate} over {found.baseline}: geometric mean {mean.estimate:.2f}x ({interval})"
+        yield f"speed-up of {found.speedup_of}: geometric mean {mean.estimate:.2f}x ({interval})"
     if told.changes:
         yield f"since run {told.changes.earlier.run['id']}:"
         yield from (f"  {line}" for line in changes.to_text(told.changes))
+        if told.changes.slower:
+            yield f"{len(told.changes.slower)} of {len(told.changes.times)} times are slower than before"
     yield f"report: {folder / 'index.html'}"

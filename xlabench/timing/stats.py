@@ -1,9 +1,14 @@
 """The statistics every claim about speed rests on.
 
-The estimator of a speed-up is the ratio of lower quartiles: on a shared machine the upper half of the samples measures
-the neighbours, and of the estimators that keep an honest interval this one spreads least.  Its interval is a
-hierarchical bootstrap, processes first and then the rounds within each, because two processes differ by more than the
-samples inside either of them suggest.  Rounds are resampled jointly for both sides, as they were measured.
+The time of an engine on a program is the *geometric mean, over processes, of the lower quartile of its samples*
+(`typical`), and a speed-up or a change is a ratio of two such times: so what a table, a chart or a message says of a
+ratio is the quotient of the times beside it.  The lower quartile, because on a shared machine the upper half of the
+samples measures the neighbours, and of the estimators that keep an honest interval this one spreads least.  By process
+and not over all samples, because two processes differ by more than the samples inside either suggest, and are what is
+replicated.  A geometric mean, because that of ratios is the ratio of the means.
+
+The interval of a speed-up is a hierarchical bootstrap, processes first and then the rounds within each.  Rounds are
+resampled jointly for both sides, as they were measured.  What changed from one night to the next is judged in `change`.
 
 All functions are pure: the same samples and seed give the same numbers, so a report can be written again to the byte.
 """
@@ -11,7 +16,7 @@ All functions are pure: the same samples and seed give the same numbers, so a re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +70,11 @@ def lower_quartile(samples: Sequence[float]) -> float:
     return float(np.quantile(_array(samples), 0.25))
 
 
+def typical(processes: Iterable[Sequence[float]]) -> float:
+    """The time of an engine in seconds, from its samples by process: the one statistic that is shown (see above)."""
+    return geometric_mean([lower_quartile(samples) for samples in processes])
+
+
 def speedup(baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], *, seed: int = 0) -> Ratio:
     """How many times faster the candidate is than the baseline.
 
@@ -77,10 +87,10 @@ def speedup(baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[fl
     if not pairs or any(a.size != b.size for a, b in pairs):
         raise ValueError("both sides need the same rounds of the same processes, at least one")
     rng = np.random.default_rng(seed)
-    estimate = _quartile_ratio(*(np.concatenate(side)[None] for side in zip(*pairs, strict=True)))[0]
+    estimate = typical(baseline) / typical(candidate)
     resampled = np.concatenate([_resample(pairs, rng) for _ in range(_outer(len(pairs)))])
     low, high = np.quantile(resampled, _tails())
-    return Ratio(float(estimate), float(min(low, estimate)), float(max(high, estimate)))
+    return Ratio(estimate, min(float(low), estimate), max(float(high), estimate))
 
 
 def paired_speedup(
@@ -91,18 +101,6 @@ def paired_speedup(
     if not both:
         return None
     return speedup(*([side[process] for process in both] for side in (baseline, candidate)), seed=seed)
-
-
-def change(before: Ratio, after: Ratio) -> Ratio:
-    """How many times the earlier ratio the later one is, where neither run knew of the other.
-
-    The distances from each estimate to its ends add up like independent errors, on logarithms and for each side by
-    itself (the method of variance estimates recovery).
-    """
-    down = math.hypot(math.log(after.estimate / after.low), math.log(before.high / before.estimate))
-    up = math.hypot(math.log(after.high / after.estimate), math.log(before.estimate / before.low))
-    estimate = after.estimate / before.estimate
-    return Ratio(estimate, estimate * math.exp(-down), estimate * math.exp(up))
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -154,15 +152,11 @@ def _outer(processes: int) -> int:
 def _resample(pairs: Sequence[tuple[Floats, Floats]], rng: np.random.Generator) -> Floats:
     """Ratios of one draw of processes, each with its rounds drawn anew many times over."""
     inner = RESAMPLES // _outer(len(pairs))
-    columns: tuple[list[Floats], list[Floats]] = ([], [])
+    logs = np.zeros(inner)
     for chosen in rng.integers(len(pairs), size=len(pairs)):
         rounds = pairs[chosen][0].size
         draw = rng.integers(rounds, size=(inner, rounds))
-        for column, samples in zip(columns, pairs[chosen], strict=True):
-            column.append(samples[draw])
-    return _quartile_ratio(*(np.concatenate(column, axis=1) for column in columns))
-
-
-def _quartile_ratio(baseline: Floats, candidate: Floats) -> Floats:
-    ratio: Floats = np.quantile(baseline, 0.25, axis=1) / np.quantile(candidate, 0.25, axis=1)
-    return ratio
+        baseline, candidate = (np.quantile(samples[draw], 0.25, axis=1) for samples in pairs[chosen])
+        logs += np.log(baseline / candidate)
+    ratios: Floats = np.exp(logs / len(pairs))
+    return ratios

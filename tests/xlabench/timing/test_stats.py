@@ -56,6 +56,16 @@ def test_equal_engines_are_rarely_called_different():
     assert sum(claim in ("faster", "slower") for claim in claims) <= 6
 
 
+def test_a_speed_up_is_the_quotient_of_the_times():
+    rng = np.random.default_rng(4)
+    sides = [[list(level * rng.lognormal(0, 0.3, 20)) for _ in range(3)] for level in (2.0, 1.0)]
+    assert stats.speedup(*sides).estimate == pytest.approx(stats.typical(sides[0]) / stats.typical(sides[1]))
+
+
+def test_the_time_of_an_engine_is_the_mean_of_the_lower_quartiles_of_its_processes():
+    assert stats.typical([[1.0, 1.0, 50.0, 90.0], [4.0] * 5]) == pytest.approx(2)
+
+
 def test_processes_that_disagree_widen_the_interval():
     level = [1.0, 1.3, 0.8]
     baseline = [[2.0] * 20] * 3
@@ -88,24 +98,3 @@ def test_the_interval_of_a_rate_holds_it_and_stays_a_rate():
         assert high - low > 0.1
     low, high = stats.share_interval(50, 100)
     assert (round(low, 3), round(high, 3)) == (0.404, 0.596)
-
-
-def test_the_change_of_a_ratio_is_as_uncertain_as_both():
-    before, after = stats.Ratio(2, 1.8, 2.4), stats.Ratio(3, 2.7, 3.1)
-    change = stats.change(before, after)
-    assert change.estimate == pytest.approx(1.5)
-    assert change.low == pytest.approx(1.5 / np.exp(np.hypot(np.log(3 / 2.7), np.log(2.4 / 2))))
-    assert change.high == pytest.approx(1.5 * np.exp(np.hypot(np.log(3.1 / 3), np.log(2 / 1.8))))
-    back = stats.change(after, before)
-    assert (back.low, back.high) == (pytest.approx(1 / change.high), pytest.approx(1 / change.low))
-
-
-@pytest.mark.slow
-def test_changes_of_what_did_not_change_are_rarely_called_any():
-    rng = np.random.default_rng(3)
-
-    def speedup():
-        return stats.speedup(*([list(rng.lognormal(0, 0.1, 30)) for _ in range(5)] for _ in range(2)))
-
-    claims = [stats.change(speedup(), speedup()).claim(0.05) for _ in range(40)]
-    assert sum(claim in ("faster", "slower") for claim in claims) <= 2
