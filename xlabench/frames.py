@@ -22,7 +22,9 @@ from xlabench.results import Bundle, Kernel, Records, Run, Verdict
 
 _OF_RUN = ("run", "started_at")
 _OF_CASE = (*_OF_RUN, "program", "digest")
-_OF_TIMING = ("engine", "process", "calls", "sample", "seconds", "doubts")
+_OF_TIMING = ("engine", "process", "calls", "doubts")
+_OF_CANARY = ("canary", "process", "calls")
+_OF_SAMPLE = ("sample", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Frames:
         runs: a row per night: its suite, engines, options, environment, when it started and finished.
         verdicts: a row per program and engine, with the largest differences and the seconds of compiling and running.
         timings: a row per sample: `seconds` of one call, the average of `calls` calls, in one process.
+        canaries: the same of fixed work that was timed beside, by which a slower machine is told from a slower engine.
         bundles: a row per failure that was kept: its path, relative to the folder, and whether it showed again.
         kernels: a row per GPU kernel: registers of a thread, bytes of shared memory, of stack and of spills.
     """
@@ -40,6 +43,7 @@ class Frames:
     runs: pd.DataFrame
     verdicts: pd.DataFrame
     timings: pd.DataFrame
+    canaries: pd.DataFrame
     bundles: pd.DataFrame
     kernels: pd.DataFrame
 
@@ -55,7 +59,8 @@ def of_folder(folder: str | Path) -> Frames:
     return Frames(
         _frame((_run(exported) for exported in exports), (*_OF_RUN, "finished_at", *_names(Run))),
         _frame(_owned(exports, "verdicts"), (*_OF_CASE, *_names(Verdict))),
-        _frame(_samples(exports), (*_OF_CASE, *_OF_TIMING)),
+        _frame(_samples(exports, "timings", _OF_TIMING), (*_OF_CASE, *_OF_TIMING, *_OF_SAMPLE)),
+        _frame(_samples(exports, "canaries", _OF_CANARY), (*_OF_CASE, *_OF_CANARY, *_OF_SAMPLE)),
         _frame(_owned(exports, "bundles"), (*_OF_CASE, *_names(Bundle))),
         _frame(_owned(exports, "kernels"), (*_OF_CASE, *_names(Kernel))),
     )
@@ -92,9 +97,9 @@ def _owned(exports: list[dict[str, Any]], table: str) -> Iterator[dict[str, Any]
         yield from ({**of_case, **record} for record in case[table])
 
 
-def _samples(exports: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _samples(exports: list[dict[str, Any]], table: str, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     for case, of_case in _cases(exports):
-        for timing in case["timings"]:
-            shared = {name: timing[name] for name in ("engine", "process", "calls", "doubts")}
-            for number, seconds in enumerate(timing["samples"]):
+        for record in case[table]:
+            shared = {name: record[name] for name in names}
+            for number, seconds in enumerate(record["samples"]):
                 yield {**of_case, **shared, "sample": number, "seconds": seconds}

@@ -4,7 +4,7 @@ import pytest
 
 import xlabench
 from xlabench.errors import BenchError
-from xlabench.results import DATABASE, Bundle, Case, Kernel, Records, Run, Timing, Verdict
+from xlabench.results import DATABASE, Bundle, Canary, Case, Kernel, Records, Run, Timing, Verdict
 
 RUN = Run("smoke", "", "reference", ["cpu"], 0, {"timed": ["a", "b"]}, {"cpu": None})
 RECORDS = (
@@ -12,6 +12,7 @@ RECORDS = (
     Verdict("cpu:opt=0", "bitwise"),
     Timing("cpu", 0, 10, [1e-3, 2e-3], [["noisy", "why"]]),
     Timing("cpu", 1, 10, [3e-3], []),
+    Canary("memory", 0, 3, [4e-3, 5e-3]),
     Bundle("cpu", "bundles/p", verified=False),
     Kernel("nvptx:sim", "add", 16, 0, 0, 8),
 )
@@ -53,6 +54,12 @@ def test_timings_have_a_row_per_sample(two_nights):
         (0, 1, 2e-3),
         (1, 0, 3e-3),
     ]
+
+
+def test_canaries_have_a_row_per_sample(two_nights):
+    canaries = xlabench.records(two_nights).canaries
+    assert list(canaries[canaries.run == 2].seconds) == [4e-3, 5e-3]
+    assert set(canaries.canary) == {"memory"}
 
 
 def test_a_history_is_one_groupby(two_nights):

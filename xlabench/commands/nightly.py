@@ -114,7 +114,7 @@ def command(**options: Any) -> None:
 
 def _config(options: Mapping[str, Any]) -> Config:
     """The configuration, every engine spec checked and in its normal form."""
-    engines = tuple(_spec(spec) for given in options["engines"] or _default_engines() for spec in given.split())
+    engines = tuple(_spec(spec) for given in options["engines"] or default_engines() for spec in given.split())
     if not engines:
         raise BenchError("--engines: no engine is named; give one at least, such as cpu, or leave the option out")
     if len(set(engines)) != len(engines):
@@ -123,7 +123,7 @@ def _config(options: Mapping[str, Any]) -> Config:
     return Config(
         engines=engines,
         reference=_spec(options["reference"]),
-        timed=_timed(engines, options["timed"], options["also_timed"]),
+        timed=timed_of(engines, options["timed"], options["also_timed"]),
         seed=options["seed"],
         timeout_s=options["timeout"],
         processes=options["processes"],
@@ -134,7 +134,7 @@ def _config(options: Mapping[str, Any]) -> Config:
     )
 
 
-def _default_engines() -> tuple[str, ...]:
+def default_engines() -> tuple[str, ...]:
     """Ours, and the peer where it is installed."""
     try:
         return (*_DEFAULT.engines, engine(_PEER).spec)
@@ -142,12 +142,12 @@ def _default_engines() -> tuple[str, ...]:
         return _DEFAULT.engines
 
 
-def _timed(engines: Sequence[str], asked: Sequence[str], also: Sequence[str]) -> tuple[str, ...]:
+def timed_of(engines: Sequence[str], asked: Sequence[str] | None, also: Sequence[str]) -> tuple[str, ...]:
     """The baseline, the candidate and what else is timed; the peer is the baseline where nobody asked for another."""
-    pair = tuple(map(_spec, asked)) or _DEFAULT.timed
+    pair = tuple(map(_spec, asked or ())) or _DEFAULT.timed
     others = [_spec(spec) for given in also for spec in given.split()]
     if not asked and _PEER in engines:
-        pair, others = (_PEER, pair[1]), [engine for engine in (pair[0], *others) if engine in engines]
+        pair, others = (_PEER, pair[1]), [*({pair[0]} & set(engines)), *others]
     unknown = [spec for spec in (*pair, *others) if spec not in engines]
     if unknown and (asked or also):
         option = "--timed" if set(unknown) & set(pair) else "--also-timed"

@@ -2,11 +2,14 @@
 
 import fcntl
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from xlabench.cli import cli
+from xlabench.commands import nightly as command
+from xlabench.nightly import Config
 
 SUM = """HloModule sum
 ENTRY main {
@@ -42,7 +45,9 @@ def test_a_suite_runs_on_all_engines_and_leaves_a_report(suite, tmp_path):
     result = nightly("--suite", suite, "--out", out, *QUICK)
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
-    assert sum(said["verdicts"].values()) == 3
+    assert sum(said["verdicts"].values()) == len(command.default_engines())
+    assert said["timed"] == list(command.timed_of(command.default_engines(), None, ()))
+    assert said["slower"] == []
     assert said["failures"] == []
     assert said["speedups"]["sum"]["estimate"] > 0
     for name in ("index.html", "results.json", "speedup.svg", "speedup.png", "records.sqlite"):
@@ -56,7 +61,7 @@ def test_twins_are_judged_beside_their_programs_and_not_timed(suite, tmp_path):
     result = nightly("--suite", suite, "--out", tmp_path / "out", "--twins", *QUICK)
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
-    assert sum(said["verdicts"].values()) == 6
+    assert sum(said["verdicts"].values()) == 2 * len(command.default_engines())
     assert {name: speedup is not None for name, speedup in said["speedups"].items()} == {"sum": True, "sum.twin": False}
 
 
@@ -102,7 +107,9 @@ def test_the_report_is_made_again_from_the_records(suite, tmp_path):
         (["--suite", "smoke", "--engines", "cpu:fusio=off"], "fusion"),
         (["--suite", "smoke", "--engines", "cpu cpu"], "given twice"),
         (["--suite", "smoke", "--engines", " "], "no engine is named"),
-        (["--suite", "smoke", "--timed", "xla", "cpu"], "--timed"),
+        (["--suite", "smoke", "--timed", "cpu:opt=0", "cpu"], "--timed: cpu:opt=0 is none of the engines"),
+        (["--suite", "smoke", "--timed", "cpu", "cpu"], "no baseline of itself"),
+        (["--suite", "smoke", "--also-timed", "cpu:opt=0"], "--also-timed: cpu:opt=0 is none of the engines"),
         (["--suite", "smoke", "--timeout", "0"], "--timeout"),
         (["--suite", "smoke", "--seed", str(1 << 63)], "--seed"),
     ],
@@ -134,6 +141,52 @@ def test_a_folder_without_records_has_no_report(tmp_path, content):
     result = report(tmp_path)
     assert result.exit_code == 2
     assert "records.sqlite" in result.output
+
+
+OURS = ("cpu", "cpu:fusion=off", "nvptx:sim")
+TIMED = [
+    ((OURS, None, ()), ("cpu:fusion=off", "cpu")),
+    (((*OURS, "xla"), None, ()), ("xla", "cpu", "cpu:fusion=off")),
+    ((("cpu", "xla"), None, ()), ("xla", "cpu")),
+    (((*OURS, "xla"), ("cpu:fusion=off", "cpu"), ()), ("cpu:fusion=off", "cpu")),
+    (((*OURS, "xla"), ("cpu:fusion=off", "cpu"), ("xla",)), ("cpu:fusion=off", "cpu", "xla")),
+    ((OURS, None, ("nvptx:sim cpu",)), ("cpu:fusion=off", "cpu", "nvptx:sim")),
+    ((("cpu",), None, ()), ("cpu:fusion=off", "cpu")),
+]
+"""The engines of a run and what its options ask for; the baseline, the candidate, and what is timed beside."""
+
+
+@pytest.mark.parametrize(("asked", "timed"), TIMED)
+def test_xla_is_the_baseline_where_it_runs_and_nobody_asked_for_another(asked, timed):
+    assert command.timed_of(*asked) == timed
+
+
+@pytest.mark.slow
+def test_a_night_in_which_both_engines_are_slower_ends_with_1_and_says_so(suite, tmp_path, monkeypatch):
+    """Calls take the time that the test states, on a clock of their own."""
+    (suite / "sum.hlo").write_text("ENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n} // sum\n")
+    fakes = {name: f"fake_engines:{fake}" for name, fake in FAKES.items()}
+    monkeypatch.setattr(command, "Config", lambda **options: Config(**options, **fakes))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    arguments = ("--suite", suite, "--out", tmp_path / "out", "--engines", "cpu cpu:fusion=off", *QUICK)
+    codes = []
+    for seconds in ({"cpu": 1e-3, "cpu:fusion=off": 3e-3}, {"cpu": 3e-3, "cpu:fusion=off": 30e-3}):
+        monkeypatch.setenv("FAKE_SECONDS", json.dumps({**seconds, "canary": 1e-3}))
+        result = nightly(*arguments)
+        codes.append(result.exit_code)
+    said = json.loads(result.stdout)
+    assert codes == [0, said["exit_code"]] == [0, 1]
+    assert {one["engine"]: one["factor"] for one in said["slower"]} == {
+        "cpu": pytest.approx(3, rel=0.02),
+        "cpu:fusion=off": pytest.approx(10, rel=0.02),
+    }
+    judged = compare(tmp_path / "out")
+    assert judged.exit_code == 1
+    assert "slower: sum on cpu, 1 ms before, 3 ms now, 3.0" in judged.stdout
+    assert "faster:" not in judged.stdout
+
+
+FAKES = {"factory": "timed", "canaries": "canaries", "clock": "clock"}
 
 
 def compare(*arguments):
