@@ -12,17 +12,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import ml_dtypes
-
 from compiler.expansion.expression import Expression
 from compiler.expansion.wiring import zeros
 from compiler.ir.module import Instruction
-from compiler.ir.numbers import bounds
+from compiler.ir.numbers import finite_bounds
 from compiler.ir.shape import ArrayShape, TupleShape, leaves
 from compiler.ir.types import F32, ElementType
 from compiler.ops.build import build
-
-_finfo: Any = ml_dtypes.finfo  # untyped
 
 Config = Mapping[str, Any]
 
@@ -82,16 +78,9 @@ def wide(element_type: ElementType) -> ElementType:
 def rounded(value: Expression, element_type: ElementType) -> Expression:
     """A value in a result's type; what is out of range of a small type becomes its extreme, as the libraries do."""
     if element_type.bits <= 8 and value.type is not element_type:
-        low, high = (value.literal(extreme).spread(value.dims, ()) for extreme in _finite_bounds(element_type))
+        low, high = (value.literal(extreme).spread(value.dims, ()) for extreme in finite_bounds(element_type))
         value = low.apply("clamp", value, high)
     return value.to(element_type)
-
-
-def _finite_bounds(element_type: ElementType) -> tuple[float, float]:
-    if element_type.is_integer:
-        return bounds(element_type)
-    info = _finfo(element_type.dtype)
-    return float(info.min), float(info.max)
 
 
 def rectified(value: Expression) -> Expression:

@@ -121,6 +121,14 @@ def bounds(element_type: ElementType) -> tuple[float, float]:
     return -np.inf if low else float(info.min), np.inf if high else float(info.max)
 
 
+def finite_bounds(element_type: ElementType) -> tuple[float, float]:
+    """The least and the greatest number of a real type."""
+    if element_type.is_integer:
+        return integer_bounds(element_type)
+    info = _finfo(element_type.dtype)
+    return float(info.min), float(info.max)
+
+
 def unsigned_bits(value: Array) -> Array:
     """The bits of each element as an unsigned integer of the same width."""
     return np.ascontiguousarray(value).view(f"u{value.dtype.itemsize}").reshape(value.shape)
