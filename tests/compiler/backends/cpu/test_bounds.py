@@ -58,7 +58,7 @@ NEAR = [
 
 def is_heavy(opcode: str) -> bool:
     """Whether loops compute several vectors at once for an opcode, or look it up, or have two forms of it."""
-    return opcode in scalar.APPROXIMATE or cost.element_weight(opcode) >= cost.element_weight("divide")
+    return opcode in scalar.APPROXIMATE or cost.COST[opcode] >= cost.COST["divide"]
 
 
 @cache
