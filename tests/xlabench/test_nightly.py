@@ -130,6 +130,18 @@ def test_what_is_slower_in_the_second_night_is_said_of_whose_own_time_is(first_n
 
 
 @pytest.mark.slow
+def test_a_baseline_that_cannot_run_a_program_keeps_nobody_else_from_being_timed(suite_folder, tmp_path, monkeypatch):
+    add(suite_folder, "p", "sum unsupported-by-xla")
+    monkeypatch.setenv("FAKE_SECONDS", json.dumps(SECONDS))
+    config = replace(SCRIPTED, timed=("xla", "cpu", "cpu:fusion=off"), processes=1)
+    exported, _ = run(suite_folder, tmp_path / "out", config)
+    assert [timing["engine"] for timing in exported["cases"][0]["timings"]] == ["cpu", "cpu:fusion=off"]
+    (program,) = summarise(exported).programs
+    assert (program.speedup, set(program.timed)) == (None, {"cpu", "cpu:fusion=off"})
+    assert Report.of(exported).files()["index.html"]
+
+
+@pytest.mark.slow
 def test_a_program_that_was_rewritten_is_another_and_not_timed_once_more(first_night, tmp_path, monkeypatch):
     shutil.copytree(first_night, tmp_path, dirs_exist_ok=True)
     add(tmp_path / "suite", "p", "sum again")

@@ -37,8 +37,9 @@ def command(**options: Any) -> None:
     EARLIER and LATER are folders of `xlabench nightly`, of which the latest runs are taken, or files `results.json`.
     With one folder only, its latest two runs of one suite are compared.
 
-    Verdicts count as worse where they were right.  A speed-up, that of the two engines that the runs timed, counts as
-    worse where the interval of its change lies more than 5% below 1.
+    Verdicts count as worse where they were right, and engines where their own time is slower beside that of the
+    machine's canaries, which both runs timed: where the interval of the change lies wholly beyond 5%, all intervals
+    holding together with 99%.  Of a speed-up, which is the ratio of two engines, only whose time moved it is said.
     """
     folder, later = options["earlier"], options["later"]
     runs = (_load(folder), _load(later)) if later else _latest_two(folder)
@@ -71,7 +72,7 @@ def _load(path: Path) -> Summary:
         version = exported["schema_version"]
         if version in READABLE_VERSIONS:
             return summary.summarise(exported)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
         raise BenchError(
             f"{path}: no records of a run; give a folder of `xlabench nightly`, or its results.json"
         ) from error
