@@ -23,7 +23,7 @@ from compiler.driver import (
     optimize,
 )
 from compiler.inputs import settle_elided
-from compiler.ir.module import Module
+from compiler.ir.module import Module, print_with
 from compiler.options import CompileOptions, Environment
 from compiler.plan import device_count, times_given
 from compiler.snapshots import Trace, trace
@@ -31,6 +31,8 @@ from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
 from compiler.verifier import verify
 from compiler.wide import WideResult
+
+print_with(to_text)
 
 __all__ = [
     "CompileOptions",

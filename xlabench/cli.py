@@ -4,8 +4,8 @@ A subcommand's file is loaded when it is asked for and not before, so that `xlab
 LLVM; that is why the one-line summaries stand here, and a test compares them with those of the commands.
 
 A `BenchError` or an error of the compiler is a message on standard error and an exit code, and where `--json` was asked
-for an object on standard output as well.  Every other exception is a bug of ours: it shows as a traceback, with an exit
-code that is nobody's verdict.
+for an object on standard output as well.  Every other exception is a bug of ours: it is said in three lines, with the
+file that keeps the traceback (`xlabench.crash`) and an exit code that is nobody's verdict.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 
 import click
 
+from xlabench import crash
 from xlabench.errors import ExitCode, did_you_mean, exit_code_of
 from xlabench.startup import require_own
 from xlabench.worker import CUSTOM_CALLS
@@ -155,7 +156,10 @@ def _ended(run: Callable[[], Any], arguments: Sequence[str]) -> int:
         if isinstance(error, _OutputLost):
             raise
         known = exit_code_of(error)
-        message, code = _said(error, known), int(ExitCode.INTERNAL if known is None else known)
+        if known is None:
+            return _bug(error, arguments)
+        message, code = str(error), int(known)
+        click.echo(f"xlabench: {message}", err=True)
     else:
         return int(result) if isinstance(result, int) else ExitCode.FINE
     if "--json" in arguments:
@@ -163,12 +167,14 @@ def _ended(run: Callable[[], Any], arguments: Sequence[str]) -> int:
     return code
 
 
-def _said(error: Exception, code: ExitCode | None) -> str:
-    if code is None:
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-        return "".join(traceback.format_exception_only(error)).strip()
-    click.echo(f"xlabench: {error}", err=True)
-    return str(error)
+def _bug(error: Exception, arguments: Sequence[str]) -> int:
+    """Say what went wrong in us, in three lines, and where its traceback is kept."""
+    said, kept = crash.report(error, "xlabench", arguments)
+    click.echo(said, err=True)
+    if "--json" in arguments:
+        message = "".join(traceback.format_exception_only(error)).strip()
+        click.echo(json.dumps({"error": message, "exit_code": int(ExitCode.INTERNAL), "traceback": kept}))
+    return ExitCode.INTERNAL
 
 
 def _without_output(error: OSError) -> ExitCode:

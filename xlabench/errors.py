@@ -3,7 +3,7 @@
 A `BenchError` is something the user can act on: the command line prints its message without a traceback and ends with
 its code.  Errors of the compiler are reported the same way; they are told apart here by the names of their classes, so
 that this file (which every start of the command line loads) does not load the compiler.  Anything else that is raised
-is a bug of ours and shows as a traceback.
+is a bug of ours (`xlabench.crash`).
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from importlib import import_module
 
 import pytest
@@ -19,6 +20,7 @@ def _run(*arguments):
 def test_help_loads_nothing_heavy():
     program = """
 import sys
+import tempfile
 from xlabench.cli import main
 try:
     main(["--help"])
@@ -72,12 +74,42 @@ def _failing(monkeypatch, error):
     monkeypatch.setattr(cli, "import_module", fail)
 
 
-def test_a_bug_of_ours_shows_as_a_traceback_and_is_no_verdict(monkeypatch):
+@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_bug_of_ours_is_three_lines_and_a_file_and_no_verdict(monkeypatch, tmp_path, name, as_json):
     _failing(monkeypatch, ZeroDivisionError("by us"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    done = _run(name, "x.hlo", *["--json"] * as_json)
+    [kept] = tmp_path.iterdir()
+    assert (done.exit_code, done.stderr.splitlines()) == (
+        70,
+        [
+            "xlabench: a bug of xlabench's own, not of its input: ZeroDivisionError: by us",
+            f"its traceback is kept in {kept}; XLABENCH_TRACEBACK=1 prints it",
+            "please report it with that file, the command line and the files that it names",
+        ],
+    )
+    text = kept.read_text()
+    assert text.startswith(f"xlabench {name} x.hlo")
+    assert "Traceback (most recent call last)" in text
+    assert "ZeroDivisionError: by us" in text
+    said = {"error": "ZeroDivisionError: by us", "exit_code": 70, "traceback": str(kept)}
+    assert json.loads(done.stdout or "null") == (said if as_json else None)
+
+
+def test_a_traceback_is_printed_where_that_is_asked_for(monkeypatch, tmp_path):
+    _failing(monkeypatch, ZeroDivisionError("by us"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XLABENCH_TRACEBACK", "1")
+    assert _run("run").stderr.startswith("Traceback")
+
+
+def test_a_traceback_is_printed_where_no_file_can_be_written(monkeypatch, tmp_path):
+    _failing(monkeypatch, ZeroDivisionError("by us"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     done = _run("run")
-    assert done.exit_code == 70
     assert done.stderr.startswith("Traceback")
-    assert "ZeroDivisionError: by us" in done.stderr
+    assert "its traceback cannot be kept in a file" in done.stderr
 
 
 def test_ctrl_c_is_no_verdict(monkeypatch):
@@ -90,7 +122,6 @@ def test_ctrl_c_is_no_verdict(monkeypatch):
     ("error", "code", "message"),
     [
         (errors.TimeoutFailure("no answer"), 5, "no answer"),
-        (ZeroDivisionError("by us"), 70, "ZeroDivisionError: by us"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from xlabench import atomic
+from xlabench.bundles import archive
 from xlabench.bundles import bundle as bundles
 from xlabench.bundles import export as exports
 from xlabench.commands.examples import examples
@@ -85,16 +86,23 @@ def verify(ctx: click.Context, folder: Path, *, timeout: float, as_json: bool) -
 
 @command.command(short_help="Write a bundle for people without this tool.")
 @click.argument("folder", metavar="BUNDLE", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
-def export(folder: Path, *, out: Path) -> None:
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder, or .zip file, to write to.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def export(folder: Path, *, out: Path, as_json: bool) -> None:
     """Write BUNDLE as HLO text and literals for XLA's run_hlo_module, and as a script for jaxlib.
 
     The script ends as replay does, with 0 if the failure is gone, 1 if it shows, 125 if that cannot be decided: by the
     bundle's own bounds or tolerance.
     """
     files, lacking = exports.contents(bundles.load(folder))
-    atomic.write_all(out, files)
-    click.echo(f"written to {out}; run it with")
+    if out.suffix == ".zip":
+        atomic.write(out, archive.pack(files))
+    else:
+        atomic.write_all(out, files)
+    if as_json:
+        click.echo(json.dumps({"out": str(out), "files": sorted(files), "lacking": lacking}))
+        return
+    click.echo(f"written to {out}; {'unpack it and ' if out.suffix == '.zip' else ''}run it with")
     if lacking:
         click.echo(f"  no run_hlo_module: {lacking}")
     else:

@@ -64,6 +64,7 @@ def _run(of: Summary) -> str:
 
 def _load(path: Path) -> Summary:
     """A folder's latest run, or the one in a `results.json`, which may be anything."""
+    _require(path)
     if path.is_dir():
         with Records.of_folder(path) as records:
             return summary.summarise(records.export(records.latest_run_id()))
@@ -80,7 +81,17 @@ def _load(path: Path) -> Summary:
     raise BenchError(f"{path}: of schema version {version}, this xlabench reads version {known}")
 
 
+def _require(path: Path) -> None:
+    try:
+        path.stat()
+    except OSError as error:
+        raise BenchError(
+            f"{path}: cannot be read: {error.strerror}; give a folder of `xlabench nightly`, or its results.json"
+        ) from error
+
+
 def _latest_two(folder: Path) -> tuple[Summary, Summary]:
+    _require(folder)
     if not folder.is_dir():
         raise BenchError(f"{folder}: one run has nothing to be compared with; give two, or a folder with several runs")
     with Records.of_folder(folder) as records:

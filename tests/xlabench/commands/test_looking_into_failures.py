@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 import ml_dtypes
@@ -333,11 +334,12 @@ def test_verify_replays_a_bundle(tmp_path, expected, code):
 
 
 def _export(tmp_path, *, expected=X, blocked=(), **changes):
-    """Export a bundle; the script runs beside modules that cannot be imported."""
+    """Export a bundle, and write modules that cannot be imported into the folder `blocked`."""
     done = _run("bundle", "export", _bundle(tmp_path / "b", expected, **changes), "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
+    (tmp_path / "blocked").mkdir()
     for name in blocked:
-        (tmp_path / "out" / f"{name}.py").write_text("raise ImportError")
+        (tmp_path / "blocked" / f"{name}.py").write_text("raise ImportError")
     return tmp_path / "out", done.output
 
 
@@ -353,7 +355,9 @@ def test_export_needs_nothing_of_ours(tmp_path):
 
 def test_a_script_without_jax_cannot_decide(tmp_path):
     out, _ = _export(tmp_path, blocked=["jax"])
-    done = subprocess.run([sys.executable, out / "run_in_jax.py"], capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "blocked")}
+    script = [sys.executable, out / "run_in_jax.py"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 125, done.stderr
 
 
@@ -364,3 +368,21 @@ def test_what_literals_cannot_say_is_left_out_of_an_export_and_said(tmp_path):
     assert not (out / "literals.textproto").exists()
     assert (out / "run_in_jax.py").exists()
     assert "no run_hlo_module: its text form of literals has no field for f6e2m3fn" in said
+
+
+def test_an_export_may_be_an_archive_of_the_same_files(tmp_path):
+    out, _ = _export(tmp_path)
+    done = _run("bundle", "export", tmp_path / "b", "--out", tmp_path / "x.zip", "--json")
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        packed = {name: archive.read(name) for name in archive.namelist()}
+    assert packed == {path.name: path.read_bytes() for path in out.iterdir()}
+    said = {"out": str(tmp_path / "x.zip"), "files": sorted(packed), "lacking": ""}
+    assert json.loads(done.stdout) == said
+
+
+@pytest.mark.parametrize("arguments", [["gone"], ["gone", "gone"], [".", "gone"]])
+def test_what_cannot_be_compared_because_it_is_not_there_is_said(arguments):
+    done = _run("compare", *arguments)
+    assert done.exit_code == 2
+    if arguments[0] == "gone":
+        assert "gone: cannot be read: No such file or directory; give a folder of `xlabench nightly`" in done.stderr
