@@ -2,13 +2,14 @@
 
 An error that the input is to blame for is a message on standard error and exit code 2, or 125 where this compiler
 cannot handle a valid program; output that cannot be written ends it with 2 too, and one that nobody reads with 141, as
-with `xlabench`.  Any other exception is a bug of ours and shows as a traceback.
+with `xlabench`.  Any other exception is a bug of ours, with exit code 70 (`compiler.crash`).
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +26,7 @@ import compiler
 from compiler import inputs
 from compiler.backends import BACKENDS
 from compiler.cache import VARIABLE
+from compiler.crash import INTERNAL, said_of
 from compiler.diagnostics import CompilerError, InputError, UnsupportedError
 from compiler.drawing import PICTURES
 from compiler.ir.literal import Literal
@@ -37,7 +39,7 @@ from compiler.text.constants import write_literal
 from compiler.text.files import GZIP_MAGIC, read_text
 from compiler.verifier import findings
 
-BAD_INPUT, UNDECIDABLE, CLOSED_OUTPUT = 2, 125, 141
+BAD_INPUT, UNDECIDABLE, INTERRUPTED, CLOSED_OUTPUT = 2, 125, 130, 141
 REFERENCE = "reference"
 _LONGEST_RESULT = 256
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EPIPE)
@@ -90,10 +92,15 @@ class _Group(click.Group):
     """Turns errors of the input, and of the output, into messages and exit codes."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # from `compiler.startup`
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return super().main(*args, **extra)
         except _OutputLost as lost:
             sys.exit(_without_output(lost.error))
+        except Exception as error:  # noqa: BLE001 - every other error is a bug of ours
+            click.echo(said_of(error), err=True)
+            sys.exit(INTERNAL)
 
     def make_context(self, *given: Any, **extra: Any) -> click.Context:
         with _watched_output():
@@ -103,6 +110,9 @@ class _Group(click.Group):
         try:
             with _watched_output():
                 return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("compiler: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
         except CompilerError as error:
             click.echo(f"compiler: {error}", err=True)
             ctx.exit(UNDECIDABLE if isinstance(error, UnsupportedError) else BAD_INPUT)

@@ -2,8 +2,10 @@
 
 import gzip
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -191,6 +193,47 @@ def test_a_dash_stands_for_standard_output(arguments, tmp_path, monkeypatch):
 def test_a_misspelt_pass_is_said():
     assert "unknown pass 'fuson'; did you mean fusion?" in call("opt", "-", "--passes", "fuson").stderr
     assert "unknown pass 'fuson'; did you mean fusion?" in call("opt", "-", "--disable-passes", "fuson").stderr
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_a_bug_of_ours_is_three_lines_and_a_file(name, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError("by us")
+
+    monkeypatch.setattr("compiler.__main__._parse", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    result = call(name, *["hlo"] * (name == "emit"), "-")
+    [kept] = tmp_path.iterdir()
+    lines = result.stderr.splitlines()
+    assert (result.exit_code, len(lines)) == (70, 3)
+    assert lines[0] == "compiler: a bug of the compiler's own, not of its input: ZeroDivisionError: by us"
+    assert str(kept) in lines[1]
+    assert "Traceback (most recent call last)" in kept.read_text()
+    monkeypatch.setenv("XLABENCH_TRACEBACK", "1")
+    assert call(name, *["hlo"] * (name == "emit"), "-").stderr.startswith("Traceback")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    assert "cannot be kept in a file" in call(name, *["hlo"] * (name == "emit"), "-").stderr
+
+
+def test_ctrl_c_is_no_verdict(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("compiler.__main__._parse", interrupt)
+    result = call("verify", "-")
+    assert (result.exit_code, result.stderr) == (130, "compiler: interrupted\n")
+
+
+@pytest.mark.parametrize("package", ["compiler", "xlabench"])
+def test_ctrl_c_while_packages_are_loaded_shows_no_traceback(package, tmp_path):
+    (tmp_path / "click.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(compiler.__file__).parents[1])]),
+    }
+    line = [sys.executable, "-P", "-m", package, "--help"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_it_runs_as_a_module():
