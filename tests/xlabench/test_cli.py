@@ -7,6 +7,7 @@ import sys
 import tempfile
 from importlib import import_module
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -49,6 +50,18 @@ def test_every_command_has_help_with_examples_that_it_takes(name):
     for line in lines:
         _, *arguments = shlex.split(line)
         import_module(cli.COMMANDS[name]).command.make_context(name, arguments)
+
+
+def _subcommands():
+    for name, module in cli.COMMANDS.items():
+        command = import_module(module).command
+        for member in command.commands.values() if isinstance(command, click.Group) else [command]:
+            yield pytest.param(member, id=f"{name} {member.name}")
+
+
+@pytest.mark.parametrize("command", list(_subcommands()))
+def test_every_command_says_its_results_to_programs_too(command):
+    assert "--json" in [name for parameter in command.params for name in parameter.opts]
 
 
 def test_an_unknown_command_names_the_known_ones():
