@@ -35,8 +35,8 @@ def from_jax(function: "Callable[..., Any]", *arguments: "Any") -> "Module":
     return made
 
 
-def records(folder: "str | Path") -> "Frames":
-    """What the nights in a folder recorded, as pandas data frames: runs, verdicts, timings, bundles, kernels."""
+def records(path: "str | Path") -> "Frames":
+    """What the nights in a folder, or a JSON file of pytest-benchmark, recorded, as pandas data frames."""
     import_module("xlabench.startup").require_own(("compiler",))
-    made: Frames = import_module("xlabench.frames").of_folder(folder)
+    made: Frames = import_module("xlabench.frames").of_path(path)
     return made

@@ -1,4 +1,4 @@
-"""What nightly runs recorded, as pandas data frames: for questions that no report of ours answers.
+"""What nightly runs, or pytest-benchmark, recorded, as pandas data frames: for questions that no report answers.
 
 Each frame has a row per record and says of which night and program it is, so that one `groupby` is a history:
 
@@ -18,6 +18,7 @@ from typing import Any
 
 import pandas as pd
 
+from xlabench import benchmarks
 from xlabench.results import Bundle, Kernel, Records, Run, Verdict
 
 _OF_RUN = ("run", "started_at")
@@ -48,14 +49,13 @@ class Frames:
     kernels: pd.DataFrame
 
 
-def of_folder(folder: str | Path) -> Frames:
-    """The records of the nights in a folder.
+def of_path(path: str | Path) -> Frames:
+    """The records of the nights in a folder, or of one run of pytest-benchmark in its JSON file.
 
     Raises:
-        BenchError: it is no folder of a nightly, or its database is damaged or of another version.
+        BenchError: it is neither, or the database is damaged or of another version.
     """
-    with Records.of_folder(Path(folder)) as records:
-        exports = [records.export(run) for run in records.run_ids()]
+    exports = [benchmarks.exported(Path(path))] if Path(path).is_file() else _nights(Path(path))
     return Frames(
         _frame((_run(exported) for exported in exports), (*_OF_RUN, "finished_at", *_names(Run))),
         _frame(_owned(exports, "verdicts"), (*_OF_CASE, *_names(Verdict))),
@@ -64,6 +64,11 @@ def of_folder(folder: str | Path) -> Frames:
         _frame(_owned(exports, "bundles"), (*_OF_CASE, *_names(Bundle))),
         _frame(_owned(exports, "kernels"), (*_OF_CASE, *_names(Kernel))),
     )
+
+
+def _nights(folder: Path) -> list[dict[str, Any]]:
+    with Records.of_folder(folder) as records:
+        return [records.export(run) for run in records.run_ids()]
 
 
 def _names(record: type) -> list[str]:
