@@ -13,7 +13,7 @@ import importlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,12 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.cases import inputs, programs
-from xlabench.engines import Program, call, facts_of
+from xlabench.engines import Program, call, facts_of, liberties
+from xlabench.engines.spec import split_spec
 from xlabench.judging import bounds
+from xlabench.judging.excuses import Answer
+from xlabench.judging.judge import Here, Standard
+from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.timing import measure
 from xlabench.timing.stats import share_interval
 from xlabench.worker import Outcome, Say, Worker
@@ -137,7 +141,23 @@ def bound(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     basis = bounds.basis_of(compiler.parse(text), made, read_arrays(Path(arguments["expected"])))
     pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
     write_arrays(Path(arguments["results"]), pairs)
-    return {"reason": basis.reason}
+    return {"reason": basis.reason, "rounds": basis.rounds}
+
+
+def excuse(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Look for the excuse for what is wrong with an engine's results: `actual`, held against `expected`."""
+    say("load")
+    text, made = _load(arguments)
+    expected, actual, pairs = (read_arrays(Path(arguments[name])) for name in ("expected", "actual", "bounds"))
+    given = arguments["standard"]
+    standard = Standard(
+        TolerancePolicy(**given["policy"]), given["wide"], given["is_ours"], frozenset(given["liberties"])
+    )
+    say("judge")
+    answer = Here(compiler.parse(text), made).excuse(
+        expected, actual, _basis_of(pairs, rounds=arguments["rounds"]), standard
+    )
+    return asdict(answer)
 
 
 def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
@@ -145,10 +165,62 @@ def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
     if outcome.ending != "answered":
         return bounds.Basis(reason=f"wide mode gave no bounds: {outcome.message or outcome.ending}")
     if outcome.value["reason"]:
-        return bounds.Basis(reason=outcome.value["reason"])
-    arrays = read_arrays(results)
-    pairs = zip(arrays[::2], arrays[1::2], strict=True)
-    return bounds.Basis(tuple(bounds.Bounds(value, error) for value, error in pairs))
+        return bounds.Basis(None, outcome.value["reason"], outcome.value["rounds"])
+    return _basis_of(read_arrays(results))
+
+
+def _basis_of(pairs: Sequence[Array], *, rounds: bool = True) -> bounds.Basis:
+    """Bounds from values and errors by turns; none from nothing."""
+    found = tuple(bounds.Bounds(value, error) for value, error in zip(pairs[::2], pairs[1::2], strict=True))
+    return bounds.Basis(found or None, rounds=rounds)
+
+
+@dataclass
+class Watched:
+    """The reference in a worker, to be asked about one program beyond its results; it is asked for bounds once.
+
+    `program` and `inputs` are files, beside which it leaves its own; each question takes `timeout_s` at most.
+    """
+
+    worker: Worker
+    program: Path
+    inputs: Path
+    folder: Path
+    timeout_s: float
+    known: bounds.Basis | None = None
+
+    def basis(self, expected: Sequence[Array]) -> bounds.Basis:
+        """By wide mode."""
+        if self.known is None:
+            files = self._files(expected=expected) | {"results": str(self.folder / "bounds")}
+            outcome = self.worker.run("xlabench.jobs:bound", files, timeout_s=self.timeout_s)
+            self.known = basis_of(outcome, Path(files["results"]))
+        return self.known
+
+    def excuse(
+        self, expected: Sequence[Array], actual: Sequence[Array], basis: bounds.Basis, standard: Standard
+    ) -> Answer:
+        """By trials."""
+        pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
+        arguments: dict[str, Any] = dict(self._files(expected=expected, actual=actual, bounds=pairs))
+        arguments["standard"] = asdict(standard) | {"liberties": sorted(standard.liberties)}
+        arguments["rounds"] = basis.rounds
+        outcome = self.worker.run("xlabench.jobs:excuse", arguments, timeout_s=self.timeout_s)
+        if outcome.ending != "answered":
+            return Answer(trouble=outcome.message or outcome.ending)
+        return Answer(**outcome.value)
+
+    def _files(self, **arrays: Sequence[Array]) -> dict[str, str]:
+        """The names of files by what is in them, of which those of arrays are written."""
+        for name, some in arrays.items():
+            write_arrays(self.folder / f"judged-{name}", some)
+        files = {name: str(self.folder / f"judged-{name}") for name in arrays}
+        return {"program": str(self.program), "inputs": str(self.inputs), **files}
+
+
+def standard_of(subject: str, reference: str, policy: TolerancePolicy, *, wide: bool = True) -> Standard:
+    """What the results of an engine are held to, when another is believed."""
+    return Standard(policy, wide, split_spec(reference)[0] == "reference", liberties(subject))
 
 
 def time_engines(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

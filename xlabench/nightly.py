@@ -22,7 +22,8 @@ from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
-from xlabench.judging import bounds, differ
+from xlabench.judging import differ
+from xlabench.judging.judge import judged
 from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.results import RIGHT, Bundle, Canary, Case, Kernel, Records, Run, Timing, Verdict
 from xlabench.timing import change
@@ -141,7 +142,6 @@ class _Night:
     worker: Worker
     progress: Progress
     earlier: Mapping[tuple[str, str], change.Measured]
-    bases: dict[Path, bounds.Basis] = field(default_factory=dict)
 
     def case(self, program: SuiteProgram, case: Case) -> None:
         """Judge all engines, then time those that deserve it."""
@@ -171,47 +171,32 @@ class _Night:
             verdict = verdicts.of_no_results(self.config.reference, variant, outcome)
             yield verdict
             self._keep(program.name, case_id, subject, verdict, ([], []))
+        asked = jobs.Watched(self.worker, variant.path, self._inputs_path, self.scratch, self.config.timeout_s)
         for engine in engines:
             self.progress(program.name, engine)
-            verdict, actual = self._judge(engine, subject, expected)
+            verdict, actual = self._judge(engine, subject, expected, asked)
             yield verdict
             self._keep(program.name, case_id, subject, verdict, (expected or [], actual))
             for kernel in json.loads(self._kernels_path.read_text()) if self._kernels_path.exists() else ():
                 self.records.add(case_id, Kernel(engine, **kernel))
 
-    def _judge(self, engine: str, subject: _Subject, expected: list[Array] | None) -> tuple[Verdict, list[Array]]:
+    def _judge(
+        self, engine: str, subject: _Subject, expected: list[Array] | None, asked: jobs.Watched
+    ) -> tuple[Verdict, list[Array]]:
         """One verdict, and the results; a wrong result that a second process does not repeat is flaky."""
-        variant, policy = subject.variant, subject.policy
+        variant = subject.variant
         outcome, actual = self._evaluate(engine, variant)
         if actual is None:
             return verdicts.of_no_results(engine, variant, outcome), []
         if expected is None:
             message = f"ran, but {self.config.reference} did not, so there is nothing to judge it by"
             return Verdict(engine, "undecided", message, reduced=variant.reduced), actual
-        comparison = differ.compare(expected, actual, policy=policy)
-        if self._wants_bounds(subject, comparison):
-            comparison = differ.compare(expected, actual, policy=policy, basis=self._basis(variant, expected))
-        verdict = verdicts.of_answer(engine, variant, outcome, comparison)
+        standard = jobs.standard_of(engine, self.config.reference, subject.policy, wide=self.config.wide)
+        verdict = verdicts.of_answer(engine, variant, outcome, judged(expected, actual, standard, asked))
         if verdict.verdict == "wrong" and not self._repeats(engine, variant, actual):
             message = f"a second process gave other results; of the first, {verdict.message}"
             verdict = replace(verdict, verdict="flaky", message=message)
         return verdict, actual
-
-    def _wants_bounds(self, subject: _Subject, comparison: differ.Comparison) -> bool:
-        """Whether results that differ are to be judged by error bounds: the recipe gave none."""
-        by_us = self.config.reference.partition(":")[0] == "reference" and self.config.wide
-        return by_us and comparison.is_open_to_bounds and subject.policy == TolerancePolicy()
-
-    def _basis(self, variant: Variant, expected: list[Array]) -> bounds.Basis:
-        """The error bounds of a program's results; asked for once."""
-        if variant.path not in self.bases:
-            believed, results = self.scratch / "expected", self.scratch / "bounds"
-            jobs.write_arrays(believed, expected)
-            files = {"program": variant.path, "inputs": self._inputs_path, "expected": believed, "results": results}
-            arguments = {name: str(path) for name, path in files.items()}
-            outcome = self.worker.run("xlabench.jobs:bound", arguments, timeout_s=self.config.timeout_s)
-            self.bases[variant.path] = jobs.basis_of(outcome, results)
-        return self.bases[variant.path]
 
     def _repeats(self, engine: str, variant: Variant, actual: list[Array]) -> bool:
         """Whether a fresh process gives the same bits."""

@@ -19,9 +19,8 @@ from xlabench.cases import inputs, programs
 from xlabench.engines import Array, Engine, build, engine, execute, facts_of
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
-from xlabench.judging.bounds import Basis, basis_of
-from xlabench.judging.differ import Comparison, compare
-from xlabench.judging.judge import described
+from xlabench.judging import judge as judging
+from xlabench.judging.differ import Comparison
 from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.worker import Outcome, Worker
 
@@ -169,29 +168,22 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
         if verdict is None:
             raise
         return Judgement(verdict, str(error), expected)
-    actual = called.results
-    comparison = compare(expected, actual, policy=case.policy)
-    if _wants_bounds(case, comparison, reference.spec):
-        basis = basis_of(case.module, case.arrays, expected)
-        comparison = compare(expected, actual, policy=case.policy, basis=basis)
-    message = described(comparison, expected, actual)
-    verdict, message = jobs.of_calls(called.changed, "", str(comparison.agreement), message)
-    return Judgement(verdict, message, expected, actual, comparison, ran=facts_of(program).ran)
+    standard = jobs.standard_of(subject.spec, reference.spec, case.policy, wide=case.wide)
+    found = judging.judge(case.module, case.arrays, expected, called.results, standard)
+    return _of_answer(found, expected, called.results, called.changed, "", facts_of(program).ran)
 
 
-def _wants_bounds(case: Case, comparison: Comparison, reference: str) -> bool:
-    """Whether results that differ are to be judged by error bounds: nobody gave others, nor an engine to believe."""
-    by_us = split_spec(reference)[0] == "reference"
-    return case.wide and by_us and comparison.is_open_to_bounds and case.policy == TolerancePolicy()
-
-
-def _basis(worker: Worker, files: Mapping[str, str], expected: Sequence[Array], timeout_s: float) -> Basis:
-    """The error bounds, evaluated by the worker."""
-    results = Path(files["results"])
-    believed = results.with_name("expected")
-    jobs.write_arrays(believed, expected)
-    arguments = {**files, "expected": str(believed)}
-    return jobs.basis_of(worker.run("xlabench.jobs:bound", arguments, timeout_s=timeout_s), results)
+def _of_answer(
+    found: judging.Judgement,
+    expected: Sequence[Array],
+    actual: Sequence[Array],
+    changed: Sequence[int],
+    flaky: str,
+    ran: str,
+) -> Judgement:
+    """What came of results, unless the engine did what none may."""
+    verdict, message = jobs.of_calls(changed, flaky, found.verdict, found.message)
+    return Judgement(verdict, message, expected, actual, found.comparison, ran=ran)
 
 
 def judge_watched(
@@ -218,13 +210,11 @@ def judge_watched(
         outcome, actual = jobs.evaluated(worker, arguments, timeout_s=timeout_s)
         if actual is None:
             return _without_results(subject, outcome, expected)
-        comparison = compare(expected, actual, policy=case.policy)
-        if _wants_bounds(case, comparison, reference):
-            basis = _basis(worker, files, expected, timeout_s)
-            comparison = compare(expected, actual, policy=case.policy, basis=basis)
-    value, message = outcome.value, described(comparison, expected, actual)
-    verdict, message = jobs.of_calls(value["changed_inputs"], value["flaky"], str(comparison.agreement), message)
-    return Judgement(verdict, message, expected, actual, comparison, ran=value["ran"])
+        asked = jobs.Watched(worker, Path(files["program"]), Path(files["inputs"]), scratch, timeout_s)
+        standard = jobs.standard_of(subject, reference, case.policy, wide=case.wide)
+        found = judging.judged(expected, actual, standard, asked)
+    value = outcome.value
+    return _of_answer(found, expected, actual, value["changed_inputs"], value["flaky"], value["ran"])
 
 
 def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()) -> Judgement:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from xlabench.cases.suite import Variant
 from xlabench.jobs import of_calls, without_results
-from xlabench.judging import differ
+from xlabench.judging.judge import Judgement
 from xlabench.results import Verdict
 from xlabench.worker import Outcome
 
@@ -15,11 +15,11 @@ _SAID = frozenset({"CompilerError", "BenchError"})  # whose message is all there
 _SHOWN_WORST = 3
 
 
-def of_answer(engine: str, variant: Variant, outcome: Outcome, comparison: differ.Comparison) -> Verdict:
-    """What an answer is worth: the comparison, unless the engine did what no engine may."""
-    value = outcome.value
-    message = "\n".join(filter(None, [_describe(comparison), value["ran"]]))
-    verdict, message = of_calls(value["changed_inputs"], value["flaky"], str(comparison.agreement), message)
+def of_answer(engine: str, variant: Variant, outcome: Outcome, judgement: Judgement) -> Verdict:
+    """What an answer is worth: the judgement, unless the engine did what no engine may."""
+    value, comparison = outcome.value, judgement.comparison
+    message = "\n".join(filter(None, [_describe(judgement), value["ran"]]))
+    verdict, message = of_calls(value["changed_inputs"], value["flaky"], judgement.verdict, message)
     return Verdict(
         engine,
         verdict,
@@ -35,10 +35,10 @@ def of_answer(engine: str, variant: Variant, outcome: Outcome, comparison: diffe
     )
 
 
-def _describe(comparison: differ.Comparison) -> str:
+def _describe(judgement: Judgement) -> str:
     """The sentence, and the worst elements of every result that is wrong."""
-    lines = [comparison.describe()]
-    for result in comparison.results:
+    lines = [judgement.message]
+    for result in judgement.comparison.results:
         for element in result.worst[:_SHOWN_WORST]:
             ulps = f", {element.ulps:,} ULP apart" if element.ulps is not None else ""
             index = ",".join(map(str, element.index))

@@ -22,7 +22,7 @@ from compiler.ops.grouped_dot import scaled_by_blocks
 from compiler.wide.contraction import infinite_product
 from compiler.wide.elementwise import monotone_predicate
 from compiler.wide.numbers import Wide, around, exact, limits, rounded, settle, size, unknown
-from compiler.wide.pairs import longest, paired
+from compiler.wide.pairs import paired
 from compiler.wide.rule import Context, Rule
 
 _LOST = 2.0**-40  # of a sum in f64: what may be missing of the smaller terms
@@ -55,20 +55,7 @@ def _reduce(instruction: Instruction, operands: Sequence[Wide], context: Context
     computation: Computation = instruction.attributes["to_apply"]
     result = _combined(instruction, operands, context, combiner=computation, places=range(len(operands)))
     results = result if isinstance(result, tuple) else (result,)
-    if instruction.opcode == "reduce" and longest(instruction, operands) == 1:
-        results = tuple(map(_perhaps_as_it_was, results, operands[: len(operands) // 2]))
     return results if isinstance(computation.root.shape, TupleShape) else results[0]
-
-
-def _perhaps_as_it_was(result: Wide, element: Wide) -> Wide:
-    """A result made of one element and an initial value.
-
-    How often the initial value takes part is the implementation's (StableHLO, `reduce`), so it ought to be the
-    identity; XLA takes it for that, and leaves a single element as it was.
-    """
-    value = element.value.reshape(result.value.shape)
-    is_same = (result.value == value) | ((result.value != result.value) & (value != value))
-    return result.open_at(~is_same)
 
 
 def _scatter(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:

@@ -39,7 +39,7 @@ from xlabench.engines import build, engine, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
 from xlabench.judging.bounds import Basis, Bounds
-from xlabench.judging.differ import compare
+from xlabench.judging.judge import judge
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.worker import Worker
 
@@ -237,8 +237,10 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
         if verdict is None:
             raise
         return {"verdict": verdict, "message": str(error)}
-    comparison = compare(failure.expected, called.results, policy=failure.policy, basis=Basis(failure.bounds))
-    verdict, message = jobs.of_calls(called.changed, flaky, str(comparison.agreement), comparison.describe())
+    standard = jobs.standard_of(failure.engine, failure.reference, failure.policy)
+    basis = Basis(failure.bounds) if failure.bounds is not None else None
+    judged = judge(module, failure.inputs, failure.expected, called.results, standard, basis=basis)
+    verdict, message = jobs.of_calls(called.changed, flaky, judged.verdict, judged.message)
     return {"verdict": verdict, "message": message}
 
 

@@ -24,18 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
-from compiler.ops import Trait, having
 from xlabench.cases.index_ranges import index_limits
 from xlabench.cases.recipe_keys import check_recipe
 from xlabench.environment import memory_bytes
 from xlabench.errors import BenchError, Undecidable, did_you_mean
-from xlabench.judging.tolerance import DType, TolerancePolicy, is_inexact
+from xlabench.judging.perturb import rounds
+from xlabench.judging.tolerance import DType, TolerancePolicy
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 Module = Any
 
-_NEVER_ROUND = having(Trait.EXACT)
 _ALIGNMENT = 64
 _INTEGER_SPAN = 10
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
@@ -99,19 +98,8 @@ class Recipe:
 
         Where integers depend on rounding, `rtol` is also the share of them that may differ.
         """
-        share = (self.rtol or 0.0) if _rounds(module) else 0.0
+        share = (self.rtol or 0.0) if rounds(module) else 0.0
         return TolerancePolicy(self.rtol, self.atol, scaled=bool(self.rtol or self.atol), discrete_share=share)
-
-
-def _rounds(module: Module) -> bool:
-    """Whether any instruction of a program may round; those that only move, choose or call do not."""
-    return any(
-        instruction.opcode not in _NEVER_ROUND
-        and hasattr(instruction.shape, "dims")
-        and instruction.shape.element_type.name in DTYPES
-        and is_inexact(DTYPES[instruction.shape.element_type.name])
-        for instruction in module.instructions()
-    )
 
 
 def load_recipe(path: Path) -> Recipe:

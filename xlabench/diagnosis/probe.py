@@ -21,11 +21,9 @@ import compiler
 from xlabench import jobs
 from xlabench.diagnosis import pass_dumps
 from xlabench.diagnosis.case import Case, Recorded, recorded
-from xlabench.engines import flushes_denormals
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
-from xlabench.judging.differ import Comparison, compare
-from xlabench.judging.judge import described, judge
+from xlabench.judging import judge as judging
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.worker import ENGINES, Outcome, Say, Worker
 
@@ -148,9 +146,9 @@ class Prober:
             said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
             message = "\n".join(filter(None, [outcome.message, said]))
             return Judgement(verdict, message, expected, stage=outcome.stage)
-        comparison = compare(expected, actual, policy=self.setup.policy)
-        verdict, message = self._compare(case, expected, actual, comparison)
-        verdict, message = jobs.of_calls(outcome.value["changed_inputs"], outcome.value["flaky"], verdict, message)
+        judged, value = self._judged(case, expected, actual), outcome.value
+        comparison = judged.comparison
+        verdict, message = jobs.of_calls(value["changed_inputs"], value["flaky"], judged.verdict, judged.message)
         return Judgement(verdict, message, expected, tuple(actual), comparison.mismatches, comparison.max_ulps)
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
@@ -190,27 +188,15 @@ class Prober:
 
     def agrees(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> bool:
         """Whether results are right, or may be."""
-        comparison = compare(expected, actual, policy=self.setup.policy)
-        return self._compare(case, expected, actual, comparison)[0] != "wrong"
+        return self._judged(case, expected, actual).verdict != "wrong"
 
-    def _compare(
-        self, case: Case, expected: Sequence[Array], actual: Sequence[Array], comparison: Comparison
-    ) -> tuple[str, str]:
-        """The verdict and its reason: by error bounds, unless somebody gave tolerances or another engine to believe."""
-        verdict, message = str(comparison.agreement), described(comparison, expected, actual)
-        is_ours = split_spec(self.setup.reference)[0] == "reference" and self.setup.policy == TolerancePolicy()
-        if verdict == "bitwise" or not is_ours:
-            return verdict, message
-        arguments = self._arguments(case.text(), case.inputs) | {"engine": self.setup.engine}
-        for name, arrays in (("expected", expected), ("results", actual)):
-            arguments[name] = str(self._scratch / f"judged-{name}")
-            jobs.write_arrays(Path(arguments[name]), arrays)
-        outcome = self._reference.run(
-            "xlabench.diagnosis.probe:judge_results", arguments, timeout_s=self.setup.timeout_s
-        )
-        if outcome.ending != "answered":
-            return verdict, message
-        return outcome.value["verdict"], outcome.value["message"]
+    def _judged(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> judging.Judgement:
+        """The judgement on results, as by all commands."""
+        files = self._arguments(case.text(), case.inputs)
+        program, inputs = Path(files["program"]), Path(files["inputs"])
+        asked = jobs.Watched(self._reference, program, inputs, self._scratch, self.setup.timeout_s)
+        standard = jobs.standard_of(self.setup.engine, self.setup.reference, self.setup.policy)
+        return judging.judged(expected, actual, standard, asked)
 
     def record(self, case: Case) -> Recorded:
         """The values at every place of the program on the reference."""
@@ -279,16 +265,6 @@ def require_failure(judgement: Judgement) -> None:
     if not judgement.is_failure:
         kind = Undecidable if judgement.verdict in ("undecided", "unsupported") else BenchError
         raise kind(f"there is no failure to look into: {judgement.verdict}: {judgement.message}")
-
-
-def judge_results(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
-    """A job: judge results by error bounds, as `xlabench run` and campaigns do."""
-    say("judge")
-    module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
-    inputs, expected, actual = (jobs.read_arrays(Path(arguments[name])) for name in ("inputs", "expected", "results"))
-    flushes = flushes_denormals(arguments["engine"])
-    judgement = judge(module, inputs, expected, actual, flushes_denormals=flushes)
-    return {"verdict": judgement.verdict, "message": judgement.message}
 
 
 def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from compiler import CompilerError, Facts, InputError, UnsupportedError
 from xlabench.cases.inputs import aligned
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, arrays_of, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable, did_you_mean
+from xlabench.judging.liberties import LIBERTIES
 
 __all__ = [
     "ENGINES",
@@ -30,7 +31,7 @@ __all__ = [
     "engine",
     "execute",
     "facts_of",
-    "flushes_denormals",
+    "liberties",
 ]
 
 ENGINES: Mapping[str, str] = {
@@ -41,7 +42,8 @@ ENGINES: Mapping[str, str] = {
 }
 """The file of each engine, by the name that starts its spec."""
 
-_FOREIGN = _FLUSHING = frozenset({"xla"})
+_FOREIGN = frozenset({"xla"})
+_LIBERTIES = {"xla": frozenset(LIBERTIES)}
 _EXTRAS = {"jax": "peers", "jaxlib": "peers"}
 
 
@@ -67,9 +69,9 @@ def apart(specs: Sequence[str]) -> list[tuple[str, ...]]:
     return [group for group in (ours, tuple(spec for spec in specs if spec not in ours)) if group]
 
 
-def flushes_denormals(spec: str) -> bool:
-    """Whether the engine of a spec takes denormal numbers for zeros, on purpose and whatever the program says."""
-    return split_spec(spec)[0] in _FLUSHING
+def liberties(spec: str) -> frozenset[str]:
+    """The liberties that the engine of a spec takes, on purpose and whatever the program says."""
+    return _LIBERTIES.get(split_spec(spec)[0], frozenset())
 
 
 def build(engine: Engine, module_or_text: Any) -> Program:

@@ -19,15 +19,15 @@ from typing import Any
 
 import compiler
 from xlabench import atomic
-from xlabench.engines import Engine, build, execute, flushes_denormals
+from xlabench.engines import Engine, build, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import generate
 from xlabench.fuzzing.generate import Case
-from xlabench.jobs import differing, engine_of, flakiness, same_bytes, write_arrays
+from xlabench.jobs import differing, engine_of, flakiness, same_bytes, standard_of, write_arrays
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
-from xlabench.judging.tolerance import EXACTLY, Array
+from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.worker import Say
 
 FINE = frozenset({"bitwise", "within", "undecided", "unsupported"})
@@ -193,8 +193,8 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
         comparison = compare(expected, actual, policy=EXACTLY)
         is_equal = comparison.agreement is Agreement.BITWISE
         return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
-    flushes = flushes_denormals(subject.spec)
-    judgement = judge(case.module, case.inputs, expected, actual, flushes_denormals=flushes)
+    standard = standard_of(subject.spec, "reference", TolerancePolicy())
+    judgement = judge(case.module, case.inputs, expected, actual, standard)
     if judgement.verdict == "wrong":
         say(f"{case.number} {subject.spec} run")
         if not same_bytes(actual, execute(subject, program, case.inputs).results):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
+from xlabench.judging.perturb import rounds
 from xlabench.judging.tolerance import Array, is_inexact
 
 MOST_ELEMENTS = 1 << 25
@@ -47,14 +48,20 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What results are judged by: bounds for each of them, or none and the reason."""
+    """What results are judged by: bounds for each of them, or none and the reason, and whether anything `rounds`."""
 
     bounds: tuple[Bounds, ...] | None = None
     reason: str = ""
+    rounds: bool = True
 
 
 def basis_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
     """The bounds of a program's results, which the reference gave as `expected`."""
+    found = _found(module, inputs, expected)
+    return found if found.bounds is not None else Basis(None, found.reason, rounds(module))
+
+
+def _found(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
     elements = sum(_size(instruction.shape) for instruction in module.instructions())
     if elements > MOST_ELEMENTS:
         return Basis(reason=f"its values have {elements:,} elements, wide mode takes {MOST_ELEMENTS:,} at most")

@@ -184,6 +184,16 @@ def tolerated(expected: Array, policy: TolerancePolicy) -> Bounds:
     return Bounds(value, np.where(np.isfinite(error), error, 0.0))
 
 
+def elements_beyond(expected: Array, actual: Array, policy: TolerancePolicy, bounds: Bounds | None) -> Mask:
+    """Which elements of a result are wrong by its bounds, or where there are none, by the policy; none is granted."""
+    with np.errstate(all="ignore"):
+        if bounds is not None:
+            return ~bounds.allows(actual) & ~bitwise_equal(expected, actual)
+        flat = _Differing(expected.reshape(-1), actual.reshape(-1))
+        wrong = flat.wrong(policy.for_dtype(expected.dtype), _magnitude(expected)).reshape(expected.shape)
+        return np.asarray(wrong & ~bitwise_equal(expected, actual))
+
+
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """What the elements of one result are judged by."""
@@ -199,7 +209,7 @@ def _compare_result(index: int, expected: Array, actual: Array, rule: _Rule, wor
         return ResultDiff(
             index, shape, dtype.name, Agreement.WRONG, expected.size, mismatches=expected.size, problem=problem
         )
-    equal = _bitwise_equal(expected, actual)
+    equal = bitwise_equal(expected, actual)
     positions = np.flatnonzero(~equal)
     if not positions.size:
         return ResultDiff(index, shape, dtype.name, Agreement.BITWISE, expected.size, max_ulps=_no_ulps(expected))
@@ -285,7 +295,8 @@ class _Differing:
         return Element(index, str(expected), str(actual), kind, error, ulps)
 
 
-def _bitwise_equal(expected: Array, actual: Array) -> Mask:
+def bitwise_equal(expected: Array, actual: Array) -> Mask:
+    """Which elements are the same bits, or NaN both."""
     equal = raw_bits(expected) == raw_bits(actual)
     if expected.dtype.itemsize == 16:
         equal = equal.all(axis=-1)

@@ -1,34 +1,50 @@
-"""The verdict on one engine's results for a program that nobody wrote a tolerance for.
+"""The verdict on one engine's results, by all commands: what is wrong for one of them is wrong for the others.
 
 Results that differ in some bit are held against the error bounds of the reference's wide mode
-(`xlabench.judging.bounds`).  Where those cannot be had, by the tolerance of each element type
-(`xlabench.judging.differ`), and elements beyond it against the spread that rounding errors, put into the reference on
-purpose, give the same element (`xlabench.judging.perturb`).  Such an element is wrong only if it lies outside of a
-multiple of that spread.  Where the reference itself jumps, in as many places as differ, nothing can be said:
-`undecided`.
+(`xlabench.judging.bounds`).  Where those cannot be had, or somebody gave tolerances, by the tolerance of each element
+type (`xlabench.judging.differ`); a program in which nothing rounds is held to the bit then, unless somebody gave one.
+For elements beyond either an excuse is looked for (`xlabench.judging.excuses`).  Where all have one, nothing can be
+said: `undecided`.  So is a share of integers that somebody granted, for which rounding has to be an excuse.
 
-A program in which nothing rounds has no spread, so its results are held to the bit.
+How bounds and excuses are come by is a matter of who asks: here, or in a process that is watched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from xlabench.judging.bounds import basis_of
-from xlabench.judging.denormals import flushed
+from xlabench.judging import excuses
+from xlabench.judging.bounds import Basis, basis_of
 from xlabench.judging.differ import Agreement, Comparison, compare
-from xlabench.judging.perturb import perturbed
-from xlabench.judging.tolerance import Array, default_tolerance, is_inexact
+from xlabench.judging.excuses import Answer, Question
+from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.judging.wrongness import kind_of
 
-_RUNS = 16
-_SAFETY = 8.0
-_JUMP = 1e3
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """What results are held to.
+
+    Attributes:
+        policy: the tolerance that somebody gave, or the default.
+        wide: whether error bounds may be asked for, where nobody gave a tolerance.
+        is_ours: whether it is our reference whose results are believed, so that it can be asked for more.
+        liberties: those that the engine takes (`xlabench.judging.liberties`).
+    """
+
+    policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
+    wide: bool = True
+    is_ours: bool = True
+    liberties: frozenset[str] = frozenset()
+
+    @property
+    def by_bounds(self) -> bool:
+        """Whether results that differ are judged by error bounds, if there are any."""
+        return self.wide and self.is_ours and self.policy == TolerancePolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +53,49 @@ class Judgement:
 
     verdict: str
     message: str
-    comparison: Comparison | None = None
+    comparison: Comparison
     wrong_results: tuple[int, ...] = ()
+
+
+class Reference(Protocol):
+    """The reference, to be asked about a program beyond its results."""
+
+    def basis(self, expected: Sequence[Array]) -> Basis:
+        """The error bounds of the results."""
+        ...
+
+    def excuse(self, expected: Sequence[Array], actual: Sequence[Array], basis: Basis, standard: Standard) -> Answer:
+        """The excuse for what is wrong with results."""
+        ...
+
+
+@dataclass
+class Here:
+    """The reference in this process; `basis_known` if bounds are."""
+
+    module: Any
+    inputs: Sequence[Array]
+    basis_known: Basis | None = None
+
+    def basis(self, expected: Sequence[Array]) -> Basis:
+        """By wide mode, unless they are known."""
+        return basis_of(self.module, self.inputs, expected) if self.basis_known is None else self.basis_known
+
+    def excuse(self, expected: Sequence[Array], actual: Sequence[Array], basis: Basis, standard: Standard) -> Answer:
+        """By trials."""
+        rounding = basis.bounds is None and (standard.by_bounds or standard.policy.discrete_share > 0)
+        return excuses.answer(
+            Question(
+                self.module,
+                self.inputs,
+                expected,
+                actual,
+                policy=_policy(basis, standard),
+                bounds=basis.bounds,
+                liberties=standard.liberties,
+                rounding=rounding,
+            )
+        )
 
 
 def judge(
@@ -46,45 +103,52 @@ def judge(
     inputs: Sequence[Array],
     expected: Sequence[Array],
     actual: Sequence[Array],
+    standard: Standard | None = None,
     *,
-    flushes_denormals: bool = False,
+    basis: Basis | None = None,
 ) -> Judgement:
-    """Judge an engine's results by the reference's; the engine may take denormal numbers for zeros."""
-    judgement = _judge(module, inputs, expected, actual)
-    if judgement.verdict != "wrong" or not judgement.wrong_results or not flushes_denormals:
-        return judgement
-    trials = flushed(module, inputs)
-    bounds = judgement.comparison.basis.bounds if judgement.comparison is not None else None
-    for n in judgement.wrong_results:
-        explained = _near([expected[n], *(trial[n] for trial in trials)], actual[n])
-        if not np.all(explained if bounds is None else explained | bounds[n].allows(actual[n])):
-            return judgement
-    return Judgement("undecided", f"{judgement.message}, as zeros for denormal numbers may explain")
+    """Judge an engine's results by the reference's, in this process."""
+    return judged(expected, actual, standard or Standard(), Here(module, inputs, basis))
 
 
-def _judge(module: Any, inputs: Sequence[Array], expected: Sequence[Array], actual: Sequence[Array]) -> Judgement:
-    comparison = compare(expected, actual)
-    if comparison.agreement is Agreement.BITWISE:
-        return Judgement(str(comparison.agreement), comparison.describe(), comparison)
-    if comparison.is_open_to_bounds:
-        basis = basis_of(module, inputs, expected)
-        comparison = compare(expected, actual, basis=basis)
-        if basis.bounds is not None:
-            return _by_bounds(comparison, expected, actual)
-    if comparison.agreement is not Agreement.WRONG:
-        return Judgement(str(comparison.agreement), comparison.describe(), comparison)
+def judged(expected: Sequence[Array], actual: Sequence[Array], standard: Standard, reference: Reference) -> Judgement:
+    """Judge an engine's results by the reference's, and by what that says where it is asked for more."""
+    comparison = compare(expected, actual, policy=standard.policy)
+    if standard.by_bounds and comparison.is_open_to_bounds:
+        basis = reference.basis(expected)
+        comparison = compare(expected, actual, policy=_policy(basis, standard), basis=basis)
+    wrong = tuple(result.index for result in comparison.results if result.agreement is Agreement.WRONG)
+    verdict, message = str(comparison.agreement), described(comparison, expected, actual)
+    if not standard.is_ours or not _is_in_want(comparison):
+        return Judgement(verdict, message, comparison, wrong)
+    found = reference.excuse(expected, actual, comparison.basis, standard)
+    if found.excuse:
+        said = "" if message.endswith(" may explain") else f", as {found.excuse} may explain"
+        return Judgement("undecided", message + said, comparison)
+    if found.trouble:
+        return Judgement(verdict, f"{message}; no excuse was looked for: {found.trouble}", comparison, wrong)
+    if not wrong:
+        return Judgement("wrong", f"{message}, and no trial shows that it does", comparison, _granted(comparison))
+    return Judgement("wrong", message, comparison, wrong)
+
+
+def _policy(basis: Basis, standard: Standard) -> TolerancePolicy:
+    """What decides where there are no bounds: what somebody gave, else every bit if nothing rounds."""
+    return EXACTLY if standard.by_bounds and not basis.rounds else standard.policy
+
+
+def _is_in_want(comparison: Comparison) -> bool:
+    """Whether an excuse could change the verdict: of elements that are wrong, or were granted."""
     if comparison.problem or any(result.problem for result in comparison.results):
-        return Judgement("wrong", comparison.describe(), comparison)
-    trials = perturbed(module, inputs, runs=_RUNS, seed=0)
-    wrong = tuple(
-        result.index
-        for result in comparison.results
-        if result.agreement is Agreement.WRONG
-        and _is_wrong(expected[result.index], actual[result.index], [trial[result.index] for trial in trials])
-    )
-    if wrong:
-        return Judgement("wrong", described(comparison, expected, actual), comparison, wrong)
-    return Judgement("undecided", f"{comparison.describe()}, as rounding may explain", comparison)
+        return False
+    return comparison.agreement is Agreement.WRONG or bool(_granted(comparison))
+
+
+def _granted(comparison: Comparison) -> tuple[int, ...]:
+    """The numbers of the results with elements that are not right, but somebody granted a share of such."""
+    if comparison.basis.bounds is not None:
+        return ()
+    return tuple(result.index for result in comparison.results if result.agreement is Agreement.UNDECIDED)
 
 
 def described(comparison: Comparison, expected: Sequence[Array], actual: Sequence[Array]) -> str:
@@ -95,62 +159,3 @@ def described(comparison: Comparison, expected: Sequence[Array], actual: Sequenc
         actual = [np.where(bound.allows(got), want, got) for bound, want, got in beside]
     kind = kind_of(expected, actual) if comparison.agreement is Agreement.WRONG else ""
     return f"{comparison.describe()} ({kind})" if kind else comparison.describe()
-
-
-def _by_bounds(comparison: Comparison, expected: Sequence[Array], actual: Sequence[Array]) -> Judgement:
-    wrong = tuple(result.index for result in comparison.results if result.agreement is Agreement.WRONG)
-    return Judgement(str(comparison.agreement), described(comparison, expected, actual), comparison, wrong)
-
-
-def _is_wrong(expected: Array, actual: Array, trials: Sequence[Array]) -> bool:
-    """Whether elements differ that rounding does not explain."""
-    if not is_inexact(expected.dtype):
-        mismatch = np.asarray(expected != actual)
-        jumping = np.any([trial != expected for trial in trials], axis=0)
-        return int((mismatch & ~jumping).sum()) > int(jumping.sum())
-    parts = [_parts(array) for array in (expected, actual, *trials)]
-    tolerance = default_tolerance(expected.dtype)
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(parts[0])
-        sizes = np.where(finite, np.abs(parts[0]), 0.0)  # a NaN or an infinity has no neighbours within a bound
-        bound = tolerance.rtol * sizes + tolerance.atol + tolerance.scaled * float(np.max(sizes, initial=0.0))
-        spread = np.max([_distance(parts[0], trial) for trial in parts[2:]], axis=0)
-        error = _distance(parts[0], parts[1])
-        stray = error > bound + _SAFETY * spread
-        # A close decision may fall otherwise in the engine than in any trial; then as far as one fell in some trial.
-        known = np.isfinite(spread)
-        beyond = error > bound + _SAFETY * np.max(spread, where=known, initial=0.0)
-        jumping = known & (spread > bound * _JUMP)
-    return bool(np.any(stray & beyond)) or int(np.sum(stray)) > int(np.sum(jumping))
-
-
-def _near(candidates: Sequence[Array], actual: Array) -> NDArray[np.bool_]:
-    """Which elements are near that of some candidate."""
-    near = np.zeros(actual.shape, bool)
-    for candidate in candidates:
-        if not is_inexact(actual.dtype):
-            near |= candidate == actual
-            continue
-        tolerance = default_tolerance(actual.dtype)
-        with np.errstate(all="ignore"):
-            wanted, given = _parts(candidate), _parts(actual)
-            bound = tolerance.rtol * np.abs(np.nan_to_num(wanted, posinf=0.0, neginf=0.0)) + tolerance.atol
-            close = _distance(wanted, given) <= bound
-        near |= close.all(axis=0) if actual.dtype.kind == "c" else close
-    return near
-
-
-def _parts(array: Array) -> NDArray[np.float64]:
-    """Real and imaginary parts, or the numbers themselves, in f64."""
-    if array.dtype.kind == "c":
-        wide = array.astype(np.complex128)
-        return np.stack([wide.real, wide.imag])
-    with np.errstate(all="ignore"):
-        return array.astype(np.float64)
-
-
-def _distance(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far numbers lie apart: 0 for the same infinity and for two NaNs, infinity where only one is special."""
-    same = (left == right) | (np.isnan(left) & np.isnan(right))
-    distance = np.abs(left - right)
-    return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))

@@ -14,7 +14,7 @@ whether infinities among complex numbers, or anywhere in a transform or a factor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,24 +34,48 @@ _SUMS = having(Trait.ACCUMULATES)
 _SPREADING = having(Trait.ALGORITHM)
 """Implementations differ in which terms meet, so one infinity may spoil more or fewer of the results."""
 _WITHOUT_NAN = frozenset({"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"})
+_EXACT = having(Trait.EXACT)
+"""What is exact on floats; what a reduction or a scatter combines by is an instruction of its own."""
 _ULPS_OF_ROUNDING = 1
 _ULPS_OF_FUNCTION = 4
 _ULPS_OF_SUM = 2
 _HALF = 0.5
 
 
-def perturbed(module: Any, inputs: Sequence[Array], *, runs: int, seed: int) -> list[list[Array]]:
-    """The results of several runs of the reference, each with rounding errors of its own."""
-    return [
-        compiler.interpret(module, *inputs, around=_Perturb(np.random.default_rng([seed, run]))) for run in range(runs)
-    ]
+def perturbed(module: Any, inputs: Sequence[Array], *, runs: int, seed: int, scale: int = 1) -> Iterator[list[Array]]:
+    """The results of several runs of the reference, each with rounding errors of its own, so many times as large."""
+    for run in range(runs):
+        yield compiler.interpret(module, *inputs, around=_Perturb(np.random.default_rng([seed, run]), scale))
+
+
+def rounds(module: Any) -> bool:
+    """Whether any instruction of a program may round; those that only move, choose or call do not."""
+    return any(_is_of_floats(instruction.shape) and not _is_exact(instruction) for instruction in module.instructions())
+
+
+def _is_exact(instruction: Instruction) -> bool:
+    of_pairs = any(_is_of_floats(o.shape) and o.shape.element_type.dtype.kind == "c" for o in instruction.operands)
+    return instruction.opcode in _EXACT and not (of_pairs and instruction.opcode in ("abs", "sign"))
+
+
+def _is_of_floats(shape: Any) -> bool:
+    return hasattr(shape, "dims") and shape.element_type.bits > 0 and is_inexact(shape.element_type.dtype)
+
+
+def leaves_specials_open(module: Any) -> bool:
+    """Whether the language leaves open what infinities and NaN make of other numbers somewhere in a program."""
+    return any(
+        instruction.opcode in _SPREADING or (hasattr(leaf, "dims") and leaf.element_type.name in ("c64", "c128"))
+        for instruction in module.instructions()
+        for leaf in compiler.edit.leaves(instruction.shape)
+    )
 
 
 class _Perturb:
     """Stands in for the meanings of instructions."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
+    def __init__(self, rng: np.random.Generator, scale: int) -> None:
+        self.rng, self.scale = rng, scale
 
     def __call__(self, instruction: Instruction, operands: Sequence[Value], evaluate: Evaluate) -> Value:
         opcode = instruction.opcode
@@ -90,9 +114,13 @@ class _Perturb:
             return value
         if array.dtype.kind == "c":
             parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
-            moved = move(parts, self.rng, ulps)
+            moved = move(parts, self.rng, self._scaled(ulps, parts))
             return np.ascontiguousarray(moved).view(array.dtype).reshape(array.shape)
-        return move(array, self.rng, ulps)
+        return move(array, self.rng, self._scaled(ulps, array))
+
+    def _scaled(self, ulps: int, array: Array) -> int:
+        """So many times the errors, but by scaling no more than a factor of two, which in narrow types is few units."""
+        return max(ulps, min(ulps * self.scale, 1 << int(finfo(array.dtype).nmant)))
 
 
 def _is_complex(value: Value, operands: Sequence[Value]) -> bool:

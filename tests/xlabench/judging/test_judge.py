@@ -8,8 +8,8 @@ import pytest
 
 import compiler
 from xlabench.cases.inputs import DTYPES
-from xlabench.judging.denormals import without_denormals
-from xlabench.judging.judge import judge
+from xlabench.judging.judge import Standard, judge
+from xlabench.judging.liberties import without_denormals
 from xlabench.judging.perturb import move, perturbed
 from xlabench.judging.tolerance import finfo, is_inexact, real_dtype
 
@@ -81,7 +81,8 @@ def test_zeros_for_denormal_numbers_are_undecided_of_an_engine_that_says_so_and_
     rest = expected[0][4:] + np.float32([0, 0.5, 0, 0])  # rounded otherwise, beside what was flushed
     for result, flushes, verdict in ((flushed, True, "undecided"), (flushed, False, "wrong"), (wrong, True, "wrong")):
         actual = [np.concatenate([result, rest]), x]
-        assert judge(module, [x], expected, actual, flushes_denormals=flushes).verdict == verdict
+        standard = Standard(liberties=frozenset({"denormals"} if flushes else ()))
+        assert judge(module, [x], expected, actual, standard).verdict == verdict
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "bfloat16", "float64", "float16", "float8_e5m2", "int32"])

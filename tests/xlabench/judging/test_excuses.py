@@ -1,0 +1,149 @@
+"""Excuses: each where a trial shows it, and none where none does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.judging import bounds, excuses
+from xlabench.judging.bounds import Basis
+from xlabench.judging.judge import Standard, judge
+from xlabench.judging.liberties import LIBERTIES
+from xlabench.judging.tolerance import TolerancePolicy
+
+ALL = frozenset(LIBERTIES)
+UNBOUNDED = Basis(reason="a test says so")
+DENORMAL = np.array([1e-45, 0.5, -1e-45, 3], np.float32)
+
+UP = "ENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] ceil(x) }"
+LOG = "ENTRY e { x = f64[4] parameter(0) ROOT y = f64[4] log-plus-one(x) }"
+SUM = """ENTRY e { x = f32[4] parameter(0) u = f32[4] ceil(x) t = f32[4] constant({1e-7, 1e-7, 1e-7, 1e-7})
+  s = f32[4] multiply(u, t) l = f32[4] log-plus-one(x) ROOT y = f32[4] add(l, s) }"""
+ONE = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[4,1] parameter(0) i = f32[] constant(7)
+  ROOT y = f32[4] reduce(x, i), dimensions={1}, to_apply=add }"""
+TWO = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[2,2] parameter(0) i = f32[] constant(7)
+  ROOT y = f32[2] reduce(x, i), dimensions={1}, to_apply=add }"""
+BOTH = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[4,1] parameter(0) i = f32[] constant(7) u = f32[4,1] ceil(x)
+  ROOT y = f32[4] reduce(u, i), dimensions={1}, to_apply=add }"""
+FLOOR = """ENTRY e { x = f32[4] parameter(0) t = f32[4] constant({3, 3, 3, 3}) p = f32[4] multiply(x, t)
+  ROOT w = s32[4] convert(p) }"""
+ROOT = """ENTRY e { x = f32[4] parameter(0) t = f32[4] constant({3, 3, 3, 3}) p = f32[4] multiply(x, t)
+  o = f32[4] constant({1, 1, 1, 1}) d = f32[4] subtract(p, o) ROOT r = f32[4] sqrt(d) }"""
+MOVED = "ENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] reverse(x), dimensions={0} }"
+
+THIRDS = np.array([1 / 3, 1 / 3, 1.5, 1.5], np.float32)
+ROOTS = np.array([1 / 3, 1 / 3, 1, 1], np.float32)
+ONES = np.array([[1], [2], [3], [4]], np.float32)
+PLAIN = np.array([1, 2, 3, 4], np.float64)
+GRANT = TolerancePolicy(rtol=0.5, discrete_share=0.5)
+
+Change = Any
+
+# excuse, program, input, what an engine makes of the right result, how it is judged, the end of the message
+CASES: list[tuple[str, str, Any, Change, dict[str, Any], str]] = [
+    ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {}, "zeros for denormal numbers may explain"),
+    ("denormals", UP, DENORMAL, lambda y: y * [2, 1, 1, 1], {}, ""),
+    ("denormals", UP, DENORMAL, lambda y: y * [0, 2, 1, 1], {}, ""),
+    ("denormals", UP, DENORMAL, lambda y: y * [1, 0, 1, 1], {}, ""),
+    ("denormals", LOG, PLAIN, lambda y: y * (1 + 1e-13), {}, ""),
+    ("denormals", SUM, DENORMAL, lambda y: y * [0, 1, 1, 1], {}, "zeros for denormal numbers may explain"),
+    ("denormals", SUM, np.float32([0.5, 0.5, 2, 3]), lambda y: y * [1 + 3e-6, 1, 1, 1], {}, ""),
+    ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"policy": TolerancePolicy(0, 0)}, "may explain"),
+    ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"wide": False}, "may explain"),
+    ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"is_ours": False}, ""),
+    ("initial-values", ONE, ONES, lambda y: y - 7, {}, "initial values of single elements, taken for identities, may"),
+    ("initial-values", ONE, ONES, lambda y: y - [7, 7, 7, 6], {}, ""),
+    ("initial-values", ONE, ONES, lambda y: y - [3, 3, 3, 3], {}, ""),
+    ("initial-values", TWO, ONES.reshape(2, 2), lambda y: y - 7, {}, ""),
+    ("both", BOTH, DENORMAL.reshape(4, 1), lambda y: y - [8, 7, 7, 7], {}, "denormal numbers and initial values of"),
+    ("both", BOTH, DENORMAL.reshape(4, 1), lambda y: y - [9, 7, 7, 7], {}, ""),
+    ("rounding", FLOOR, THIRDS, lambda y: y - [1, 1, 0, 0], {"basis": UNBOUNDED}, "rounding may explain"),
+    ("rounding", FLOOR, THIRDS, lambda y: y - [0, 0, 1, 0], {"basis": UNBOUNDED}, ""),
+    ("rounding", FLOOR, THIRDS, lambda y: y - [5, 0, 0, 0], {"basis": UNBOUNDED}, ""),
+    ("rounding", ROOT, ROOTS, lambda y: np.add(y, [3e-4, 0, 0, 0]), {"basis": UNBOUNDED}, "rounding may explain"),
+    ("rounding", ROOT, ROOTS, lambda y: np.add(y, [np.nan, 0, 0, 0]), {"basis": UNBOUNDED}, "rounding may explain"),
+    ("rounding", ROOT, ROOTS, lambda y: np.add(y, [99, 0, 0, 0]), {"basis": UNBOUNDED}, ""),
+    ("rounding", ROOT, ROOTS, lambda y: np.add(y, [np.inf, 0, 0, 0]), {"basis": UNBOUNDED}, ""),
+    ("rounding", ROOT, ROOTS, lambda y: np.add(y, [0, 0, np.nan, 0]), {"basis": UNBOUNDED}, ""),
+    ("rounding", ROOT, ROOTS, lambda y: np.add(y, [0, 0, 3e-4, 0]), {"basis": UNBOUNDED}, ""),
+    ("rounding", ROOT, ROOTS, lambda y: np.add(y, [3e-4, 0, 0, 0]), {"policy": TolerancePolicy(1e-9, 1e-9)}, ""),
+    ("grant", FLOOR, THIRDS, lambda y: y - [1, 1, 0, 0], {"policy": GRANT}, "rounding before them may explain"),
+    ("grant", FLOOR, THIRDS, lambda y: y - [0, 0, 1, 0], {"policy": GRANT}, ""),
+    ("grant", FLOOR, THIRDS, lambda y: y - [0, 7, 0, 0], {"policy": GRANT}, ""),
+]
+
+
+def _judged(text: str, given: Any, change: Change, how: dict[str, Any]) -> Any:
+    module, options = compiler.parse(text), dict(how)
+    basis = options.pop("basis", None)
+    expected = compiler.interpret(module, given)
+    actual = [np.asarray(change(result.copy())).astype(result.dtype) for result in expected]
+    assert not np.array_equal(actual[0], expected[0])
+    return judge(module, [given], expected, actual, Standard(**{"liberties": ALL, **options}), basis=basis)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_an_excuse_holds_where_a_trial_shows_it_and_nowhere_else(number: int) -> None:
+    _, text, given, change, how, words = CASES[number]
+    judgement = _judged(text, given, change, how)
+    assert judgement.verdict == ("undecided" if words else "wrong"), judgement.message
+    assert words in judgement.message
+    assert judgement.message.endswith("may explain") == bool(words)
+
+
+@pytest.mark.parametrize("name", [*LIBERTIES, "both", "rounding", "grant"])
+def test_every_excuse_is_tried_where_it_holds_and_where_it_does_not(name: str) -> None:
+    assert {bool(case[-1]) for case in CASES if case[0] == name} == {True, False}
+
+
+@pytest.mark.parametrize("taken", [frozenset[str](), *(frozenset([name]) for name in LIBERTIES)])
+def test_a_liberty_excuses_an_engine_that_takes_it_only(taken: frozenset[str]) -> None:
+    for name, text, given, change, how, words in CASES:
+        if words and name in (*LIBERTIES, "both"):
+            judgement = _judged(text, given, change, {**how, "liberties": taken})
+            assert judgement.verdict == ("undecided" if taken == {name} else "wrong")
+
+
+def test_results_that_the_reference_does_not_give_now_have_no_excuse() -> None:
+    module = compiler.parse(UP)
+    expected, actual = np.float32([2, 1, 0, 3]), np.float32([0, 1, 0, 3])
+    judgement = judge(module, [DENORMAL], [expected], [actual], Standard(liberties=ALL))
+    assert judgement.verdict == "wrong"
+    assert "the reference gives other results now" in judgement.message
+
+
+@pytest.mark.parametrize(("text", "verdict"), [(MOVED, "wrong"), (LOG.replace("f64", "f32"), "within")])
+def test_where_nothing_rounds_no_tolerance_is_an_excuse(
+    text: str, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "MOST_ELEMENTS", 0)
+    assert _judged(text, np.float32([1, 2, 3, 4]), lambda y: y * (1 + 1e-6), {}).verdict == verdict
+
+
+def test_a_program_for_several_devices_is_tried_as_well() -> None:
+    module = compiler.parse(
+        """HloModule m, replica_count=2
+        add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+        ENTRY e { x = f32[4] parameter(0) u = f32[4] ceil(x)
+          ROOT y = f32[4] all-reduce(u), replica_groups={{0,1}}, to_apply=add }"""
+    )
+    expected = compiler.interpret(module, DENORMAL, DENORMAL)
+    for change, verdict in (([0, 1, 1, 1], "undecided"), ([0, 0, 1, 1], "wrong")):
+        actual = [(array * np.float32(change)).astype(np.float32) for array in expected]
+        assert judge(module, [DENORMAL] * 2, expected, actual, Standard(liberties=ALL)).verdict == verdict
+
+
+def test_what_cannot_be_tried_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise compiler.UnsupportedError("module m", "the interpreter", "a test says so")
+
+    monkeypatch.setattr(excuses.liberties, "runs", refuse)
+    judgement = _judged(UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {})
+    assert judgement.verdict == "wrong"
+    assert "no excuse was looked for: module m is not supported by the interpreter" in judgement.message

@@ -1,0 +1,228 @@
+"""Why results that depart from the reference's may be right all the same: no excuse without a trial that shows it.
+
+A trial is a run of the reference that is changed as an engine may legally, or on purpose, depart from it.  An element
+is excused only where some trial really departs from the reference *there*, and explains what came: with the trial in
+place of the reference it would be right, and it lies no nearer to the reference than to the trial.  Where a trial
+gives the reference's own element it says nothing, and neither does what happens to other elements.
+
+| excuse                                                   | whose                          |
+|----------------------------------------------------------|--------------------------------|
+| zeros for denormal numbers (`liberties`)                 | engines with that liberty      |
+| initial values of single elements, taken for identities  | engines with that liberty      |
+| both of them                                             | engines with both              |
+| rounding (`perturb`)                                     | all, where no bounds are known |
+
+Error bounds need no trial: they follow from the program, element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import compiler
+from xlabench.judging import liberties
+from xlabench.judging.bounds import Bounds
+from xlabench.judging.differ import bitwise_equal, elements_beyond
+from xlabench.judging.perturb import leaves_specials_open, perturbed
+from xlabench.judging.tolerance import Array, TolerancePolicy, is_inexact
+
+Mask = NDArray[np.bool_]
+
+_FEW, _MANY = 6, 48
+"""Runs with liberties: at first, and where all that is left to explain departs in some of them."""
+_RUNS = 16
+_SAFETY = 8
+"""How many times as far as rounding errors in a trial may those of an engine be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a program gave, and what it should have; `bounds` are None where tolerances decide.
+
+    `rounding` says whether rounding is an excuse: nobody gave a tolerance, and bounds, which contain it, are not known.
+    """
+
+    module: Any
+    inputs: Sequence[Array]
+    expected: Sequence[Array]
+    actual: Sequence[Array]
+    policy: TolerancePolicy
+    bounds: Sequence[Bounds] | None
+    liberties: frozenset[str]
+    rounding: bool
+
+    def wrong(self) -> list[Mask]:
+        """Which elements of each result are in want of an excuse."""
+        bounds: Sequence[Bounds | None] = self.bounds or (None,) * len(self.expected)
+        triples = zip(self.expected, self.actual, bounds, strict=True)
+        return [elements_beyond(expected, actual, self.policy, bound) for expected, actual, bound in triples]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The excuse for all that is wrong, in words; where there is none, maybe why it could not be looked for."""
+
+    excuse: str = ""
+    trouble: str = ""
+
+
+def answer(question: Question) -> Answer:
+    """Look for excuses until every element has one."""
+    left, found = question.wrong(), []
+    try:
+        own = compiler.interpret(question.module, *question.inputs)
+        if any((mask & ~bitwise_equal(*pair)).any() for mask, *pair in zip(left, question.expected, own, strict=True)):
+            return Answer(trouble="the reference gives other results now, so its trials say nothing about these")
+        for words, explained in _excuses(question, left):
+            if any((mask & new).any() for mask, new in zip(left, explained, strict=True)):
+                found.append(words)
+                left = [mask & ~new for mask, new in zip(left, explained, strict=True)]
+            if not any(mask.any() for mask in left):
+                return Answer(" and ".join(found))
+    except compiler.UnsupportedError as error:
+        return Answer(trouble=str(error))
+    return Answer()
+
+
+def _excuses(question: Question, wrong: Sequence[Mask]) -> Iterator[tuple[str, list[Mask]]]:
+    """Each excuse in words, with the elements that it explains."""
+    taken = [name for name in _WORDS if name in question.liberties]
+    for names in [*([name] for name in taken), taken] if len(taken) > 1 else [[name] for name in taken]:
+        yield " and ".join(_WORDS[name] for name in names), _by_liberties(question, names, wrong)
+    if question.rounding:
+        yield "rounding", _by_rounding(question, wrong)
+
+
+_WORDS = {
+    "denormals": "zeros for denormal numbers",
+    "initial-values": "initial values of single elements, taken for identities,",
+}
+"""The liberties in words."""
+
+
+def _by_liberties(question: Question, names: Sequence[str], wrong: Sequence[Mask]) -> list[Mask]:
+    """What runs with liberties explain: some, and more where all that is left departs in one of these."""
+    explained = [np.zeros_like(mask) for mask in wrong]
+    departing = [np.zeros_like(mask) for mask in wrong]
+    runs = liberties.runs(question.module, question.inputs, names, _MANY)
+    for batch in (islice(runs, _FEW), runs):
+        for trial in batch:
+            for number, mask in enumerate(wrong):
+                if mask.any():
+                    departs, near = _held_against(question, number, trial[number])
+                    departing[number] |= departs
+                    explained[number] |= departs & near
+            if not _any_left(wrong, explained):
+                return explained
+        if _any_left(wrong, [one | other for one, other in zip(explained, departing, strict=True)]):
+            break
+    return explained
+
+
+def _any_left(wrong: Sequence[Mask], explained: Sequence[Mask]) -> bool:
+    return any((mask & ~found).any() for mask, found in zip(wrong, explained, strict=True))
+
+
+def _held_against(question: Question, number: int, trial: Array) -> tuple[Mask, Mask]:
+    """Where a trial departs from the reference, and where what came is right by the trial and no nearer to the other.
+
+    Right is what lies within the tolerance, no farther off than the trial is from the reference, or within the bound.
+    """
+    expected, actual = question.expected[number], question.actual[number]
+    departs = ~bitwise_equal(expected, trial)
+    if not is_inexact(expected.dtype):
+        return departs, np.asarray(trial == actual)
+    tolerance = question.policy.for_dtype(expected.dtype)
+    with np.errstate(all="ignore"):
+        reference, wanted, given = (_parts(array) for array in (expected, trial, actual))
+        distance, shift = _distance(wanted, given), _distance(reference, wanted)
+        tolerated = tolerance.rtol * np.abs(np.nan_to_num(wanted, posinf=0.0, neginf=0.0)) + tolerance.atol
+        near = distance <= np.minimum(tolerated, np.max(shift, axis=0))
+        if question.bounds is not None:
+            error = question.bounds[number].error
+            near |= np.isfinite(error) & (distance <= error)
+    return departs, np.asarray(near.all(axis=0))
+
+
+def _by_rounding(question: Question, wrong: Sequence[Mask]) -> list[Mask]:
+    """What runs with rounding errors explain: at first small ones, then such as may be the most of an engine's."""
+    explained = [np.zeros_like(mask) for mask in wrong]
+    small: list[list[Array]] = []
+    large: list[list[Array]] = []
+    is_open = leaves_specials_open(question.module)
+    for trials, scale in ((small, 1), (large, _SAFETY)):
+        runs = perturbed(question.module, question.inputs, runs=_RUNS, seed=scale - 1, scale=scale)
+        trials.extend(list(trial) for trial in runs)
+        for number, mask in enumerate(wrong):
+            if mask.any():
+                spread = _Spread([t[number] for t in small], [t[number] for t in large], is_open=is_open)
+                explained[number] |= spread.explains(question, number)
+        if not _any_left(wrong, explained):
+            break
+    return explained
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """How far rounding throws the elements of one result: by trials with small errors, and with large ones.
+
+    `is_open` says that the program leaves to an engine what infinities make of some numbers.
+    """
+
+    small: Sequence[Array]
+    large: Sequence[Array]
+    is_open: bool
+
+    def explains(self, question: Question, number: int) -> Mask:
+        """Which elements lie where trials show that they may."""
+        expected, actual = question.expected[number], question.actual[number]
+        if not is_inexact(expected.dtype):
+            every = np.stack([expected, *self.small, *self.large])
+            return np.asarray((every.min(axis=0) <= actual) & (actual <= every.max(axis=0)))
+        tolerance = question.policy.for_dtype(expected.dtype)
+        with np.errstate(all="ignore"):
+            reference, given = _parts(expected), _parts(actual)
+            sizes = np.where(np.isfinite(reference), np.abs(reference), 0.0)
+            bound = tolerance.bound(sizes, float(np.max(sizes, initial=0.0)))
+            near = self._near(reference, given, bound) | self._special(reference, given, bound)
+        return np.asarray(near.all(axis=0))
+
+    def _near(self, reference: NDArray[np.float64], given: NDArray[np.float64], bound: NDArray[np.float64]) -> Mask:
+        """Numbers as far off as some trial's, or so many times as far as one of small errors."""
+        spread = np.zeros_like(reference)
+        for factor, trials in ((_SAFETY, self.small), (1, self.large)):
+            for trial in trials:
+                distance = _distance(reference, _parts(trial))
+                spread = np.fmax(spread, np.where(np.isfinite(distance), factor * distance, 0.0))
+        return np.asarray(_distance(reference, given) <= bound + spread)
+
+    def _special(self, reference: NDArray[np.float64], given: NDArray[np.float64], bound: NDArray[np.float64]) -> Mask:
+        """What is not finite, or should not be: as some trial gives it; where that is open, anything if some differ."""
+        special = ~(np.isfinite(reference) & np.isfinite(given))
+        shown = np.zeros_like(special)
+        for trial in (*self.small, *self.large):
+            wanted = _parts(trial)
+            shown |= np.isinf(_distance(reference, wanted)) if self.is_open else _distance(wanted, given) <= bound
+        return special & shown
+
+
+def _parts(array: Array) -> NDArray[np.float64]:
+    """Real and imaginary parts, or the numbers themselves, in f64, along a first axis."""
+    if array.dtype.kind == "c":
+        wide = array.astype(np.complex128)
+        return np.stack([wide.real, wide.imag])
+    with np.errstate(all="ignore"):
+        return np.asarray(array.astype(np.float64)[np.newaxis])
+
+
+def _distance(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far numbers lie apart: 0 for the same infinity and for two NaNs, infinity where only one is special."""
+    same = (left == right) | (np.isnan(left) & np.isnan(right))
+    distance = np.abs(left - right)
+    return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))

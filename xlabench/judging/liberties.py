@@ -1,0 +1,93 @@
+"""The reference as engines compute that take liberties, on purpose and whatever a program says.
+
+- `denormals`: XLA:CPU sets a processor's mode by which denormal numbers, operands as well as results, are zeros.
+- `initial-values`: XLA leaves a single element that is reduced as it was.  How often an initial value takes part is the
+  implementation's (StableHLO, `reduce`), so it ought to be the identity, and XLA takes it for that.
+
+Neither acts on everything: a mode on arithmetic and not on what is moved or folded beforehand, a simplification where
+it sees one.  So of several runs of the reference one takes a liberty with all instructions, and the others with some
+that are drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import compiler
+from xlabench.judging.tolerance import Array, finfo, real_dtype
+
+Instruction = Any  # the compiler's; the harness sees its data by attribute only
+Evaluate = Callable[[Sequence[Any]], Any]
+
+_AFFECTED = frozenset({"bfloat16", "float32", "float64", "complex64", "complex128"})
+"""Narrower types are computed on in f32, where their denormal numbers are none."""
+_SHARE = 0.5
+
+
+def runs(module: Any, inputs: Sequence[Array], liberties: Collection[str], count: int) -> Iterator[list[Array]]:
+    """The results of so many runs of the reference, in each of which other instructions are taken liberties with."""
+    for run in range(count):
+        around = _Liberal(liberties, np.random.default_rng(run), 1.0 if run == 0 else _SHARE)
+        yield compiler.interpret(module, *inputs, around=around)
+
+
+class _Liberal:
+    """Stands in for the meanings of instructions."""
+
+    def __init__(self, liberties: Collection[str], rng: np.random.Generator, share: float) -> None:
+        self._taken = [LIBERTIES[name] for name in sorted(liberties)]
+        self._rng, self._share = rng, share
+
+    def __call__(self, instruction: Instruction, operands: Sequence[Any], evaluate: Evaluate) -> Any:
+        for take in self._taken:
+            if self._rng.random() < self._share:
+                evaluate = take(instruction, evaluate)
+        return evaluate(operands)
+
+
+def _without_denormals(_: Instruction, evaluate: Evaluate) -> Evaluate:
+    return lambda operands: without_denormals(evaluate([without_denormals(operand) for operand in operands]))
+
+
+def without_denormals(value: Any) -> Any:
+    """An array, or each of a tuple, with zeros of the same sign for denormal numbers."""
+    if isinstance(value, tuple):
+        return tuple(without_denormals(element) for element in value)
+    array = np.asarray(value)
+    if array.dtype.name not in _AFFECTED:
+        return value
+    parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
+    with np.errstate(all="ignore"):
+        small = np.abs(parts) < finfo(parts.dtype).tiny
+        kept = np.where(small, np.copysign(np.zeros((), parts.dtype), parts), parts)
+    return kept.astype(parts.dtype).view(array.dtype).reshape(array.shape)
+
+
+def _without_initial_values(instruction: Instruction, evaluate: Evaluate) -> Evaluate:
+    if not _is_of_one(instruction):
+        return evaluate
+
+    def as_they_were(operands: Sequence[Any]) -> Any:
+        arrays = [np.asarray(operand) for operand in operands[: len(operands) // 2]]
+        left = tuple(np.squeeze(array, tuple(instruction.attributes["dimensions"])) for array in arrays)
+        return left if hasattr(instruction.shape, "elements") else left[0]
+
+    return as_they_were
+
+
+def _is_of_one(instruction: Instruction) -> bool:
+    """Whether an instruction reduces single elements."""
+    if instruction.opcode != "reduce":
+        return False
+    dims = instruction.operands[0].shape.dims
+    return all(dims[axis] == 1 for axis in instruction.attributes["dimensions"])
+
+
+LIBERTIES: Mapping[str, Callable[[Instruction, Evaluate], Evaluate]] = {
+    "denormals": _without_denormals,
+    "initial-values": _without_initial_values,
+}
+"""By name, what makes of the meaning of an instruction the one with the liberty."""
