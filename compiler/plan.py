@@ -125,11 +125,19 @@ def check_module(module: Module, *, copies: int = 1, views: frozenset[str] = VIE
 
 
 def check_bytes(module: Module, need: int, *, by: str) -> None:
-    """Refuse a module that takes more memory than this machine has."""
-    have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if need > have:
-        reason = f"it would need {need} bytes of memory, this machine has {have}; use smaller shapes"
+    """Refuse to run a module that takes more memory than this machine has."""
+    if not has_bytes(need):
+        reason = f"it would need {need} bytes of memory, this machine has {_memory_bytes()}; use smaller shapes"
         raise UnsupportedError(f"module {module.name}", by, reason)
+
+
+def has_bytes(need: int) -> bool:
+    """Whether this machine has so much memory."""
+    return need <= _memory_bytes()
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def interface_bytes(module: Module) -> int:

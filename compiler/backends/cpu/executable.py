@@ -21,18 +21,15 @@ from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, P
 from compiler.codegen import llvm, parts
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
-from compiler.plan import check_bytes, interface_bytes
+from compiler.plan import check_bytes, has_bytes
 from compiler.text.printer import to_text
 
 
 def compile_module(module: Module, options: CompileOptions, phases: Phases) -> CpuExecutable:
     """Compile a module that the pipeline `compile` has prepared."""
     target, wanted = llvm.Target.host(), _threads(options)
-    outside = interface_bytes(module)
-    check_bytes(module, outside, by="this machine")
     with phases.phase("emit"):
         built = _built(module, options)
-    check_bytes(module, outside + built.assignment.arena_bytes, by="this machine")
     with phases.phase("llvm"):
         image = create(built, target, options.opt, threads=1 if options.llvm_limit is not None else wanted)
     callbacks = [kernel.callback for kernel in built.emitted.values() if kernel.callback is not None]
@@ -118,6 +115,18 @@ class CpuExecutable:
             self.call = functools.partial(guarded.call, self._entry.snapshot(), watched=options.check_bounds)
         if callbacks:
             self.call = functools.partial(_with_callbacks, self.call, callbacks)
+        if not has_bytes(self._call_bytes):
+            self.call = self._refuse
+
+    @property
+    def _call_bytes(self) -> int:
+        """The memory that a call takes: inputs, results and the arena."""
+        return sum(leaf.size_bytes for leaf in (*self._parameters, *self._results)) + self.image.arena_bytes
+
+    def _refuse(self, *_: object) -> list[Array]:
+        """A call of what may be compiled here, looked into and written to files, but does not fit in here."""
+        check_bytes(self.module, self._call_bytes, by="this machine")
+        return []
 
     def __call__(self, *inputs: object) -> list[Array]:
         """Run the module."""
@@ -152,6 +161,7 @@ class CpuExecutable:
 
         Cycle counts are turned into nanoseconds by the clock around the whole call; in a loop the last turn counts.
         """
+        check_bytes(self.module, self._call_bytes, by="this machine")
         arrays = convert(inputs, self._parameters)
         results = [memory.empty(leaf.shape, leaf.dtype) for leaf in self._results]
         library, names = self._profiler, self.image.kernels

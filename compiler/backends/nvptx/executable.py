@@ -34,7 +34,7 @@ from compiler.ir.module import Module
 from compiler.ir.shape import leaves
 from compiler.ir.types import TOKEN
 from compiler.options import CompileOptions
-from compiler.plan import check_inputs
+from compiler.plan import check_bytes, check_inputs, interface_bytes
 
 DEVICES = ("", "sim", "ptxas")
 
@@ -150,6 +150,8 @@ class NvptxExecutable:
     def _call(self, inputs: Sequence[object]) -> Call:
         if self.device is None or self._loaded is None:
             raise UnsupportedError("running a module", "the device 'ptxas'", "it only assembles; use sim or a GPU")
+        arena = self._program.assignment.arena_bytes if self.options.device == "sim" else 0
+        check_bytes(self.module, interface_bytes(self.module) + arena, by="this machine")
         arrays = [np.ascontiguousarray(a) for value in check_inputs(self.module, inputs) for a in flatten(value)]
         shapes = [leaf for leaf in leaves(self.module.entry.root.shape) if leaf.element_type is not TOKEN]
         results = [np.empty(leaf.dims, leaf.element_type.dtype) for leaf in shapes]
