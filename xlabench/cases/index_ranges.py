@@ -1,43 +1,23 @@
 """Which entry parameters a program uses as indices, and the range that keeps them inside.
 
 Random integers make a gather read its clamped edges and a scatter drop everything: the program runs, and nothing of it
-is tested.  From every index operand the data flow is followed back to the entry parameters, through the operations
-that keep an index what it is (reshape, convert, the `select(i < 0, i + n, i)` of a frontend, tuples, calls, loops).
-A parameter that reaches several index operands gets the tightest of their ranges.
+is tested.  From every index operand the data flow is followed back to the entry parameters (`xlabench.cases.origins`),
+through the operations that keep an index what it is: reshape, convert, the `select(i < 0, i + n, i)` of a frontend,
+tuples, calls, loops.  A parameter that reaches several index operands gets the tightest of their ranges.  Only integers
+are indices: of floats and truth values that are converted to some, nothing is said.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.ops import Trait, having
+from xlabench.cases.origins import Origins, Value, arguments
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
 Module = Any
-Value = tuple[Instruction, tuple[int, ...]]
-
-# The operands through which an index goes on unchanged, by opcode; None stands for all.
-_CARRIERS: Mapping[str, tuple[int, ...] | None] = {
-    "reshape": (0,),
-    "bitcast": (0,),
-    "convert": (0,),
-    "copy": (0,),
-    "broadcast": (0,),
-    "transpose": (0,),
-    "slice": (0,),
-    "reverse": (0,),
-    "pad": (0,),
-    "dynamic-slice": (0,),
-    "gather": (0,),
-    "concatenate": None,
-    "opt-barrier": (0,),
-    "select": (1, 2),
-    "clamp": (1,),
-    "sort": None,
-}
-_CALLS = having(Trait.CALLS)
 
 
 def index_limits(module: Module) -> dict[int, int]:
@@ -106,58 +86,33 @@ _INDEX_USES: Mapping[str, Callable[[Instruction], Iterator[tuple[Instruction, in
 
 @dataclass(slots=True)
 class _Tracer:
-    """Follows values back; a value is an instruction and the path to a leaf of its tuple."""
+    """Follows indices back to the entry's parameters."""
 
     module: Module
     limits: dict[int, int] = field(default_factory=dict)
+    origins: Origins = field(default_factory=Origins)
+    callers: dict[Any, list[Instruction]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.callers = defaultdict(list)
+        for caller in self.module.instructions():
+            for called in dict.fromkeys(caller.called_computations()):
+                self.callers[called].append(caller)
 
     def trace(self, start: Instruction, largest: int) -> None:
-        """Bound every entry parameter that `start` is made of."""
+        """Bound every entry parameter of integers that `start` is made of."""
         seen: set[Value] = set()
         pending: list[Value] = [(start, ())]
         while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            instruction, path = value
-            if instruction.opcode == "parameter":
-                pending.extend(self._parameter(instruction, path, largest))
-            else:
-                pending.extend(_sources(instruction, path))
+            for value in self.origins.of(pending.pop()) - seen:
+                seen.add(value)
+                parameter, path = value
+                if parameter.computation is self.module.entry:
+                    self._limit(parameter, largest)
+                for caller in self.callers[parameter.computation]:
+                    pending += arguments(caller, parameter.computation, parameter.parameter_number, path)
 
-    def _parameter(self, parameter: Instruction, path: tuple[int, ...], largest: int) -> Iterator[Value]:
-        """Bound an entry parameter; of any other computation, go on at its callers."""
-        number = parameter.parameter_number
-        if parameter.computation is self.module.entry:
+    def _limit(self, parameter: Instruction, largest: int) -> None:
+        if hasattr(parameter.shape, "dims") and parameter.shape.element_type.is_integer:
+            number = parameter.parameter_number
             self.limits[number] = min(self.limits.get(number, largest), largest)
-            return
-        for caller in self.module.instructions():
-            if parameter.computation not in caller.called_computations():
-                continue
-            if caller.opcode == "while":
-                yield caller.operands[0], path
-            elif caller.opcode == "conditional":
-                branch = list(caller.called_computations()).index(parameter.computation)
-                yield caller.operands[branch + 1], path
-            elif caller.opcode in _CALLS:
-                yield caller.operands[number], path
-
-
-def _sources(instruction: Instruction, path: tuple[int, ...]) -> Iterator[Value]:
-    """The values that a value is made of."""
-    opcode = instruction.opcode
-    if opcode == "get-tuple-element":
-        yield instruction.operands[0], (instruction.attributes["index"], *path)
-    elif opcode == "tuple":
-        yield instruction.operands[path[0]], path[1:]
-    elif opcode == "while":
-        yield instruction.operands[0], path
-    elif opcode in _CALLS or opcode == "conditional":
-        for computation in instruction.called_computations():
-            yield computation.root, path
-    elif opcode in _CARRIERS:
-        chosen = _CARRIERS[opcode]
-        operands = instruction.operands if chosen is None else [instruction.operands[i] for i in chosen]
-        for operand in operands:
-            yield operand, ()

@@ -249,7 +249,7 @@ def _reason(error: Exception) -> str:
 
 def _generator_for(dtype: DType, index_limit: int | None) -> dict[str, Any]:
     """The generator of a parameter that nobody described."""
-    if index_limit is not None and dtype.kind not in "fc":
+    if index_limit is not None:
         largest = min(index_limit, int(_iinfo(dtype).max))
         return {"kind": "int", "lo": 0, "hi": largest + 1}
     if dtype.kind == "b":
