@@ -13,6 +13,7 @@ from typing import Any
 
 from reports.summary import Program, Summary, ratio_json
 from xlabench.results import FINE
+from xlabench.survival import US
 from xlabench.timing import change, stats
 from xlabench.timing.change import CLAIMS, RELEVANCE, SpeedupChange, TimeChange
 from xlabench.timing.stats import Ratio
@@ -22,6 +23,9 @@ MOVED = ("baseline changed", "changed")
 _TELLING = 5
 _HARDWARE = ("machine", "cpu", "usable_cores")
 _MACHINE = (*_HARDWARE, "python")
+_FINE = "no error"
+_UNHEARD: Mapping[str, Any] = {"verdict": _FINE}
+"""Of xlabench itself there is a verdict only where it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,9 @@ class VerdictChange:
     @property
     def kind(self) -> str:
         """`failing` where it was as it should be, `mended` where it is so now, `different` otherwise."""
-        if self.before in FINE:
+        if self.before in (*FINE, _FINE):
             return "failing"
-        return "mended" if self.after in FINE else "different"
+        return "mended" if self.after in (*FINE, _FINE) else "different"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +132,12 @@ def compare(earlier: Summary, later: Summary) -> Changes:
 def _verdicts(old: Program, new: Program) -> Iterator[VerdictChange]:
     """Right is right: bits that became a distance within the bound are no change."""
     for engine, after in new.verdicts.items():
-        before = old.verdicts.get(engine, after)
+        before = old.verdicts.get(engine, _UNHEARD if engine == US else after)
         kinds = before["verdict"], after["verdict"]
         if kinds[0] != kinds[1] and not FINE.issuperset(kinds):
             yield VerdictChange(new.name, engine, *kinds, after["message"])
+    if US in old.verdicts and US not in new.verdicts:
+        yield VerdictChange(new.name, US, old.verdicts[US]["verdict"], _FINE, "")
 
 
 def _machine(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xlabench.results import FINE, RIGHT, UNJUDGED, VERDICTS
+from xlabench.survival import US
 from xlabench.timing import stats
 from xlabench.timing.change import Measured
 from xlabench.timing.stats import Ratio
@@ -112,9 +113,9 @@ def summarise(exported: Mapping[str, Any]) -> Summary:
 
 
 def _engines(run: Mapping[str, Any], programs: Sequence[Program]) -> tuple[str, ...]:
-    """The engines of the run, and the reference if it failed on anything."""
-    failed = any(run["reference"] in program.verdicts for program in programs)
-    return (*([run["reference"]] if failed else []), *run["engines"])
+    """The engines of the run, before them the reference, and xlabench itself, if they failed on anything."""
+    judges = (US, run["reference"])
+    return (*(judge for judge in judges if any(judge in program.verdicts for program in programs)), *run["engines"])
 
 
 def to_json(summary: Summary) -> dict[str, Any]:

@@ -63,6 +63,10 @@ class Undecidable(BenchError):
     exit_code = ExitCode.UNDECIDABLE
 
 
+class RecordsLost(BenchError):
+    """The records cannot be written or read, so that nothing more can be found out that would be known later."""
+
+
 _COMPILER_ERRORS: Mapping[str, ExitCode] = {
     "ParseError": ExitCode.BAD_INPUT,
     "VerifyError": ExitCode.BAD_INPUT,
@@ -83,6 +87,7 @@ VERDICT_EXIT_CODES: Mapping[str, ExitCode] = {
     "compile-error": ExitCode.COMPILE_ERROR,
     "crash": ExitCode.CRASH,
     "timeout": ExitCode.TIMEOUT,
+    "error": ExitCode.INTERNAL,
 }
 """The exit code that reports each verdict."""
 

@@ -2,12 +2,12 @@
 
 One thing runs at a time: engines are judged one after the other in a watched worker, and timing has the machine to
 itself, in fresh processes, since the process is the unit of replication.  Whatever happens to a worker becomes a
-record.  Each record is durable when the next step begins, so a run that was killed is resumed at the case it was in.
+record, and so does what goes wrong here: the program's verdict is `error` then, and the next has its turn.  Each record
+is durable when the next step begins, so a run that was killed is resumed at the case it was in.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import tempfile
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import compiler
-from xlabench import environment, jobs, verdicts
+from xlabench import environment, jobs, survival, verdicts
 from xlabench.bundles import bundle
-from xlabench.cases import inputs, programs
+from xlabench.cases.subject import Subject, by_variant, digest_of
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import differ
@@ -120,7 +120,7 @@ def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Pa
     workers = Worker(memory_bytes=memory_bytes, preload=ENGINES)
     with tempfile.TemporaryDirectory(prefix="xlabench-") as scratch, workers as worker:
         for program in suite.programs:
-            case = Case(program.name, _digest(program, config.engines))
+            case = Case(program.name, digest_of(program, config.engines))
             if program.name in finished:
                 _check_unchanged(case, finished[program.name])
             else:
@@ -142,46 +142,81 @@ class _Night:
     worker: Worker
     progress: Progress
     earlier: Mapping[tuple[str, str], change.Measured]
+    at_hand: list[Subject] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
 
     def case(self, program: SuiteProgram, case: Case) -> None:
-        """Judge all engines, then time those that deserve it."""
+        """Do all there is to do for a program; what goes wrong meanwhile is its verdict."""
         case_id = self.records.start_case(self.run_id, case)
+        if not self._survived(lambda: self._judge_and_time(program, case, case_id), case_id):
+            self.worker.stop()  # nobody knows in what state it was left
+            self._survived(lambda: self._keep_error(program, case_id), case_id)
+        self.records.finish_case(case_id)
+
+    def _survived(self, work: Callable[[], None], case_id: int) -> bool:
+        """Whether nothing was raised; what was is a record."""
+        bug = survival.caught(work)
+        if bug is not None:
+            self.records.add(case_id, Verdict(survival.US, survival.ERROR, bug.message, self.steps[-1]))
+        return bug is None
+
+    def _step(self, program: SuiteProgram, step: str) -> None:
+        """Say what is done next: to whoever looks on, and to the record of what goes wrong in it."""
+        self.steps.append(step)
+        self.progress(program.name, step)
+
+    def _keep_error(self, program: SuiteProgram, case_id: int) -> None:
+        """Save what the program was that we failed on, where that was known already."""
+        failed_in = self.steps[-1]
+        self._step(program, f"bundle of {survival.US}")
+        for subject in self.at_hand[-1:]:
+            said = f"failed in: {failed_in}"
+            verdict = Verdict(self.config.reference, survival.ERROR, said, reduced=subject.variant.reduced)
+            self._save(case_id, subject, verdict, ([], []), of=survival.US)
+
+    def _judge_and_time(self, program: SuiteProgram, case: Case, case_id: int) -> None:
+        """Judge all engines, then time those that deserve it."""
+        self._step(program, "load")
+        if program.unmade:
+            self.records.add(case_id, Verdict(survival.US, survival.ERROR, program.unmade, "twin"))
+            return
         right = set()
-        for variant, engines in _by_variant(program, self.config.engines):
+        for variant, engines in by_variant(program, self.config.engines):
             for verdict in self._judge_all(program, variant, engines, case_id):
                 self.records.add(case_id, verdict)
                 right |= {verdict.engine} if verdict.verdict in RIGHT else set()
         timed = [engine for engine in self.config.timed if engine in right]
         if program.is_timed and self.config.times and self.config.timed[1] in timed:
             self._time_and_confirm(program, timed, case_id, self.earlier.get((case.name, case.digest)))
-        self.records.finish_case(case_id)
 
     def _judge_all(
         self, program: SuiteProgram, variant: Variant, engines: Sequence[str], case_id: int
     ) -> Iterator[Verdict]:
         """The verdicts of the engines that run this variant; one on the reference only when it fails."""
         try:
-            subject = _Subject.load(variant, self.config.seed)
+            subject = Subject.load(variant, self.config.seed)
         except (BenchError, compiler.CompilerError) as error:
             yield Verdict(self.config.reference, _verdict_of(error), str(error), "load", variant.reduced)
             return
+        self.at_hand.append(subject)
+        self._step(program, self.config.reference)
         jobs.write_arrays(self._inputs_path, subject.inputs)
         outcome, expected = self._evaluate(self.config.reference, variant)
         if expected is None:
             verdict = verdicts.of_no_results(self.config.reference, variant, outcome)
             yield verdict
-            self._keep(program.name, case_id, subject, verdict, ([], []))
+            self._keep(program, case_id, subject, verdict, ([], []))
         asked = jobs.Watched(self.worker, variant.path, self._inputs_path, self.scratch, self.config.timeout_s)
         for engine in engines:
-            self.progress(program.name, engine)
+            self._step(program, engine)
             verdict, actual = self._judge(engine, subject, expected, asked)
             yield verdict
-            self._keep(program.name, case_id, subject, verdict, (expected or [], actual))
+            self._keep(program, case_id, subject, verdict, (expected or [], actual))
             for kernel in json.loads(self._kernels_path.read_text()) if self._kernels_path.exists() else ():
                 self.records.add(case_id, Kernel(engine, **kernel))
 
     def _judge(
-        self, engine: str, subject: _Subject, expected: list[Array] | None, asked: jobs.Watched
+        self, engine: str, subject: Subject, expected: list[Array] | None, asked: jobs.Watched
     ) -> tuple[Verdict, list[Array]]:
         """One verdict, and the results; a wrong result that a second process does not repeat is flaky."""
         variant = subject.variant
@@ -225,11 +260,22 @@ class _Night:
         return jobs.evaluated(self.worker, arguments, timeout_s=self.config.timeout_s)
 
     def _keep(
-        self, program: str, case_id: int, subject: _Subject, verdict: Verdict, results: tuple[list[Array], list[Array]]
+        self,
+        program: SuiteProgram,
+        case_id: int,
+        subject: Subject,
+        verdict: Verdict,
+        results: tuple[list[Array], list[Array]],
     ) -> None:
-        """Save a repro bundle of a failure, under a name that says what it is of."""
-        if verdict.verdict not in _WORTH_A_BUNDLE:
-            return
+        """Save a repro bundle of a failure of an engine."""
+        if verdict.verdict in _WORTH_A_BUNDLE:
+            self._step(program, f"bundle of {verdict.engine}")
+            self._save(case_id, subject, verdict, results, of=verdict.engine)
+
+    def _save(
+        self, case_id: int, subject: Subject, verdict: Verdict, results: tuple[list[Array], list[Array]], *, of: str
+    ) -> None:
+        """Save a repro bundle, under a name that says what it is of."""
         failure = bundle.Failure(
             module_text=subject.text,
             inputs=subject.inputs,
@@ -242,26 +288,25 @@ class _Night:
             message=verdict.message,
             policy=subject.policy,
         )
-        name = re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{verdict.engine}")
+        name = re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{of}")
         path = f"bundles/run-{self.run_id}/{name}"
-        self.progress(program, f"bundle of {verdict.engine}")
         saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
-        self.records.add(case_id, Bundle(verdict.engine, path, saved.verified, saved.message))
+        self.records.add(case_id, Bundle(of, path, saved.verified, saved.message))
 
     def _time_and_confirm(
         self, program: SuiteProgram, timed: Sequence[str], case_id: int, earlier: change.Measured | None
     ) -> None:
         """Time a program, and once more where it looks slower than it was before."""
-        self.progress(program.name, "timing")
+        self._step(program, "timing")
         found = self._time(program, timed, case_id, first=0)
         if earlier and change.looks_slower(earlier, found):
-            self.progress(program.name, "timing once more: slower than before")
+            self._step(program, "timing once more: slower than before")
             self._time(program, timed, case_id, first=self.config.processes)
 
     def _time(self, program: SuiteProgram, timed: Sequence[str], case_id: int, *, first: int) -> change.Measured:
         """Time engines in fresh processes, numbered from `first`; a failure is a verdict on who was being compiled."""
         variant = Variant(program.path)
-        jobs.write_arrays(self._inputs_path, _Subject.load(variant, self.config.seed).inputs)
+        jobs.write_arrays(self._inputs_path, Subject.load(variant, self.config.seed).inputs)
         found: dict[str, list[dict[str, Any]]] = {"timings": [], "canaries": []}
         for process in range(first, first + self.config.processes):
             self.worker.stop()
@@ -284,45 +329,6 @@ class _Night:
                     self.records.add(case_id, record)
                     found[kind].append(asdict(record))
         return change.Measured.of(found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """A program with its inputs, and how closely its results must agree."""
-
-    variant: Variant
-    text: str
-    inputs: list[Array]
-    policy: TolerancePolicy
-
-    @classmethod
-    def load(cls, variant: Variant, seed: int | None) -> _Subject:
-        """Read the program and make its inputs: by its recipe, or else from what its parameters look like."""
-        text = programs.read_text(variant.path)
-        module = programs.read(variant.path)
-        recipe = inputs.recipe_beside(variant.path)
-        if recipe is None:
-            return cls(variant, text, inputs.generate(module, seed or 0), TolerancePolicy())
-        return cls(variant, text, recipe.make(seed), recipe.policy(module))
-
-
-def _by_variant(program: SuiteProgram, engines: Sequence[str]) -> list[tuple[Variant, list[str]]]:
-    """The engines by the file they run, so that the reference runs each file once."""
-    groups: dict[Path, tuple[Variant, list[str]]] = {}
-    for engine in engines:
-        variant = program.variant(engine)
-        groups.setdefault(variant.path, (variant, []))[1].append(engine)
-    return list(groups.values())
-
-
-def _digest(program: SuiteProgram, engines: Sequence[str]) -> str:
-    """Names the texts and recipes that a case is made of."""
-    digest = hashlib.sha256()
-    for path in sorted({program.path, *(program.variant(engine).path for engine in engines)}):
-        for part in (path, path.with_suffix(".json")):
-            digest.update(part.read_bytes() if part.is_file() else b"")
-            digest.update(b"\0")
-    return digest.hexdigest()
 
 
 def _check_unchanged(case: Case, digest: str) -> None:

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
-from xlabench.errors import BenchError
+from xlabench.errors import BenchError, RecordsLost
 
 SCHEMA_VERSION = 2
 READABLE_VERSIONS = (1, 2)
@@ -41,8 +41,9 @@ VERDICTS = (
     "compile-error",
     "crash",
     "timeout",
+    "error",
 )
-"""Every verdict class, best first; the rows of legends and counts."""
+"""Every verdict class, best first; the rows of legends and counts.  The last is on xlabench itself."""
 RIGHT = frozenset({"bitwise", "within"})
 UNJUDGED = frozenset({"assembled"})
 """On engines that only assemble: with no results to compare, they are neither right nor wrong."""
@@ -320,13 +321,13 @@ class Records:
         try:
             yield
         except sa.exc.OperationalError as error:
-            raise BenchError(f"{self._path}: {what} ({error.orig}); {remedy}") from error
+            raise RecordsLost(f"{self._path}: {what} ({error.orig}); {remedy}") from error
         except sa.exc.DatabaseError as error:
             if type(error) is not sa.exc.DatabaseError:
                 raise
-            raise BenchError(f"{self._path}: is damaged ({error.orig}); give another folder") from error
+            raise RecordsLost(f"{self._path}: is damaged ({error.orig}); give another folder") from error
         except json.JSONDecodeError as error:
-            raise BenchError(f"{self._path}: is damaged ({error}); give another folder") from error
+            raise RecordsLost(f"{self._path}: is damaged ({error}); give another folder") from error
 
 
 def to_json(exported: Mapping[str, Any]) -> str:

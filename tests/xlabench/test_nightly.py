@@ -1,6 +1,5 @@
 """The nightly on scripted engines: every way to fail is a record, and a kill loses only the case in flight."""
 
-import json
 import re
 import shutil
 import signal
@@ -10,25 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from nights import QUICK, add, run, verdicts
 
 from reports.report import Report
 from reports.summary import summarise
 from xlabench import nightly
-from xlabench.cases.suite import load_suite
 from xlabench.errors import BenchError
-from xlabench.nightly import Config
-from xlabench.results import Records
-from xlabench.timing.measure import Plan
 
 HERE = Path(__file__).parent
-QUICK = Config(
-    engines=("cpu", "cpu:fusion=off", "nvptx:sim"),
-    timeout_s=30.0,
-    processes=1,
-    plan=Plan(rounds=5, batch_s=1e-5, warmup_s=0.01),
-    factory="fake_engines:engine",
-)
-RECIPE = {"seed": 1, "params": [{"name": "x", "shape": [4], "dtype": "f32", "gen": {"kind": "normal"}}]}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -43,29 +31,6 @@ def suite_folder(tmp_path):
     folder = tmp_path / "suite"
     folder.mkdir()
     return folder
-
-
-PROGRAM = "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}\n"
-
-
-def add(folder, name, text="sum"):
-    """A program whose comment tells the fake engines what to do."""
-    (folder / f"{name}.hlo").write_text(f"// {text}\n{PROGRAM}")
-    (folder / f"{name}.json").write_text(json.dumps(RECIPE))
-
-
-def run(suite_folder, out, config=QUICK, *, resume=False):
-    out.mkdir(exist_ok=True)
-    suite = load_suite(str(suite_folder))
-    with Records(out / "records.sqlite") as records:
-        run_id = nightly.begin(records, suite, config, resume=resume)
-        steps = []
-        nightly.work(records, run_id, suite, config, out, lambda *step: steps.append(step))
-        return records.export(run_id), steps
-
-
-def verdicts(exported):
-    return {case["name"]: {v["engine"]: v["verdict"] for v in case["verdicts"]} for case in exported["cases"]}
 
 
 def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(finished):

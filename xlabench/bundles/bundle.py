@@ -332,6 +332,8 @@ def _verify(draft: Path, verdict: str, timeout_s: float) -> str:
 
     What did not end is asked again in a worker, where loading Python does not count.
     """
+    if VERDICT_EXIT_CODES[verdict] is ExitCode.INTERNAL:
+        return "xlabench failed on it, no engine: there is nothing that a replay could show"
     if verdict == "timeout":
         try:
             again = replay(draft, timeout_s=timeout_s)

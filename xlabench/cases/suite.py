@@ -57,12 +57,13 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class SuiteProgram:
-    """One program of a suite."""
+    """One program of a suite; of one that could not be made `unmade` says what went wrong."""
 
     name: str
     path: Path
     reduced: Mapping[str, Variant] = field(default_factory=dict)
     is_timed: bool = True
+    unmade: str = ""
 
     def variant(self, engine: str) -> Variant:
         """What an engine runs; a reduction for `nvptx:sim` holds for `nvptx:sim,opt=0` as well."""

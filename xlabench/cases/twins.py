@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import compiler
-from xlabench import atomic
+from xlabench import atomic, survival
 from xlabench.cases import programs
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError
@@ -19,20 +20,28 @@ def with_twins(suite: Suite, folder: Path) -> Suite:
         suite: what is to be judged and timed.
         folder: where twins are written; they are judged only, on inputs made up by the seed.
     """
-    twins = [twin for program in suite.programs if (twin := _twin(program, folder)) is not None]
+    twins: list[SuiteProgram] = []
+    for program in suite.programs:
+        bug = survival.caught(partial(_add_twin, twins, program, folder))
+        if bug is not None:
+            twins.append(SuiteProgram(_name(program), program.path, is_timed=False, unmade=bug.message))
     return replace(suite, programs=(*suite.programs, *twins))
 
 
-def _twin(program: SuiteProgram, folder: Path) -> SuiteProgram | None:
+def _name(program: SuiteProgram) -> str:
+    return f"{program.name}.twin"
+
+
+def _add_twin(twins: list[SuiteProgram], program: SuiteProgram, folder: Path) -> None:
     path = _written(program.path, folder)
     if path is None:
-        return None
+        return
     reduced = {}
     for spec, variant in program.reduced.items():
         cut = _written(variant.path, folder)
         if cut is not None:
             reduced[spec] = Variant(cut, variant.reduced)
-    return SuiteProgram(f"{program.name}.twin", path, reduced, is_timed=False)
+    twins.append(SuiteProgram(_name(program), path, reduced, is_timed=False))
 
 
 def _written(path: Path, folder: Path) -> Path | None:

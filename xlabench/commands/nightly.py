@@ -28,7 +28,14 @@ from xlabench.timing.measure import Plan
 _DEFAULT = Config()
 _PEER = "xla"
 """The baseline that says most, where it is installed: nobody's change of ours moves it."""
-_GRAVEST_FIRST = (ExitCode.WRONG, ExitCode.CRASH, ExitCode.COMPILE_ERROR, ExitCode.TIMEOUT, ExitCode.UNDECIDABLE)
+_GRAVEST_FIRST = (
+    ExitCode.INTERNAL,
+    ExitCode.WRONG,
+    ExitCode.CRASH,
+    ExitCode.COMPILE_ERROR,
+    ExitCode.TIMEOUT,
+    ExitCode.UNDECIDABLE,
+)
 
 _LARGEST_SEED = 2**63 - 1
 """The records keep no larger number."""
