@@ -24,7 +24,6 @@ from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import differ
 from xlabench.judging.judge import judged
-from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.results import RIGHT, Bundle, Canary, Case, Kernel, Records, Run, Timing, Verdict
 from xlabench.timing import change
 from xlabench.timing.measure import Plan

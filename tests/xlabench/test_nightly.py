@@ -1,5 +1,6 @@
 """The nightly on scripted engines: every way to fail is a record, and a kill loses only the case in flight."""
 
+import json
 import re
 import shutil
 import signal
@@ -15,6 +16,7 @@ from reports.report import Report
 from reports.summary import summarise
 from xlabench import nightly
 from xlabench.errors import BenchError
+from xlabench.results import Records
 
 HERE = Path(__file__).parent
 
