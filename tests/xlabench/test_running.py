@@ -99,6 +99,6 @@ def test_the_environment_becomes_part_of_the_spec():
     }
     spec, dump_to, notes = running.with_environment("cpu:opt=0", flags)
     assert (spec, dump_to) == ("cpu:disable_passes=algebraic-simplification+cse,opt=0", "d")
-    assert "--xla_x means nothing here" in notes[0]
+    assert "--xla_x is no flag that XLA is known to have" in notes[0]
     assert running.with_environment("reference", flags) == ("reference", "", ())
     assert running.with_environment("nvptx:sim", {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=0"})[0] == "nvptx:sim"

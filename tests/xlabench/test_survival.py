@@ -138,9 +138,9 @@ def test_an_exception_in_any_stage_of_a_program_is_its_verdict(stage, suite_fold
         assert bug["message"].startswith(type(error).__name__)
         assert "Traceback" in bug["message"]
         assert "in failing" in bug["message"]
-    summary = summarise(exported)
-    assert _exit_code(summary) is ExitCode.INTERNAL
-    page = Report.of(exported).files()["index.html"].decode()
+    told = Report.of(exported)
+    assert _exit_code(told) is ExitCode.INTERNAL
+    page = told.files()["index.html"].decode()
     assert page.count("Traceback") >= len(FAULTS)
     again = night(suite_folder, tmp_path / "out", TIMED if is_timed else CONFIG, lambda *_: None, resume=True)
     assert again["cases"] == exported["cases"]
