@@ -58,6 +58,8 @@ def _convert(instruction: Instruction, values: Sequence[Array], _: Evaluator) ->
 
 def _infer_bitcast_convert(instruction: Instruction) -> Shape:
     source, target = operand(instruction, 0), stated_array(instruction)
+    for element_type in (source.element_type, target.element_type):
+        require(element_type.kind is not Kind.OPAQUE, f"bitcast-convert takes numbers, not {element_type.name}")
     have, want = source.element_type.stored_bits, target.element_type.stored_bits
     require(
         source.element_type.is_complex == target.element_type.is_complex,
@@ -76,9 +78,9 @@ def _infer_bitcast_convert(instruction: Instruction) -> Shape:
 def _bitcast_convert(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     source, target = instruction.operands[0].array.element_type, instruction.array.element_type
     (value,) = values
-    if target is PRED:
-        return np.asarray(_bitcast_bits(value, source, U8) != 0)
-    return _bitcast_bits(value, U8 if source is PRED else source, target)
+    # A pred is a byte, of which any but 0 is true.
+    bits = _bitcast_bits(value, *(U8 if element_type is PRED else element_type for element_type in (source, target)))
+    return np.asarray(bits != 0) if target is PRED else bits
 
 
 def _bitcast_bits(value: Array, source: ElementType, target: ElementType) -> Array:
@@ -167,6 +169,7 @@ def _infer_stochastic_convert(instruction: Instruction) -> Shape:
     value, random = operands(instruction)
     target = stated_array(instruction)
     require(value.element_type.is_float, f"stochastic-convert takes floats, not {value}")
+    require(target.element_type.kind is not Kind.OPAQUE, f"stochastic-convert yields numbers, not {target}")
     require(random.element_type.kind is Kind.UNSIGNED, f"random bits must be unsigned integers, not {random}")
     same_width = random.element_type.bits == value.element_type.bits
     require(same_width, f"random bits {random} must be as wide as the floats {value}")

@@ -40,6 +40,7 @@ def _mappable(evaluate: Evaluate) -> Evaluate:
         target = instruction.array.element_type
         if target is instruction.operands[0].array.element_type:
             return values[0]
+        check_bits(instruction)
         return np.ascontiguousarray(values[0]).view(target.dtype).reshape(values[0].shape)
 
     return meaning
@@ -212,8 +213,10 @@ def _same(_: Instruction, values: Sequence[Array], __: Evaluator) -> Array:
 
 def _infer_bitcast(instruction: Instruction) -> Shape:
     # Layouts with tiles or padding may hold more bits than the elements: the language leaves sizes to targets.
-    operand(instruction, 0)
-    return stated_array(instruction)
+    source, target = operand(instruction, 0), stated_array(instruction)
+    carries = [shape.element_type.kind is not Kind.OPAQUE for shape in (source, target)]
+    require(len(set(carries)) == 1, f"bitcast does not go between numbers and what carries none: {source} to {target}")
+    return target
 
 
 def check_bits(instruction: Instruction) -> None:
