@@ -178,7 +178,7 @@ def _global(module: Module, name: str, shared: set[str]) -> str:
     if name in shared:
         return f"@{name} = external {kind} i8"
     shared.add(name)
-    return f"@{name} = {definition.removeprefix('internal ')}"
+    return f"@{name} = {definition.removeprefix('internal ').removeprefix('private ')}"
 
 
 def _reachable(nodes: Sequence[str], first: Iterable[int]) -> list[int]:

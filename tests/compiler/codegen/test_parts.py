@@ -197,3 +197,23 @@ def test_every_kernel_can_be_found_whatever_the_level(opt):
     value = np.arange(20, dtype=np.float32).reshape(4, 5)
     (result,) = compiler.compile(text, options=options)(value)
     np.testing.assert_allclose(result, np.sin(value).T, rtol=1e-5, atol=1e-6)
+
+
+def test_every_constant_that_kernels_share_can_be_seen_from_other_parts():
+    # Two loops look one table up, and what is between them fills a part.
+    between = "\n".join(f" c{k} = f32[300,{k + 2}] tanh(q{k})" for k in range(12))
+    given = "\n".join(f" q{k} = f32[300,{k + 2}] parameter({k + 2})" for k in range(12))
+    text = f"""ENTRY e {{ p = f16[300000] parameter(0) r = f16[300001] parameter(1)
+{given} z = f16[] constant(2)
+      b = f16[300000] broadcast(z), dimensions={{}} d = f16[300001] broadcast(z), dimensions={{}}
+      x = f16[300000] atan2(p, b)
+{between}
+      y = f16[300001] atan2(r, d)
+      ROOT t = (f16[300000], {", ".join(f"f32[300,{k + 2}]" for k in range(12))}, f16[300001])
+        tuple(x, {", ".join(f"c{k}" for k in range(12))}, y) }}"""
+    module = compiler.parse(text)
+    executable = compiler.compile(module, options=compiler.CompileOptions(threads=1))
+    assert len(executable.image.objects) > 2
+    given = compiler.inputs.draw(module, 0)
+    for expected, result in zip(compiler.interpret(module, *given)[::13], executable(*given)[::13], strict=True):
+        np.testing.assert_array_equal(expected.view(np.uint16), result.view(np.uint16))

@@ -75,7 +75,7 @@ def find(kernel: Kernel) -> list[Table]:
         entries = _entries(chain, argument)
         if entries is not None:
             content = "".join(map(_ESCAPED.__getitem__, entries.tobytes()))
-            definition = f'private unnamed_addr constant [{entries.nbytes} x i8] c"{content}", align 64'
+            definition = f'internal unnamed_addr constant [{entries.nbytes} x i8] c"{content}", align 64'
             found.append(Table(root, argument, definition, 8 * entries.itemsize))
     return found
 
