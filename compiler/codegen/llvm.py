@@ -20,6 +20,8 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
+from compiler.codegen import elf, libcalls
+
 NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
 
 
@@ -147,9 +149,14 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
     unswitching, vectors from straight code, ...) was measured to gain nothing on such code and to cost half the time.
     """
 
-    def compile_one(source: Source) -> bytes:
+    def emit(source: Source) -> bytes:
         with _machine(target, opt) as machine, _optimised(source, target, opt, machine) as module:
             return _emit(machine, module)
+
+    def compile_one(source: Source) -> bytes:
+        code = emit(source)
+        needed = libcalls.definitions(elf.names(code).undefined)
+        return emit(Source(source.text + needed, source.has_loops)) if needed else code
 
     with _without_strength_reduction():
         if threads == 1 or len(sources) == 1:
@@ -286,6 +293,28 @@ def _without_strength_reduction() -> Iterator[None]:
                 llvm.set_option("compiler", "-disable-lsr=false")
 
 
+def check_symbols(objects: Sequence[bytes], provided: Callable[[str], bool]) -> None:
+    """Raise an UndefinedSymbolError where object files refer to what neither they define nor is provided."""
+    found = [elf.names(code) for code in objects]
+    defined = frozenset[str]().union(*(names.defined for names in found))
+    lacking = {
+        symbol: users
+        for names in found
+        for symbol, users in names.undefined.items()
+        if symbol not in defined and not provided(symbol)
+    }
+    if lacking:
+        uses = "; ".join(f"{symbol}, asked for by {' and '.join(users) or 'data'}" for symbol, users in lacking.items())
+        raise UndefinedSymbolError(f"code was generated that cannot be linked, since nothing defines {uses}")
+
+
+class UndefinedSymbolError(RuntimeError):
+    """Generated code refers to a symbol that nothing defines: a bug in emission."""
+
+
+_PROCESS = ctypes.CDLL(None)
+
+
 class Library:
     """Native code linked into this process; lives as long as this object."""
 
@@ -304,6 +333,8 @@ class Library:
         machine = target_machine(target, opt)
         builder = llvm.JITLibraryBuilder()
         if isinstance(module, Sequence):
+            # LLVM would say so on standard error, and of the library only that it cannot be made.
+            check_symbols(module, lambda symbol: symbol in imports or hasattr(_PROCESS, symbol))
             for code in module:
                 builder.add_object_img(code)
         else:

@@ -1,0 +1,94 @@
+"""What an object file lacks: the symbols that it refers to and does not define, and the functions that refer to them.
+
+LLVM calls functions of its own accord where a machine has no instruction, conversions of halves for one, and says so
+nowhere but in the object file.  Only what 64-bit little-endian ELF has is read, which is what all our CPUs' code is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+_HEADER = struct.Struct("<40xQ10xHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
+_SYMBOLS, _RELOCATIONS = 2, 4
+_FUNCTION = 2
+_LOCAL = 0
+_OF_THE_LINKER = frozenset({"_GLOBAL_OFFSET_TABLE_"})
+"""What linkers define themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What an object file defines for others, and for each symbol that it lacks the functions that refer to it."""
+
+    defined: frozenset[str]
+    undefined: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    kind: int
+    offset: int
+    size: int
+    link: int
+    info: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Symbol:
+    name: str
+    is_local: bool
+    is_function: bool
+    section: int
+    start: int
+    size: int
+
+
+def names(code: bytes) -> Names:
+    """The names in an object file."""
+    sections = _sections(code)
+    table = next((section for section in sections if section.kind == _SYMBOLS), None)
+    if table is None:
+        return Names(frozenset(), {})
+    symbols = list(_symbols(code, table, sections[table.link]))
+    lacking = {symbol.name for symbol in symbols if not symbol.section and symbol.name} - _OF_THE_LINKER
+    users: dict[str, set[str]] = {name: set() for name in lacking}
+    for section in sections if lacking else ():
+        if section.kind == _RELOCATIONS:
+            for place, number in _relocations(code, section):
+                if symbols[number].name in users:
+                    users[symbols[number].name] |= _at(symbols, section.info, place)
+    defined = frozenset(symbol.name for symbol in symbols if symbol.section and not symbol.is_local)
+    return Names(defined, {name: tuple(sorted(users[name])) for name in sorted(users)})
+
+
+def _sections(code: bytes) -> list[_Section]:
+    if code[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("not an object file of 64-bit little-endian ELF")
+    start, size, count, _ = _HEADER.unpack_from(code)
+    fields = (_SECTION.unpack_from(code, start + number * size) for number in range(count))
+    return [_Section(kind, at, length, link, info) for _, kind, _, _, at, length, link, info, _, _ in fields]
+
+
+def _symbols(code: bytes, table: _Section, strings: _Section) -> Iterator[_Symbol]:
+    for name, info, _, section, start, size in _SYMBOL.iter_unpack(code[table.offset : table.offset + table.size]):
+        first = strings.offset + name
+        text = code[first : code.index(b"\0", first)].decode()
+        yield _Symbol(text, info >> 4 == _LOCAL, info & 15 == _FUNCTION, section, start, size)
+
+
+def _relocations(code: bytes, section: _Section) -> Iterator[tuple[int, int]]:
+    """Where symbols are referred to, and the symbols' numbers."""
+    for place, info, _ in _RELOCATION.iter_unpack(code[section.offset : section.offset + section.size]):
+        yield place, info >> 32
+
+
+def _at(symbols: list[_Symbol], section: int, place: int) -> set[str]:
+    """The function at a place in a section."""
+    within = (s.name for s in symbols if s.is_function and s.section == section and 0 <= place - s.start < s.size)
+    return set(islice(within, 1))
