@@ -17,6 +17,7 @@ from compiler.edit.dataflow import (
 )
 from compiler.edit.draft import Edited, Place, place_of
 from compiler.edit.loops import drop_state, go_on, write_out
+from compiler.edit.names import named_for_xla
 from compiler.edit.shapes import resize, retype
 from compiler.edit.twin import integer_twin
 from compiler.ir.opdef import zeros
@@ -36,6 +37,7 @@ __all__ = [
     "keep_results",
     "lay_open",
     "leaves",
+    "named_for_xla",
     "place_of",
     "plain",
     "resize",

@@ -154,7 +154,8 @@ def contents(failure: Failure) -> tuple[dict[str, bytes], str]:
     """The files by name, and why there are no literals, if there are none."""
     bounds = failure.bounds or tuple(tolerated(array, failure.policy) for array in failure.expected)
     granted = [0 if failure.bounds else _granted(failure, array) for array in failure.expected]
-    results = edit.leaves(compiler.parse(failure.module_text).entry.root.shape)
+    module, names = edit.named_for_xla(compiler.parse(failure.module_text))
+    results = edit.leaves(module.entry.root.shape)
     script = _SCRIPT.format(
         recorded=failure.verdict,
         dtypes={name: _names(arrays) for name, arrays in (("inputs", failure.inputs), ("expected", failure.expected))},
@@ -163,7 +164,7 @@ def contents(failure: Failure) -> tuple[dict[str, bytes], str]:
         more_calls=_MORE_CALLS if failure.verdict == "flaky" else 0,
     )
     files = {
-        "module.hlo": programs.encoded(failure.module_text),
+        "module.hlo": programs.encoded(compiler.to_text(module) if names else failure.module_text),
         "inputs.npz": pack_arrays(failure.inputs),
         "expected.npz": pack_arrays(failure.expected),
         "bounds.npz": pack_arrays([array for bound in bounds for array in (_plain(bound.value), bound.error)]),
