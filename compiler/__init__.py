@@ -7,7 +7,7 @@ This is the front door; nothing outside the package needs more than these names.
 import compiler.startup  # noqa: F401 - it comes before all that is loaded
 
 # isort: split
-from compiler import edit, generate, mutation, ops
+from compiler import edit, frontends, generate, mutation, ops
 from compiler.backends.cpu import limits
 from compiler.backends.executable import Executable, Facts, KernelTime
 from compiler.backends.nvptx import standalone as ptx
@@ -54,6 +54,7 @@ __all__ = [
     "device_count",
     "edit",
     "environment_options",
+    "frontends",
     "generate",
     "interpret",
     "interpret_devices",

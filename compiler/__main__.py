@@ -11,7 +11,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from compiler.cache import VARIABLE
 from compiler.crash import INTERNAL, said_of
 from compiler.diagnostics import CompilerError, InputError, UnsupportedError
 from compiler.drawing import PICTURES
+from compiler.inputs import Array
 from compiler.ir.literal import Literal
 from compiler.ir.module import Module
 from compiler.ir.shape import without_layout
@@ -36,7 +37,6 @@ from compiler.options import CompileOptions
 from compiler.pipeline import PASSES, PIPELINES, Step, ignore, run, stages_of
 from compiler.plan import result_shapes
 from compiler.text.constants import write_literal
-from compiler.text.files import GZIP_MAGIC, read_text
 from compiler.verifier import findings
 
 BAD_INPUT, UNDECIDABLE, INTERRUPTED, CLOSED_OUTPUT = 2, 125, 130, 141
@@ -120,7 +120,10 @@ class _Group(click.Group):
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Look at an HLO program by hand: FILE is HLO text, `-` reads standard input.
+    """Look at a program by hand: FILE is HLO text, `-` reads standard input.
+
+    With jaxlib it may also be StableHLO or MHLO, as text or bytecode, a file of jax.export, or a protocol buffer of
+    XLA's; each may be compressed by gzip.
 
     \b
     python -m compiler print FILE                      read it and write it back
@@ -255,9 +258,10 @@ def run_(file: Path, output: Path | None, **options: Any) -> None:
     """
     backend, seed, given = (options.pop(name) for name in ("backend", "seed", "given"))
     compiler.load_custom_calls(options.pop("custom_calls"))
-    module = _parse(file)
+    named = None if given is None else inputs.read_npz(given)
+    module = _parse(file, None if named is None else list(named.values()))
     compiler.verify(module)
-    arrays = inputs.draw(module, seed) if given is None else inputs.read_npz(given, module)
+    arrays = inputs.draw(module, seed) if named is None or given is None else inputs.assigned(named, module, given)
     filled = inputs.settle_elided(module, options["fill_elided"])
     if filled:
         click.echo(f"compiler: {filled} elided constants filled from seed {options['fill_elided']}", err=True)
@@ -323,22 +327,12 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _parse(file: Path) -> Module:
+def _parse(file: Path, arrays: Sequence[Array] | None = None) -> Module:
+    """The program of a file, or of standard input, in any form; `arrays` are what it is run on, if that is known."""
     is_input = str(file) == "-"
-    try:
-        raw = sys.stdin.buffer.read() if is_input else file.read_bytes()
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror or error}; give a file with HLO text") from error
-    name = "<stdin>" if is_input else str(file)
-    if raw.startswith(GZIP_MAGIC) and not is_input:
-        return compiler.parse(read_text(file), filename=name)
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name}: is not text (byte {error.start}: {error.reason}); give HLO text; xlabench reads other forms"
-        ) from error
-    return compiler.parse(text, filename=name)
+    raw = sys.stdin.buffer.read() if is_input else compiler.frontends.read_program(file)
+    shapes = None if arrays is None else [array.shape for array in arrays]
+    return compiler.parse(raw, filename="<stdin>" if is_input else str(file), shapes=shapes)
 
 
 def _show(step: Step) -> None:

@@ -20,6 +20,7 @@ from compiler.codegen.llvm import limit_passes
 from compiler.devices import interpret_flat
 from compiler.diagnostics import InputError
 from compiler.dump import Dump
+from compiler.frontends import hlo_text
 from compiler.inputs import settle_elided
 from compiler.interpreter import Around, Array, Observe
 from compiler.interpreter import interpret as _interpret
@@ -39,7 +40,7 @@ _OPTIMIZED = "after_optimizations.txt"
 
 @overload
 def interpret(
-    module_or_text: Module | str,
+    module_or_text: Module | str | bytes,
     *inputs: Any,
     trace: Observe | None = None,
     around: Around | None = None,
@@ -48,11 +49,11 @@ def interpret(
 
 
 @overload
-def interpret(module_or_text: Module | str, *inputs: Any, wide: Literal[True]) -> list[WideResult]: ...
+def interpret(module_or_text: Module | str | bytes, *inputs: Any, wide: Literal[True]) -> list[WideResult]: ...
 
 
 def interpret(
-    module_or_text: Module | str,
+    module_or_text: Module | str | bytes,
     *inputs: Any,
     trace: Observe | None = None,
     around: Around | None = None,
@@ -98,7 +99,7 @@ def environment_options(environment: Mapping[str, str]) -> Environment:
 
 
 def compile(  # noqa: A001  # the name that users of compilers expect
-    module_or_text: Module | str, backend: str = "cpu", options: CompileOptions = DEFAULT_OPTIONS
+    module_or_text: Module | str | bytes, backend: str = "cpu", options: CompileOptions = DEFAULT_OPTIONS
 ) -> Executable:
     """Compile a module, or its text, for a back end.
 
@@ -106,6 +107,8 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     arrays; for a program for several devices those of device 0 come first, then those of device 1, and so on.
     Raises ParseError, VerifyError, UnsupportedError or InputError.
     """
+    if isinstance(module_or_text, str | bytes):
+        module_or_text = hlo_text(module_or_text)
     if backend not in BACKENDS:
         raise InputError(f"unknown back end {backend!r}; back ends are: {', '.join(BACKENDS)}")
     phases = Phases()
@@ -130,7 +133,7 @@ def compile(  # noqa: A001  # the name that users of compilers expect
 
 
 def compile_ahead(
-    module_or_text: Module | str,
+    module_or_text: Module | str | bytes,
     machine: str = "x86_64",
     cpu: str = "",
     options: CompileOptions = DEFAULT_OPTIONS,
@@ -172,8 +175,8 @@ def _compile(module_or_text: Module | str, backend: str, options: CompileOptions
     return executable
 
 
-def _read(module_or_text: Module | str, options: CompileOptions, phases: Phases) -> Module:
-    if isinstance(module_or_text, str):
+def _read(module_or_text: Module | str | bytes, options: CompileOptions, phases: Phases) -> Module:
+    if isinstance(module_or_text, str | bytes):
         with phases.phase("parse"):
             module = parse(module_or_text)
     else:

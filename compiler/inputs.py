@@ -69,16 +69,20 @@ def _draw(shape: ArrayShape, generator: np.random.Generator) -> Array:
     return np.asarray(values, dtype=element_type.dtype)
 
 
-def read_npz(path: Path, module: Module) -> list[Array]:
-    """Inputs from a file: by the parameters' names if it has them all, else in the order of the file."""
+def read_npz(path: Path) -> dict[str, Array]:
+    """The arrays of a file by their names, in its order."""
     try:
         # Not numpy.load: of a file that is no archive it says that it were pickled, and advises to load it unsafely.
         with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
-            named = {name: archive[name] for name in archive.files}
+            return {name: archive[name] for name in archive.files}
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, EOFError, AttributeError, TypeError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: not a whole .npz file ({error}); make it with numpy.savez") from error
+
+
+def assigned(named: dict[str, Array], module: Module, path: Path) -> list[Array]:
+    """A file's arrays as inputs: by the parameters' names if it has them all, else in the order of the file."""
     names = [parameter.name for parameter in module.entry.parameters]
     arrays = [named[name] for name in names] if all(name in named for name in names) else list(named.values())
     shapes = input_shapes(module)

@@ -103,7 +103,7 @@ def prepare(request: Request) -> Case:
     """Read the program and make its inputs; a bundle brings both."""
     if is_bundle(request.file):
         return _of_bundle(request)
-    module = programs.read(request.file, module=request.module)
+    module = programs.read(request.file, module=request.module, given=request.inputs)
     count = compiler.settle_elided(module, request.fill_elided)
     filled = f"{count} elided constants filled from seed {request.fill_elided}" if count else ""
     if request.twin:

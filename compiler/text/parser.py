@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from compiler.frontends import Shapes, hlo_text
 from compiler.ir.attributes import MODULE_ATTRIBUTES
 from compiler.ir.literal import Literal
 from compiler.ir.manual import partitions_named
@@ -31,17 +32,24 @@ _COMPUTATION = pattern(rf"(?:({_ENTRY}{SPACE})|(?!{_ENTRY}))%?+({NAME}):?+{SPACE
 _KEY = pattern(rf",{SPACE}({NAME}){SPACE}=")
 
 
-def parse(text: str, *, filename: str = "<string>") -> Module:
+def parse(source: str | bytes, *, filename: str = "<string>", shapes: Shapes | None = None) -> Module:
     """Read one module: with or without its header, or a single instruction, whose operands become parameters.
+
+    What is no HLO text is made that first, as `compiler.frontends` says: StableHLO and MHLO, files of `jax.export`,
+    protocol buffers.  `shapes` are the sizes of the inputs, for a program that leaves some open.
 
     Raises:
         ParseError: the text is not HLO; the error points to the place.
+        InputError: a program in another form cannot be converted.
+        UnsupportedError: jaxlib, which converts it, is not installed.
     """
+    text = hlo_text(source, filename=filename, shapes=shapes)
     return _ModuleReader(InstructionReader(text, filename)).read()
 
 
-def parse_many(text: str, filename: str = "<string>") -> list[Module]:
+def parse_many(source: str | bytes, filename: str = "<string>") -> list[Module]:
     """Read the modules of a text in which lines `// -----` stand between modules."""
+    text = hlo_text(source, filename=filename)
     modules = []
     begin = 0
     for separator in (*_SEPARATOR.finditer(text), None):

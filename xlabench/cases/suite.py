@@ -1,4 +1,4 @@
-"""Suites of programs: a folder with `suite.toml`, `NAME.hlo` and recipes; or any folder of `.hlo` files.
+"""Suites of programs: a folder with `suite.toml`, `NAME.hlo` and recipes; or any folder of programs.
 
     name = "smoke"
     description = "..."
@@ -23,6 +23,12 @@ from typing import Any
 
 from xlabench.cases.recipe_keys import check_keys
 from xlabench.errors import BenchError
+
+ENDINGS = (
+    *(".hlo", ".hlo.gz", ".hlo.txt", ".hlo.pb", ".hlo.pb.gz"),
+    *(".mlir", ".mlir.gz", ".mlirbc", ".stablehlo", ".mhlo", ".jax_export"),
+)
+"""How the files of a folder end that are taken for programs; one that is named may be called anything."""
 
 _MANIFEST = "suite.toml"
 
@@ -98,13 +104,19 @@ def load_suite(name_or_path: str) -> Suite:
 def _from_folder(name_or_path: str, folder: Path) -> Suite:
     if not folder.is_dir():
         known = ", ".join(known_suites()) or "none"
-        raise BenchError(f"unknown suite {name_or_path!r}; known are: {known}; or give a folder of .hlo files")
+        raise BenchError(f"unknown suite {name_or_path!r}; known are: {known}; or give a folder of programs")
     if (folder / _MANIFEST).is_file():
         return _from_manifest(folder / _MANIFEST)
-    paths = sorted(path for path in folder.iterdir() if path.suffix == ".hlo")
+    paths = sorted(path for path in folder.iterdir() if path.name.endswith(ENDINGS))
     if not paths:
-        raise BenchError(f"{folder}: no {_MANIFEST} and no .hlo file; give a folder that has either")
-    programs = tuple(SuiteProgram(path.stem, path) for path in paths)
+        raise BenchError(
+            f"{folder}: no {_MANIFEST} and no program ({', '.join(ENDINGS)}); give a folder that has either"
+        )
+    stems = [path.name.removesuffix(next(filter(path.name.endswith, ENDINGS))) for path in paths]
+    programs = tuple(
+        SuiteProgram(stem if stems.count(stem) == 1 else path.name, path)
+        for path, stem in zip(paths, stems, strict=True)
+    )
     return Suite(folder.resolve().name, "", programs)
 
 

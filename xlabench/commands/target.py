@@ -66,7 +66,7 @@ def load(options: dict[str, Any], *, is_engine_asked: bool = True) -> Target:
         policy, seed = failure.policy, failure.seed
         spec, believed = spec or failure.engine, believed or failure.reference
     else:
-        module = programs.read(path, module=options["module"])
+        module = programs.read(path, module=options["module"], given=options["inputs"])
         compiler.settle_elided(module, options["fill_elided"])
         case, policy, seed = _of_file(path, module, options["seed"], options["inputs"])
     subject, reference = (

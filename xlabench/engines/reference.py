@@ -26,7 +26,7 @@ class ReferenceEngine:
 
     def compile(self, module_or_text: Any) -> Program:
         """Parse and verify; nothing else is left to do before the inputs are there."""
-        module = compiler.parse(module_or_text) if isinstance(module_or_text, str) else module_or_text
+        module = compiler.parse(module_or_text) if isinstance(module_or_text, str | bytes) else module_or_text
         compiler.verify(module)
 
         def run(*inputs: Array) -> list[Array]:

@@ -6,6 +6,7 @@ JAX program.  `fusion=off` disables the passes that XLA:CPU's own fusion consist
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +18,7 @@ from jax.errors import JaxRuntimeError
 from jaxlib import _hlo, _jax, lapack, xla_client
 
 import compiler
-from compiler.edit import leaves
+from compiler.edit import leaves, named_for_xla
 from xlabench.engines.spec import SWITCH, Array, Option, Program, arrays_of
 from xlabench.errors import CompileFailure, RunFailure, Undecidable
 
@@ -32,6 +33,8 @@ _UNKNOWN = (
     "to be floating for",
     "No registered implementation",
 )
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
+_REFUSALS = (JaxRuntimeError, ValueError)
 _FUSION_PASSES = "fusion,cpu_multi_output_fusion"
 
 
@@ -56,20 +59,15 @@ class XlaEngine:
         self._compile(text, options)
 
     def _compile(self, module_or_text: Any, options: Any) -> Program:
-        text = module_or_text if isinstance(module_or_text, str) else compiler.to_text(module_or_text)
+        is_written = isinstance(module_or_text, str | bytes)
+        text = compiler.frontends.hlo_text(module_or_text) if is_written else compiler.to_text(module_or_text)
         if "f6e" in text:  # a result of such a type ends the process, an argument is refused
             raise Undecidable(f"{self.spec}: this client knows no arrays whose elements have six bits")
         self._check_devices(text)
         if "lapack_" in text:
             _load_lapack()
         device = _client().local_devices()[0]
-        try:
-            module = _hlo.hlo_module_from_text(text)
-            proto = module.as_serialized_hlo_module_proto()
-            stablehlo = _jax.mlir.hlo_to_stablehlo(proto)
-            executable = _client().compile_and_load(stablehlo, _jax.DeviceList((device,)), options)
-        except (JaxRuntimeError, ValueError) as error:
-            self._refuse(error)
+        executable, proto = self._loaded(text, options, device)
         sharding = _jax.SingleDeviceSharding(device)
         taken, tokens = _taken(proto), _tokens(text)
 
@@ -82,6 +80,19 @@ class XlaEngine:
                 raise RunFailure(f"{self.spec} failed while running: {error}") from error
 
         return run
+
+    def _loaded(self, text: str, options: Any, device: Any) -> tuple[Any, bytes]:
+        """The executable and the program that it was made of; what XLA refuses is tried in another spelling."""
+        try:
+            return _load(text, options, device)
+        except _REFUSALS as error:
+            again, names = _respelled(text)
+            if not again:
+                self._refuse(error, names)
+        try:
+            return _load(again, options, device)
+        except _REFUSALS as error:
+            self._refuse(error, names)
 
     def _check_devices(self, text: str) -> None:
         # Reading the text only to count devices would take as long as much of XLA's own work on it.
@@ -100,16 +111,41 @@ class XlaEngine:
             debug.xla_dump_to = self.dump_to
         return options
 
-    def _refuse(self, error: Exception) -> NoReturn:
+    def _refuse(self, error: Exception, names: Mapping[str, str]) -> NoReturn:
         """What XLA does not implement, or what its way in (StableHLO) cannot say, is no failure of the program."""
-        if any(sign in str(error) for sign in _UNKNOWN):
-            raise Undecidable(f"{self.spec}: {error}") from error
-        raise CompileFailure(f"{self.spec} failed to compile: {error}") from error
+        said = _NAME.sub(lambda found: names.get(found[0], found[0]), str(error))
+        if any(sign in said for sign in _UNKNOWN):
+            raise Undecidable(f"{self.spec}: {said}") from error
+        raise CompileFailure(f"{self.spec} failed to compile: {said}") from error
 
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> XlaEngine:
     """XLA with these options."""
     return XlaEngine(spec, options.get("fusion", True), dump_to)
+
+
+def _load(text: str, options: Any, device: Any) -> tuple[Any, bytes]:
+    proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+    stablehlo = _jax.mlir.hlo_to_stablehlo(proto)
+    return _client().compile_and_load(stablehlo, _jax.DeviceList((device,)), options), proto
+
+
+def _respelled(text: str) -> tuple[str, Mapping[str, str]]:
+    """A text that was refused, spelled for XLA, and what its new names stand for; empty where that changes nothing.
+
+    What only our parser takes is not XLA's to judge: names that are words to XLA, and shorter ways to write.  Only what
+    was refused comes here, since to read every text ourselves would take as long as much of XLA's own work on it.
+    """
+    module, names = named_for_xla(compiler.parse(text))
+    return compiler.to_text(module) if names or not _is_read(text) else "", names
+
+
+def _is_read(text: str) -> bool:
+    try:
+        _hlo.hlo_module_from_text(text)
+    except _REFUSALS:
+        return False
+    return True
 
 
 @cache

@@ -20,7 +20,7 @@ import compiler
 from compiler import mutation
 from compiler.generate import RandomChoices
 from xlabench.cases import inputs, programs
-from xlabench.cases.suite import known_suites, load_suite
+from xlabench.cases.suite import ENDINGS, known_suites, load_suite
 from xlabench.errors import BenchError
 from xlabench.fuzzing.generate import Case
 
@@ -79,9 +79,11 @@ def _below(folder: Path) -> list[Path]:
         found.append(Path(error.filename))
 
     for place, folders, files in os.walk(folder, onerror=note):
-        found += [Path(place, name) for name in (*files, *folders) if name.endswith((".hlo", ".hlo.gz", ".hlo.txt"))]
+        found += [Path(place, name) for name in (*files, *folders) if name.endswith(ENDINGS)]
     if not found:
-        raise BenchError(f"{folder}: there is no .hlo file in it; give files, folders of them, or suites")
+        raise BenchError(
+            f"{folder}: there is no program in it ({', '.join(ENDINGS)}); give files, folders of them, or suites"
+        )
     return sorted(found)
 
 

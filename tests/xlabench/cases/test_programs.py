@@ -81,24 +81,6 @@ def test_what_is_no_program_is_bad_input_with_the_name_of_the_file(tmp_path, dat
         programs.read(_file(tmp_path, data))
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "form"),
-    [
-        ("p.txt", ADD, "hlo"),
-        ("p.hlo", "module {\n ROOT x = f32[] constant(1)\n}", "hlo"),
-        ("p.txt", STABLEHLO, "mlir"),
-        ("p.txt", 'func.func @main() -> tensor<f32> { "stablehlo.constant"() }', "mlir"),
-        ("p.mlir", "garbage", "mlir"),
-        ("p.bin", b"ML\xefR\x01", "mlir"),
-        ("p.hlo.pb", b"", "proto"),
-        ("p.hlo.pb.gz", b"\x0a\x01m", "proto"),
-        ("p.bin", b"\x0a\x01m\x12\x01e\x28\x00", "proto"),
-    ],
-)
-def test_the_form_is_told_by_content_then_by_name(tmp_path, name, data, form):
-    assert programs.form_of(tmp_path / name, data if isinstance(data, bytes) else data.encode()) == form
-
-
 @pytest.mark.skipif(has_jax, reason="jaxlib is installed")
 def test_without_jaxlib_other_forms_cannot_be_decided(tmp_path):
     with pytest.raises(Undecidable, match=r"pip install 'xlabench\[peers\]'") as raised:
