@@ -17,8 +17,12 @@
 - V13: entry_computation_layout has the shapes of the entry's parameters and root.
 - V14: a layout names each dimension of its array once.
 - V15: an instruction stands in the computation that it says it does, and in no other.
+- V16: a collective names devices that there are, none of them twice in its groups, its sources or its targets, and in
+  its groups, if it has any, all of them (a collective-broadcast gives zeros to those left out).
+- V17: a sharding has as many tiles as devices, names no device twice, cuts as many dimensions as its array has, and is
+  for as many arrays as there are; where there are several partitions it is over all of them.
 
-Not checked: schedules, aliasing tables, shardings and whether the groups of collectives cover the devices.
+Not checked: schedules and aliasing tables.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from compiler.device_rules import Grid, group_problems, sharding_problems
 from compiler.diagnostics import CompilerError, Finding, VerifyError
 from compiler.ir.attributes import COMMON, EntryLayout
 from compiler.ir.control import predecessors
@@ -51,6 +56,7 @@ def findings(module: Module) -> list[Finding]:
     members = set(module.computations)
     for computation in module.computations:
         found += _check_computation(computation, members)
+    found += _check_devices(module)
     if not found:
         found += _check_entry_layout(module)
     return found
@@ -189,6 +195,18 @@ def _check_shape(instruction: Instruction, op: Op) -> Iterator[Finding]:
         return
     if not agree(inferred, instruction.shape):
         yield Finding("V10", _place(instruction), f"states {instruction.shape}, but {op.opcode} gives {inferred}")
+
+
+def _check_devices(module: Module) -> Iterator[Finding]:
+    grid = Grid.of(module)
+    for instruction in module.instructions():
+        attributes = instruction.attributes
+        if "replica_groups" in attributes or "source_target_pairs" in attributes:
+            for message in group_problems(instruction, grid):
+                yield Finding("V16", _place(instruction), f"{instruction.opcode}: {message}")
+        if "sharding" in attributes:
+            for message in sharding_problems(instruction, grid):
+                yield Finding("V17", _place(instruction), message)
 
 
 def _check_entry_layout(module: Module) -> Iterator[Finding]:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from compiler.device_rules import Grid
 from compiler.devices.exchange import EXCHANGES, cross, permuted
-from compiler.devices.groups import Grid, groups, pairs
+from compiler.devices.groups import groups, pairs
 from compiler.devices.host import Channels, Host
 from compiler.diagnostics import InputError
 from compiler.interpreter import Interpreter, flatten

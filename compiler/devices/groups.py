@@ -15,47 +15,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from compiler.device_rules import Grid, mode_of
 from compiler.ir.devices import DeviceGroups, ReplicaGroups
-from compiler.ir.module import Instruction, Module
-from compiler.ops import OPS
+from compiler.ir.module import Instruction
 
 Group = tuple[int, ...]
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 _PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
-_MODES = ("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id")
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The devices of a program."""
-
-    replicas: int
-    partitions: int
-
-    @classmethod
-    def of(cls, module: Module) -> Grid:
-        """The devices that a module's header asks for."""
-        return cls(module.attributes.get("replica_count", 1), module.attributes.get("num_partitions", 1))
-
-    @property
-    def size(self) -> int:
-        """How many devices there are."""
-        return self.replicas * self.partitions
-
-    def device(self, replica: int, partition: int) -> int:
-        """A device's number."""
-        return replica * self.partitions + partition
-
-    def replica(self, device: int) -> int:
-        """The replica that a device is."""
-        return device // self.partitions
-
-    def partition(self, device: int) -> int:
-        """The partition that a device runs."""
-        return device % self.partitions
 
 
 def groups(instruction: Instruction, grid: Grid) -> list[Group]:
@@ -65,9 +33,9 @@ def groups(instruction: Instruction, grid: Grid) -> list[Group]:
         listed = given.groups()
     except ValueError as error:
         raise instruction.unsupported(f"its groups do not hold the devices that they are made of ({error})") from error
-    mode = _mode(instruction)
+    mode = mode_of(instruction)
     replicas, partitions = range(grid.replicas), range(grid.partitions)
-    numbered = {"flattened_id": grid.size, "cross_partition": grid.partitions}.get(mode, grid.replicas)
+    numbered = grid.numbered(mode)
     chosen = _checked(instruction, [tuple(group) for group in listed] or [tuple(range(numbered))], numbered)
     if instruction.attributes.get("has_dynamic_root", False):
         raise instruction.unsupported("its root is known at run time only")
@@ -95,25 +63,6 @@ def check_operands(instruction: Instruction, count: int) -> None:
     given = len(instruction.operands)
     if given != count:
         raise instruction.unsupported(f"it has {given} operands for a group of {count} devices; give one for each")
-
-
-def _mode(instruction: Instruction) -> str:
-    """What the numbers of a collective's groups are, by the name that XLA gives it."""
-    attributes = instruction.attributes
-    stated = str(attributes.get("mode", "")).strip('"').lower().removeprefix("k")
-    if stated:
-        if stated not in _MODES:
-            raise instruction.unsupported(f"mode {stated!r} is none of {', '.join(_MODES)}")
-        return stated
-    has_channel = "channel_id" in attributes
-    if attributes.get("use_global_device_ids", False):
-        if not has_channel:
-            raise instruction.unsupported("use_global_device_ids needs a channel_id")
-        return "flattened_id"
-    if not has_channel:
-        return "cross_replica"
-    both = "use_global_device_ids" in OPS[instruction.opcode].optional
-    return "cross_replica_and_partition" if both else "cross_partition"
 
 
 def pairs(instruction: Instruction, grid: Grid) -> list[tuple[int, int]]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler.devices.groups import Grid, transfer_pairs
+from compiler.device_rules import Grid
+from compiler.devices.groups import transfer_pairs
 from compiler.diagnostics import InputError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array

@@ -10,7 +10,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from compiler.devices.groups import Grid, check_operands, groups, pairs, part_size, transfer_pairs
+from compiler.device_rules import Grid
+from compiler.devices.groups import check_operands, groups, pairs, part_size, transfer_pairs
 from compiler.expansion.expression import Expression, concatenate, element, iota, number
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.manual import Cut, cuts_of, enters, is_crossing

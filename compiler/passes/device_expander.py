@@ -17,7 +17,7 @@ from functools import reduce
 
 from compiler.analysis.buffers import branches as branches_of
 from compiler.analysis.uniform import is_uniform
-from compiler.devices.groups import Grid
+from compiler.device_rules import Grid
 from compiler.expansion.expression import Expression, element
 from compiler.expansion.wiring import Links, Many, Row, Rows, bundle
 from compiler.ir.attributes import OF_ENTRY

@@ -10,6 +10,7 @@ import pytest
 from compiler import verifier
 from compiler.diagnostics import VerifyError
 from compiler.ir.attributes import EntryLayout
+from compiler.ir.devices import IotaDevices, ReplicaGroups, TileSharding
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, Layout, TupleShape
 from compiler.ir.types import F32, S32
@@ -95,6 +96,14 @@ def _doubled_dimension(module: Module) -> None:
     _named(module, "x").shape = ArrayShape(F32, (4,), layout=Layout((0, 0)))
 
 
+def _absent_replica(module: Module) -> None:
+    module.entry.instructions[-1].attributes["replica_groups"] = ReplicaGroups(((0, 1),))
+
+
+def _too_few_tiles(module: Module) -> None:
+    module.entry.instructions[-1].attributes["sharding"] = TileSharding(tiles=(2, 2), devices=IotaDevices((12,)))
+
+
 def _stands_elsewhere(module: Module) -> None:
     _named(module, "n").parent = module.computations[0]
 
@@ -118,6 +127,8 @@ _BREAKS: list[tuple[str, Callable[[Module], None], str]] = [
     ("V13", _wrong_layout, r"says f32\[5\] of parameter 0, which is f32\[4\]"),
     ("V14", _doubled_dimension, "does not name each dimension once"),
     ("V15", _stands_elsewhere, "n says that it stands in add"),
+    ("V16", _absent_replica, "its groups name replica 1 of 1"),
+    ("V17", _too_few_tiles, "its sharding has 4 tiles for 12 devices"),
 ]
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import compiler
 from compiler import Host
-from compiler.devices.groups import Grid, groups
+from compiler.device_rules import Grid
+from compiler.devices.groups import groups
 from compiler.diagnostics import InputError, UnsupportedError
 
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }"
