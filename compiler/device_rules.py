@@ -132,7 +132,7 @@ def sharding_problems(instruction: Instruction, grid: Grid) -> Iterator[str]:
         if isinstance(sharding, TileSharding):
             yield from _tile_problems(sharding, shape, grid.partitions)
         return
-    if is_of_result and len(sharding.elements) != max(len(arrays), 1):
+    if is_of_result and len(sharding.elements) not in (len(arrays), max(len(arrays), 1)):
         yield f"its sharding is for {len(sharding.elements)} arrays, and it has {len(arrays)}"
         return
     for number, element in enumerate(sharding.elements):
