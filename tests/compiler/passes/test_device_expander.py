@@ -32,7 +32,7 @@ body { p = (f32[4], s32[], s32[]) parameter(0) v = f32[4] get-tuple-element(p), 
   s = f32[4] all-reduce(v), to_apply=add, replica_groups={{0,1},{2,3}}
   one = s32[] constant(1) j = s32[] add(i, one) ROOT t = (f32[4], s32[], s32[]) tuple(s, j, n) }"""
 BRANCHES = """
-first { a = f32[4] parameter(0) ROOT r = f32[4] all-reduce(a), to_apply=add, replica_groups={{0,1}} }
+first { a = f32[4] parameter(0) ROOT r = f32[4] all-reduce(a), to_apply=add, replica_groups={{0,1},{2,3}} }
 second { a = f32[4] parameter(0) ROOT r = f32[4] negate(a) }
 third { a = f32[4] parameter(0) i = u32[] replica-id() f = f32[] convert(i) b = f32[4] broadcast(f), dimensions={}
   ROOT r = f32[4] multiply(a, b) }"""
