@@ -128,5 +128,6 @@ def _load(name: str) -> EngineModule:
             raise
         extra = _EXTRAS[package]
         raise Undecidable(
-            f"engine {name!r} needs the package {package}, which is not installed; pip install 'xlabench[{extra}]'"
+            f"engine {name!r} needs the package {package}, which is not installed; "
+            f"in a clone of xlabench: pip install '.[{extra}]'"
         ) from error

@@ -54,7 +54,9 @@ def _what(status: Any) -> str:
 def _context() -> Any:
     """The primary context of the first GPU."""
     if driver is None:
-        raise UnsupportedError("a GPU", "this installation", "install the extra: pip install 'xlabench[cuda]'")
+        raise UnsupportedError(
+            "a GPU", "this installation", "install the extra, in a clone of xlabench: pip install '.[cuda]'"
+        )
     try:
         status = driver.cuInit(0)[0]
     except Exception as error:

@@ -250,7 +250,7 @@ def test_a_machine_without_a_gpu_is_unsupported(driver: FakeDriver) -> None:
 def test_an_installation_without_the_bindings_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "driver", None)
     cuda._context.cache_clear()
-    with pytest.raises(UnsupportedError, match=r"xlabench\[cuda\]"):
+    with pytest.raises(UnsupportedError, match=r"\.\[cuda\]"):
         CudaDevice()
 
 
