@@ -50,7 +50,7 @@ def check(module: Module, target: llvm.Target, opt: int) -> None:
 
 def cells() -> list[object]:
     every = ((name, target, opt) for name in NUMBERS for target in TARGETS for opt in range(4))
-    return [pytest.param(*cell, marks=[] if cell in OFTEN else pytest.mark.slow) for cell in every]
+    return [pytest.param(*cell, marks=[] if cell in OFTEN else pytest.mark.sweep) for cell in every]
 
 
 @pytest.mark.parametrize(("name", "target", "opt"), cells())
@@ -79,7 +79,7 @@ def chained(first: str, name: str, count: int = 9) -> Module:
 
 @pytest.mark.parametrize("target", ["host", "sse2", "x86-64-v3"])
 @pytest.mark.parametrize(
-    "opcode", ["tan", pytest.param("sine", marks=pytest.mark.slow), pytest.param("remainder", marks=pytest.mark.slow)]
+    "opcode", ["tan", pytest.param("sine", marks=pytest.mark.sweep), pytest.param("remainder", marks=pytest.mark.sweep)]
 )
 def test_halves_made_of_doubles_are_passed_on(opcode: str, target: str) -> None:
     module = chained("tan" if opcode == "remainder" else opcode, "f16")

@@ -32,7 +32,7 @@ def operand_types(row: ElementType) -> list[list[ElementType]]:
 def ranged(*quick: tuple[int, ...]) -> list[object]:
     """All dimensions, of which those are tried in a quick run."""
     return [
-        pytest.param(dims, marks=[] if dims in quick else pytest.mark.slow, id=str(dims)) for dims in DIMS + MORE_DIMS
+        pytest.param(dims, marks=[] if dims in quick else pytest.mark.sweep, id=str(dims)) for dims in DIMS + MORE_DIMS
     ]
 
 
@@ -52,7 +52,7 @@ def test_the_reference_and_the_wide_mode_run_what_is_taken(name: str, dims: tupl
 @pytest.mark.parametrize("dims", ranged((2, 3)))
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in TOGETHER else pytest.mark.slow) for name in NUMBERS]
+    "name", [pytest.param(name, marks=[] if name in TOGETHER else pytest.mark.sweep) for name in NUMBERS]
 )
 def test_engines_run_what_is_taken(name: str, engine: str, dims: tuple[int, ...]) -> None:
     backend, options = ENGINES[engine]

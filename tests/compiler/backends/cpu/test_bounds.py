@@ -78,20 +78,20 @@ HEAVY = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("after", [True, False])
 @pytest.mark.parametrize(("pair", "size"), list(zip(NEAR, cycle(LONG), strict=False)))
 def test_near_forms_read_only_what_there_is(pair, size, after):
     verify(program(*pair, size, after=after), threads=1 + size % 2)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(("pair", "size", "after"), list(zip(HEAVY, cycle(SIZES), cycle((True, False)), strict=False)))
 def test_all_that_is_computed_in_vectors_reads_only_what_there_is(pair, size, after):
     verify(program(*pair, size, after=after), threads=1 + size % 2)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 @pytest.mark.parametrize("opcode", ["tanh", "cosine"])
 def test_tables_are_looked_up_for_what_there_is(opcode, type_):
