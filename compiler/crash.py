@@ -17,8 +17,11 @@ INTERNAL = 70
 _VARIABLE = "XLABENCH_TRACEBACK"
 
 
-def said_of(error: BaseException) -> str:
-    """What to say of an error, whose traceback is kept in a new file; printed where there can be none."""
+def report(error: BaseException) -> tuple[str, str]:
+    """Keep the traceback of an error in a new file; returns what to say, in three lines, and the file's name.
+
+    Where no file can be written the traceback is part of what is said, and the name is empty.
+    """
     summary = traceback.format_exception_only(error)[-1].strip().partition("\n")[0]
     trace = "".join(traceback.format_exception(error))
     try:
@@ -34,4 +37,4 @@ def said_of(error: BaseException) -> str:
         "please report it with that file, the command line and the files that it names",
     ]
     is_shown = not kept or os.environ.get(_VARIABLE, "") not in ("", "0")
-    return "\n".join([trace.rstrip(), *lines] if is_shown else lines)
+    return "\n".join([trace.rstrip(), *lines] if is_shown else lines), kept

@@ -1,11 +1,14 @@
 """`python -m compiler` by hand: what each command prints, and how errors end."""
 
+import base64
 import gzip
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 import compiler
-from compiler.__main__ import BAD_INPUT, CLOSED_OUTPUT, FORMS, MADE_BY, UNDECIDABLE, cli
+from compiler.__main__ import cli
 from compiler.backends import BACKENDS
+from compiler.commands.emit import FORMS, MADE_BY
+from compiler.commands.ending import BAD_INPUT, CLOSED_OUTPUT, INTERRUPTED, UNDECIDABLE
+from compiler.diagnostics import UnsupportedError
 from compiler.drawing import PICTURES
 from compiler.pipeline import PASSES, PIPELINES
 
@@ -200,7 +206,7 @@ def test_a_bug_of_ours_is_three_lines_and_a_file(name, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError("by us")
 
-    monkeypatch.setattr("compiler.__main__._parse", fail)
+    monkeypatch.setattr("compiler.parse", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     result = call(name, *["hlo"] * (name == "emit"), "-")
     [kept] = tmp_path.iterdir()
@@ -216,10 +222,10 @@ def test_a_bug_of_ours_is_three_lines_and_a_file(name, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_is_no_verdict(monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("compiler.__main__._parse", interrupt)
+    monkeypatch.setattr("compiler.parse", interrupt)
     result = call("verify", "-")
     assert (result.exit_code, result.stderr) == (130, "compiler: interrupted\n")
 
@@ -250,6 +256,95 @@ def test_times_are_said_and_programs_kept(tmp_path):
     assert steps[0] == ["cache", "verify", "optimise", "emit", "llvm", "link", "Python", "LLVM", "total"]
     assert steps[1] == ["cache", "link", "Python", "LLVM", "total"]
     assert "total" in call("emit", "buffers", "-", "--time", text=ADD).stderr
+
+
+def _object(*arguments, text=ADD):
+    """What a call prints with --json, and its exit code: one object alone, of numbers that JSON has."""
+    done = call(*arguments, "--json", text=text)
+    return json.loads(done.stdout, parse_constant=pytest.fail), done.exit_code
+
+
+def test_programs_are_told_what_people_are(tmp_path):
+    text = compiler.to_text(compiler.parse(ADD))
+    assert _object("print", "-") == ({"text": text}, 0)
+    assert _object("print", "-", "-o", tmp_path / "m.hlo") == ({"output": str(tmp_path / "m.hlo")}, 0)
+    assert (tmp_path / "m.hlo").read_text() == text
+    assert _object("opt", "-", "--passes", "dce") == ({"text": call("opt", "-", "--passes", "dce").stdout}, 0)
+    assert _object("verify", "-") == ({"file": "-", "valid": True, "findings": []}, 0)
+
+
+def test_findings_are_the_same_ones():
+    told, code = _object("verify", "-", text=WRONG)
+    assert (told["valid"], code) == (False, BAD_INPUT)
+    written = [f"{one['where']}: {one['message']} [{one['rule']}]" for one in told["findings"]]
+    assert written == call("verify", "-", text=WRONG).stdout.splitlines()
+
+
+def test_rewrites_and_steps_are_in_the_object():
+    text = ADD.replace("add(x, y)", "add(x, x)").replace("ROOT s", "u = f32[3] negate(x)\n  ROOT s")
+    done = call("opt", "-", "--passes", "dce,fusion", "--print-rewrites", "--print-after-all", "--json", text=text)
+    told = json.loads(done.stdout)
+    assert told["rewrites"] == [{"number": 1, "pass": "dce", "rule": "remove unused", "where": "main/u"}]
+    assert [(step["after"], step["changed"], "text" in step) for step in told["steps"]] == [
+        ("dce", True, True),
+        ("fusion", False, False),
+    ]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("backend", ["reference", *BACKENDS])
+def test_results_that_are_no_numbers_of_json_are_told(backend):
+    text = "ENTRY e {\n  c = c64[2] constant({(nan, 1), (inf, -2)})\n  ROOT t = (c64[2]) tuple(c)\n}\n"
+    told, _ = _object("run", "-", "--backend", backend, text=text)
+    results = [{"shape": "c64[2]", "elements": 2, "literal": "{(nan, 1), (inf, -2)}"}]
+    assert told == {"backend": backend, "results": results}
+
+
+def test_a_long_result_is_cut_for_programs_too():
+    told, _ = _object("run", "-", text="ENTRY main {\n  ROOT x = s32[1000] iota(), iota_dimension=0\n}\n")
+    assert told["results"] == [{"shape": "s32[1000]", "elements": 1000, "first": [str(i) for i in range(8)]}]
+
+
+@pytest.mark.parametrize("command", [["run"], ["emit", "buffers"]], ids=" ".join)
+def test_times_are_in_the_object(command):
+    done = call(*command, "-", "--backend", "cpu", "--time", "--json")
+    times = json.loads(done.stdout)["times_ms"]
+    assert (done.stderr, times["total"]) == ("", pytest.approx(times["Python"] + times["LLVM"]))
+
+
+@pytest.mark.parametrize("form", [*FORMS, *PICTURES])
+def test_every_form_is_in_the_object(form, tmp_path):
+    backend = MADE_BY.get(form, ("cpu",))[0]
+    call("emit", form, "-", "--backend", backend, "-o", tmp_path / "out")
+    made = (tmp_path / "out").read_bytes()
+    told, _ = _object("emit", form, "-", "--backend", backend)
+    content = {"base64": base64.b64encode(made).decode()} if form == "object" else {"text": made.decode()}
+    assert told == {"form": form, **content, **({} if form in PICTURES else {"backend": backend})}
+    assert "output" in _object("emit", form, "-", "--backend", backend, "-o", tmp_path / "again")[0]
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_end_is_one_object(name, tmp_path, monkeypatch):
+    words = [name, *["hlo"] * (name == "emit")]
+    told, code = _object(*words, "-", text="nonsense")
+    assert (told["exit_code"], told["error"].partition(" ")[0]) == (code, "<stdin>:1:1:") == (BAD_INPUT, "<stdin>:1:1:")
+    told, code = _object(*words, "-", "--no-such-option")
+    assert (told["exit_code"], "--no-such-option" in told["error"]) == (code, True) == (BAD_INPUT, True)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for raised, expected in (
+        (UnsupportedError("all of it", "us"), {"error": "all of it is not supported by us", "exit_code": UNDECIDABLE}),
+        (KeyboardInterrupt(), {"error": "interrupted", "exit_code": INTERRUPTED}),
+        (ZeroDivisionError("by us"), {"error": "ZeroDivisionError: by us", "exit_code": 70}),
+    ):
+        monkeypatch.setattr("compiler.parse", partial(_fail, raised))
+        told, code = _object(*words, "-")
+        assert told == {**expected, **({"traceback": told.get("traceback")} if code == 70 else {})}
+        assert code == expected["exit_code"]
+    assert told["traceback"] == str(next(tmp_path.iterdir()))
+
+
+def _fail(error, *_, **__):
+    raise error
 
 
 def test_a_compressed_file_is_read(tmp_path):

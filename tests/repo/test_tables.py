@@ -1,12 +1,14 @@
 """Whatever comes in kinds stands in a table, each member in a file of its own: a file without a row is dead."""
 
 import inspect
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import compiler
 from compiler import pipeline
+from compiler.__main__ import cli as by_hand
 from compiler.backends import BACKENDS
 from compiler.backends.cpu.kernels.linear_algebra.lapack import METHODS
 from compiler.expansion.lapack import KERNELS
@@ -30,6 +32,7 @@ NOT_COMMANDS = {
     "judging_options",
     "progress",
 }  # what several commands share
+NOT_BY_HAND = {"ending", "files", "options"}
 MOST_NAMES = 38
 
 
@@ -97,6 +100,12 @@ def test_every_subcommand_is_a_file():
     assert modules("xlabench", "commands", but=NOT_COMMANDS) == set(files.values())
     assert all(module == f"xlabench.commands.{files[name]}" for name, module in cli.COMMANDS.items())
     assert cli.SUMMARIES.keys() == cli.COMMANDS.keys()
+
+
+def test_every_subcommand_by_hand_is_a_file():
+    assert modules("compiler", "commands", but=NOT_BY_HAND) == set(by_hand.commands)
+    for name, command in by_hand.commands.items():
+        assert command is import_module(f"compiler.commands.{name}").command
 
 
 def test_the_front_door_is_narrow():

@@ -1,0 +1,67 @@
+"""`python -m compiler emit`: what a back end makes of a program, in one form, or a drawing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import compiler
+from compiler.backends import BACKENDS
+from compiler.commands.files import file_argument, json_option, output_option, parse, write
+from compiler.commands.options import backend_options, say_times, settled, times_of
+from compiler.diagnostics import InputError
+from compiler.drawing import PICTURES
+
+FORMS = {
+    "hlo": "after_optimizations.txt",
+    "buffers": "buffer-assignment.txt",
+    "llvm": "ir-no-opt.ll",
+    "llvm-opt": "ir-with-opt.ll",
+    "asm": "s",
+    "object": "o",
+    "ptx": "ptx",
+    "steps": "thunk_sequence.txt",
+}
+"""What can be emitted: the end of the artifact's name by the word for it."""
+
+MADE_BY = {"asm": ("cpu",), "object": ("cpu",), "ptx": ("nvptx",), "steps": ("nvptx",)}
+"""The back ends that make a form which not all make."""
+
+
+@click.command("emit", epilog=f"Forms: {', '.join([*FORMS, *PICTURES])}.")
+@click.argument("form", type=click.Choice([*FORMS, *PICTURES]))
+@file_argument
+@output_option
+@backend_options
+@click.option("--backend", type=click.Choice(list(BACKENDS)), default="cpu", show_default=True, help="The back end.")
+@json_option
+def command(form: str, file: Path, output: Path | None, *, as_json: bool, **options: Any) -> None:
+    """Print what a back end makes of FILE, in one FORM.
+
+    hlo is the program that the back end was given, buffers its memory, llvm and llvm-opt the LLVM IR before and after
+    LLVM's passes, asm and object the CPU's code, ptx and steps the GPU's code and what the host does.
+
+    dot and html are drawings of FILE as it is read, before any pass: for Graphviz, and a page for a browser.
+
+    With --json: `form`, and `text` (of object `base64`), or `output`; but for drawings also `backend`, and with --time
+    `times_ms`.
+    """
+    facts: dict[str, Any] = {"form": form}
+    if form in PICTURES:
+        write(output, PICTURES[form](parse(file)), facts if as_json else None)
+        return
+    backend, timed = options.pop("backend"), options.pop("timed")
+    executable = compiler.compile(parse(file), backend=backend, options=settled(options))
+    facts["backend"] = backend
+    if timed:
+        facts["times_ms"] = times_of(executable)
+        if not as_json:
+            say_times(facts["times_ms"])
+    artifacts = executable.artifacts
+    named = {word: n for word, end in FORMS.items() for n in artifacts if n == end or n.endswith(f"_{end}")}
+    if form not in named:
+        others = "".join(f"; --backend {other} makes {form}" for other in MADE_BY.get(form, ()) if other != backend)
+        raise InputError(f"back end {backend!r} makes no {form}{others}; it makes: {', '.join(named)}")
+    write(output, artifacts[named[form]], facts if as_json else None)
