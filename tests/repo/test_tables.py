@@ -26,6 +26,7 @@ RULES = {
 NOT_ENGINES = {"compiled", "spec"}
 NOT_COMMANDS = {
     "target",
+    "engine_lists",
     "examples",
     "campaign_options",
     "interruption",

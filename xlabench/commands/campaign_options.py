@@ -16,6 +16,7 @@ from rich.table import Table
 
 from reports import fuzzing
 from xlabench import atomic
+from xlabench.commands.engine_lists import engines_of
 from xlabench.commands.interruption import interruptible
 from xlabench.commands.judging_options import custom_call_option, memory_option, timeout_option
 from xlabench.commands.progress import bars
@@ -53,23 +54,9 @@ def campaign_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def engine_specs(text: str) -> tuple[str, ...]:
+def engine_specs(given: Sequence[str]) -> tuple[str, ...]:
     """The engines' specs in their normal form; every one of them is there, once."""
-    specs = tuple(engine(spec).spec for spec in split(text))
-    if len(set(specs)) != len(specs):
-        raise BenchError(f"--engines {text}: an engine is given twice; give each once")
-    return specs
-
-
-def split(text: str) -> list[str]:
-    """Specs separated by spaces; or by commas, where what follows a comma is a spec and no option of the one before."""
-    specs: list[str] = []
-    for part in re.split(r"[\s,]+", text.strip()):
-        if specs and ":" in specs[-1] and re.match(r"\w+=", part):
-            specs[-1] += f",{part}"
-        else:
-            specs.append(part)
-    return specs
+    return engines_of(given, lambda text: engine(text).spec)
 
 
 def seconds(text: str) -> float:

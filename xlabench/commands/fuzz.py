@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from xlabench.commands.campaign_options import campaign_options, engine_specs, run
+from xlabench.commands.engine_lists import engines_option
 from xlabench.commands.examples import examples
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.generate import PROFILES
 
-_ENGINES = "cpu:opt=0 cpu:fusion=off,opt=0 nvptx:sim"
+_ENGINES = ("cpu:opt=0", "cpu:fusion=off,opt=0", "nvptx:sim")
 
 _EXAMPLES = """
 xlabench fuzz --budget 10m --workers 2 --out campaign
@@ -25,13 +26,7 @@ xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out 
     short_help="Run generated programs on all engines and keep what goes wrong.",
     epilog=examples(_EXAMPLES),
 )
-@click.option(
-    "--engines",
-    default=_ENGINES,
-    show_default=True,
-    metavar="SPECS",
-    help="Engine specs, separated by spaces or commas.",
-)
+@engines_option(_ENGINES)
 @click.option("--profile", type=click.Choice(list(PROFILES)), default="ratchet", show_default=True)
 @campaign_options
 @click.pass_context

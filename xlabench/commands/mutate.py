@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from xlabench.commands.campaign_options import campaign_options, engine_specs, run
+from xlabench.commands.engine_lists import engines_option
 from xlabench.commands.examples import examples
 from xlabench.fuzzing import corpus
 from xlabench.fuzzing.mutate import Mutated
 
-_ENGINES = "reference cpu:opt=0 cpu:fusion=off,opt=0"
+_ENGINES = ("reference", "cpu:opt=0", "cpu:fusion=off,opt=0")
 
 _EXAMPLES = """
 xlabench mutate smoke --budget 5m --out mutated
@@ -26,13 +27,7 @@ xlabench mutate dumps/ --engines cpu,xla --out mutated
     epilog=examples(_EXAMPLES),
 )
 @click.argument("paths", metavar="CORPUS...", nargs=-1, required=True)
-@click.option(
-    "--engines",
-    default=_ENGINES,
-    show_default=True,
-    metavar="SPECS",
-    help="Engine specs, separated by spaces or commas.",
-)
+@engines_option(_ENGINES)
 @click.option(
     "--changes", type=click.IntRange(1, 100), default=6, show_default=True, help="Changes of one program at most."
 )

@@ -16,6 +16,7 @@ from reports.report import Report
 from xlabench import atomic, nightly
 from xlabench.cases.suite import Suite, load_suite
 from xlabench.cases.twins import with_twins
+from xlabench.commands.engine_lists import FORM, engines_of, engines_option
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import judging_options
 from xlabench.commands.progress import bars
@@ -56,13 +57,7 @@ xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
 )
 @click.option("--suite", "suite_name", required=True, metavar="NAME|DIR", help="A suite by name, or a folder of .hlo.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for records, bundles and report.")
-@click.option(
-    "--engines",
-    multiple=True,
-    metavar="SPECS",
-    help="Engine specs, separated by spaces or given one by one.  "
-    f"[default: {' '.join(_DEFAULT.engines)}, and {_PEER} where it is installed]",
-)
+@engines_option(note=f"{' '.join(_DEFAULT.engines)}, and {_PEER} where it is installed")
 @click.option(
     "--timed",
     nargs=2,
@@ -71,7 +66,10 @@ xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
     f"[default: {' '.join(_DEFAULT.timed)}; where {_PEER} runs too, that is the baseline and the other is also timed]",
 )
 @click.option(
-    "--also-timed", multiple=True, metavar="SPECS", help="Further engines whose own time is followed, beside --timed."
+    "--also-timed",
+    multiple=True,
+    metavar="SPECS",
+    help=f"Engines whose own time is followed too, beside --timed.  {FORM}.",
 )
 @judging_options(_DEFAULT.timeout_s)
 @click.option("--resume", is_flag=True, help="Go on with the run that was interrupted in this folder.")
@@ -121,11 +119,7 @@ def command(**options: Any) -> None:
 
 def _config(options: Mapping[str, Any]) -> Config:
     """The configuration, every engine spec checked and in its normal form."""
-    engines = tuple(_spec(spec) for given in options["engines"] or default_engines() for spec in given.split())
-    if not engines:
-        raise BenchError("--engines: no engine is named; give one at least, such as cpu, or leave the option out")
-    if len(set(engines)) != len(engines):
-        raise BenchError(f"--engines {' '.join(engines)}: an engine is given twice; give each once")
+    engines = engines_of(options["engines"] or default_engines(), _spec)
     memory = options["memory_limit"]
     return Config(
         engines=engines,
@@ -152,7 +146,7 @@ def default_engines() -> tuple[str, ...]:
 def timed_of(engines: Sequence[str], asked: Sequence[str] | None, also: Sequence[str]) -> tuple[str, ...]:
     """The baseline, the candidate and what else is timed; the peer is the baseline where nobody asked for another."""
     pair = tuple(map(_spec, asked or ())) or _DEFAULT.timed
-    others = [_spec(spec) for given in also for spec in given.split()]
+    others = list(engines_of(also, _spec, "--also-timed") if also else ())
     if not asked and _PEER in engines:
         pair, others = (_PEER, pair[1]), [*({pair[0]} & set(engines)), *others]
     unknown = [spec for spec in (*pair, *others) if spec not in engines]

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from xlabench.commands import campaign_options
 from xlabench.commands.campaign_options import seconds as seconds_of
-from xlabench.commands.campaign_options import split
 from xlabench.commands.fuzz import command
 from xlabench.errors import BenchError, ExitCode
 from xlabench.fuzzing import campaign
@@ -74,18 +73,6 @@ def test_the_bar_shows_the_time_of_this_call_and_what_the_summary_counts(tmp_pat
         assert shown[0]["completed"] == 0
         coverage = json.loads((tmp_path / "c" / "results.json").read_text())["coverage"]
         assert f" {coverage['reached']} pairs," in shown[-1]["rate"]
-
-
-@pytest.mark.parametrize(
-    ("text", "specs"),
-    [
-        ("cpu nvptx:sim", ["cpu", "nvptx:sim"]),
-        ("cpu,cpu:fusion=off,nvptx:sim,xla", ["cpu", "cpu:fusion=off", "nvptx:sim", "xla"]),
-        ("cpu:opt=0,cpu:fusion=off,opt=0", ["cpu:opt=0", "cpu:fusion=off,opt=0"]),
-    ],
-)
-def test_specs_are_told_apart(text, specs):
-    assert split(text) == specs
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400)])
