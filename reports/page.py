@@ -20,7 +20,7 @@ from xlabench.timing.stats import Ratio
 
 _TONES = {
     **dict.fromkeys(("bitwise", "within"), "good"),
-    **dict.fromkeys(("undecided", "timeout"), "warn"),
+    **dict.fromkeys(("undecided", "bad-input", "timeout"), "warn"),
     **dict.fromkeys(("assembled", "unsupported"), "mute"),
 }
 _RATIO_TONES = {"faster": "good", "slower": "bad"}

@@ -84,6 +84,7 @@ VERDICT_EXIT_CODES: Mapping[str, ExitCode] = {
     "wrong": ExitCode.WRONG,
     "flaky": ExitCode.WRONG,
     "unsupported": ExitCode.UNDECIDABLE,
+    "bad-input": ExitCode.BAD_INPUT,
     "compile-error": ExitCode.COMPILE_ERROR,
     "crash": ExitCode.CRASH,
     "timeout": ExitCode.TIMEOUT,

@@ -338,8 +338,8 @@ def _check_unchanged(case: Case, digest: str) -> None:
 
 
 def _verdict_of(error: Exception) -> str:
-    """The verdict on a program that could not even be read."""
-    return verdict_of(error) or "compile-error"
+    """The verdict on a program that could not even be read; no engine is to blame for it."""
+    return verdict_of(error) or "bad-input"
 
 
 def _earlier_times(records: Records, run_id: int) -> dict[tuple[str, str], change.Measured]:

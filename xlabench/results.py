@@ -38,12 +38,16 @@ VERDICTS = (
     "wrong",
     "flaky",
     "unsupported",
+    "bad-input",
     "compile-error",
     "crash",
     "timeout",
     "error",
 )
-"""Every verdict class, best first; the rows of legends and counts.  The last is on xlabench itself."""
+"""Every verdict class, best first; the rows of legends and counts.
+
+`bad-input` is on a program that cannot be read, whoever was to run it; the last is on xlabench itself.
+"""
 RIGHT = frozenset({"bitwise", "within"})
 UNJUDGED = frozenset({"assembled"})
 """On engines that only assemble: with no results to compare, they are neither right nor wrong."""

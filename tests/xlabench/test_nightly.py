@@ -141,7 +141,7 @@ FAILURES = {
     "unsupported-by-cpu": ("unsupported", "opcode frobnicate"),
     "unsupported-by-reference": ("undecided", "ran, but reference did not"),
     "assembled-by-reference": ("undecided", "ran, but reference did not"),
-    "no-inputs": ("compile-error", "not a recipe"),
+    "no-inputs": ("bad-input", "not a recipe"),
 }
 """What an engine does, the verdict on it, and what the message says."""
 

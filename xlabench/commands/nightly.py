@@ -35,6 +35,7 @@ _GRAVEST_FIRST = (
     ExitCode.CRASH,
     ExitCode.COMPILE_ERROR,
     ExitCode.TIMEOUT,
+    ExitCode.BAD_INPUT,
     ExitCode.UNDECIDABLE,
 )
 
@@ -97,6 +98,7 @@ def command(**options: Any) -> None:
 
     Ends with the code of the gravest verdict, and with 1 also where an engine is decidedly slower than in the run of
     the suite before it in the same folder: by its own time, beside canaries that tell how fast the machine is.
+    A program that cannot be read is `bad-input`, code 2; the others are run all the same.
     """
     suite = load_suite(options["suite_name"])
     config = _config(options)
@@ -181,7 +183,7 @@ def _progress_bar(suite: Suite, *, is_quiet: bool) -> Iterator[nightly.Progress]
 
 
 def _exit_code(told: Report) -> ExitCode:
-    """The gravest of all verdicts: a wrong result, or a slowdown, before a crash before what could not be decided."""
+    """The gravest of all verdicts: a wrong result, or a slowdown, before a crash, before what could not be read."""
     codes = {VERDICT_EXIT_CODES[verdict] for verdict in told.summary.counts}
     if told.changes and told.changes.slower:
         codes.add(ExitCode.WRONG)

@@ -3,12 +3,14 @@
 import fcntl
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from xlabench.cli import cli
 from xlabench.commands import nightly as command
+from xlabench.errors import VERDICT_EXIT_CODES
 from xlabench.nightly import Config
 
 SUM = """HloModule sum
@@ -72,6 +74,43 @@ def test_an_unsupported_program_ends_with_125_and_names_the_opcode(suite, tmp_pa
     assert result.exit_code == said["exit_code"] != 0
     assert {failure["program"] for failure in said["failures"]} == {"odd"}
     assert "frobnicate" in said["failures"][0]["message"]
+
+
+UNREADABLE = {
+    "junk": (b"this is no program\n", "odd.hlo:1:1: "),
+    "cut": (SUM[:-3].encode(), "odd.hlo:6:"),
+    "invalid": (SUM.replace("f32[64] multiply", "f32[32] multiply").encode(), "product"),
+    "bytes": (b"\xff\xfe\x00", "odd.hlo:1:1"),
+    "empty": (b"", "odd.hlo:1:1"),
+    "recipe": (SUM.encode(), "odd.json"),
+}
+"""Programs that cannot be read, and what the message says."""
+
+
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "among-others"])
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_program_that_cannot_be_read_is_bad_input_and_the_night_goes_on(suite, tmp_path, kind, is_alone):
+    content, says = UNREADABLE[kind]
+    (suite / "odd.hlo").write_bytes(content)
+    if kind == "recipe":
+        (suite / "odd.json").write_text("{")
+    if is_alone:
+        (suite / "sum.hlo").unlink()
+    result = nightly("--suite", suite, "--out", tmp_path / "out", "--engines", "cpu", "--processes", 0, "--json")
+    said = json.loads(result.stdout)
+    assert (result.exit_code, said["exit_code"]) == (2, 2)
+    assert [(one["program"], one["verdict"]) for one in said["failures"]] == [("odd", "bad-input")]
+    assert says in said["failures"][0]["message"]
+    assert said["verdicts"] == {**({} if is_alone else {"within": 1}), "bad-input": 1}
+    assert report(tmp_path / "out", "--check").exit_code == 0
+
+
+def test_what_cannot_be_read_hides_nothing_graver():
+    told = {"wrong": 1, "crash": 4, "compile-error": 3, "timeout": 5, "error": 70, "unsupported": 2, "bitwise": 2}
+    assert told.keys() | {"bad-input"} >= set(VERDICT_EXIT_CODES) - {"within", "undecided", "assembled", "flaky"}
+    for verdict, code in told.items():
+        counts = SimpleNamespace(summary=SimpleNamespace(counts={verdict: 1, "bad-input": 1}), changes=None)
+        assert command._exit_code(counts) == code, verdict
 
 
 @pytest.mark.slow
