@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import without_layout
-from compiler.ops import OPS
+from compiler.ir.traits import NONE
+from compiler.ops import OPS, Trait
 from compiler.text.printer import instruction_text
 
 _LONGEST_TIP = 400
@@ -32,35 +33,25 @@ class Kind:
 
 ELEMENTWISE = Kind("elementwise", "#fff9c4", "#cbc693")
 OTHER = Kind("other", "#eceff1", "#b0bec5")
-_KINDS: Mapping[Kind, str] = {
-    Kind("parameter", "#ffcc80", "#ca9b52"): "parameter infeed recv recv-done",
-    Kind("constant", "#ffffff", "#9e9e9e"): "constant iota partition-id replica-id",
+_KINDS: Mapping[Kind, tuple[Trait, str]] = {
+    Kind("parameter", "#ffcc80", "#ca9b52"): (NONE, "parameter infeed recv recv-done"),
+    Kind("constant", "#ffffff", "#9e9e9e"): (Trait.GENERATES, "partition-id replica-id"),
     Kind("movement", "#c8e6c9", "#97b498"): (
-        "bitcast bitcast-convert broadcast concatenate copy copy-start copy-done dynamic-reshape dynamic-slice "
-        "dynamic-update-slice gather pad reshape reverse scatter slice sort topk transpose get-dimension-size "
-        "set-dimension-size"
+        Trait.MOVES | Trait.SELECTS | Trait.INDEXED,
+        "copy copy-start copy-done dynamic-reshape get-dimension-size set-dimension-size sort topk",
     ),
-    Kind("structure", "#e3f2fd", "#b1bfca"): (
-        "tuple get-tuple-element opt-barrier domain after-all add-dependency outfeed send send-done"
-    ),
-    Kind("reduction", "#e1bee7", "#af8eb5"): (
-        "reduce reduce-window scan select-and-scatter batch-norm-training batch-norm-inference batch-norm-grad"
-    ),
-    Kind("product", "#0d47a1", "#002171", "#ffffff"): (
-        "dot ragged-dot scaled-dot convolution cholesky triangular-solve fft"
-    ),
-    Kind(
-        "control", "#ffcdd2", "#cb9ca1"
-    ): "call conditional while fusion map custom-call async-start async-update async-done",
-    Kind("random", "#ffe0b2", "#cbae82"): "rng rng-bit-generator rng-get-and-update-state",
-    Kind("collective", "#bcaaa4", "#8c7b75"): (
-        "all-gather all-gather-start all-gather-done all-reduce all-reduce-start all-reduce-done all-to-all "
-        "collective-broadcast collective-permute collective-permute-start collective-permute-done ragged-all-to-all "
-        "reduce-scatter"
-    ),
+    Kind("structure", "#e3f2fd", "#b1bfca"): (Trait.STRUCTURAL | Trait.TOKENS, "opt-barrier domain"),
+    Kind("product", "#0d47a1", "#002171", "#ffffff"): (Trait.PRODUCT | Trait.ALGORITHM, ""),
+    Kind("collective", "#bcaaa4", "#8c7b75"): (Trait.COLLECTIVE, ""),
+    Kind("reduction", "#e1bee7", "#af8eb5"): (Trait.ACCUMULATES | Trait.COMBINES, ""),
+    Kind("control", "#ffcdd2", "#cb9ca1"): (Trait.CONTROL | Trait.CALLS | Trait.ASYNC, "map custom-call"),
+    Kind("random", "#ffe0b2", "#cbae82"): (Trait.RANDOM, "rng-bit-generator"),
+    ELEMENTWISE: (Trait.ELEMENTWISE, ""),
 }
-_KIND_OF = {opcode: kind for kind, opcodes in _KINDS.items() for opcode in opcodes.split()}
-KINDS = (*_KINDS, ELEMENTWISE, OTHER)
+"""The traits that make an opcode of a kind, the first of which it has one; and opcodes that look so without them."""
+
+_NAMED = {opcode: kind for kind, (_, opcodes) in _KINDS.items() for opcode in opcodes.split()}
+KINDS = (*_KINDS, OTHER)
 """The kinds, in the order of a legend."""
 
 
@@ -106,11 +97,10 @@ class Graph:
 
 def kind_of(opcode: str) -> Kind:
     """The kind of an opcode's nodes."""
-    kind = _KIND_OF.get(opcode)
-    if kind is not None:
-        return kind
-    op = OPS.get(opcode)
-    return ELEMENTWISE if op is not None and op.elementwise else OTHER
+    if opcode in _NAMED or opcode not in OPS:
+        return _NAMED.get(opcode, OTHER)
+    traits = OPS[opcode].traits
+    return next((kind for kind, (wanted, _) in _KINDS.items() if traits & wanted), OTHER)
 
 
 def graph_of(module: Module) -> Graph:

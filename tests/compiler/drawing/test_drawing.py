@@ -10,6 +10,7 @@ import pytest
 
 import compiler
 from compiler.drawing import PICTURES, graph, layout
+from compiler.ops import OPS
 from compiler.pipeline import PIPELINES, run
 from compiler.text.opcodes import SIGNATURES
 
@@ -69,6 +70,16 @@ def test_every_instruction_and_value_is_drawn(name):
 @pytest.mark.parametrize("opcode", SIGNATURES)
 def test_every_opcode_is_of_a_kind(opcode):
     assert graph.kind_of(opcode) is not graph.OTHER
+
+
+@pytest.mark.parametrize("kind", graph.KINDS[:-1], ids=lambda kind: kind.name)
+def test_opcodes_are_named_where_their_traits_make_them_of_another_kind(kind):
+    traits = [wanted for wanted, _ in graph._KINDS.values()]
+    wanted, named = graph._KINDS[kind]
+    for opcode in named.split():
+        first = next((one for one in traits if OPS[opcode].traits & one), None)
+        assert graph.kind_of(opcode) is kind
+        assert first is None or first is not wanted, f"{opcode} need not be named"
 
 
 @pytest.mark.parametrize("name", MODULES)
