@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from compiler.commands.files import file_argument, json_option, output_option, p
 from compiler.commands.options import backend_options, say_times, settled, times_of
 from compiler.diagnostics import InputError
 from compiler.drawing import PICTURES
+from compiler.ir.module import Module
+from compiler.proto import hlo_proto
 
 FORMS = {
     "hlo": "after_optimizations.txt",
@@ -26,12 +29,15 @@ FORMS = {
 }
 """What can be emitted: the end of the artifact's name by the word for it."""
 
+AS_READ: Mapping[str, Callable[[Module], str | bytes]] = {**PICTURES, "proto": hlo_proto}
+"""What is emitted of a program as it is read, before any pass."""
+
 MADE_BY = {"asm": ("cpu",), "object": ("cpu",), "ptx": ("nvptx",), "steps": ("nvptx",)}
 """The back ends that make a form which not all make."""
 
 
-@click.command("emit", epilog=f"Forms: {', '.join([*FORMS, *PICTURES])}.")
-@click.argument("form", type=click.Choice([*FORMS, *PICTURES]))
+@click.command("emit", epilog=f"Forms: {', '.join([*FORMS, *AS_READ])}.")
+@click.argument("form", type=click.Choice([*FORMS, *AS_READ]))
 @file_argument
 @output_option
 @backend_options
@@ -43,14 +49,15 @@ def command(form: str, file: Path, output: Path | None, *, as_json: bool, **opti
     hlo is the program that the back end was given, buffers its memory, llvm and llvm-opt the LLVM IR before and after
     LLVM's passes, asm and object the CPU's code, ptx and steps the GPU's code and what the host does.
 
-    dot and html are drawings of FILE as it is read, before any pass: for Graphviz, and a page for a browser.
+    dot, html and proto are FILE as it is read, before any pass: drawings for Graphviz and for a browser, and XLA's
+    HloProto, in its binary form (.hlo.pb).
 
-    With --json: `form`, and `text` (of object `base64`), or `output`; but for drawings also `backend`, and with --time
+    With --json: `form`, and `text` (of object and proto `base64`), or `output`; but for those also `backend`, and with --time
     `times_ms`.
     """
     facts: dict[str, Any] = {"form": form}
-    if form in PICTURES:
-        write(output, PICTURES[form](parse(file)), facts if as_json else None)
+    if form in AS_READ:
+        write(output, AS_READ[form](parse(file)), facts if as_json else None)
         return
     backend, timed = options.pop("backend"), options.pop("timed")
     executable = compiler.compile(parse(file), backend=backend, options=settled(options))

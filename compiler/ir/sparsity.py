@@ -29,6 +29,14 @@ class Sparsity:
     dimension: int
 
 
+def configured(config: str) -> dict[str, tuple[int, int, int, int]]:
+    """What a `sparsity_config` says of lhs and rhs: elements kept, of how many, along which dimension, stride."""
+    return {
+        side: (int(kept), int(block), int(dimension), int(stride))
+        for side, kept, block, dimension, stride in _CONFIG.findall(config)
+    }
+
+
 def sparsity(instruction: Instruction, index: int) -> Sparsity | None:
     """How an operand of a convolution leaves out zeros; None if it holds all elements.
 
@@ -38,8 +46,7 @@ def sparsity(instruction: Instruction, index: int) -> Sparsity | None:
     shape = instruction.operands[index].shape
     if not isinstance(shape, TupleShape):
         return None
-    config = instruction.attributes.get("sparsity_config", "")
-    found = {side: tuple(map(int, numbers)) for side, *numbers in _CONFIG.findall(config)}
+    found = configured(instruction.attributes.get("sparsity_config", ""))
     if index >= len(_SIDES) or _SIDES[index] not in found:
         raise ShapeError(f"operand {index} of {instruction.opcode} must be an array, not {shape}")
     kept, block, dimension, stride = found[_SIDES[index]]

@@ -23,6 +23,7 @@ from compiler.commands.ending import BAD_INPUT, CLOSED_OUTPUT, INTERRUPTED, UNDE
 from compiler.diagnostics import UnsupportedError
 from compiler.drawing import PICTURES
 from compiler.pipeline import PASSES, PIPELINES
+from compiler.proto import hlo_proto
 
 ADD = "ENTRY main {\n  x = f32[3] parameter(0)\n  y = f32[3] parameter(1)\n  ROOT s = f32[3] add(x, y)\n}\n"
 WRONG = "ENTRY main {\n  x = f32[3] parameter(0)\n  a = f32[4] negate(x)\n  ROOT b = s32[3] abs(x)\n}\n"
@@ -187,6 +188,12 @@ def test_a_drawing_is_emitted(form, tmp_path):
     assert call("emit", form, "-").stdout == drawn
     call("emit", form, "-", "-o", tmp_path / "out")
     assert (tmp_path / "out").read_text() == drawn
+
+
+def test_protocol_buffers_are_emitted(tmp_path):
+    call("emit", "proto", "-", "-o", tmp_path / "out.hlo.pb")
+    assert (tmp_path / "out.hlo.pb").read_bytes() == hlo_proto(compiler.parse(ADD))
+    assert call("emit", "proto", "-").stdout_bytes == hlo_proto(compiler.parse(ADD))
 
 
 @pytest.mark.parametrize("arguments", [["print", "-"], ["opt", "-"], ["emit", "llvm", "-"]])
