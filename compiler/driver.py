@@ -15,11 +15,12 @@ from compiler.backends.cpu import ahead
 from compiler.backends.cpu.machines import target_for
 from compiler.backends.executable import Executable, Phases
 from compiler.backends.padded import PaddedExecutable
+from compiler.backends.recorded import RecordedExecutable
 from compiler.cache import Cache, folder_of, key_of
 from compiler.codegen.llvm import limit_passes
 from compiler.devices import interpret_flat
 from compiler.diagnostics import InputError
-from compiler.dump import Dump
+from compiler.dump import Dump, Snapshots
 from compiler.frontends import hlo_text
 from compiler.inputs import settle_elided
 from compiler.interpreter import Around, Array, Observe
@@ -158,13 +159,18 @@ def _compile(module_or_text: Module | str, backend: str, options: CompileOptions
     module = _read(module_or_text, options, phases)
     takes, gives = input_shapes(module), result_shapes(module)
     dump = Dump.start(options.dump_to, module, options.dump_pass_re, options.dump_as) if options.dump_to else None
+    source = module.clone() if options.dump_unoptimized_snapshots and dump else None
     if dump:
         dump.write_module("before_optimizations", module)
     _lower(module, backend, options, phases, dump.observe if dump else ignore)
     phases.optimised_text = lambda: to_text(module)
     executable = BACKENDS[backend].compile(module, options, phases)
+    if dump and options.dump_snapshots:
+        executable = RecordedExecutable(executable, after=Snapshots(dump, module, backend).after)
     if any(shape.is_dynamic for shape in (*takes, *gives)):
         executable = PaddedExecutable(executable, takes, gives)
+    if dump and source is not None:
+        executable = RecordedExecutable(executable, before=Snapshots(dump, source, backend).before)
     if dump:
         for name, content in executable.artifacts.items():
             if name.endswith(_OPTIMIZED):

@@ -1,8 +1,9 @@
 """Dumps under XLA's names: what a compilation saw and made, one file each, and `index.json` that lists them.
 
 `module_0001.NAME.before_optimizations.txt`, `...cpu_after_optimizations.txt`, one file around each pass that
-`dump_pass_re` asks for, and the back end's artifacts.  Modules are text, or drawings (`.dot`, `.html`).  Numbers go up
-within a folder, so a second compilation never overwrites the first.
+`dump_pass_re` asks for, and the back end's artifacts.  Modules are text, drawings (`.dot`, `.html`) or protocol buffers
+(`.hlo.pb`).  Numbers go up within a folder, so a second compilation never overwrites the first.  What comes after the
+compilation, as snapshots of runs do, is added to its row in the index.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,14 @@ from compiler.drawing import PICTURES
 from compiler.ir.module import Module
 from compiler.options import names_of
 from compiler.pipeline import Step
+from compiler.plan import check_inputs, times_given
+from compiler.proto import hlo_proto, hlo_snapshot, unoptimized_snapshot
 from compiler.text.printer import to_text
 
-FORMS: Mapping[str, tuple[str, Callable[[Module], str]]] = {
+FORMS: Mapping[str, tuple[str, Callable[[Module], str | bytes]]] = {
     "text": ("txt", to_text),
     **{name: (name, draw) for name, draw in PICTURES.items()},
+    "proto": ("hlo.pb", hlo_proto),
 }
 """The forms of a module in a dump: the end of the file's name, and how it is written."""
 
@@ -82,13 +87,48 @@ class Dump:
         self.write_module(suffix, step.module)
 
     def finish(self) -> None:
-        """Add this compilation's files to the folder's index."""
-        known = [*_known(self.folder), {"module": self.stem, "files": self.files}]
+        """Put this compilation's files into the folder's index, where they may be already."""
+        others = [row for row in _known(self.folder) if not _is_of(row, self.stem)]
+        known = [*others, {"module": self.stem, "files": self.files}]
         path = self.folder / _INDEX
         try:
             path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             raise InputError(f"cannot write dump {path.name!r} to {str(self.folder)!r}: {error.strerror}") from error
+
+
+class Snapshots:
+    """The runs of a program, one file each, numbered from 0."""
+
+    def __init__(self, dump: Dump, module: Module, platform: str) -> None:
+        self._dump, self._module, self._platform = dump, module, platform
+        self._runs = count()
+
+    def before(self, inputs: Sequence[Any]) -> None:
+        """Keep what each device is given, before a run that might not end.
+
+        Raises:
+            InputError: the inputs do not fit the module.
+        """
+        times = times_given(self._module)
+        size = -(-len(inputs) // times)
+        for device in range(times):
+            check_inputs(self._module, inputs[device * size : (device + 1) * size])
+        content = unoptimized_snapshot(self._module, inputs, times)
+        self._write(f"execution_{next(self._runs):04d}.hlo_unoptimized_snapshot.pb", content)
+
+    def after(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """Keep what a run was given, and its results."""
+        content = hlo_snapshot(self._module, inputs, results, self._platform)
+        self._write(f"snapshot.{next(self._runs)}.pb", content)
+
+    def _write(self, suffix: str, content: bytes) -> None:
+        self._dump.write(suffix, content)
+        self._dump.finish()
+
+
+def _is_of(row: Any, stem: str) -> bool:
+    return isinstance(row, dict) and row.get("module") == stem
 
 
 def _known(folder: Path) -> list[Any]:

@@ -63,7 +63,11 @@ class CompileOptions:
         disable_passes: names of passes to skip.
         verify_each: verify the module after every pass that changed it.
         dump_to: folder for dumps under XLA's names; "" for none.
-        dump_as: the forms of modules in dumps: text, dot (for Graphviz), html (a page with a drawing).
+        dump_as: the forms of modules in dumps: text, dot (for Graphviz), html (a page with a drawing), proto (XLA's
+            protocol buffers).
+        dump_snapshots: dump every run: the module as it was compiled, what it was given and its results.
+        dump_unoptimized_snapshots: dump every run before it begins: the module before any pass, and what each device
+            was given.
         dump_pass_re: dump around passes whose name, ours or XLA's, matches this regular expression.
         llvm_limit: do only that many of LLVM's passes, the last ones of code generation included; None for all.  LLVM
             counts through the life of a process, so this is for processes that compile one program.
@@ -87,6 +91,8 @@ class CompileOptions:
     verify_each: bool = False
     dump_to: str = ""
     dump_as: tuple[str, ...] = ("text",)
+    dump_snapshots: bool = False
+    dump_unoptimized_snapshots: bool = False
     dump_pass_re: str = ""
     llvm_limit: int | None = None
     fill_elided: int | None = None
@@ -137,6 +143,8 @@ def from_environment(environment: Mapping[str, str], *, passes: Collection[str])
             notes.append(f"{VARIABLE}: nothing is dumped as {', '.join(asked)} without --xla_dump_to=FOLDER")
     elif "text" in forms:
         notes.append(f"{VARIABLE}: dumps are text, since no other form is asked for")
+    if (options.dump_snapshots or options.dump_unoptimized_snapshots) and not options.dump_to:
+        notes.append(f"{VARIABLE}: no snapshots are dumped without --xla_dump_to=FOLDER")
     return Environment(options, tuple(notes))
 
 
@@ -224,6 +232,10 @@ def _form(name: str) -> Callable[[str, Collection[str]], _Read]:
     return lambda text, _: ({"forms": {name: _truth(text)}}, "")
 
 
+def _option(name: str) -> Callable[[str, Collection[str]], _Read]:
+    return lambda text, _: ({name: _truth(text)}, "")
+
+
 def _read_large_constants(text: str, _: Collection[str]) -> _Read:
     return {}, "" if _truth(text) else "constants are dumped in full here, whatever --xla_dump_large_constants says"
 
@@ -234,21 +246,20 @@ _FLAGS: Mapping[str, Callable[[str, Collection[str]], _Read]] = {
     "--xla_disable_hlo_passes": _read_disabled,
     "--xla_dump_hlo_as_dot": _form("dot"),
     "--xla_dump_hlo_as_html": _form("html"),
+    "--xla_dump_hlo_as_proto": _form("proto"),
     "--xla_dump_hlo_as_text": _form("text"),
     "--xla_dump_hlo_pass_re": _read_pass_re,
+    "--xla_dump_hlo_snapshots": _option("dump_snapshots"),
+    "--xla_dump_hlo_unoptimized_snapshots": _option("dump_unoptimized_snapshots"),
     "--xla_dump_large_constants": _read_large_constants,
     "--xla_dump_to": _read_dump_to,
     "--xla_gpu_deterministic_ops": _read_deterministic,
 }
 
-_NO_PROTO = "--xla_dump_hlo_as_text says the same, constants in full"
 _GRAPHS = "--xla_dump_to=FOLDER with --xla_dump_hlo_as_dot or --xla_dump_hlo_as_html draws modules"
 _INSTEAD: Mapping[str, str] = {
-    "--xla_dump_hlo_as_proto": _NO_PROTO,
     "--xla_dump_hlo_as_long_text": "--xla_dump_hlo_as_text gives shapes with layouts and constants in full",
     "--xla_dump_hlo_as_url": _GRAPHS,
-    "--xla_dump_hlo_snapshots": "`xlabench run FILE --bundle DIR` keeps a program with its inputs",
-    "--xla_dump_hlo_unoptimized_snapshots": "`xlabench run FILE --bundle DIR` keeps a program with its inputs",
     "--xla_generate_hlo_graph": f"older XLA had it; {_GRAPHS}",
     "--xla_generate_hlo_text_to": "older XLA had it; --xla_dump_to=FOLDER writes text",
     "--xla_hlo_graph_path": f"older XLA had it; {_GRAPHS}",

@@ -8,7 +8,9 @@ the module's attributes do, and what an unnamed source is called.  Both are put 
 
 Wire format of the protocol buffers, as far as it must be known: `HloModuleProto` starts with its name (field 1) and
 always holds an id or a program shape (fields 4 and up); `HloProto`, which XLA dumps, holds an `HloModuleProto` in field
-1 and a buffer assignment in field 3, and nothing else.
+1 and a buffer assignment in field 3, and nothing else; `HloSnapshot` an `HloProto` in field 1, then the values of a
+run; `HloUnoptimizedSnapshot` an `HloModuleProto` in field 1, then values.  The device assignment of a module says how
+many replicas and partitions it is for, which jaxlib does not print.
 """
 
 from __future__ import annotations
@@ -34,6 +36,10 @@ _PLATFORM = "_platform_index"
 _UNNAMED = ' source_file="-" ', '{source_file="-" '
 _MODULE_FIELD = 1
 _DUMP_FIELDS = frozenset({1, 2, 3})
+_SNAPSHOT_FIELDS = frozenset({1, 2, 3, 4})
+_MESSAGE_BEGINS = b"\n"  # the tag of a first field that has a length, which no module's name begins with
+_ASSIGNMENT_FIELD = 15
+_ASSIGNED = {1: "replica_count", 2: "num_partitions"}
 _LENGTH_DELIMITED = 2
 _FIXED_SIZES = {1: 8, 5: 4}
 
@@ -48,10 +54,11 @@ def convert(form: str, data: bytes, shapes: Sequence[Sequence[int]] | None, deta
         details: what the source is called (`filename`), and the `platforms` that an export was lowered for.
     """
     if form == "proto":
-        return _of_proto(data)
-    text, counts = _of_mlir(data, shapes, details.get("platforms", ()))
+        text, counts = _of_proto(data)
+    else:
+        text, counts = _of_mlir(data, shapes, details.get("platforms", ()))
     header, line, rest = text.partition("\n")
-    if "filename" in details:
+    if form == "mlir" and "filename" in details:
         named = json.dumps(details["filename"], ensure_ascii=False)
         for unnamed in _UNNAMED:
             rest = rest.replace(unnamed, unnamed.replace('"-"', named))
@@ -185,11 +192,21 @@ def _retype(main: Any) -> None:
     main.operation.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
 
 
-def _of_proto(data: bytes) -> str:
+def _of_proto(data: bytes) -> tuple[str, dict[str, int]]:
     fields = list(_fields(data))
-    if fields and {number for number, _ in fields} <= _DUMP_FIELDS:
-        data = next((content for number, content in fields if number == _MODULE_FIELD), b"")
-    return _print(_hlo.HloModule.from_serialized_hlo_module_proto(data))
+    if fields and {number for number, *_ in fields} <= _SNAPSHOT_FIELDS and fields[0][1].startswith(_MESSAGE_BEGINS):
+        data = fields[0][1]
+        fields = list(_fields(data))
+    if fields and {number for number, *_ in fields} <= _DUMP_FIELDS:
+        data = next((content for number, content, _ in fields if number == _MODULE_FIELD), b"")
+    counts = {
+        _ASSIGNED[number]: count
+        for field, assignment, _ in _fields(data)
+        if field == _ASSIGNMENT_FIELD
+        for number, _, count in _fields(assignment)
+        if number in _ASSIGNED and count > 1
+    }
+    return _print(_hlo.HloModule.from_serialized_hlo_module_proto(data)), counts
 
 
 def _print(module: Any) -> str:
@@ -199,12 +216,15 @@ def _print(module: Any) -> str:
     return text
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of a message with the bytes of those that have a length; ends where the message makes no sense."""
+def _fields(data: bytes) -> Iterator[tuple[int, bytes, int]]:
+    """The fields of a message: the bytes of those that have a length, and the values of plain numbers.
+
+    It ends where the message makes no sense.
+    """
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)
-        kind, content = tag & 7, b""
+        kind, content, value = tag & 7, b"", 0
         if kind == _LENGTH_DELIMITED:
             size, position = _varint(data, position)
             content = data[position : position + size]
@@ -212,10 +232,10 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
         elif kind in _FIXED_SIZES:
             position += _FIXED_SIZES[kind]
         elif kind == 0:
-            _, position = _varint(data, position)
+            value, position = _varint(data, position)
         else:
             return
-        yield tag >> 3, content
+        yield tag >> 3, content, value
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:

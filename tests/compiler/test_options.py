@@ -40,6 +40,11 @@ def call(flags, *arguments):
         ("--xla_cpu_multi_thread_eigen=false", {"threads": 1}),
         ("--xla_gpu_deterministic_ops=false", {"atomics": True}),
         ("--xla_dump_hlo_as_text=true", {}),
+        (
+            "--xla_dump_to=x --xla_dump_hlo_snapshots --xla_dump_hlo_unoptimized_snapshots=1",
+            {"dump_to": "x", "dump_snapshots": True, "dump_unoptimized_snapshots": True},
+        ),
+        ("--xla_dump_hlo_snapshots=false", {}),
     ],
 )
 def test_flags_become_options(flags, options):
@@ -61,6 +66,8 @@ def test_every_flag_of_xlas_that_is_not_here_is_said_by_name(flag):
         ("--xla_dump_hlo_as_dot", {"dot"}),
         ("--xla_dump_hlo_as_html --xla_dump_hlo_as_text", {"html", "txt"}),
         ("--xla_dump_hlo_as_html --xla_dump_hlo_as_dot=false", {"html"}),
+        ("--xla_dump_hlo_as_proto", {"pb"}),
+        ("--xla_dump_hlo_as_proto --xla_dump_hlo_as_text", {"pb", "txt"}),
     ],
 )
 def test_modules_are_dumped_in_the_forms_that_are_asked_for(tmp_path, backend, flags, ends):
@@ -77,9 +84,14 @@ def test_a_form_without_a_folder_is_said():
     assert "nothing is dumped as dot without --xla_dump_to=FOLDER" in " ".join(read("--xla_dump_hlo_as_dot").notes)
 
 
+@pytest.mark.parametrize("flag", ["--xla_dump_hlo_snapshots", "--xla_dump_hlo_unoptimized_snapshots"])
+def test_snapshots_without_a_folder_are_said(flag):
+    assert "no snapshots are dumped without --xla_dump_to=FOLDER" in " ".join(read(flag).notes)
+
+
 def test_an_unknown_form_is_an_error(tmp_path):
     asked = CompileOptions(dump_to=str(tmp_path), dump_as=("png",))
-    with pytest.raises(compiler.InputError, match="unknown form 'png'; forms are: text, dot, html"):
+    with pytest.raises(compiler.InputError, match="unknown form 'png'; forms are: text, dot, html, proto"):
         compiler.compile(ADD, options=asked)
 
 
@@ -99,11 +111,6 @@ def test_every_name_of_xlas_leads_to_a_pass():
         ("--xla_dump_hlo_as_text=false", "dumps are text"),
         ("--xla_dump_too=x", "--xla_dump_too is no flag that XLA is known to have; did you mean --xla_dump_to"),
         ("--tf_xla_auto_jit=2", "--tf_xla_auto_jit is no flag that XLA is known to have;"),
-        ("--xla_dump_hlo_as_proto", "--xla_dump_hlo_as_proto is not available here"),
-        (
-            "--xla_dump_hlo_snapshots",
-            "--xla_dump_hlo_snapshots is not available here and is passed over: `xlabench run",
-        ),
         ("--xla_hlo_graph_path=x", "older XLA had it; --xla_dump_to=FOLDER with --xla_dump_hlo_as_dot"),
         ("--xla_dump_large_constants=0", "constants are dumped in full"),
     ],

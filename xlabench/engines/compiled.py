@@ -38,13 +38,17 @@ class CompiledEngine:
         return compiler.trace(module, self.options, entering=entering, withhold_required=withhold_required)
 
 
+_DUMPED = ("dump_as", "dump_pass_re", "dump_snapshots", "dump_unoptimized_snapshots")
+
+
 def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to: str) -> CompiledEngine:
     """The engine whose options are named as the fields of `CompileOptions` are.
 
-    Which passes a dump shows is asked of XLA_FLAGS, and whether compiled programs are kept, of XLABENCH_CACHE; nothing
-    else is, since all that changes code stands in the spec.
+    What a dump shows, and in which forms, is asked of XLA_FLAGS, and whether compiled programs are kept, of
+    XLABENCH_CACHE; nothing else is, since all that changes code stands in the spec.
     """
     heard = {name: value for name, value in os.environ.items() if dump_to or name != "XLA_FLAGS"}
     asked = compiler.environment_options(heard).options
-    asked_for = CompileOptions(**options, dump_to=dump_to, dump_pass_re=asked.dump_pass_re, cache=asked.cache)
+    dumps = {name: getattr(asked, name) for name in _DUMPED}
+    asked_for = CompileOptions(**options, dump_to=dump_to, **dumps, cache=asked.cache)
     return CompiledEngine(spec, backend, asked_for)

@@ -73,6 +73,13 @@ def test_an_engine_that_compiles_hands_on_where_to_dump():
     assert engine("cpu", dump_to="somewhere").options.dump_to == "somewhere"
 
 
+def test_an_engine_that_compiles_dumps_what_the_variable_asks_for(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_hlo_as_proto --xla_dump_hlo_pass_re=dce --xla_dump_hlo_snapshots")
+    options = engine("cpu", dump_to="somewhere").options
+    assert (options.dump_as, options.dump_pass_re, options.dump_snapshots) == (("proto",), "dce", True)
+    assert engine("cpu").options.dump_as == ("text",)
+
+
 def test_the_reference_has_nothing_to_dump():
     with pytest.raises(BenchError, match="nothing to dump"):
         engine("reference", dump_to="somewhere")

@@ -1,0 +1,44 @@
+"""Calls of an executable that somebody wants to keep: told of before each run, and with the results after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from compiler.backends.executable import Artifact, Executable, Facts, KernelTime
+
+Before = Callable[[Sequence[Any]], None]
+After = Callable[[Sequence[Any], Sequence[NDArray[Any]]], None]
+
+
+class RecordedExecutable:
+    """An executable whose runs are told of: with their inputs, or with their inputs and results."""
+
+    def __init__(self, inner: Executable, *, before: Before | None = None, after: After | None = None) -> None:
+        self.inner, self.before, self.after = inner, before, after
+        self.module, self.phases = inner.module, inner.phases
+
+    @property
+    def artifacts(self) -> Mapping[str, Artifact]:
+        """What the compilation left behind, by XLA's dump suffix."""
+        return self.inner.artifacts
+
+    @property
+    def facts(self) -> Facts:
+        """What else is known of it."""
+        return self.inner.facts
+
+    def __call__(self, *inputs: object) -> list[NDArray[Any]]:
+        """Run it, and tell of it."""
+        if self.before is not None:
+            self.before(inputs)
+        results = self.inner(*inputs)
+        if self.after is not None:
+            self.after(inputs, results)
+        return results
+
+    def profile(self, *inputs: object) -> list[KernelTime]:
+        """Run it once and say how long each kernel took; nobody is told of such a run."""
+        return self.inner.profile(*inputs)
