@@ -52,7 +52,8 @@ def command(form: str, file: Path, output: Path | None, *, as_json: bool, **opti
     dot, html and proto are FILE as it is read, before any pass: drawings for Graphviz and for a browser, and XLA's
     HloProto, in its binary form (.hlo.pb).
 
-    With --json: `form`, and `text` (of object and proto `base64`), or `output`; but for those also `backend`, and with --time
+    With --json: `form`, and `text` (of object and proto `base64`), or `output`; but for those also `backend`, and with
+    --time
     `times_ms`.
     """
     facts: dict[str, Any] = {"form": form}
