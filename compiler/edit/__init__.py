@@ -22,6 +22,7 @@ from compiler.edit.shapes import resize, retype
 from compiler.edit.twin import integer_twin
 from compiler.ir.opdef import zeros
 from compiler.ir.shape import ArrayShape, leaves
+from compiler.ir.source_lines import source_of, sources_of
 
 __all__ = [
     "ArrayShape",
@@ -44,6 +45,8 @@ __all__ = [
     "retype",
     "share",
     "simplify_attributes",
+    "source_of",
+    "sources_of",
     "substitute",
     "sum_up",
     "to_constants",

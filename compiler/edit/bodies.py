@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from compiler.edit.draft import Draft, Edited, Place, place_of
 from compiler.ir.module import Computation, Instruction, Module, inline, redirect
 from compiler.ir.shape import ArrayShape
+from compiler.ir.source_lines import keeping_source
 from compiler.ir.types import PRED
 from compiler.ops import Trait, having
 from compiler.ops.asynchronous import runs_late
@@ -22,7 +23,7 @@ def expand(module: Module, choices: Mapping[Place, int]) -> Edited:
         called = _body(instruction, choices[place_of(instruction)])
         if called is not None:
             body, arguments = called
-            result = inline(body, arguments, instruction.computation.add)
+            result = inline(body, arguments, keeping_source(instruction, instruction.computation.add))
             for end in _ends(instruction):
                 end.replace_uses_with(result)
             instruction.computation.sort()  # it may be the body of one that comes later

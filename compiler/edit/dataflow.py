@@ -80,6 +80,8 @@ def isolate(module: Module, place: Place) -> Edited:
     entry = Computation("isolated")
     alone = Module(instruction.name, [c for c in draft.module.computations if c is not draft.module.entry])
     alone.entry = entry
+    if "stack_frames" in module.attributes:
+        alone.attributes["stack_frames"] = module.attributes["stack_frames"]
     alone.computations.append(entry)
     entry.module = alone
     isolated = Draft(alone)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Computation, Instruction, Module, computed_from
 from compiler.ir.shape import ArrayShape, Shape
+from compiler.ir.source_lines import has_frames
 from compiler.ir.types import Kind
 
 Place = tuple[str, str]
@@ -70,7 +71,8 @@ class Draft:
         parameters = module.entry.parameters
         for number, parameter in enumerate(parameters):
             parameter.attributes["parameter_number"] = number
-        module.attributes = {name: module.attributes[name] for name in _KEPT_HEADER if name in module.attributes}
+        kept = (*_KEPT_HEADER, "stack_frames") if has_frames(module.instructions()) else _KEPT_HEADER
+        module.attributes = {name: module.attributes[name] for name in kept if name in module.attributes}
         return Edited(module, tuple(self.sources[parameter] for parameter in parameters))
 
 

@@ -2,7 +2,8 @@
 
 Both are functions without recursion, so a copy of the callee's body on the operands means the same; fusions that
 another compiler decided on are undone, because our kernels are of our own forms.  Later passes then see one
-computation, and buffer assignment may give each value one place.
+computation, and buffer assignment may give each value one place.  What says no line of the user's source gets that of
+the call, as what a library is made of does.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module, inline, keep_control
 from compiler.ir.rewrite import Fuel
+from compiler.ir.source_lines import keeping_source
 
 _CALLEE = {"call": "to_apply", "fusion": "calls"}
 _CONTROL = {
@@ -63,7 +65,7 @@ def _inline(computation: Computation, call: Instruction, fuel: Fuel) -> bool:
         f"inline {call.opcode}", call, required=call.opcode == "fusion"
     ):
         return False
-    result = inline(callee, call.operands, computation.add)
+    result = inline(callee, call.operands, keeping_source(call, computation.add))
     call.replace_uses_with(result)
     computation.remove([call])
     return True

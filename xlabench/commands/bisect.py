@@ -50,6 +50,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Every module between passes is run on the reference, so that the first wrong one names the culprit; withholding the
     rewrites of that pass one half after the other names the rewrite.  If all are right, each kernel is run alone.
+    The line of the user's source that the guilty instruction comes from is said where the program says it, as JAX's do.
     For the engine xla the modules are those that XLA dumps after its passes; what cannot be evaluated is passed over.
     """
     target = load(options)
@@ -96,7 +97,7 @@ def _keep(found: Blame, target: Target, judgement: Judgement, out: Path) -> None
     failure = replace(failure, bounds=bundle.find_bounds(failure, timeout_s))
     atomic.new_folder(out)
     for name, text in ((_GOOD, found.before), (_BAD, found.after)):
-        message = f"{name.replace('_', ' ')}: {found.signature}"
+        message = f"{name.replace('_', ' ')}: {found.summary}"
         bundle.save(replace(failure, module_text=text, message=message), out / name, timeout_s=timeout_s)
 
 
@@ -123,4 +124,6 @@ def describe(found: Blame, path: str, commands: Sequence[str]) -> str:
         lines.append(f"rewrite {found.rewrite}: {found.rule} at {found.where}")
     elif found.where:
         lines.append(f"at {found.where}")
+    if found.sources:
+        lines.append(f"source: {found.source}")
     return "\n".join([*lines, *commands, "", found.diff]).rstrip()

@@ -38,6 +38,8 @@ xlabench isolate step.hlo --engine cpu:opt=0
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Run every instruction of FILE or BUNDLE alone, on the values it gets in the reference.
 
+    Where the program says which lines of a source its instructions come from, as what JAX lowers does, these are shown.
+
     Exit 1 if one is wrong, 125 if none could be judged: there were no values, or the engine did nothing with them.
     """
     target = load(options)
@@ -86,6 +88,7 @@ def _to_json(target: Target, rows: list[Row], first: Row | None) -> dict[str, An
                 "place": "/".join(row.place),
                 "opcode": row.opcode,
                 "shape": row.shape,
+                **({"source": row.source} if row.source else {}),
                 "verdict": row.judgement.verdict,
                 "message": row.judgement.message,
                 "mismatches": row.judgement.mismatches,
@@ -98,7 +101,9 @@ def _to_json(target: Target, rows: list[Row], first: Row | None) -> dict[str, An
 
 def _show(target: Target, rows: list[Row], first: Row | None) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_COLUMNS)
-    table = Table("instruction", "opcode", "shape", "verdict", "wrong", "max ULP", box=box.SIMPLE_HEAD)
+    is_sourced = any(row.source for row in rows)
+    columns = ("instruction", "opcode", "shape", "verdict", "wrong", "max ULP", *(["source"] if is_sourced else []))
+    table = Table(*columns, box=box.SIMPLE_HEAD)
     for row in rows:
         ulps = "-" if row.judgement.max_ulps is None else f"{row.judgement.max_ulps:,}"
         cells = (
@@ -108,6 +113,7 @@ def _show(target: Target, rows: list[Row], first: Row | None) -> None:
             row.judgement.verdict,
             f"{row.judgement.mismatches:,}",
             ulps,
+            *([row.source] if is_sourced else []),
         )
         table.add_row(*map(escape, cells))
     console.print(table)
@@ -116,7 +122,8 @@ def _show(target: Target, rows: list[Row], first: Row | None) -> None:
 
 def _conclusion(rows: list[Row], first: Row | None) -> str:
     if first is not None:
-        return f"the first that diverges: {'/'.join(first.place)}: {first.judgement.message}"
+        source = f", {first.source}" if first.source else ""
+        return f"the first that diverges: {'/'.join(first.place)}{source}: {first.judgement.message}"
     count = _judged(rows)
     if count == len(rows):
         return "no instruction diverges alone"

@@ -165,7 +165,7 @@ def _by_engine(
 
 
 def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | None) -> bundle.Failure:
-    cause = f"; {found.signature}" if found else ""
+    cause = f"; {found.summary}" if found else ""
     return bundle.Failure(
         module_text=case.text(),
         inputs=case.inputs,

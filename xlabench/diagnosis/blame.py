@@ -19,6 +19,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import compiler
 from compiler import edit
@@ -33,6 +34,7 @@ DETAILED = frozenset({"kernel", "llvm"})
 """The stages of which more is known where it is looked for in detail."""
 
 _ALL = 2**31 - 1  # more passes than any program has
+_SHOWN = 4
 _BAD = ("wrong", "invalid")
 _KINDS = {"rounding": "near", "reassociation": "near", "special": "special"}  # any other is far
 
@@ -62,6 +64,7 @@ class Blame:
         before: the last module that is right on the reference, where a pass is to blame.
         after: the first that is not.
         votes: what was asked on the way.
+        sources: the lines of the user's files that the guilty instructions come from, as far as the program says them.
         kind: what kind of wrong the results are (`xlabench.judging.wrongness`), where they are.
     """
 
@@ -79,11 +82,23 @@ class Blame:
     guilty: str = ""
     before: str = ""
     after: str = ""
+    sources: tuple[str, ...] = ()
 
     @property
     def signature(self) -> str:
         """Equal for failures with the same cause."""
         return "/".join(filter(None, [self.stage, self.guilty or self.step, self.rule]))
+
+    @property
+    def source(self) -> str:
+        """The lines of the user's files for a report, the first few where a step changed what many gave."""
+        more = f" and {len(self.sources) - _SHOWN} more" if len(self.sources) > _SHOWN else ""
+        return f"{', '.join(self.sources[:_SHOWN])}{more}"
+
+    @property
+    def summary(self) -> str:
+        """The signature with the lines of the user's files, where they are known."""
+        return f"{self.signature} from {self.source}" if self.sources else self.signature
 
     @property
     def place(self) -> tuple[str, str]:
@@ -111,7 +126,9 @@ def find(
     if passes is None:
         return Blame("engine", prober.setup.engine, judgement.verdict, kind=kind)
     search = _Search(prober, case, judgement, passes, in_detail, report)
-    return replace(search.blame(), votes=tuple(search.votes), kind=kind)
+    found = search.blame()
+    sources = _changed(found, search.last_text()) if found.stage == "pass" else found.sources
+    return replace(found, votes=tuple(search.votes), kind=kind, sources=sources)
 
 
 @dataclass(slots=True)
@@ -142,6 +159,10 @@ class _Search:
         if self.passes.is_foreign:
             return Blame("engine", f"{self.prober.setup.engine} behind its passes", self.judgement.verdict, diff=before)
         return self._in_back_end(before)
+
+    def last_text(self) -> str:
+        """The last module that a pass left, whether or not the next one raised."""
+        return self.passes.steps[-1].text if self.passes.steps else self.case.text()
 
     def _verdict(self, text: str) -> str:
         """What the reference says of a module between passes."""
@@ -279,8 +300,11 @@ class _Search:
         module = wrong.case.module
         guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement, self._vote) if self.in_detail else ""
         step, where = kernels.opcodes(module), "/".join(kernel.place)
-        diff = compiler.to_text(module)
-        return Blame("kernel", step, self.judgement.verdict, where=where, diff=diff, guilty=guilty)
+        shown = module.clone()
+        shown.attributes.pop("stack_frames", None)  # the tables are longer than the kernel
+        diff = compiler.to_text(shown)
+        sources = (wrong.source,) if wrong.source else edit.sources_of(module.instructions())
+        return Blame("kernel", step, self.judgement.verdict, where=where, diff=diff, guilty=guilty, sources=sources)
 
     def _fails(self, engine: str) -> bool:
         judgement = self.prober.judge(self.case, engine=engine, expected=self.judgement.expected)
@@ -304,6 +328,20 @@ def _diff(before: str, after: str) -> str:
     """The lines that a step changed, with two lines around."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
     return "\n".join(lines)
+
+
+def _changed(found: Blame, last_text: str) -> tuple[str, ...]:
+    """Whence the instruction comes that a rewrite looked at, or where none is known all that the pass changed."""
+    before = compiler.parse(found.before or last_text)
+    looked_at = [i for i in before.instructions() if edit.place_of(i) == found.place]
+    if sources := edit.sources_of(looked_at):
+        return sources
+    after = {_spelled(i) for i in compiler.parse(found.after).instructions()} if found.after else None
+    return edit.sources_of(i for i in before.instructions() if after is not None and _spelled(i) not in after)
+
+
+def _spelled(instruction: Any) -> tuple[str, str]:
+    return repr(instruction), str(instruction.meaning)
 
 
 def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:

@@ -20,10 +20,14 @@ _NOT_ALONE = having(Trait.STRUCTURAL | Trait.CONTROL | Trait.GENERATES) | {"afte
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One instruction alone, on what it is given first, and in a loop on what it is given last."""
+    """One instruction alone, on what it is given first, and in a loop on what it is given last.
+
+    `source` is the line of the user's file that it comes from, "" where nothing says it.
+    """
 
     place: edit.Place
     opcode: str
+    source: str
     cases: tuple[Case, ...]
 
 
@@ -34,6 +38,7 @@ class Row:
     place: edit.Place
     opcode: str
     shape: str
+    source: str
     judgement: Judgement
     case: Case
 
@@ -57,7 +62,7 @@ def _parts(case: Case, computation: Any, values: Recorded) -> Iterator[Part]:
         if len(alone) > 1 and alone[0].key() == alone[1].key():
             alone.pop()
         if alone:
-            yield Part(place, instruction.opcode, tuple(alone))
+            yield Part(place, instruction.opcode, edit.source_of(instruction), tuple(alone))
 
 
 def _is_repeated(edited: edit.Edited, values: Recorded) -> bool:
@@ -78,4 +83,4 @@ def judged(prober: Prober, alone_each: Iterable[Part]) -> Iterator[Row]:
             judgement = prober.judge(alone)
             if judgement.is_failure:
                 break
-        yield Row(part.place, part.opcode, str(alone.module.entry.root.shape), judgement, alone)
+        yield Row(part.place, part.opcode, str(alone.module.entry.root.shape), part.source, judgement, alone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import compiler
@@ -18,7 +18,10 @@ from xlabench.judging.tolerance import Array
 
 @dataclass(frozen=True, slots=True)
 class Triaged:
-    """A reduced case with what its engine, maybe with its checks on, made of it; `cause` is the blame's signature."""
+    """A reduced case with what its engine, maybe with its checks on, made of it.
+
+    `cause` is the blame's signature, `source` the lines of the user's files that it comes from, "" where none is known.
+    """
 
     engine: str
     verdict: str
@@ -29,6 +32,7 @@ class Triaged:
     message: str
     cause: str
     probes: int
+    source: str = ""
 
 
 def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probes: int) -> Triaged | None:
@@ -55,6 +59,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
             final.message,
             small.found.signature,
             done.probes,
+            small.found.source,
         )
 
 
@@ -90,5 +95,6 @@ def shrink(
     final = prober.judge(done.case)
     if found and final.is_failure and found.stage in blame.DETAILED:
         # Of a kernel less is left than was blamed at first.
-        return Shrunk(done, final, blame.find(prober, done.case, final))
+        again = blame.find(prober, done.case, final)
+        return Shrunk(done, final, replace(again, sources=again.sources or found.sources))  # notes go with a reduction
     return Shrunk(done, final, found)

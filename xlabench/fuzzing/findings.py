@@ -40,7 +40,7 @@ class Raw:
     """One case that went wrong.
 
     `key` is where an error was raised, or the phase in which the process ended, or the numbers of the wrong results;
-    `note` says how the program was made.
+    `note` says how the program was made, and of a reduced one which lines of a source it comes from if that is known.
     """
 
     number: int
@@ -185,6 +185,7 @@ class Findings:
             actual=small.actual,
             message=small.message,
             verdict=small.verdict,
+            note="; ".join(filter(None, [raw.note, small.source and f"from {small.source}"])),
             key="" if small.verdict in _NUMERIC else raw.key if small.verdict == raw.verdict else "run",
         )
         return reduced, small.cause, small.probes
