@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.diagnostics import InputError, UnsupportedError
+from compiler.frontends.exported import only_kept, unused_said
 from compiler.ir.literal import Literal
 from compiler.ir.module import Module
 from compiler.ir.shape import UNBOUNDED, ArrayShape
@@ -82,12 +83,17 @@ def read_npz(path: Path) -> dict[str, Array]:
 
 
 def assigned(named: dict[str, Array], module: Module, path: Path) -> list[Array]:
-    """A file's arrays as inputs: by the parameters' names if it has them all, else in the order of the file."""
+    """A file's arrays as inputs: by the parameters' names if it has them all, else in the order of the file.
+
+    Of a function that `jax.export` left arguments out of the file may have those too.
+    """
     names = [parameter.name for parameter in module.entry.parameters]
     arrays = [named[name] for name in names] if all(name in named for name in names) else list(named.values())
     shapes = input_shapes(module)
+    arrays = only_kept(arrays, module.attributes, len(shapes))
     if len(arrays) != len(shapes):
-        raise InputError(f"{path}: has {len(arrays)} arrays, {module.name} takes {len(shapes)}: {', '.join(names)}")
+        taken = f"{module.name} takes {len(shapes)}: {', '.join(names)}{unused_said(module.attributes)}"
+        raise InputError(f"{path}: has {len(arrays)} arrays, {taken}")
     return [_restore(array, shape) for array, shape in zip(arrays, shapes, strict=True)]
 
 

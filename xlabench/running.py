@@ -113,7 +113,8 @@ def prepare(request: Request) -> Case:
     if recipe is not None and policy == TolerancePolicy():
         policy = recipe.policy(module)
     if request.inputs is not None:
-        return Case(module, inputs.load_npz(request.inputs, module), None, str(request.inputs), policy, filled)
+        source = f"{request.inputs}{inputs.unused_said(module)}"
+        return Case(module, inputs.load_npz(request.inputs, module), None, source, policy, filled)
     if recipe is not None:
         source = str(request.file.with_suffix(".json"))
         arrays = recipe.make(request.seed)

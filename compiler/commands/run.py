@@ -15,6 +15,7 @@ from compiler import inputs
 from compiler.backends import BACKENDS
 from compiler.commands.files import file_argument, json_option, parse, say, unwritable
 from compiler.commands.options import backend_options, say_times, settled, times_of
+from compiler.frontends.exported import unused_said
 from compiler.ir.literal import Literal
 from compiler.ir.module import Module
 from compiler.ir.shape import without_layout
@@ -62,6 +63,8 @@ def command(file: Path, output: Path | None, *, as_json: bool, **options: Any) -
     module = parse(file, None if named is None else list(named.values()))
     compiler.verify(module)
     arrays = inputs.draw(module, seed) if named is None or given is None else inputs.assigned(named, module, given)
+    if given is not None and (said := unused_said(module.attributes)):
+        click.echo(f"compiler: {file}{said}", err=True)
     filled = inputs.settle_elided(module, options["fill_elided"])
     if filled:
         click.echo(f"compiler: {filled} elided constants filled from seed {options['fill_elided']}", err=True)

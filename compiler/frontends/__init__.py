@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from compiler.diagnostics import InputError, UnsupportedError
-from compiler.frontends.exported import BYTECODE_MAGIC, read_exported
+from compiler.frontends.exported import BYTECODE_MAGIC, note_of, read_exported
 
 GZIP_MAGIC = b"\x1f\x8b"
 LARGEST = 1 << 30
@@ -155,6 +155,10 @@ def _convert(form: str, data: bytes, filename: str, sizes: Sizes | None) -> str:
     if exported is not None:
         form, data = "mlir", exported.bytecode
         details["platforms"] = exported.platforms
+        if note := note_of(exported):
+            details["arguments"] = note
+            if sizes is not None and len(sizes) == exported.arguments:
+                sizes = [sizes[number] for number in exported.kept]
     with tempfile.TemporaryDirectory(prefix="hlo-frontends-") as name:
         folder = Path(name)
         (folder / "source").write_bytes(data)

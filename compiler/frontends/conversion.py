@@ -33,6 +33,7 @@ REFUSALS = (RuntimeError, ir.MLIRError, ValueError)
 _ARTIFACT = b"ML\xefR\rStableHLO_v"
 _COUNTS = {"mhlo.num_replicas": "replica_count", "mhlo.num_partitions": "num_partitions"}
 _PLATFORM = "_platform_index"
+_ATTRIBUTES, _ARGUMENTS = "frontend_attributes={", "exported_arguments"
 _UNNAMED = ' source_file="-" ', '{source_file="-" '
 _MODULE_FIELD = 1
 _DUMP_FIELDS = frozenset({1, 2, 3})
@@ -51,7 +52,8 @@ def convert(form: str, data: bytes, shapes: Sequence[Sequence[int]] | None, deta
         form: `mlir` is StableHLO or MHLO as text or bytecode; `proto` an `HloModuleProto`, or the `HloProto` of a dump.
         data: the program.
         shapes: the sizes of its inputs, for a program in which some are open.
-        details: what the source is called (`filename`), and the `platforms` that an export was lowered for.
+        details: what the source is called (`filename`), the `platforms` that an export was lowered for, and which
+            `arguments` of its function it kept, as the program's header is to say them.
     """
     if form == "proto":
         text, counts = _of_proto(data)
@@ -62,7 +64,18 @@ def convert(form: str, data: bytes, shapes: Sequence[Sequence[int]] | None, deta
         named = json.dumps(details["filename"], ensure_ascii=False)
         for unnamed in _UNNAMED:
             rest = rest.replace(unnamed, unnamed.replace('"-"', named))
-    return f"{header}{''.join(f', {name}={count}' for name, count in counts.items())}{line}{rest}"
+    header = f"{header}{''.join(f', {name}={count}' for name, count in counts.items())}"
+    return f"{_noting(header, details['arguments']) if 'arguments' in details else header}{line}{rest}"
+
+
+def _noting(header: str, arguments: str) -> str:
+    """The header with a note of which arguments of an exported function the program takes."""
+    note = f'{_ARGUMENTS}="{arguments}"'
+    start = header.find(_ATTRIBUTES)
+    if start < 0:
+        return f"{header}, {_ATTRIBUTES}{note}}}"
+    end = start + len(_ATTRIBUTES)
+    return f"{header[:end]}{note}{'' if header.startswith('}', end) else ','}{header[end:]}"
 
 
 def _of_mlir(

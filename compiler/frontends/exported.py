@@ -1,28 +1,84 @@
-"""Files of `jax.export`: where in one the program stands, and for which platforms it was lowered.
+"""Files of `jax.export`: where in one the program stands, for which platforms it was lowered, and what it uses.
 
 Such a file is a FlatBuffer with one table.  Only what is needed of that format is read, so that no package for it has
 to be there: an offset to the table, the table's offset back to its list of fields, and vectors, which begin with their
 length.  The program is the one vector of bytes that begins as StableHLO's bytecode does, in whatever field a version of
-JAX keeps it; the platforms have been the tenth field since there were any.
+JAX keeps it; the platforms have been the tenth field since there were any.  JAX leaves arguments that a function does
+not use out of the program: the sixteenth field numbers those that it kept, and the types of all are a vector whose
+length alone is read, the fourth field or in newer files the twenty-third.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar
 
 BYTECODE_MAGIC = b"ML\xefR"
 
 _PLATFORMS = 9
+_KEPT = 15
+_ARGUMENTS = (22, 3)
 _MOST_FIELDS = 64
+
+_Input = TypeVar("_Input")
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What stands in such a file: MLIR bytecode, and the names of the platforms in JAX's order."""
+    """What stands in such a file: MLIR bytecode, and the names of the platforms in JAX's order.
+
+    `kept` are the numbers of the arguments that the program takes, of `arguments` that the function does; where the
+    file does not say them there are none.
+    """
 
     bytecode: bytes
     platforms: tuple[str, ...]
+    kept: tuple[int, ...] = ()
+    arguments: int = 0
+
+
+_NOTE = "exported_arguments"
+_OF = " of "
+
+
+def note_of(exported: Exported) -> str:
+    """What a program's header says of the arguments, `0 3 of 5`; "" where all are kept or nothing is known."""
+    if len(exported.kept) == exported.arguments:
+        return ""
+    return f"{' '.join(map(str, exported.kept))}{_OF}{exported.arguments}"
+
+
+def arguments_of(attributes: Mapping[str, Any]) -> tuple[tuple[int, ...], int] | None:
+    """The arguments that the program of a module with these attributes kept, and how many its function takes.
+
+    None where it is no export, or one that uses all.
+    """
+    note = dict(attributes.get("frontend_attributes", ())).get(_NOTE, "")
+    kept, _, count = note.partition(_OF)
+    words = kept.split()
+    if not count.isdecimal() or not all(word.isdecimal() for word in words):
+        return None
+    numbers = tuple(map(int, words))
+    return (numbers, int(count)) if all(number < int(count) for number in numbers) else None
+
+
+def unused_said(attributes: Mapping[str, Any]) -> str:
+    """That for people, to stand behind other words; "" where there is nothing to say."""
+    arguments = arguments_of(attributes)
+    if arguments is None:
+        return ""
+    kept, count = arguments
+    used = f"only {', '.join(map(str, kept))} (from 0)" if kept else "none"
+    return f"; of the {count} arguments of the exported function it uses {used}"
+
+
+def only_kept(inputs: list[_Input], attributes: Mapping[str, Any], taken: int) -> list[_Input]:
+    """Of inputs for all arguments of an exported function those that its program takes; others as they are."""
+    kept, count = arguments_of(attributes) or ((), 0)
+    return [inputs[number] for number in kept] if count and (len(inputs), taken) == (count, len(kept)) else inputs
 
 
 def read_exported(data: bytes) -> Exported | None:
@@ -31,7 +87,7 @@ def read_exported(data: bytes) -> Exported | None:
         fields = _fields(data)
         for place in fields:
             if place and data.startswith(BYTECODE_MAGIC, _target(data, place) + 4):
-                return Exported(_vector(data, place), _platforms(data, fields))
+                return Exported(_vector(data, place), _platforms(data, fields), *_arguments(data, fields))
     except (struct.error, IndexError, UnicodeDecodeError):
         return None
     return None
@@ -59,6 +115,27 @@ def _platforms(data: bytes, fields: list[int]) -> tuple[str, ...]:
     if count > _MOST_FIELDS:
         raise IndexError(count)
     return tuple(_vector(data, vector + 4 + 4 * number).decode() for number in range(count))
+
+
+def _arguments(data: bytes, fields: list[int]) -> tuple[tuple[int, ...], int]:
+    """The numbers of the arguments that are kept, and how many there are."""
+    counts = (_count(data, fields, number) for number in _ARGUMENTS)
+    count = next(filter(None, counts), 0)
+    kept = _count(data, fields, _KEPT)
+    if len(fields) <= _KEPT or not fields[_KEPT] or kept > count:
+        return (), 0
+    start = _target(data, fields[_KEPT]) + 4
+    numbers = struct.unpack_from(f"<{kept}H", data, start)
+    is_sound = all(low < high for low, high in pairwise((-1, *numbers, count)))
+    return (numbers, count) if is_sound else ((), 0)
+
+
+def _count(data: bytes, fields: list[int], number: int) -> int:
+    """The length of the vector in a field, 0 where the field is not there."""
+    if number >= len(fields) or not fields[number]:
+        return 0
+    length: int = struct.unpack_from("<I", data, _target(data, fields[number]))[0]
+    return length
 
 
 def _target(data: bytes, place: int) -> int:

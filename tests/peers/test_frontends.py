@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +165,19 @@ def test_a_recipe_beside_a_program_says_its_sizes(tmp_path: Path) -> None:
     entries = [{"shape": shape, "dtype": "f32", "gen": {"kind": "normal"}} for shape in ([4, 3], [])]
     (tmp_path / "poly.json").write_text(json.dumps({"seed": 1, "params": entries}))
     assert [p.shape.dims for p in programs.read(tmp_path / "poly.mlir").entry.parameters] == [(4, 3), ()]
+
+
+@pytest.mark.parametrize(
+    ("header", "noted"),
+    [
+        ("HloModule f", 'HloModule f, frontend_attributes={exported_arguments="0 of 2"}'),
+        ("HloModule f, frontend_attributes={}", 'HloModule f, frontend_attributes={exported_arguments="0 of 2"}'),
+        (
+            'HloModule f, frontend_attributes={a="}"}, num_partitions=2',
+            'HloModule f, frontend_attributes={exported_arguments="0 of 2",a="}"}, num_partitions=2',
+        ),
+    ],
+)
+def test_what_an_export_uses_stands_among_the_attributes_of_the_header(header: str, noted: str) -> None:
+    assert import_module("compiler.frontends.conversion")._noting(header, "0 of 2") == noted
+    assert parse(f"{noted} ENTRY e {{ ROOT x = f32[] parameter(0) }}").attributes["frontend_attributes"]

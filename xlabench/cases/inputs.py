@@ -134,11 +134,19 @@ def _taken(module: Module) -> list[Any]:
     return parameters * compiler.times_given(module)
 
 
+def unused_said(module: Module) -> str:
+    """Which arguments of its function an export takes, to stand behind other words; "" where it takes all."""
+    said: str = compiler.frontends.exported.unused_said(module.attributes)
+    return said
+
+
 def check(arrays: Sequence[Array], module: Module, *, source: str) -> None:
     """Raise `BenchError` unless the arrays are what the entry computation takes."""
     parameters = _taken(module)
     if len(arrays) != len(parameters):
-        raise BenchError(f"{source}: {len(arrays)} inputs, but {module.name} takes {len(parameters)}")
+        raise BenchError(
+            f"{source}: {len(arrays)} inputs, but {module.name} takes {len(parameters)}{unused_said(module)}"
+        )
     for number, (array, parameter) in enumerate(zip(arrays, parameters, strict=True)):
         dims, dtype = _array_shape(parameter)
         if array.shape != dims or array.dtype != dtype:
@@ -164,11 +172,14 @@ def generate(module: Module, seed: int) -> list[Array]:
 
 
 def load_npz(path: Path, module: Module) -> list[Array]:
-    """Inputs from a file: by the parameters' names if it has them all, else by position."""
+    """Inputs from a file: by the parameters' names if it has them all, else by position.
+
+    Of a function that `jax.export` left arguments out of the file may have those too.
+    """
     parameters, named = _taken(module), read_npz(path)
     if all(parameter.name in named for parameter in parameters) and len(named) == len(parameters):
         named = {parameter.name: named[parameter.name] for parameter in parameters}
-    arrays = list(named.values())
+    arrays = compiler.frontends.exported.only_kept(list(named.values()), module.attributes, len(parameters))
     if len(arrays) == len(parameters):
         arrays = [
             restore(array, _array_shape(parameter)[1]) for array, parameter in zip(arrays, parameters, strict=True)
