@@ -64,11 +64,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Run FILE or BUNDLE on an engine and on a reference, on the same inputs, and compare the results.
 
     FILE is HLO text, or where jaxlib is installed StableHLO, MHLO, a file of jax.export or a protocol buffer;
-    compressed by gzip or not.  Sizes that are open in it follow from the inputs, which
-    for an export may be all its function's or those that it uses.  These come from --inputs, from the
-    recipe FILE.json beside FILE.hlo, or from the seed.  A BUNDLE, a folder or a .zip, brings its inputs, and its engine
-    and its reference are run unless others are given.  An engine that crashes, hangs or takes too much memory is a
-    verdict: exit codes 3 (compile), 4 (crash) and 5 (timeout).  Options for our engines are also read from XLA_FLAGS.
+    compressed by gzip or not.  Sizes that are open in it follow from the inputs.  These come from --inputs, which for
+    an export may hold all arguments of its function or those that it uses, from the recipe FILE.json beside FILE.hlo,
+    or from the seed.  A BUNDLE, a folder or a .zip, brings its inputs, and its engine and its reference are run unless
+    others are given.  An engine that crashes, hangs or takes too much memory is a verdict: exit codes 3 (compile), 4
+    (crash) and 5 (timeout).  Options for our engines are also read from XLA_FLAGS.
     """
     as_json, in_process, mebibytes = (options.pop(name) for name in ("as_json", "in_process", "memory_limit"))
     memory_bytes = mebibytes << 20 if mebibytes else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
