@@ -9,7 +9,7 @@ from typing import Any
 
 from reports.template import fill
 
-_BAD = frozenset({"wrong", "flaky", "crash", "compile-error", "timeout"})
+_BAD = frozenset({"wrong", "flaky", "crash", "compile-error", "timeout", "error"})
 
 
 def page(summary: Mapping[str, Any]) -> str:
@@ -55,11 +55,15 @@ def _changes(coverage: Mapping[str, Any]) -> str:
 
 
 def _finding(finding: Mapping[str, Any]) -> str:
-    link = f'<a href="{escape(finding["bundle"])}/manifest.json">{escape(finding["name"])}</a>'
+    trace = finding.get("traceback", "")
+    file = "traceback.txt" if trace else "manifest.json"
+    link = f'<a href="{escape(finding["bundle"])}/{file}">{escape(finding["name"])}</a>'
     state = "verified" if finding["verified"] else f"not verified: {finding['doubt']}"
+    state = finding["doubt"] if trace else state
     cells = [link, *map(escape, (", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), state))]
     behind = ", ".join(filter(None, [finding["cause"], *finding["signature"], finding.get("note", "")]))
     what = f"{escape(finding['message'])}<br><small>{escape(behind)}</small>"
+    what += f"<details><summary>traceback</summary><pre>{escape(trace)}</pre></details>" if trace else ""
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in (*cells, what)) + "</tr>"
 
 

@@ -10,9 +10,11 @@ could be told of either.
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from xlabench.errors import RecordsLost
 
@@ -21,6 +23,7 @@ US = "xlabench"
 ERROR = "error"
 
 _MOST = 20_000  # characters of a traceback, whose end says most
+_FRAME = re.compile(r'^ *File "([^"]+)", line \d+, in (\S+)', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,14 @@ class Bug:
     def message(self) -> str:
         """Both, as records keep them: the first line says what, the others where."""
         return f"{self.said}\n{self.traceback}"
+
+    @property
+    def kind(self) -> str:
+        """What is the same each time that one bug shows: the type of the exception, and the function that raised it."""
+        name = self.said.partition(":")[0]
+        name = name.rpartition(".")[2] if name.replace(".", "").isidentifier() else name
+        frames = _FRAME.findall(self.traceback)
+        return f"{name} in {Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else name
 
 
 def caught(work: Callable[[], object]) -> Bug | None:

@@ -48,6 +48,7 @@ from xlabench.fuzzing.findings import Findings, Raw, left_in
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.judging.judge import judge
+from xlabench.survival import US
 from xlabench.worker import Worker
 
 SEED, PROFILE = 1, "discovery"
@@ -201,6 +202,7 @@ class Search:
         if ending == "answered":
             return None
         case, spec, phase = stage.split(" ")
+        spec = self.config.engines[-1] if spec == US else spec  # the passes ended it while they were traced
         return self._ended(int(case), spec, phase, "timeout" if ending == "timeout" else "crash")
 
     def _again(self, engines, cases):

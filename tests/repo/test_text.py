@@ -22,6 +22,7 @@ MADE = {
     "index.html",
     "results.json",
     "manifest.json",
+    "error.json",
     "repro.py",
     "module.hlo",
     "benchmarks.json",

@@ -26,6 +26,7 @@ from xlabench.fuzzing import campaign
 from xlabench.fuzzing.campaign import Source
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Finding
+from xlabench.survival import ERROR
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _OPTIONS = (
@@ -93,6 +94,8 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
         _show(summary, folder)
     if summary["interrupted"]:
         return ExitCode.INTERRUPTED
+    if any(finding["verdict"] == ERROR for finding in summary["findings"]):
+        return ExitCode.INTERNAL
     return ExitCode.WRONG if summary["findings"] else ExitCode.FINE
 
 
@@ -137,7 +140,8 @@ def _show(summary: dict[str, Any], folder: Path) -> None:
         console.print(f"skipped {program}: {reason}")
     table = Table("finding", "engine", "verdict", "cases", "what", box=None)
     for finding in summary["findings"]:
-        what = finding["message"] if finding["verified"] else f"not verified: {finding['doubt']}"
+        is_said = finding["verified"] or finding["verdict"] == ERROR
+        what = finding["message"] if is_said else f"not verified: {finding['doubt']}"
         table.add_row(
             finding["name"], ", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), what[:100]
         )

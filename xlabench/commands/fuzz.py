@@ -37,6 +37,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     blamed on a step and kept as a bundle, once for each cause.  Profile `ratchet` keeps to common types and tame
     inputs, `discovery` draws everything.  The folder has index.html, results.json and, if there are any, findings/.
     Ctrl-C ends a campaign after the programs at hand (exit code 130); the same command goes on.
+    A bug of xlabench's own in one program is a finding `error`, with its traceback: exit 70 at the end.
     """
     source = Generated(options["profile"])
     ctx.exit(run(options, engine_specs(options["engines"]), source, name="fuzzing"))

@@ -42,6 +42,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     A finding names the change that brings it about, and is reduced, blamed and bundled as those of fuzz are.
     The folder has index.html, results.json and, if there are any, findings/.  Ctrl-C ends a campaign after the programs
     at hand (exit code 130); the same command goes on.
+    A bug of xlabench's own in one program is a finding `error`, with its traceback: exit 70 at the end.
     """
     engines = engine_specs(options["engines"])
     source = Mutated(corpus.find(options["paths"], engines), options["changes"])

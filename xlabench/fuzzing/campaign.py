@@ -11,11 +11,12 @@ Where programs come from is a `Source`: they are made up (`xlabench.fuzzing.fuzz
 
 A batch counts as done only when its findings are bundled, so a campaign that is killed loses none and repeats at most
 the batches that were running.  Case N of a seed is the same program whatever the batches and workers.
+
+What fails of our own in one program is a finding too (`own_failures`), and the campaign goes on with the next.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 import tempfile
@@ -24,19 +25,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from xlabench import atomic
 from xlabench.errors import BenchError
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.crew import PRELOAD, Crew
+from xlabench.fuzzing.crew import PRELOAD, Crew, Done
 from xlabench.fuzzing.findings import Finding, Findings, Raw
 from xlabench.fuzzing.inquiry import Inquiry
+from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
 
 _IDENTITY = "campaign.json"
 _BATCH = 20
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes")
 
 
@@ -117,8 +119,11 @@ class Source(Protocol):
     def support(self, config: Config, inquiry: Inquiry) -> Any:
         """What is to be known before anything is drawn, as JSON; watched workers may be asked."""
 
-    def beforehand(self, config: Config, support: Any) -> Iterable[Raw]:
+    def beforehand(self, config: Config, support: Any) -> Iterable[Raw | OwnFailure]:
         """What went wrong before anything was drawn."""
+
+    def has_programs(self, support: Any) -> bool:
+        """Whether anything can be drawn."""
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """What a worker draws by: `drawer`, a function as `module:function`, and what that takes."""
@@ -169,7 +174,7 @@ def run(
             is_interrupted = _draw(begun, observe, interruptible)
             return _summary(begun, is_interrupted=is_interrupted)
     except OSError as error:
-        if error.errno not in _FULL:
+        if not is_full(error):
             raise
         raise BenchError(f"{folder}: the campaign cannot go on: {error}; make room, and run it again") from error
 
@@ -209,18 +214,22 @@ def _begin(config: Config, source: Source, folder: Path, asked: Callable[[int, i
         memory_bytes=config.memory_bytes,
     )
     support = _support(config, source, folder, asked)
-    for raw in source.beforehand(config, support):
-        found.add(raw)
+    begun = _Campaign(config, source, folder, support, progress, found)
+    for one in source.beforehand(config, support):
+        early = Done((), folder)
+        early.add(one)
+        _take(begun, early, narrow=_as_it_is)
     for left in (*folder.glob(".batches-*"), *folder.glob("findings/.bundle-*")):  # by a run that was killed
         shutil.rmtree(left, ignore_errors=True)
-    return _Campaign(config, source, folder, support, progress, found)
+    return begun
 
 
 def _draw(begun: _Campaign, observe: Observe, interruptible: Interruptible) -> bool:
     """Run what is not done; returns whether it was interrupted, of which what is stored then is the result."""
     with interruptible() as wants_an_end:
         try:
-            _run(begun, observe, wants_an_end)
+            if begun.source.has_programs(begun.support):
+                _run(begun, observe, wants_an_end)
         except KeyboardInterrupt:
             begun.progress = _progress(begun.folder)
             return True
@@ -236,15 +245,32 @@ def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -
         Crew(config, source.drawing(config, support), scratch) as crew,
     ):
         for done in crew.batches(_pending(config, progress, wants_an_end)):
-            for raw in done.raw:
-                found.add(raw, narrow=lambda raw: source.narrowed(config, support, raw))
-            for record in done.records:
-                progress.add(record)
+            _take(begun, done, narrow=partial(source.narrowed, config, support))
             progress.finish(done.cases)
             progress.elapsed_s = before + time.monotonic() - begin
             _write(begun.folder / "progress.json", progress.to_json())
             shutil.rmtree(done.folder)
             observe(progress, found.all, source.coverage(progress, support))
+
+
+def _take(begun: _Campaign, done: Done, narrow: Callable[[Raw], Raw]) -> None:
+    """Follow up what went wrong, keep it as findings, and count the cases.
+
+    Where following it up fails, that is a finding, and the case is kept as it is.
+    """
+    found = begun.found
+    for raw in done.raw:
+        for narrowing in (narrow, None):
+            step = f"{'following up' if narrowing else 'keeping'} the verdict {raw.verdict} of {raw.engine}"
+            added = attempt(partial(found.add, raw, narrow=narrowing), raw.number, step, raw.module_text)
+            if not isinstance(added, OwnFailure):
+                break
+            done.own.append(added)
+    for failure in done.own:
+        found.add_own(failure, begun.source.drawing(begun.config, begun.support))
+    done.count_own()
+    for record in done.records.values():
+        begun.progress.add(record)
 
 
 def _summary(begun: _Campaign, *, is_interrupted: bool) -> dict[str, Any]:

@@ -2,6 +2,10 @@
 
 A thread waits for each worker.  Where engines are not to share a process it has one for each part of them, and puts
 together what these say of a case.
+
+What fails of our own, in a worker or while its end is followed up, belongs to the case at hand (`own_failures`).  Only
+what no other case can be free of ends the crew: no worker that starts, or none that comes to a program, and a disk that
+is full.
 """
 
 from __future__ import annotations
@@ -12,9 +16,9 @@ import queue
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +26,13 @@ from typing import Any
 import compiler
 from xlabench.diagnosis.checks import checked
 from xlabench.engines import apart, is_foreign
-from xlabench.errors import BenchError
+from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import findings
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.fuzz_jobs import drawer_of
+from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
+from xlabench.survival import US
 from xlabench.worker import Outcome, Worker
 
 PRELOAD = ("xlabench.fuzzing.fuzz_jobs", "xlabench.engines")
@@ -34,19 +40,57 @@ PRELOAD = ("xlabench.fuzzing.fuzz_jobs", "xlabench.engines")
 
 _STOPPING_S = 0.1
 _RECORDS = "records.jsonl"
-_NOTHING_KNOWN: Mapping[str, Any] = {
-    "instructions": 0, "pairs": (), "rules": (), "changes": (), "verdicts": {}, "seconds": {}
-}  # fmt: skip
+_DRAWING = "generate"
+_LINE = "\n"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Done:
-    """A batch that ended: its cases, their records, and what went wrong in it."""
+    """A batch that ended: its cases, their records by number, what went wrong in it, and what failed of our own."""
 
     cases: Sequence[int]
     folder: Path
-    records: list[dict[str, Any]]
-    raw: list[Raw]
+    records: dict[int, dict[str, Any]] = field(default_factory=dict)
+    raw: list[Raw] = field(default_factory=list)
+    own: list[OwnFailure] = field(default_factory=list)
+
+    def add(self, found: Raw | OwnFailure) -> None:
+        """Take in what went wrong, with whom it may."""
+        if isinstance(found, OwnFailure):
+            self.own.append(found)
+        else:
+            self.raw.append(found)
+
+    def count_own(self) -> None:
+        """Let the records of cases say what failed of our own: of some nothing else is known."""
+        for failure in self.own:
+            if failure.number >= 0:
+                record = self.records.setdefault(failure.number, nothing_known())
+                record["verdicts"] = record["verdicts"] | {US: failure.verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The case that ended a worker: the verdicts that this is, by engine, and what is found."""
+
+    number: int
+    verdicts: dict[str, list[str]]
+    found: Raw | OwnFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """Whose work ended a worker, in which phase; `doing` says the same in words."""
+
+    number: int
+    engine: str
+    phase: str
+    doing: str
+
+
+def nothing_known() -> dict[str, Any]:
+    """The record of a case before anything is known of it."""
+    return {"instructions": 0, "pairs": (), "rules": (), "changes": (), "verdicts": {}, "seconds": {}}
 
 
 class Crew:
@@ -109,38 +153,75 @@ class Crew:
         """Run one batch in each process, on the engines that may share it; None where it is to stop."""
         folder = self._scratch / str(number)
         folder.mkdir()
-        records: dict[int, dict[str, Any]] = {}
-        raw: list[Raw] = []
+        done = Done(cases, folder)
         for place, (worker, engines) in enumerate(parts):
             inner = folder / str(place)
-            deaths = self._run_on(worker, engines, inner, cases)
-            if deaths is None:
+            if not self._run_on(worker, engines, inner, done):
                 return None
-            raw += [*deaths, *findings.left_in(inner)]
+            for left in findings.places_in(inner):
+                number = int(left.name.partition("-")[0])
+                done.add(attempt(partial(findings.left_at, left), number, "reading what a worker left"))
             for record in _records(inner):
-                known = records.setdefault(record["number"], record)
+                known = done.records.setdefault(record["number"], record)
                 known["verdicts"] |= record["verdicts"]
                 if known is not record:
                     known["seconds"] = Counter(known["seconds"]) + Counter(record["seconds"])
-        return Done(cases, folder, list(records.values()), raw)
+        return done
 
-    def _run_on(self, worker: Worker, engines: Sequence[str], folder: Path, cases: list[int]) -> list[Raw] | None:
-        """Run cases to their end, going on behind each that took the worker along; None where it is to stop."""
+    def _run_on(self, worker: Worker, engines: Sequence[str], folder: Path, done: Done) -> bool:
+        """Run cases to their end, going on behind each that took the worker along; False where it is to stop."""
         folder.mkdir()
-        deaths: list[Raw] = []
-        left = cases
+        left = done.cases
         while left:
             ended = self._ended(worker, engines, folder, left)
             if ended:
                 _count(folder, ended)
-                deaths.append(culprit(ended, engines, left, partial(self._again, worker, folder)))
+                self._find_culprit(ended, engines, left, partial(self._again, worker, folder), done)
+                if isinstance(ended.found, OwnFailure):
+                    worker.stop()  # nobody knows in what state it was left
             if self._stop.is_set():
-                return None
+                return False
             left = [case for case in left if ended and case > ended.number]
-        return deaths
+        return True
 
-    def _ended(self, worker: Worker, engines: Sequence[str], folder: Path, cases: Sequence[int]) -> Raw | None:
-        """Run cases until one ends the worker; returns the finding about that."""
+    def _find_culprit(
+        self,
+        ended: Ended,
+        engines: Sequence[str],
+        cases: Sequence[int],
+        again: Callable[[Sequence[str], Sequence[int]], list[Raw]],
+        done: Done,
+    ) -> None:
+        """Take in what is behind the end of a worker; what is known already where that cannot be found out."""
+        if isinstance(ended.found, Raw):
+            search = partial(culprit, ended.found, engines, cases, again)
+            step = f"looking for what is behind the {ended.found.verdict} of {ended.found.engine}"
+            found = attempt(search, ended.number, step, ended.found.module_text)
+            done.add(found)
+            if isinstance(found, Raw):
+                return
+        done.add(ended.found)
+
+    def _ended(self, worker: Worker, engines: Sequence[str], folder: Path, cases: Sequence[int]) -> Ended | None:
+        """Run cases until one ends the worker; returns what is found about that.
+
+        Raises:
+            BenchError: no worker can be started, or none comes to a program.
+            RecordsLost: a worker cannot write what it finds out.
+        """
+        outcome = self._asked(worker, engines, folder, cases)
+        if not (outcome.stage or self._is_late(outcome, engines) or self._stop.is_set()):  # of what was before, maybe
+            worker.stop()
+            outcome = self._asked(worker, engines, folder, cases)
+        if outcome.ending == "answered" or self._stop.is_set():
+            return None
+        outcome.require_start()
+        if "RecordsLost" in outcome.error.split():
+            raise RecordsLost(f"a worker cannot go on: {outcome.message}")
+        return self._guilty(outcome, self._blamed(outcome, engines, cases))
+
+    def _asked(self, worker: Worker, engines: Sequence[str], folder: Path, cases: Sequence[int]) -> Outcome:
+        """Run cases; how that ended."""
         arguments = {
             "factory": self._config.factory,
             "engines": engines,
@@ -148,56 +229,80 @@ class Crew:
             "folder": str(folder),
             "numbers": cases,
         }
-        outcome = worker.run(
+        return worker.run(
             "xlabench.fuzzing.fuzz_jobs:batch",
             arguments,
             timeout_s=self._config.timeout_s,
             is_for_each_stage=True,
         )
-        if outcome.ending == "answered" or self._stop.is_set():
-            return None
-        outcome.require_start()
-        if (
-            "OSError" in outcome.error.split()
-        ):  # one of an engine is an answer; this is a disk that is full, or the like
-            raise BenchError(f"a worker cannot go on: {outcome.message}; see to that, and run the campaign again")
-        return self._guilty(outcome, engines, cases)
 
     def _again(self, worker: Worker, folder: Path, engines: Sequence[str], cases: Sequence[int]) -> list[Raw]:
         """What goes wrong in a new process, up to the case that ends it."""
         worker.stop()
         inner = Path(tempfile.mkdtemp(prefix="again-", dir=folder))
         ended = self._ended(worker, engines, inner, cases)
-        return [*findings.left_in(inner), *([ended] if ended else [])]
+        found = [ended.found] if ended and isinstance(ended.found, Raw) else []
+        return [*findings.left_in(inner), *found]
 
-    def _guilty(self, outcome: Outcome, engines: Sequence[str], cases: Sequence[int]) -> Raw:
-        """The finding about the case that ended a worker."""
-        number, spec, phase, doing = self._blamed(outcome, engines, cases)
-        drawn = drawer_of(self._drawing)(number)
+    def _guilty(self, outcome: Outcome, blamed: Blamed) -> Ended:
+        """What is found about the case that ended a worker."""
+        number, spec = blamed.number, blamed.engine
+        if spec == US:
+            text = "" if blamed.phase == _DRAWING else self._text(number)  # what failed may hang, or end us, here
+            return Ended(number, {}, OwnFailure(number, blamed.doing, bug_in(outcome), text))
         verdict = "timeout" if outcome.ending == "timeout" else "crash"
-        expected = [] if spec == "reference" else compiler.interpret(drawn.module, *drawn.inputs)
-        message = f"{outcome.message} {doing}\n{outcome.output}"
-        text = compiler.to_text(drawn.module)
-        return Raw(number, spec, verdict, message, phase, text, drawn.inputs, expected, [], drawn.note)
+        message = f"{outcome.message} {blamed.doing}\n{outcome.output}"
 
-    def _blamed(self, outcome: Outcome, engines: Sequence[str], cases: Sequence[int]) -> tuple[int, str, str, str]:
-        """The case that ended a worker, the engine, the phase, and in words what the worker was doing.
+        def drawn_again() -> Raw:
+            drawn = drawer_of(self._drawing)(number)
+            expected = [] if spec == "reference" else compiler.interpret(drawn.module, *drawn.inputs)
+            text = compiler.to_text(drawn.module)
+            return Raw(number, spec, verdict, message, blamed.phase, text, drawn.inputs, expected, [], drawn.note)
 
-        A thread of others' engines may end it at any time, and damaged memory may: while the reference is at work, or
-        while the next case is drawn, which is put down to the one before, if the worker had any.
+        found = attempt(drawn_again, number, f"following up the {verdict} of {spec}: {message.partition(_LINE)[0]}")
+        if isinstance(found, OwnFailure):
+            found = replace(found, module_text=self._text(number))
+        return Ended(number, {spec: [verdict, message.partition(_LINE)[0], blamed.phase]}, found)
+
+    def _text(self, number: int) -> str:
+        """The text of a case; empty where it cannot be had."""
+        text = attempt(lambda: compiler.to_text(drawer_of(self._drawing)(number).module), number, _DRAWING)
+        return text if isinstance(text, str) else ""
+
+    def _is_late(self, outcome: Outcome, engines: Sequence[str]) -> bool:
+        """Whether a thread of others' engines may have ended a worker."""
+        return outcome.ending == "died" and is_foreign(engines[0])
+
+    def _blamed(self, outcome: Outcome, engines: Sequence[str], cases: Sequence[int]) -> Blamed:
+        """Who ended a worker.
+
+        What engines raise is their answer, so that whatever else is raised is ours, but for what the reference says of
+        a program.  A thread of others' engines may end a worker at any time, and damaged memory may: while the
+        reference is at work, or while the next case is drawn, which is put down to the one before, if the worker had
+        any.
         """
         case, spec, phase = outcome.stage.split(" ") if outcome.stage else ("", "", "")
-        is_late = outcome.ending == "died" and is_foreign(engines[0])
+        is_late = self._is_late(outcome, engines)
+        if outcome.ending == "raised" and case and (spec, phase) != ("reference", "run"):
+            return _ours(case, phase, spec)
         if spec == "reference":
-            return int(case), engines[0] if is_late else spec, phase, f"in {phase} of the reference"
+            return Blamed(int(case), engines[0] if is_late else spec, phase, f"in {phase} of the reference")
+        if spec == US:
+            return Blamed(int(case), engines[0], "run", f"in {phase} after it") if is_late else _ours(case, phase)
         if spec:
-            return int(case), spec, phase, f"in {phase}"
+            return Blamed(int(case), spec, phase, f"in {phase}")
         drawn = int(case or cases[0])
         earlier = [number for number in cases if number < drawn]
         if is_late or (outcome.ending == "died" and earlier):
-            return max(earlier, default=cases[0]), engines[0], "run", f"while case {drawn} was drawn"
-        where = f"case {case or 'unknown'} of seed {self._config.seed} failed in the generator"
-        raise BenchError(f"{where}: {outcome.message}\n{outcome.output}")
+            return Blamed(max(earlier, default=cases[0]), engines[0], "run", f"while case {drawn} was drawn")
+        if not case:
+            raise BenchError(f"no worker comes to a program: {outcome.message}\n{outcome.output}")
+        return _ours(case, phase)
+
+
+def _ours(case: str, phase: str, engine: str = US) -> Blamed:
+    """The blame for what fails of our own, in a phase of the work on an engine or of ours alone."""
+    return Blamed(int(case), US, phase, f"{phase} of {engine}" if engine not in ("", US) else phase)
 
 
 def culprit(
@@ -220,11 +325,10 @@ def culprit(
     return ended
 
 
-def _count(folder: Path, ended: Raw) -> None:
+def _count(folder: Path, ended: Ended) -> None:
     """Let the case that ended a process count, with that as its verdict on the engine that did so."""
-    verdict = [ended.verdict, ended.message.partition("\n")[0], ended.key]
-    line = json.dumps({"number": ended.number, "verdicts": {ended.engine: verdict}})
-    with (folder / _RECORDS).open("a", encoding="utf-8") as records:
+    line = json.dumps({"number": ended.number, "verdicts": ended.verdicts})
+    with kept_in(folder), (folder / _RECORDS).open("a", encoding="utf-8") as records:
         records.write(f"\n{line}\n")  # behind what the process may not have come to the end of
 
 
@@ -235,7 +339,7 @@ def _records(folder: Path) -> list[dict[str, Any]]:
     for line in stored.read_bytes().splitlines() if stored.exists() else ():
         with contextlib.suppress(ValueError):
             part = json.loads(line)
-            record = found.setdefault(part["number"], dict(_NOTHING_KNOWN))
+            record = found.setdefault(part["number"], nothing_known())
             for key, value in part.items():
                 record[key] = record[key] | value if isinstance(value, dict) else value
     return list(found.values())

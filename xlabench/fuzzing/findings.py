@@ -7,13 +7,15 @@ new finding unless the reduced program has a known signature, or a known cause: 
 opcodes of a known one, whatever its types, or of a kind all of which are wrong, or memory, whatever the verdict.  What
 that hides is found when the first is fixed.  Of the cases of a finding that were reduced the smallest is bundled.
 `max_probes` 0 keeps cases as they are.
+
+What fails of our own (`own_failures`) is one finding for each type of exception and place where it was raised.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,12 @@ from xlabench.bundles.bundle import Failure, Original
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Setup
 from xlabench.diagnosis.triage import triage
+from xlabench.errors import BenchError, RecordsLost
+from xlabench.fuzzing import own_failures
+from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.jobs import ENGINES, read_arrays
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+from xlabench.survival import ERROR, US
 
 _NUMERIC = frozenset({"wrong", "flaky"})
 _ENDED = frozenset({"compile", "run", "judge"})
@@ -65,7 +71,8 @@ class Finding:
     """One distinct kind of failure, with the smallest case that showed it and the numbers of all.
 
     `instructions` counts those of all computations, parameters aside; `probes` says how often the engine was asked
-    while the case was reduced.  The number of a case that was found before any was drawn is negative.
+    while the case was reduced.  The number of a case that was found before any was drawn is negative.  Only what failed
+    of our own has a traceback; `bundle` is its folder then, `note` the step and `signature` the kind.
     """
 
     name: str
@@ -81,6 +88,7 @@ class Finding:
     cases: tuple[int, ...]
     note: str = ""
     probes: int = 0
+    traceback: str = ""
 
 
 class Findings:
@@ -102,16 +110,19 @@ class Findings:
         if self._list.exists():
             self.all = atomic.stored(self._list, _from_json, "give a new folder")
 
-    def add(self, raw: Raw, *, narrow: Callable[[Raw], Raw] = lambda raw: raw) -> None:
+    def add(self, raw: Raw, *, narrow: Callable[[Raw], Raw] | None = lambda raw: raw) -> None:
         """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced.
 
-        A case that was reduced further than that of its finding takes its place.
+        A case that was reduced further than that of its finding takes its place.  Without `narrow` it is kept as it is.
+
+        Raises:
+            RecordsLost: the disk is full, or the list of findings cannot be written.
         """
         if self._known(raw, self._signature(raw), "") is not None:
             return
         cause, probes, original = "", 0, None
-        raw, known = narrow(raw), None
-        if self._max_probes and not raw.is_about_reference:
+        raw, known = narrow(raw) if narrow else raw, None
+        if narrow and self._max_probes and not raw.is_about_reference:
             original = Original(raw.module_text, raw.inputs)
             raw, cause, probes = self._triaged(raw)
             known = self._known(raw, self._signature(raw), cause)
@@ -119,8 +130,7 @@ class Findings:
         if known is not None and instructions >= self.all[known].instructions:
             return
         name = f"{len(self.all):03d}-{raw.verdict}" if known is None else _name_beside(self.all[known], raw.number)
-        failure, timeout_s = _failure(raw, cause, original), max(_SHORTEST_S, _LONGER * self._timeout_s)
-        saved = bundle.save(failure, self._folder / name, timeout_s=timeout_s)
+        saved = self._saved(_failure(raw, cause, original), name)
         shown: dict[str, Any] = {
             "message": raw.message.partition(_LINE)[0],
             "instructions": instructions,
@@ -145,6 +155,49 @@ class Findings:
             )
         )
         self._write()
+
+    def add_own(self, failure: OwnFailure, drawing: Mapping[str, Any]) -> None:
+        """Count a case to what failed of our own in the same place, or keep it as a new finding.
+
+        `drawing` are the arguments that its program is drawn by.
+
+        Raises:
+            RecordsLost: it cannot be written.
+        """
+        kind = (failure.bug.kind,)
+        for index, known in enumerate(self.all):
+            if known.verdict == ERROR and known.signature == kind:
+                self.all[index] = replace(known, cases=tuple(dict.fromkeys((*known.cases, failure.number))))
+                self._write()
+                return
+        name = f"{len(self.all):03d}-{ERROR}"
+        own_failures.write(self._folder / name, failure, drawing)
+        finding = Finding(
+            name=name,
+            engines=(US,),
+            verdict=ERROR,
+            signature=kind,
+            cause="",
+            message=failure.bug.said,
+            instructions=0,
+            bundle=f"findings/{name}",
+            verified=False,
+            doubt="a bug of xlabench's own, which no engine shows",
+            cases=(failure.number,),
+            note=f"in: {failure.step}",
+            traceback=failure.bug.traceback,
+        )
+        self.all.append(finding)
+        self._write()
+
+    def _saved(self, failure: Failure, name: str) -> bundle.Saved:
+        """A bundle; of a disk that is full the end of the campaign is the answer, not one case."""
+        try:
+            return bundle.save(failure, self._folder / name, timeout_s=max(_SHORTEST_S, _LONGER * self._timeout_s))
+        except (OSError, BenchError) as error:
+            if own_failures.is_full(error):
+                raise RecordsLost(f"the campaign cannot go on: {error}; make room, and run it again") from error
+            raise
 
     def _replace(self, known: int, shown: dict[str, Any]) -> None:
         """Let a finding show another case; the bundle of the one before goes when the list is written."""
@@ -191,9 +244,10 @@ class Findings:
         return reduced, small.cause, small.probes
 
     def _write(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
         content = [asdict(finding) for finding in self.all]
-        atomic.write(self._list, (json.dumps(content, indent=1) + "\n").encode())
+        with own_failures.kept_in(self._list):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            atomic.write(self._list, (json.dumps(content, indent=1) + "\n").encode())
 
 
 def _name_beside(known: Finding, number: int) -> str:
@@ -218,11 +272,20 @@ def signature_of(raw: Raw) -> tuple[str, ...]:
 
 def left_in(folder: Path) -> Iterator[Raw]:
     """What a batch left behind."""
-    for place in sorted(folder.glob("*/finding.json")):
-        entry: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
-        inputs, expected, actual = (read_arrays(place.parent / name) for name in ("inputs", "expected", "actual"))
-        text = (place.parent / "module.hlo").read_text(encoding="utf-8")
-        yield Raw(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
+    return map(left_at, places_in(folder))
+
+
+def places_in(folder: Path) -> list[Path]:
+    """The folders of what a batch left behind whole; their names begin with the numbers of the cases."""
+    return [entry.parent for entry in sorted(folder.glob("*/finding.json"))]
+
+
+def left_at(place: Path) -> Raw:
+    """What lies in one of them."""
+    entry: dict[str, Any] = json.loads((place / "finding.json").read_text(encoding="utf-8"))
+    inputs, expected, actual = (read_arrays(place / name) for name in ("inputs", "expected", "actual"))
+    text = (place / "module.hlo").read_text(encoding="utf-8")
+    return Raw(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
 
 
 def _failure(raw: Raw, cause: str, original: Original | None) -> Failure:

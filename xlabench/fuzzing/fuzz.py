@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -17,6 +18,8 @@ from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.generate import PROFILES, make_inputs, probe_module
 from xlabench.fuzzing.inquiry import Inquiry
+from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in
+from xlabench.survival import ERROR, Bug
 from xlabench.worker import Worker
 
 # What an engine's compiler makes itself after some pass and refuses before it, or cannot be told on the way in; and
@@ -56,18 +59,22 @@ class Generated:
             questions += [(spec, opcode, pairs) for opcode, pairs in by_opcode if opcode not in internal]
         answers = inquiry.each(lambda worker, question: _probe(worker, config, question), questions)
         for (spec, opcode, _), (unsupported, killing) in zip(questions, answers, strict=True):
-            found |= unsupported | {(opcode, kind) for kind, _ in killing}
-            fatal += [[spec, opcode, kind, verdict] for kind, verdict in killing]
+            found |= unsupported | {(opcode, kind) for kind, *_ in killing}
+            fatal += [[spec, opcode, *killed] for killed in killing]
         return {"banned": sorted([o, k] for o, k in found), "fatal": fatal}
 
-    def beforehand(self, config: Config, support: Any) -> Iterator[Raw]:
+    def beforehand(self, config: Config, support: Any) -> Iterator[Raw | OwnFailure]:
         """The programs of about one instruction that an engine's process did not survive; such are not drawn again."""
-        for number, (spec, opcode, kind, verdict) in enumerate(support.get("fatal", ()), start=1):
-            module = probe_module(opcode, kind)
-            made = make_inputs(module, np.random.default_rng(config.seed), special=False)
-            expected, text = compiler.interpret(module, *made), compiler.to_text(module)
+        for number, (spec, opcode, kind, verdict, *bug) in enumerate(support.get("fatal", ()), start=1):
             note = f"{opcode} of {kind}, tried alone beforehand"
-            yield Raw(-number, spec, verdict, f"{verdict} in compile", "compile", text, made, expected, [], note)
+            if verdict == ERROR:
+                yield OwnFailure(-number, note, Bug(*bug))
+                continue
+            yield attempt(partial(_killing, -number, (spec, opcode, kind, verdict), config.seed, note), -number, note)
+
+    def has_programs(self, _support: Any) -> bool:
+        """There is always another one."""
+        return True
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """By profile, seed and what is banned."""
@@ -99,18 +106,28 @@ class Generated:
         return {(o, k) for o, k in compiler.generate.PAIRS if k in PROFILES[self.profile].space.element_types}
 
 
-def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
+def _killing(number: int, killed: tuple[str, str, str, str], seed: int, note: str) -> Raw:
+    """The finding about a pair that an engine's process did not survive."""
+    spec, opcode, kind, verdict = killed
+    module = probe_module(opcode, kind)
+    made = make_inputs(module, np.random.default_rng(seed), special=False)
+    expected, text = compiler.interpret(module, *made), compiler.to_text(module)
+    return Raw(number, spec, verdict, f"{verdict} in compile", "compile", text, made, expected, [], note)
+
+
+def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tuple[str, str]], list[tuple[str, ...]]]:
     """Those of the pairs of one opcode that an engine does not support, and the types that its process dies of.
 
+    Of each such type there is the verdict too; where that is `error`, we failed, and what was raised is said behind it.
     An opcode that it dies of again and again is left alone.
     """
     spec, _, pairs = question
-    unsupported, fatal, left, was_early = set[tuple[str, str]](), list[tuple[str, str]](), list(pairs), False
+    unsupported, fatal, left, was_early = set[tuple[str, str]](), list[tuple[str, ...]](), list(pairs), False
     while left:
         arguments = {"factory": config.factory, "engine": spec, "pairs": left}
         job = "xlabench.fuzzing.fuzz_jobs:probe"
         outcome = worker.run(job, arguments, timeout_s=config.timeout_s, is_for_each_stage=True)
-        if outcome.ending == "raised":
+        if outcome.ending == "raised" and not outcome.stage:
             raise BenchError(f"{spec}: {outcome.message}")
         if outcome.ending == "answered":
             return unsupported | {(opcode, kind) for opcode, kind in outcome.value["unsupported"]}, fatal
@@ -122,7 +139,11 @@ def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tup
             continue
         opcode, kind, *others = outcome.stage.split(" ")
         unsupported |= {(opcode, other) for other in others}
-        fatal.append((kind, "timeout" if outcome.ending == "timeout" else "crash"))
+        if outcome.ending == "raised":  # what an engine raises is an answer
+            bug = bug_in(outcome)
+            fatal.append((kind, ERROR, bug.said, bug.traceback))
+        else:
+            fatal.append((kind, "timeout" if outcome.ending == "timeout" else "crash"))
         left = left[left.index((opcode, kind)) + 1 :]
         if len(fatal) == _MOST_DEATHS:
             return unsupported | set(left), fatal

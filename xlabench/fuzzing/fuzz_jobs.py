@@ -2,7 +2,8 @@
 
 Each case leaves a line in a file for each thing that becomes known of it, and says what it is about to do before it
 does it; so when an engine takes the process along, all that was known is kept and the guilty one is known too.  What
-goes wrong is left in a folder of its own with everything that a bundle needs.
+goes wrong is left in a folder of its own with everything that a bundle needs.  Of engines every exception is an answer;
+any other is of our own, and the stage tells in which step of which case.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import generate
 from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.own_failures import kept_in
 from xlabench.jobs import differing, engine_of, flakiness, same_bytes, standard_of, write_arrays
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+from xlabench.survival import US
 from xlabench.worker import Say
 
 FINE = frozenset({"bitwise", "within", "undecided", "unsupported"})
@@ -60,8 +63,10 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
             case = draw(number)
             drawing_s = time.perf_counter() - begin
             for part in chain([_described(case, drawing_s)], _run_case(case, engines, folder, baseline, say)):
-                records.write(json.dumps({"number": number, **part}) + "\n")
-                records.flush()
+                line = json.dumps({"number": number, **part}) + "\n"
+                with kept_in(folder):
+                    records.write(line)
+                    records.flush()
     return {}
 
 
@@ -157,7 +162,9 @@ def _run_case(
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
         yield {"verdicts": {subject.spec: verdict}, "seconds": {subject.spec: spent_s}}
         if answer.verdict not in FINE:
+            say(f"{case.number} {US} keep")
             _keep(case, subject.spec, expected, answer, folder)
+    say(f"{case.number} {US} trace")
     yield {"rules": _rules(case)}
 
 
@@ -181,8 +188,7 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
         say(f"{case.number} {subject.spec} run")
         called = execute(subject, program, case.inputs)
     except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
-        verdict = verdict_of(error) or "compile-error"
-        return Answer(verdict, f"{type(error).__name__}: {error}", _key(error))
+        return _raised(error)
     actual = called.results
     if called.changed:
         return Answer("wrong", "changed its inputs", "inputs", actual)
@@ -197,10 +203,25 @@ def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _B
     judgement = judge(case.module, case.inputs, expected, actual, standard)
     if judgement.verdict == "wrong":
         say(f"{case.number} {subject.spec} run")
-        if not same_bytes(actual, execute(subject, program, case.inputs).results):
-            rate = flakiness(differing(actual, lambda: execute(subject, program, case.inputs).results))
-            return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
+        if later := _otherwise(lambda: execute(subject, program, case.inputs).results, actual):
+            return later
     return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
+
+
+def _otherwise(again: Callable[[], Sequence[Array]], actual: Sequence[Array]) -> Answer | None:
+    """What it says of an engine that another call gives other results, or raises something; None where it does not."""
+    try:
+        if same_bytes(actual, again()):
+            return None
+        rate = flakiness(differing(actual, again))
+    except Exception as error:  # noqa: BLE001 - as of the first call
+        return _raised(error)
+    return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
+
+
+def _raised(error: Exception) -> Answer:
+    """What it says of an engine that it raised something."""
+    return Answer(verdict_of(error) or "compile-error", f"{type(error).__name__}: {error}", _key(error))
 
 
 def _key(error: BaseException) -> str:
@@ -218,10 +239,7 @@ def _key(error: BaseException) -> str:
 def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, folder: Path) -> None:
     """Leave a finding; its last file says that it is whole."""
     place = folder / f"{case.number}-{spec.translate(str.maketrans(':,=', '---'))}"
-    place.mkdir(exist_ok=True)
-    (place / "module.hlo").write_text(compiler.to_text(case.module), encoding="utf-8")
-    for name, arrays in (("inputs", case.inputs), ("expected", expected), ("actual", answer.actual)):
-        write_arrays(place / name, arrays)
+    text = compiler.to_text(case.module)
     entry = {
         "number": case.number,
         "engine": spec,
@@ -230,4 +248,9 @@ def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, fold
         "key": answer.key,
         "note": case.note,
     }
-    atomic.write(place / "finding.json", json.dumps(entry).encode())
+    with kept_in(place):
+        place.mkdir(exist_ok=True)
+        (place / "module.hlo").write_text(text, encoding="utf-8")
+        for name, arrays in (("inputs", case.inputs), ("expected", expected), ("actual", answer.actual)):
+            write_arrays(place / name, arrays)
+        atomic.write(place / "finding.json", json.dumps(entry).encode())

@@ -8,7 +8,7 @@ A finding names the change that brings it about: the fewest of the changes, in t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -23,10 +23,14 @@ from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.corpus import Entry
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.inquiry import Inquiry
+from xlabench.fuzzing.own_failures import OwnFailure, bug_in
 from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
+from xlabench.survival import Bug
 from xlabench.worker import Outcome, Worker
 
 _SHARE = 0.5  # of the time for one program, which the reference may take before anything is changed
+_OF_PROGRAMS = frozenset({"BenchError", "CompilerError", "MemoryError"})
+"""What may be raised about a program that is not right, or too large; all else is a failure of our own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +46,33 @@ class Mutated:
         return {"corpus": [[entry.name, entry.digest] for entry in self.entries], "most_changes": self.most}
 
     def support(self, config: Config, inquiry: Inquiry) -> Any:
-        """The programs that the reference cannot evaluate, or not in time, and why."""
+        """The programs that the reference cannot evaluate, or not in time, and why; `failed` those by our own fault."""
 
         def evaluate(worker: Worker, entry: Entry) -> Outcome:
             arguments = {"entry": asdict(entry), "seed": config.seed}
             return worker.run("xlabench.fuzzing.corpus:evaluates", arguments, timeout_s=config.timeout_s * _SHARE)
 
-        skipped = {
-            entry.name: (outcome.message or outcome.ending).partition("\n")[0]
-            for entry, outcome in zip(self.entries, inquiry.each(evaluate, self.entries), strict=True)
-            if outcome.ending != "answered"
+        answers = zip(self.entries, inquiry.each(evaluate, self.entries), strict=True)
+        unanswered = {entry.name: outcome for entry, outcome in answers if outcome.ending != "answered"}
+        skipped = {name: (outcome.message or outcome.ending).partition("\n")[0] for name, outcome in unanswered.items()}
+        bugs = {
+            name: bug_in(outcome)
+            for name, outcome in unanswered.items()
+            if outcome.ending == "raised" and not _OF_PROGRAMS & set(outcome.error.split())
         }
-        if len(skipped) == len(self.entries):
+        if len(skipped) == len(self.entries) and not bugs:
             name, reason = next(iter(skipped.items()))
             raise BenchError(f"the reference evaluates no program of the corpus; {name}: {reason}")
-        return {"skipped": skipped}
+        return {"skipped": skipped, "failed": [[name, bug.said, bug.traceback] for name, bug in bugs.items()]}
 
-    def beforehand(self, _config: Config, _support: Any) -> tuple[Raw, ...]:
-        """Nothing."""
-        return ()
+    def beforehand(self, _config: Config, support: Any) -> Iterator[OwnFailure]:
+        """The programs that we failed on, unchanged as they were."""
+        for number, (name, *bug) in enumerate(support.get("failed", ()), start=1):
+            yield OwnFailure(-number, f"evaluating {name} on the reference, before anything is changed", Bug(*bug))
+
+    def has_programs(self, support: Any) -> bool:
+        """Whether the reference evaluates any."""
+        return len(support["skipped"]) < len(self.entries)
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """By the programs that the reference evaluates."""

@@ -251,7 +251,9 @@ def test_workers_do_not_change_what_is_drawn(tmp_path):
 
 def test_a_disk_that_is_full_is_no_finding_and_the_campaign_goes_on_later(tmp_path, monkeypatch):
     config, write = replace(CONFIG, count=20), atomic.write
-    full = Outcome("raised", "7 right run", error="OSError Exception", message="[Errno 28] No space left on device")
+    full = Outcome(
+        "raised", "7 right run", error="RecordsLost BenchError Exception", message="[Errno 28] No space left on device"
+    )
 
     def fill(path, data):
         if path.name == "progress.json":

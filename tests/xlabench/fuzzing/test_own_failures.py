@@ -1,0 +1,206 @@
+"""What fails of our own in one program of a campaign is a finding, whatever it is and wherever; the others go on."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import traceback
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from reports.fuzzing import page
+from xlabench.bundles import bundle
+from xlabench.commands import campaign_options
+from xlabench.errors import BenchError, ExitCode
+from xlabench.fuzzing import campaign, crew, findings, fuzz_jobs
+from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.fuzz import Generated
+from xlabench.worker import Outcome
+
+HERE = str(Path(__file__).resolve().parents[1])
+FAULTS = {
+    "value": ValueError("no such thing"),
+    "recursion": RecursionError("maximum recursion depth exceeded"),
+    "memory": MemoryError(),
+    "assertion": AssertionError("this cannot be"),
+    "system": OSError(errno.EIO, os.strerror(errno.EIO)),
+    "bench": BenchError("it is not to be written; give another"),
+}
+STAGES = {
+    "drawing": (fuzz_jobs, "_described", "right", "generate"),
+    "judging": (fuzz_jobs, "judge", "right", "judge of reference"),
+    "tracing": (fuzz_jobs, "_rules", "right", "trace"),
+    "leaving a finding": (fuzz_jobs, "_keep", "spoils", "keep"),
+    "reading a finding": (findings, "left_at", "spoils", "reading what a worker left"),
+    "telling findings apart": (findings, "signature_of", "spoils", "following up the verdict wrong of spoils"),
+    "narrowing": (Generated, "narrowed", "spoils", "following up the verdict wrong of spoils"),
+    "reducing and blaming": (findings, "triage", "spoils", "following up the verdict wrong of spoils"),
+    "saving a bundle": (bundle, "save", "spoils", "following up the verdict wrong of spoils"),
+    "following up an end": (crew, "drawer_of", "dies", "following up the crash of dies"),
+    "looking for who did it": (crew, "culprit", "dies", "looking for what is behind the crash of dies"),
+}
+"""What fails in each stage, the engine that brings a campaign there, and what the step is called."""
+_LOST = ("leaving a finding", "reading a finding", "following up an end")
+"""Where nothing is left of what was found about an engine but its verdict."""
+
+
+class Unprobed(Generated):
+    """The same small program again and again, of which every engine supports all."""
+
+    def support(self, config, inquiry):
+        return {"banned": []}
+
+    def drawing(self, config, support):
+        return {"drawer": "broken_engines:draw_with_the_same_inputs"}
+
+
+class Here:
+    """Stands for a worker, and does its jobs in this process; the engine `dies` ends it once."""
+
+    ended: list[str] = []  # noqa: RUF012 - emptied by the fixture
+
+    def __init__(self, **_options):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def stop(self):
+        pass
+
+    def interrupt(self):
+        pass
+
+    def run(self, job, arguments, **_times):
+        if "dies" in arguments["engines"] and not self.ended:
+            self.ended.append("dies")
+            return Outcome("died", "0 dies run", message="the process was killed by SIGABRT")
+        module, _, function = job.partition(":")
+        stages = [""]
+        try:
+            value = getattr(import_module(module), function)(arguments, stages.append)
+        except Exception as error:  # noqa: BLE001 - as in a worker
+            names = " ".join(kind.__name__ for kind in type(error).__mro__)
+            return Outcome("raised", stages[-1], error=names, message=str(error), output=traceback.format_exc())
+        return Outcome("answered", stages[-1], value=value)
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.setattr(Here, "ended", [])
+    monkeypatch.setattr(crew, "Worker", Here)
+    monkeypatch.syspath_prepend(HERE)
+    monkeypatch.setattr(findings, "triage", lambda *_given, **_options: None)
+    monkeypatch.setattr(bundle, "save", lambda _failure, folder, **_: bundle.Saved(folder, verified=True))
+
+
+def plant(monkeypatch, owner, name, error, *, times=1):
+    """Let a function raise an error so many times, then do its work."""
+    kept, left = getattr(owner, name), [error] * times
+
+    def failing(*given, **named):
+        if left:
+            raise left.pop()
+        return kept(*given, **named)
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+def run(folder, engine, *, count=3):
+    config = Config((engine,), count=count, max_probes=1, factory="broken_engines:engine")
+    return campaign.run(config, Unprobed(), folder, observe=lambda *_: None)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_exception_in_any_stage_of_a_program_is_a_finding(stage, fault, tmp_path, monkeypatch):
+    owner, name, engine, step = STAGES[stage]
+    error = FAULTS[fault]
+    plant(monkeypatch, owner, name, error)
+    summary = run(tmp_path / "campaign", engine)
+    own = [one for one in summary["findings"] if one["verdict"] == "error"]
+    (found,) = own
+    assert (found["engines"], found["cases"]) == (("xlabench",), (0,))
+    assert found["message"].startswith((type(error).__name__, f"xlabench.errors.{type(error).__name__}"))
+    assert found["note"].startswith(f"in: {step}")
+    assert "in failing" in found["traceback"]
+    place = tmp_path / "campaign" / found["bundle"]
+    assert "in failing" in (place / "traceback.txt").read_text()
+    entry = json.loads((place / "error.json").read_text())
+    assert entry["drawing"] == {"drawer": "broken_engines:draw_with_the_same_inputs"}
+    assert entry["number"] == 0
+    is_known = stage not in ("drawing", "reading a finding")
+    assert (place / "module.hlo").exists() == is_known
+    assert not is_known or "negate(x)" in (place / "module.hlo").read_text()
+    others = [one["verdict"] for one in summary["findings"] if one["verdict"] != "error" and 0 in one["cases"]]
+    assert others == {"right": [], "spoils": ["wrong"], "dies": ["crash"]}[engine][: stage not in _LOST]
+    assert (summary["cases"], summary["verdicts"]["xlabench error"]) == (3, 1)
+    again = run(tmp_path / "campaign", engine, count=5)
+    assert (again["cases"], again["verdicts"]["xlabench error"]) == (5, 1)
+    assert [one for one in again["findings"] if one["verdict"] == "error"] == own
+
+
+def test_one_kind_is_one_finding_with_its_cases_on_the_page_and_in_the_exit_code(tmp_path, monkeypatch):
+    plant(monkeypatch, fuzz_jobs, "judge", ValueError("no such <thing>"), times=2)
+    plant(monkeypatch, fuzz_jobs, "_rules", TypeError("another kind"))
+    summary = run(tmp_path / "campaign", "right", count=4)
+    assert [(one["name"], one["cases"]) for one in summary["findings"]] == [("000-error", (0, 1)), ("001-error", (2,))]
+    assert summary["verdicts"]["xlabench error"] == 3
+    shown = page(summary)
+    assert shown.count("Traceback (most recent call last)") == 2
+    assert "no such &lt;thing&gt;" in shown
+    assert 'href="findings/000-error/traceback.txt"' in shown
+    assert '<td>xlabench</td><td><span class="v bad">error</span></td><td class="n">3</td>' in shown
+
+
+@pytest.mark.parametrize(("is_interrupted", "code"), [(False, ExitCode.INTERNAL), (True, ExitCode.INTERRUPTED)])
+def test_a_campaign_in_which_we_failed_ends_as_a_bug_of_ours(is_interrupted, code, tmp_path, monkeypatch, capsys):
+    plant(monkeypatch, fuzz_jobs, "judge", ValueError("no such thing"))
+    summary = run(tmp_path / "campaign", "right")
+    monkeypatch.setattr(campaign, "run", lambda *_given, **_named: {**summary, "interrupted": is_interrupted})
+    options = {"out": tmp_path / "campaign", "seed": 0, "count": 3, "budget": None, "workers": 1, "timeout": 60.0}
+    options |= {"memory_limit": 8192, "max_probes": 0, "as_json": False}
+    assert campaign_options.run(options, ("right",), Unprobed(), name="fuzzing") is code
+    assert "ValueError: no such thing" in capsys.readouterr().out
+    assert "Traceback" in (tmp_path / "campaign" / "index.html").read_text()
+
+
+def _full(*_given, **_named):
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    raise BenchError(f"findings: cannot be written: {error}") from error
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (bundle, "save"),
+        (findings.atomic, "write"),
+        (fuzz_jobs, "write_arrays"),
+        (findings.own_failures.atomic, "write_all"),
+    ],
+)
+def test_a_disk_that_is_full_ends_the_campaign_which_goes_on_later(owner, name, tmp_path, monkeypatch):
+    whole = tmp_path / "campaign"
+    with monkeypatch.context() as patch:
+        if name == "write_all":
+            plant(patch, findings, "left_at", ValueError("something of our own, which cannot be kept"))
+        run(whole, "spoils", count=1) if name == "write" else None
+        patch.setattr(owner, name, _full)
+        with pytest.raises(BenchError, match=r"No space left on device.*make room, and run"):
+            run(whole, "spoils")
+    summary = run(whole, "spoils")
+    assert summary["cases"] == 3
+    assert [(one["verdict"], sorted(one["cases"])) for one in summary["findings"]] == [("wrong", [0, 1, 2])]
+
+
+def test_ctrl_c_is_no_failure_of_our_own(tmp_path, monkeypatch):
+    plant(monkeypatch, findings, "triage", KeyboardInterrupt())
+    assert run(tmp_path / "campaign", "spoils")["interrupted"]
+    summary = run(tmp_path / "campaign", "spoils")
+    assert [one["verdict"] for one in summary["findings"]] == ["wrong"]

@@ -1,0 +1,123 @@
+"""What fails of our own in one program of a campaign: a finding like those about engines, and the next has its turn.
+
+It is put down to `xlabench` with the verdict `error`.  It has no bundle, as there is nothing to replay on an engine,
+but a folder with the traceback and with all that draws the program again:
+
+    error.json  traceback.txt  module.hlo (where the program was known)
+
+Records that cannot be written are another matter: they end the campaign, which goes on from them later.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from xlabench import atomic, environment
+from xlabench.cases import programs
+from xlabench.errors import BenchError, RecordsLost
+from xlabench.survival import ERROR, US, Bug, caught
+from xlabench.worker import Outcome
+
+Result = TypeVar("Result")
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_ENVIRONMENT = ("system", "machine", "python", "versions")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFailure:
+    """What was raised, in which step of which case; the program's text is empty where none was known.
+
+    The number of what came before any case was drawn is negative.
+    """
+
+    number: int
+    step: str
+    bug: Bug
+    module_text: str = ""
+
+    @property
+    def verdict(self) -> list[str]:
+        """What the record of the case says of us: verdict, message and key, as of an engine."""
+        return [ERROR, self.bug.said, self.bug.kind]
+
+
+def attempt(work: Callable[[], Result], number: int, step: str, module_text: str = "") -> Result | OwnFailure:
+    """What a step of one case gives, or how it failed.
+
+    Raises:
+        RecordsLost: there is nowhere to keep what is found out.
+    """
+    results: list[Result] = []
+    bug = caught(lambda: results.append(work()))
+    return results[0] if bug is None else OwnFailure(number, step, bug, module_text)
+
+
+def bug_in(outcome: Outcome) -> Bug:
+    """What was raised in a worker, or how it ended or hung, with what it left of a traceback."""
+    name = outcome.error.partition(" ")[0]
+    said = ": ".join(filter(None, [name, " ".join(outcome.message.split())]))
+    return Bug(said or outcome.ending, outcome.output)
+
+
+@contextmanager
+def kept_in(place: Path) -> Iterator[None]:
+    """Within it records are written to a place; that they cannot be is no failure of one program."""
+    try:
+        yield
+    except RecordsLost:
+        raise
+    except (OSError, BenchError) as error:
+        raise RecordsLost(f"{place}: cannot be written: {error}; make room, and run the campaign again") from error
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error, or what it was raised from, is that of a disk that is full."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        error = error.__cause__
+    return False
+
+
+def write(folder: Path, failure: OwnFailure, drawing: Mapping[str, Any]) -> None:
+    """Keep a failure in a folder of its own, with the arguments that its program is drawn by.
+
+    Raises:
+        RecordsLost: the folder cannot be written.
+    """
+    machine = environment.capture().to_json()
+    entry = {
+        "format": "xlabench-error",
+        "engine": US,
+        "verdict": ERROR,
+        "kind": failure.bug.kind,
+        "message": failure.bug.said,
+        "step": failure.step,
+        "number": failure.number,
+        "drawing": dict(drawing),
+        "environment": {key: machine[key] for key in _ENVIRONMENT},
+    }
+    files = {
+        "error.json": (json.dumps(entry, indent=1, sort_keys=True) + "\n").encode(),
+        "traceback.txt": _told(failure).encode("utf-8", "backslashreplace"),
+    }
+    if failure.module_text:
+        files["module.hlo"] = programs.encoded(failure.module_text)
+    with kept_in(folder):
+        shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed before it wrote the list
+        atomic.write_all(folder, files)
+
+
+def _told(failure: OwnFailure) -> str:
+    """The traceback, and how to come to the program again."""
+    again = "xlabench.fuzzing.fuzz_jobs.drawer_of(entry['drawing'])(entry['number'])"
+    how = f"drawn again by {again}, with the entry in error.json" if failure.number >= 0 else "before any was drawn"
+    return f"case {failure.number}, {how}\nin: {failure.step}\n\n{failure.bug.message.rstrip()}\n"
