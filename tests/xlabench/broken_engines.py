@@ -85,3 +85,19 @@ def draw_with_the_same_inputs(_arguments):
     module = compiler.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
     inputs = [np.arange(3, dtype=np.float32)]
     return lambda number: Case(number, module, inputs)
+
+
+def draw_what_we_fail_on(arguments):
+    """A drawer that ends its process over the first case, raises something over the third and hangs over the fifth."""
+    draw = draw_with_the_same_inputs(arguments)
+
+    def failing(number):
+        if number == 0:
+            os.abort()
+        if number == 2:
+            raise ValueError("no such thing")
+        if number == 4:
+            time.sleep(600)
+        return draw(number)
+
+    return failing

@@ -8,6 +8,7 @@ import os
 import traceback
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,10 +16,11 @@ from reports.fuzzing import page
 from xlabench.bundles import bundle
 from xlabench.commands import campaign_options
 from xlabench.errors import BenchError, ExitCode
-from xlabench.fuzzing import campaign, crew, findings, fuzz_jobs
+from xlabench.fuzzing import campaign, crew, findings, fuzz, fuzz_jobs, mutate
 from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.corpus import Entry
 from xlabench.fuzzing.fuzz import Generated
-from xlabench.worker import Outcome
+from xlabench.worker import Outcome, Worker
 
 HERE = str(Path(__file__).resolve().parents[1])
 FAULTS = {
@@ -204,3 +206,53 @@ def test_ctrl_c_is_no_failure_of_our_own(tmp_path, monkeypatch):
     assert run(tmp_path / "campaign", "spoils")["interrupted"]
     summary = run(tmp_path / "campaign", "spoils")
     assert [one["verdict"] for one in summary["findings"]] == ["wrong"]
+
+
+def test_a_question_beforehand_that_we_fail_on_is_a_finding_and_not_drawn(tmp_path, monkeypatch):
+    raised = Outcome("raised", "abs f32", error="ValueError Exception", message="no such thing", output="Traceback")
+    outcomes = iter([raised, Outcome("answered", "abs f64", value={"unsupported": []})])
+    question = ("right", "abs", [("abs", "f32"), ("abs", "f64")])
+    config = Config(("right",), count=1, factory="broken_engines:engine")
+    asked = SimpleNamespace(run=lambda *_given, **_named: next(outcomes))
+    unsupported, fatal = fuzz._probe(asked, config, question)
+    assert (unsupported, fatal) == (set(), [("f32", "error", "ValueError: no such thing", "Traceback")])
+    support = {"banned": [["abs", "f32"]], "fatal": [["right", "abs", *fatal[0]]]}
+    monkeypatch.setattr(Unprobed, "support", lambda *_: support)
+    for count in (1, 2):
+        (found,) = run(tmp_path / "campaign", "right", count=count)["findings"]
+        assert (found["verdict"], found["cases"], found["traceback"]) == ("error", (-1,), "Traceback")
+
+
+def test_a_program_of_a_corpus_that_we_fail_on_is_a_finding_even_of_that_alone(tmp_path):
+    bug = Outcome("raised", "reference", error="ValueError Exception", message="no such thing", output="Traceback")
+    bad = Outcome("raised", "reference", error="ParseError CompilerError Exception", message="a.hlo:1: no program")
+    entries = [Entry("a.hlo", "a.hlo", None, ""), Entry("b.hlo", "b.hlo", None, "")]
+    source, config = mutate.Mutated(entries, 1), Config(("right",), count=3)
+    support = source.support(config, SimpleNamespace(each=lambda _ask, _entries: [bad, bug]))
+    assert support["skipped"] == {"a.hlo": "a.hlo:1: no program", "b.hlo": "no such thing"}
+    (tmp_path / "support.json").write_text(json.dumps(support))
+    identity = {"engines": ["right"], "seed": 0, **source.identity}
+    (tmp_path / "campaign.json").write_text(json.dumps(identity))
+    summary = campaign.run(config, source, tmp_path, observe=lambda *_: None)
+    (found,) = summary["findings"]
+    assert (found["verdict"], found["cases"], summary["cases"]) == ("error", (-1,), 0)
+    assert "b.hlo" in found["note"]
+
+
+@pytest.mark.slow
+def test_a_generator_that_ends_hangs_or_raises_in_a_worker_costs_one_program_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(crew, "Worker", Worker)
+    monkeypatch.setenv("PYTHONPATH", HERE)
+    drawing = {"drawer": "broken_engines:draw_what_we_fail_on"}
+    monkeypatch.setattr(Unprobed, "drawing", lambda *_: drawing)
+    config = Config(("right",), count=6, max_probes=0, timeout_s=3, factory="broken_engines:engine")
+    summary = campaign.run(config, Unprobed(), tmp_path / "campaign", observe=lambda *_: None)
+    assert summary["verdicts"] == {"right bitwise": 3, "xlabench error": 3}
+    assert summary["cases"] == 6
+    assert [(one["verdict"], one["cases"]) for one in summary["findings"]] == [("error", (n,)) for n in (0, 2, 4)]
+    died, raised, hung = (one["message"] for one in summary["findings"])
+    assert "SIGABRT" in died
+    assert raised == "ValueError: no such thing"
+    assert "no result after 3 s" in hung
+    again = campaign.run(config, Unprobed(), tmp_path / "campaign", observe=lambda *_: None)
+    assert (again["cases"], again["findings"]) == (6, summary["findings"])
