@@ -1,6 +1,7 @@
 """Lists of engines are read alike by every command that takes one."""
 
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 from click.testing import CliRunner
@@ -34,7 +35,8 @@ def test_a_comma_separates_engines_where_it_separates_no_options(given, specs):
 
 
 def test_no_option_is_called_like_an_engine_but_for_a_device_which_comes_first():
-    modules = [import_module(path) for path in ENGINES.values()]
+    there = {name: path for name, path in ENGINES.items() if name != "xla" or find_spec("jaxlib")}
+    modules = [import_module(path) for path in there.values()]
     assert ENGINES.keys().isdisjoint(word for module in modules for word in module.OPTIONS)
     for module in modules:
         for device in module.DEVICES:
