@@ -19,6 +19,7 @@ import compiler
 from xlabench import jobs
 from xlabench.bundles import bundle
 from xlabench.cli import cli
+from xlabench.commands import progress
 
 PROGRAM = """HloModule m
 
@@ -208,7 +209,8 @@ def test_a_wrong_program_is_reduced_into_a_bundle(sliced, tmp_path):
 
 
 @pytest.mark.slow
-def test_bisect_prints_the_last_good_and_the_first_bad_command(sliced):
+def test_bisect_prints_the_last_good_and_the_first_bad_command(sliced, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
     done = _run("bisect", sliced)
     assert done.exit_code == 0, done.output
     assert "rewrite 2: merge with equal at main/b" in done.stdout
@@ -242,7 +244,8 @@ def test_the_commands_that_bisect_prints_are_those_of_a_shell_and_whole(sliced, 
 
 
 @pytest.mark.slow
-def test_isolate_lists_every_instruction(file):
+def test_isolate_lists_every_instruction(file, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
     assert "3/3" in _run("isolate", file).stderr
     done = _run("isolate", file, "--json")
     assert done.stderr == ""
