@@ -245,7 +245,9 @@ def test_ctrl_c_while_packages_are_loaded_shows_no_traceback(package, tmp_path):
         "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(compiler.__file__).parents[1])]),
     }
     line = [sys.executable, "-P", "-m", package, "--help"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
+    # What runs in the background of a script inherits that SIGINT is ignored.
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    done = subprocess.run(line, capture_output=True, text=True, check=False, env=environment, **heard)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
