@@ -99,7 +99,7 @@ def test_a_corpus_is_files_folders_and_suites(tmp_path, program):
     assert names.count("small.hlo") == 1
     assert "softmax_1k.sim.hlo" in names
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BenchError, match=r"no \.hlo file"):
+    with pytest.raises(BenchError, match=r"there is no program in it"):
         corpus.find([str(tmp_path / "empty")], ())
 
 
