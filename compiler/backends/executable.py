@@ -129,3 +129,21 @@ class Executable(Protocol):
 
     def profile(self, *inputs: object) -> list[KernelTime]:
         """Run it once and say how long each kernel took."""
+
+
+class Wrapped:
+    """What every executable around another one has of that one; calls and profiles are up to it."""
+
+    def __init__(self, inner: Executable) -> None:
+        self.inner = inner
+        self.module, self.phases = inner.module, inner.phases
+
+    @property
+    def artifacts(self) -> Mapping[str, Artifact]:
+        """What the compilation left behind, by XLA's dump suffix."""
+        return self.inner.artifacts
+
+    @property
+    def facts(self) -> Facts:
+        """What else is known of it."""
+        return self.inner.facts

@@ -6,33 +6,23 @@ gives those of its results behind these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.executable import Artifact, Executable, Facts, KernelTime
+from compiler.backends.executable import Executable, KernelTime, Wrapped
 from compiler.diagnostics import InputError
 from compiler.ir.shape import ArrayShape
 
 
-class PaddedExecutable:
+class PaddedExecutable(Wrapped):
     """An executable with the shapes that its caller knows of, dynamic dimensions marked."""
 
     def __init__(self, inner: Executable, parameters: Sequence[ArrayShape], results: Sequence[ArrayShape]) -> None:
-        self.inner, self.parameters, self.results = inner, parameters, results
-        self.module, self.phases = inner.module, inner.phases
-
-    @property
-    def artifacts(self) -> Mapping[str, Artifact]:
-        """What the compilation left behind, by XLA's dump suffix."""
-        return self.inner.artifacts
-
-    @property
-    def facts(self) -> Facts:
-        """What else is known of it."""
-        return self.inner.facts
+        super().__init__(inner)
+        self.parameters, self.results = parameters, results
 
     def __call__(self, *inputs: object) -> list[NDArray[Any]]:
         """Run it; each input may be shorter than its bounds along dynamic dimensions, and so may each result."""

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
-from compiler.backends.executable import Artifact, Executable, Facts, KernelTime
+from compiler.backends.executable import Executable, KernelTime, Wrapped
 
 Before = Callable[[Sequence[Any]], None]
 After = Callable[[Sequence[Any], Sequence[NDArray[Any]]], None]
 
 
-class RecordedExecutable:
+class RecordedExecutable(Wrapped):
     """An executable whose runs are told of: with their inputs, or with their inputs and results."""
 
     def __init__(self, inner: Executable, *, before: Before | None = None, after: After | None = None) -> None:
-        self.inner, self.before, self.after = inner, before, after
-        self.module, self.phases = inner.module, inner.phases
-
-    @property
-    def artifacts(self) -> Mapping[str, Artifact]:
-        """What the compilation left behind, by XLA's dump suffix."""
-        return self.inner.artifacts
-
-    @property
-    def facts(self) -> Facts:
-        """What else is known of it."""
-        return self.inner.facts
+        super().__init__(inner)
+        self.before, self.after = before, after
 
     def __call__(self, *inputs: object) -> list[NDArray[Any]]:
         """Run it, and tell of it."""
