@@ -27,8 +27,7 @@ import click
 
 from xlabench import crash
 from xlabench.errors import ExitCode, did_you_mean, exit_code_of
-from xlabench.startup import require_own
-from xlabench.worker import CUSTOM_CALLS
+from xlabench.startup import CUSTOM_CALLS, require_own
 
 COMMANDS: Mapping[str, str] = {
     "run": "xlabench.commands.run",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import compiler
 from xlabench.errors import Undecidable
-from xlabench.worker import CUSTOM_CALLS
+from xlabench.startup import CUSTOM_CALLS
 
 _TARGET = re.compile(r'custom_call_target="((?:[^"\\]|\\.)*)"')
 

@@ -18,6 +18,9 @@ from xlabench.errors import BenchError
 ROOT = Path(__file__).resolve().parents[1]
 """The folder in which our packages lie side by side."""
 
+CUSTOM_CALLS = "XLABENCH_CUSTOM_CALLS"
+"""The environment variable with what custom calls mean, in lines `NAME=module:function` (`xlabench.custom_calls`)."""
+
 PACKAGES = ("compiler", "reports", "suites")
 """Our packages besides this one."""
 

@@ -45,8 +45,6 @@ Job = Callable[[dict[str, Any], Say], dict[str, Any]]
 ENGINES = ("xlabench.jobs", "xlabench.engines")
 """What a worker that runs engines loads before a job's time begins."""
 
-CUSTOM_CALLS = "XLABENCH_CUSTOM_CALLS"
-"""The environment variable with what custom calls mean, in lines `NAME=module:function` (`xlabench.custom_calls`)."""
 
 _STARTING = "start"  # the stage of a job whose process is not ready yet
 _MOST_STARTS = 3  # a machine that is busy is no finding about an engine
@@ -331,7 +329,7 @@ def main() -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as answers:
         for module in sys.argv[4:]:
             importlib.import_module(module)
-        if os.environ.get(CUSTOM_CALLS):
+        if os.environ.get(startup.CUSTOM_CALLS):
             importlib.import_module("xlabench.custom_calls").use_inherited()
         answers.write("{}\n")
         answers.flush()

@@ -17,7 +17,7 @@ import compiler
 from xlabench import custom_calls
 from xlabench.cli import COMMANDS, cli
 from xlabench.errors import Undecidable
-from xlabench.worker import CUSTOM_CALLS
+from xlabench.startup import CUSTOM_CALLS
 
 PROGRAM = """HloModule m
 ENTRY e {
