@@ -9,12 +9,12 @@ of bounds cannot touch what it is compared with.
 
 from __future__ import annotations
 
-import importlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -235,10 +235,10 @@ def time_engines(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     for spec in arguments["engines"]:
         say(f"compile {spec}")
         engines[spec] = _bind(engine_of(arguments["factory"], spec).compile(text), made)
-    canaries = {f"{_CANARY}{name}": call for name, call in _named(arguments.get("canaries", CANARIES))().items()}
+    canaries = {f"{_CANARY}{name}": call for name, call in resolve_name(arguments.get("canaries", CANARIES))().items()}
     say("measure")
     busy, own, begin = measure.busy_s(), time.process_time(), time.perf_counter()
-    plan, clock = measure.Plan(**arguments["plan"]), _named(arguments.get("clock", CLOCK))
+    plan, clock = measure.Plan(**arguments["plan"]), resolve_name(arguments.get("clock", CLOCK))
     measured = measure.interleave(engines | canaries, plan=plan, seed=arguments["seed"], clock=clock)
     others_s = measure.busy_s() - busy - (time.process_time() - own)
     others = others_s / (time.perf_counter() - begin)
@@ -284,13 +284,7 @@ def _load(arguments: dict[str, Any]) -> tuple[str, list[Array]]:
 
 def engine_of(factory: str, spec: str, **options: str) -> Any:
     """The engine that a factory, named `module:function`, makes of a spec."""
-    return _named(factory)(spec, **options)
-
-
-def _named(name: str) -> Any:
-    """What is named `module:name`."""
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return resolve_name(factory)(spec, **options)
 
 
 def _bind(program: Program, made: Sequence[Array]) -> measure.Subject:

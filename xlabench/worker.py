@@ -33,6 +33,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -304,9 +305,8 @@ def _serve(answers: IO[str]) -> None:
 
     for line in sys.stdin:
         request = json.loads(line)
-        module, _, function = request["job"].partition(":")
         try:
-            job: Job = getattr(importlib.import_module(module), function)
+            job: Job = resolve_name(request["job"])
             answer({"ending": "answered", "value": job(request["arguments"], lambda stage: answer({"stage": stage}))})
         except Exception as error:  # noqa: BLE001 - this is the boundary: every error is an answer
             names = [kind.__name__ for kind in type(error).__mro__]

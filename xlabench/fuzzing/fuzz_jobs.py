@@ -8,7 +8,6 @@ any other is of our own, and the stage tells in which step of which case.
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import time
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import compiler
@@ -72,8 +72,7 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
 
 def drawer_of(drawing: Mapping[str, Any]) -> Callable[[int], Case]:
     """What draws cases by number; `drawer` names the function that makes it of the rest."""
-    module, _, function = drawing["drawer"].partition(":")
-    made: Callable[[int], Case] = getattr(importlib.import_module(module), function)(drawing)
+    made: Callable[[int], Case] = resolve_name(drawing["drawer"])(drawing)
     return made
 
 
