@@ -173,10 +173,6 @@ _DEFAULTS: Mapping[str, Message] = {
 """What the text means where it says nothing, and a field that is missing does not."""
 
 
-def _upper(word: str) -> str:
-    return word.upper()
-
-
 def _window_proto(window: Window) -> Message:
     dimensions = [
         {
@@ -245,7 +241,7 @@ _OF_NAME: Mapping[str, Callable[[Any], Any]] = {
     "infeed_config": str.encode,
     "outfeed_config": str.encode,
     "is_associative": lambda value: "TRI_STATE_TRUE" if value else "TRI_STATE_FALSE",
-    "distribution": _upper,
+    "distribution": str.upper,
     "convolution_kind": lambda value: f"CONVOLUTION_KIND_{value.upper()}",
     "sparsity_config": _sparsity_proto,
     "operand_precision": lambda value: [word.upper() for word in value],
