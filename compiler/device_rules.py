@@ -16,11 +16,12 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir.devices import DeviceGroups, IotaDevices, ReplicaGroups, Sharding, TileSharding, TupleSharding
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import ArrayShape, Shape, leaves
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, narrowing
 
 _MODES = ("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id")
 _OF_SOME = frozenset({"collective-broadcast"})  # whoever is in no group gets zeros, by the specification
-_OF_NO_RESULT = frozenset({"infeed", "outfeed", "send", "send-done", "recv", "recv-done", "after-all"})
+_OF_NO_RESULT = narrowing(Trait.TOKENS, "infeed outfeed send send-done recv recv-done after-all")
+"""What has a sharding of what it sends or takes; add-dependency has that of its result, an operand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 import compiler
 from compiler import CompileOptions
-from compiler.__main__ import FORMS, cli
+from compiler.__main__ import cli
+from compiler.commands.emit import AS_READ, FORMS
 
 BIG = "f32[1000000,1000000]"
 PROGRAMS = {
@@ -55,7 +56,7 @@ def test_it_compiles_and_a_call_says_what_is_needed_and_what_is_there(name: str,
 
 
 @pytest.mark.parametrize("backend", ["cpu", "nvptx"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, *AS_READ])
 @pytest.mark.parametrize("name", ["parameter", "arena", "folded"])
 def test_every_form_is_emitted(name: str, form: str, backend: str, tmp_path: Path) -> None:
     path = tmp_path / "big.hlo"

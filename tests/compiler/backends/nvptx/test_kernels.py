@@ -395,6 +395,6 @@ def test_scattering_in_either_way_is_right(name: str, gpu: Any, monkeypatch: pyt
     check(name, gpu, global_races=True)
 
 
-def test_every_kernel_kind_has_an_emitter_but_what_a_pass_makes_loops_of() -> None:
-    assert set(KernelKind) - set(EMITTERS) == {KernelKind.LAPACK}
+def test_every_kernel_kind_has_an_emitter_but_what_a_pass_makes_loops_of_and_calls_of_the_host() -> None:
+    assert set(KernelKind) - set(EMITTERS) == {KernelKind.LAPACK, KernelKind.FOREIGN}
     assert "lapack-loop-expander" in PIPELINES[BACKENDS["nvptx"].pipeline][0].passes
