@@ -28,6 +28,7 @@ UNSUPPORTED = {
     "a dimension without a bound": "n = s32[] constant(2) ROOT r = f32[?] dynamic-reshape(x, n)",
     "a custom call for a routine of LAPACK": "ROOT r = (f32[2,3], f32[2])"
     ' custom-call(m), custom_call_target="lapack_sgelqf_ffi"',
+    "an array that other devices make longer": "ROOT r = f32[8] all-gather(x), dimensions={0}, replica_groups={}",
 }
 """Forms of the opcodes above that have no native code: they are refused, never computed in another way."""
 

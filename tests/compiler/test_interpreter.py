@@ -109,7 +109,7 @@ def test_a_module_too_large_for_memory_is_refused_with_its_size() -> None:
     with pytest.raises(UnsupportedError, match="it would need 48000000000000000 bytes"):
         compiler.interpret(module, wide=True)
     with pytest.raises(UnsupportedError, match="it would need 4000000000000000 bytes"):
-        compiler.compile(module)
+        compiler.compile(module)()
     with pytest.raises(UnsupportedError, match="it would need 4000000000000000 bytes"):
         compiler.inputs.draw(_module("ROOT p = f32[1000000000,1000000] parameter(0)"), 0)
 

@@ -221,6 +221,7 @@ import sys
 sys.path[:0] = {path!r}
 from pathlib import Path
 from test_nightly import *
+from xlabench.cases.suite import load_suite
 suite = load_suite({suite!r})
 out = Path({out!r})
 with Records(out / "records.sqlite") as records:
