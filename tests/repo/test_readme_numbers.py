@@ -79,3 +79,13 @@ def test_no_other_number_is_claimed_beside_them() -> None:
         rest = re.sub(known, "", rest)
     figures = re.findall(r"\d+(?:\.\d+)?", rest)
     assert set(figures) <= {"65", "64", "1.10", "1.03", "0.95", "2.5", "1.25", "3", "0.25", "1", "0.3"}
+
+
+def test_planted_bugs_are_counted_as_they_were_found() -> None:
+    stored = ROOT / "reports" / "measured" / "2026-11-23-mutants" / "mutants.json"
+    found = json.loads(stored.read_text(encoding="utf-8"))["summary"]
+    words = " ".join((ROOT / "xlabench" / "README.md").read_text(encoding="utf-8").split())
+    assert found["blamed_rightly"] == found["found"]
+    assert f"Of {found['of']}, {found['found']} were found" in words
+    assert f"all of them blamed on the right step and {found['one_bundle']} in one bundle" in words
+    assert f"(median) and {found['most_instructions']} at most" in words
