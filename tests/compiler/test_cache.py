@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cache_writers import write_many, write_many_alone
 
 import compiler
 from compiler import CompileOptions, InputError
@@ -217,25 +218,10 @@ def test_a_folder_that_vanishes_is_only_slow(tmp_path):
     assert cache.get("key") is None
 
 
-def write_many(folder, first, seen):
-    cache = Cache.open(folder, 3000)
-    for turn in range(60):
-        key = str((first + turn) % 20)
-        cache.put(key, key.encode() * 100)
-        content = cache.get(key)
-        seen.append(content is None or content == key.encode() * 100)
-
-
-def process(folder, first):
-    seen = []
-    write_many(folder, first, seen)
-    raise SystemExit(0 if all(seen) else 1)
-
-
 @pytest.mark.slow
 def test_processes_and_threads_share_a_folder(tmp_path):
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=process, args=(str(tmp_path), first)) for first in (0, 7)]
+    processes = [context.Process(target=write_many_alone, args=(str(tmp_path), first)) for first in (0, 7)]
     for other in processes:
         other.start()
     seen = []
