@@ -7,10 +7,12 @@ This is the front door; nothing outside the package needs more than these names.
 import compiler.startup  # noqa: F401 - it comes before all that is loaded
 
 # isort: split
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from compiler import edit, frontends, generate, mutation, ops
 from compiler.backends.cpu import limits
-from compiler.backends.executable import Executable, Facts, KernelTime
-from compiler.backends.nvptx import standalone as ptx
+from compiler.backends.executable import Executable, Facts
 from compiler.codegen.llvm import version as llvm_version
 from compiler.custom_calls import load_custom_calls, register_custom_call
 from compiler.devices import Host, interpret_devices
@@ -20,6 +22,7 @@ from compiler.driver import (
     compile_ahead,
     environment_options,
     interpret,
+    load,
     optimize,
 )
 from compiler.inputs import settle_elided
@@ -32,7 +35,18 @@ from compiler.text.printer import to_text
 from compiler.verifier import verify
 from compiler.wide import WideResult
 
+if TYPE_CHECKING:
+    from compiler.backends.nvptx import standalone as ptx
+
 print_with(to_text)
+
+
+def __getattr__(name: str) -> Any:
+    """Load `compiler.ptx`, and the simulator with it, when it is first asked for."""
+    if name == "ptx":
+        return import_module("compiler.backends.nvptx.standalone")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "CompileOptions",
@@ -42,7 +56,6 @@ __all__ = [
     "Facts",
     "Host",
     "InputError",
-    "KernelTime",
     "Module",
     "ParseError",
     "Trace",
@@ -60,6 +73,7 @@ __all__ = [
     "interpret_devices",
     "limits",
     "llvm_version",
+    "load",
     "load_custom_calls",
     "mutation",
     "ops",

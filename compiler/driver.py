@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from compiler.backends import BACKENDS
-from compiler.backends.cpu import ahead
+from compiler.backends import BACKENDS, Backend
 from compiler.backends.cpu.machines import target_for
 from compiler.backends.executable import Executable, Phases
 from compiler.backends.padded import PaddedExecutable
@@ -99,6 +98,17 @@ def environment_options(environment: Mapping[str, str]) -> Environment:
     return replace(asked, options=replace(asked.options, cache=folder_of(environment)))
 
 
+def load(backend: str) -> None:
+    """Load a back end, which the first compilation for it would do otherwise; raises InputError if there is none."""
+    _backend(backend).load()
+
+
+def _backend(name: str) -> Backend:
+    if name not in BACKENDS:
+        raise InputError(f"unknown back end {name!r}; back ends are: {', '.join(BACKENDS)}")
+    return BACKENDS[name]
+
+
 def compile(  # noqa: A001  # the name that users of compilers expect
     module_or_text: Module | str | bytes, backend: str = "cpu", options: CompileOptions = DEFAULT_OPTIONS
 ) -> Executable:
@@ -110,10 +120,8 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     """
     if isinstance(module_or_text, str | bytes):
         module_or_text = hlo_text(module_or_text)
-    if backend not in BACKENDS:
-        raise InputError(f"unknown back end {backend!r}; back ends are: {', '.join(BACKENDS)}")
     phases = Phases()
-    keeper = BACKENDS[backend].keeper
+    keeper = _backend(backend).keeper
     if keeper is None or not options.cache or options.dump_to or options.llvm_limit is not None:
         return _compile(module_or_text, backend, options, phases)
     with phases.phase("cache"):
@@ -150,7 +158,7 @@ def compile_ahead(
     """
     target, phases = target_for(machine, cpu), Phases()
     module = _lower(_read(module_or_text, options, phases), "cpu", options, phases)
-    return ahead.compile_ahead(module, target, options.opt, name=name or module.name)
+    return BACKENDS["cpu"].compile_ahead(module, target, options.opt, name=name or module.name)
 
 
 def _compile(module_or_text: Module | str, backend: str, options: CompileOptions, phases: Phases) -> Executable:

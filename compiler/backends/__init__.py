@@ -1,36 +1,63 @@
 """Back ends: from an optimised module to something that runs.
 
-`BACKENDS` is the table; adding a back end is its folder and one row.
+`BACKENDS` is the table; adding a back end is its folder and one row.  A back end is loaded when it is first used: that
+takes more time than all else of the compiler, and a process needs one of them, or none, as the reference does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import NamedTuple
 
-from compiler.backends.cpu import executable as cpu
 from compiler.backends.executable import Executable, Keeper, Phases
-from compiler.backends.nvptx.executable import NvptxExecutable
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
 
 
 class Backend(NamedTuple):
-    """A back end.
+    """A back end; functions are named as `module:name`.
 
     Attributes:
         pipeline: the name of the pipeline that prepares modules for it.
-        compile: compiles a module so prepared.
-        keeper: how its executables are kept and restored, where they can be.
+        code: the function from a module so prepared, options and phases to an executable.
+        kept: the `Keeper` by which its executables are kept and restored, where they can be.
+        files: the function that compiles to files for a machine without a compiler, where there is one.
     """
 
     pipeline: str
-    compile: Callable[[Module, CompileOptions, Phases], Executable]
-    keeper: Keeper | None = None
+    code: str
+    kept: str = ""
+    files: str = ""
+
+    def load(self) -> None:
+        """Load its code, so that the first compilation does not."""
+        resolve_name(self.code)
+
+    def compile(self, module: Module, options: CompileOptions, phases: Phases) -> Executable:
+        """Compile a module that the pipeline has prepared."""
+        executable: Executable = resolve_name(self.code)(module, options, phases)
+        return executable
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """How executables are kept and restored; None where they cannot be."""
+        return resolve_name(self.kept) if self.kept else None
+
+    @property
+    def compile_ahead(self) -> Callable[..., Mapping[str, bytes]]:
+        """What makes files of a module that the pipeline has prepared."""
+        function: Callable[..., Mapping[str, bytes]] = resolve_name(self.files)
+        return function
 
 
 BACKENDS: dict[str, Backend] = {
-    "cpu": Backend("compile", cpu.compile_module, cpu.KEEPER),
-    "nvptx": Backend("compile-nvptx", NvptxExecutable),
+    "cpu": Backend(
+        "compile",
+        "compiler.backends.cpu.executable:compile_module",
+        kept="compiler.backends.cpu.executable:KEEPER",
+        files="compiler.backends.cpu.ahead:compile_ahead",
+    ),
+    "nvptx": Backend("compile-nvptx", "compiler.backends.nvptx.executable:NvptxExecutable"),
 }
 """Every back end by name."""

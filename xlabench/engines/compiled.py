@@ -45,8 +45,10 @@ def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to
     """The engine whose options are named as the fields of `CompileOptions` are.
 
     What a dump shows, and in which forms, is asked of XLA_FLAGS, and whether compiled programs are kept, of
-    XLABENCH_CACHE; nothing else is, since all that changes code stands in the spec.
+    XLABENCH_CACHE; nothing else is, since all that changes code stands in the spec.  The back end is loaded here: that
+    is no part of compiling.
     """
+    compiler.load(backend)
     heard = {name: value for name, value in os.environ.items() if dump_to or name != "XLA_FLAGS"}
     asked = compiler.environment_options(heard).options
     dumps = {name: getattr(asked, name) for name in _DUMPED}
