@@ -77,6 +77,7 @@ def entry(executable):
     return executable.module.entry.parameters
 
 
+@pytest.mark.slow
 def test_what_was_kept_can_be_looked_into(options):
     cold, warm = (compiler.compile(LOOP, options=options) for _ in range(2))
     assert dict(warm.artifacts) == dict(cold.artifacts)
@@ -137,6 +138,7 @@ def test_another_compiler_has_other_keys(monkeypatch):
     assert key_of("a", "bc") != key_of("ab", "c")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["driver.py", "backends/cpu/runtime/threads.ll", "new.toml"])
 def test_each_file_of_a_compiler_tells_it_from_others(tmp_path, name):
     package = Path(compiler.__file__).parent
@@ -235,6 +237,7 @@ def test_processes_and_threads_share_a_folder(tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
+@pytest.mark.slow
 def test_dumps_and_limits_always_compile(options, tmp_path):
     compiler.compile(PROGRAM, options=options)
     assert not is_warm(compiler.compile(PROGRAM, options=replace(options, dump_to=str(tmp_path / "dump"))))

@@ -79,6 +79,7 @@ def cost(text: str, backend: str) -> tuple[int, int]:
     return executable.artifacts["ir-no-opt.ll"].count("\n"), calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_a_program_takes_grows_as_it_does(name: str, backend: str) -> None:

@@ -237,6 +237,7 @@ def test_ctrl_c_is_no_verdict(monkeypatch):
     assert (result.exit_code, result.stderr) == (130, "compiler: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["compiler", "xlabench"])
 def test_ctrl_c_while_packages_are_loaded_shows_no_traceback(package, tmp_path):
     (tmp_path / "click.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n")
@@ -251,6 +252,7 @@ def test_ctrl_c_while_packages_are_loaded_shows_no_traceback(package, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "compiler", "verify", "-"], input=ADD, capture_output=True, text=True, check=False
@@ -362,6 +364,7 @@ def test_a_compressed_file_is_read(tmp_path):
     assert CliRunner().invoke(cli, ["verify", str(path)]).output == f"{path}: valid\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", ["--help", "run --help", "verify add.hlo", "print add.hlo"])
 @pytest.mark.parametrize(
     ("place", "code", "said"),

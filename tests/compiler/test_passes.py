@@ -143,6 +143,7 @@ def test_fuel_stops_after_any_number_of_rewrites():
         same(copy, arrays, expected)
 
 
+@pytest.mark.slow
 def test_running_a_pipeline_again_changes_nothing():
     for name in SMALL:
         once = compiler.optimize(case(name)[0], replace(OPTIONS, fusion=False))
@@ -150,6 +151,7 @@ def test_running_a_pipeline_again_changes_nothing():
         assert again.changed == [], name
 
 
+@pytest.mark.slow
 def test_the_drawn_inputs_fit_every_file_test():
     for path in FILES:
         module = compiler.parse(path.read_text())

@@ -168,6 +168,7 @@ def test_a_valid_module_is_verified_without_printing_its_shapes(monkeypatch: pyt
     assert findings(module) == []
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_calls_is_checked_without_recursion() -> None:
     lines = ["f0 { a = f32[] parameter(0) ROOT r = f32[] negate(a) }"]
     lines += [f"f{i} {{ a = f32[] parameter(0) ROOT r = f32[] call(a), to_apply=f{i - 1} }}" for i in range(1, 3000)]

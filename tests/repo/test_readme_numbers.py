@@ -53,6 +53,7 @@ def test_what_calls_cost_is_the_benchmarks(bar: str, said: str) -> None:
     assert re.search(rf"\b{bar}\b", (ROOT / "tests" / "bench" / "test_overheads.py").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_chart_is_said_as_it_was_recorded() -> None:
     found = summarise(json.loads(RECORDS.read_text(encoding="utf-8")))
     timed = {program.name: program.speedup for program in found.programs if program.speedup}

@@ -68,11 +68,13 @@ def options_of(command, context):
     return {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
 
 
+@pytest.mark.slow
 def test_no_file_names_a_path_of_one_machine():
     found = [f"{path}: {line}" for path in tracked() for line in path.read_text().splitlines() if MACHINE.search(line)]
     assert not found
 
 
+@pytest.mark.slow
 def test_no_source_holds_a_promise():
     files = [path for path in tracked() if path.suffix == ".py"]
     found = [f"{path}: {line}" for path in files for line in path.read_text().splitlines() if PROMISES.search(line)]

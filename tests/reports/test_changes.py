@@ -147,6 +147,7 @@ def test_slowdowns_alone_cast_doubt_on_what_measures(exported, later):
     assert any("5 times are slower and none faster" in doubt for doubt in compare(exported, later).doubts)
 
 
+@pytest.mark.slow
 def test_the_page_shows_changes_and_results_json_holds_them(exported, later):
     scale(later, 4, "cpu")
     later["cases"][0]["verdicts"][0] |= {"verdict": "wrong", "message": "off by one"}

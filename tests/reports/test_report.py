@@ -39,10 +39,12 @@ def read(exported):
     return Reader(Report.of(exported).files()["index.html"].decode())
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes(exported):
     assert Report.of(exported).files() == Report.of(json.loads(json.dumps(exported))).files()
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_shows_every_program_verdict_and_engine(exported):
     page = read(exported)
     text = " ".join(page.text)
@@ -60,6 +62,7 @@ def test_the_page_is_well_formed_and_shows_every_program_verdict_and_engine(expo
     assert "µs per call" in text
 
 
+@pytest.mark.slow
 def test_links_are_relative_and_lead_to_what_is_written(exported):
     assert set(read(exported).links) == {
         "bundles/run-1/two.cpu/manifest.json",
@@ -69,6 +72,7 @@ def test_links_are_relative_and_lead_to_what_is_written(exported):
     }
 
 
+@pytest.mark.slow
 def test_text_from_records_is_escaped(exported):
     hostile = "<script>alert(1)</script>&\"'"
     exported["run"]["description"] = exported["cases"][0]["name"] = hostile
@@ -80,6 +84,7 @@ def test_text_from_records_is_escaped(exported):
     assert hostile in "".join(Reader(page).text)
 
 
+@pytest.mark.slow
 def test_results_json_holds_the_samples_and_the_derived_numbers(exported):
     results = json.loads(Report.of(exported).files()["results.json"])
     assert results["cases"][0]["timings"][0]["samples"] == [0.002, 0.0021]
@@ -88,6 +93,7 @@ def test_results_json_holds_the_samples_and_the_derived_numbers(exported):
     assert results["summary"]["speedups"]["two"] is None
 
 
+@pytest.mark.slow
 def test_the_chart_is_an_svg_and_a_png_without_a_date(exported):
     files = Report.of(exported).files()
     assert ET.fromstring(files["speedup.svg"]).tag.endswith("svg")
@@ -95,6 +101,7 @@ def test_the_chart_is_an_svg_and_a_png_without_a_date(exported):
     assert files["speedup.png"].startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_kernels_are_shown_with_what_they_take_those_that_spill_first(exported):
     taken = {"registers": 40, "shared_bytes": 1536, "stack_bytes": 0}
     exported["cases"][0]["kernels"] = [
@@ -108,6 +115,7 @@ def test_kernels_are_shown_with_what_they_take_those_that_spill_first(exported):
     assert "Kernels" not in read(exported).text
 
 
+@pytest.mark.slow
 def test_a_run_in_which_nothing_was_timed_has_a_report_too(exported):
     for case in exported["cases"]:
         case["timings"] = []
@@ -115,11 +123,13 @@ def test_a_run_in_which_nothing_was_timed_has_a_report_too(exported):
     assert "Nothing was timed" in text
 
 
+@pytest.mark.slow
 def test_a_run_without_cases_has_a_report_too(exported):
     exported["cases"] = []
     assert read(exported)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_every_verdict_has_a_label(exported, verdict):
     exported["cases"][0]["verdicts"][0]["verdict"] = verdict
@@ -139,6 +149,7 @@ def test_a_folder_that_cannot_be_written_is_said(exported, tmp_path):
         report.write(tmp_path, {"index.html": b""})
 
 
+@pytest.mark.slow
 def test_stale_names_the_files_that_differ(exported, tmp_path):
     files = Report.of(exported).files()
     report.write(tmp_path, files)

@@ -35,6 +35,7 @@ def artifacts(text, backend, numbered, monkeypatch):
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", OPTIONS)
 @pytest.mark.parametrize("name", PATHS)
 def test_the_same_text_comes_to_the_same_code(name, backend, monkeypatch):

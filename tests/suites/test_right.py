@@ -18,6 +18,7 @@ def results(spec, module, arrays):
     return [np.array(result) for result in engine(spec).compile(module)(*arrays)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATHS)
 def test_every_setting_agrees_with_the_reference(name):
     module, recipe = programs.read(PATHS[name]), recipe_beside(PATHS[name])
@@ -28,6 +29,7 @@ def test_every_setting_agrees_with_the_reference(name):
         assert comparison.agreement in {"bitwise", "within"}, f"{setting}: {comparison.describe()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [lambda _: None, share_everything], ids=["what is worth it", "everything"])
 @pytest.mark.parametrize("name", PATHS)
 def test_threads_and_repetition_change_no_bit(name, share, monkeypatch):

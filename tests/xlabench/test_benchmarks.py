@@ -35,6 +35,7 @@ def written(tmp_path):
     return write
 
 
+@pytest.mark.slow
 def test_samples_are_rows_with_program_and_engine(written):
     timings = xlabench.records(written(CONTENT)).timings
     rows = timings[timings.program == "bench.py::test_add"]

@@ -153,6 +153,7 @@ def test_bad_usage_is_an_object_where_one_is_wanted(arguments):
     assert report["error"] in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["", "-u"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("arguments", ["--help", "run --help"])
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ def test_timings_have_a_row_per_sample(two_nights):
     ]
 
 
+@pytest.mark.slow
 def test_canaries_have_a_row_per_sample(two_nights):
     canaries = xlabench.records(two_nights).canaries
     assert list(canaries[canaries.run == 2].seconds) == [4e-3, 5e-3]

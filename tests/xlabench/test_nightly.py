@@ -35,6 +35,7 @@ def suite_folder(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_right_program_is_judged_on_every_engine_and_timed_side_by_side(finished):
     exported = finished[1]
     assert verdicts(exported) == {"p": dict.fromkeys(QUICK.engines, "bitwise")}
@@ -184,6 +185,7 @@ def test_a_failure_is_a_record(night_of_failures, behaviour):
     assert all((out / path / "manifest.json").is_file() for path in bundles)
 
 
+@pytest.mark.slow
 def test_what_is_only_assembled_is_neither_right_nor_wrong(suite_folder, tmp_path):
     add(suite_folder, "p", "sum assembled-by-nvptx:ptxas kernels-of-nvptx:ptxas")
     exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, engines=("cpu", "nvptx:ptxas"), processes=0))
@@ -205,6 +207,7 @@ def test_a_hang_ends_at_the_time_limit(suite_folder, tmp_path):
     assert (verdict["verdict"], verdict["stage"]) == ("timeout", "compile")
 
 
+@pytest.mark.slow
 def test_a_reduced_program_is_what_the_engine_runs_and_the_record_says_so(suite_folder, tmp_path):
     add(suite_folder, "p", "sum wrong-in-nvptx:sim")
     add(suite_folder, "small")

@@ -29,6 +29,7 @@ def judge(worker, subject, reference="right", timeout_s=60.0):
     return running.judge_watched(case, (subject, reference), worker, timeout_s=timeout_s, factory=factory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "verdict", "code", "message"),
     [
@@ -77,6 +78,7 @@ def test_a_hang_ends_at_the_time_limit_and_says_where(worker, stage):
     assert "in hang" in judgement.message
 
 
+@pytest.mark.slow
 def test_the_last_words_of_a_crash_are_kept(worker):
     assert "about to read address 0" in judge(worker, "segfault@run").message
     assert "in raise_error" in judge(worker, "raise@run").message
@@ -88,6 +90,7 @@ def test_a_reference_that_fails_is_named(worker):
     assert judgement.message.startswith("segfault@run (run): the process was killed by SIGSEGV")
 
 
+@pytest.mark.slow
 def test_an_option_that_cannot_be_used_is_bad_input(worker):
     with pytest.raises(BenchError, match="give another option"):
         judge(worker, "complain@compile")

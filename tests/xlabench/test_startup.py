@@ -156,6 +156,7 @@ def test_a_package_of_ours_that_is_gone_is_said(monkeypatch):
         startup.require_own()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["parent.py", "-c", "-m"])
 def test_a_worker_has_the_packages_of_its_parent(tmp_path, start):
     for name in (*startup.PACKAGES, "numpy"):

@@ -26,6 +26,7 @@ def test_drawn_programs_are_valid(module):
     compiler.verify(module)
 
 
+@pytest.mark.slow
 @QUIET
 @given(st.data(), modules())
 def test_programs_of_every_opcode_and_type_run_on_the_inputs_drawn_for_them(data, module):
@@ -72,6 +73,7 @@ IS_SPECIAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", IS_SPECIAL.values(), ids=IS_SPECIAL)
 def test_special_values_are_drawn(kind):
     arrays = find(
@@ -99,11 +101,13 @@ def test_indices_lie_inside(arrays):
     assert 0 <= arrays[1] <= 3
 
 
+@pytest.mark.slow
 def test_inputs_shrink_to_zeros():
     [array] = find(inputs(program("f32")), lambda arrays: True, settings=QUIET)
     assert not array.any()
 
 
+@pytest.mark.slow
 def test_a_program_for_several_devices_takes_inputs_for_each():
     text = "HloModule m, replica_count=2\nENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] all-reduce(x), to_apply=a }"
     add = "a { p = f32[] parameter(0) q = f32[] parameter(1) ROOT s = f32[] add(p, q) }\n"

@@ -119,6 +119,7 @@ def night(folder, out, config, hears, *, resume=False):
         return records.export(run_id)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("stage", STAGES)
 def test_an_exception_in_any_stage_of_a_program_is_its_verdict(stage, suite_folder, tmp_path, broken):
@@ -186,6 +187,7 @@ def test_what_is_interrupted_ends(suite_folder, tmp_path, monkeypatch):
         run(suite_folder, tmp_path / "out", CONFIG)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_records_that_cannot_be_written_end_the_night_and_it_goes_on_later(suite_folder, tmp_path, monkeypatch):
     for program in "abc":
@@ -234,6 +236,7 @@ def test_a_twin_that_cannot_be_made_is_an_error_of_the_twin(suite_folder, tmp_pa
     assert verdicts(exported)["a"] == {"cpu": "bitwise"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_an_error_that_is_new_is_worse_and_one_that_is_gone_is_mended(suite_folder, tmp_path, broken):
     add(suite_folder, "value")

@@ -39,11 +39,13 @@ def ask(worker, job, timeout_s=30.0, **arguments):
     return worker.run(f"fake_engines:{job}", arguments, timeout_s=timeout_s)
 
 
+@pytest.mark.slow
 def test_an_answer_comes_back_with_the_stage_and_without_the_chatter(worker):
     outcome = ask(worker, "echo", n=3)
     assert (outcome.ending, outcome.stage, outcome.value) == ("answered", "thinking", {"got": {"n": 3}})
 
 
+@pytest.mark.slow
 def test_an_exception_is_an_answer_and_the_worker_lives_on(worker):
     before = ask(worker, "process").value
     outcome = ask(worker, "fail")
@@ -62,10 +64,12 @@ def test_a_crash_names_the_signal_and_the_next_job_gets_a_new_worker(worker, nam
     assert ask(worker, "echo").ending == "answered"
 
 
+@pytest.mark.slow
 def test_a_crash_keeps_the_stack_that_faulthandler_wrote(worker):
     assert "in die" in ask(worker, "die", signal=signal.SIGABRT).output
 
 
+@pytest.mark.slow
 def test_a_silent_exit_is_a_death_with_its_last_words(worker):
     outcome = ask(worker, "leave")
     assert (outcome.ending, outcome.output) == ("died", "last words\n")
@@ -80,6 +84,7 @@ def test_a_hang_ends_at_the_limit_and_says_where(worker):
     assert ask(worker, "echo").ending == "answered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("job", "stage"), [("leave_a_thread", "leaving"), ("close_everything", "closing")])
 def test_a_process_that_closes_its_pipe_and_lives_on_is_ended(worker, job, stage):
     before = ask(worker, "process").value["pid"]
@@ -92,6 +97,7 @@ def test_a_process_that_closes_its_pipe_and_lives_on_is_ended(worker, job, stage
     assert ask(worker, "echo").ending == "answered"
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_no_request_is_ended_at_the_limit(worker, monkeypatch):
     monkeypatch.setattr("xlabench.worker._LAST_WORDS_S", 0.5)
     os.kill(ask(worker, "process").value["pid"], signal.SIGSTOP)
@@ -101,6 +107,7 @@ def test_a_process_that_takes_no_request_is_ended_at_the_limit(worker, monkeypat
     assert ask(worker, "echo", more_than_a_pipe_holds="x" * (1 << 20)).ending == "answered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [b"\x00\xffgarbage", b"[]", b'{"ending": "answered"}'])
 def test_what_is_no_answer_is_a_death(worker, what):
     outcome = ask(worker, "babble", what=list(what))
@@ -109,10 +116,12 @@ def test_what_is_no_answer_is_a_death(worker, what):
     assert ask(worker, "echo").ending == "answered"
 
 
+@pytest.mark.slow
 def test_memory_is_limited(worker):
     assert ask(worker, "hog").error.split()[0] == "MemoryError"
 
 
+@pytest.mark.slow
 def test_no_process_is_left_behind(worker):
     process = ask(worker, "process").value["pid"]
     worker.stop()
@@ -130,6 +139,7 @@ worker.run("fake_engines:hang", {{}}, timeout_s=600)
 """
 
 
+@pytest.mark.slow
 def test_a_worker_dies_with_its_parent_even_in_the_middle_of_a_job():
     path = [str(Path(__file__).parent), *sys.path]
     environment = {**os.environ, "PYTHONPATH": path[0]}

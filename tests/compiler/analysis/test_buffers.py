@@ -223,6 +223,7 @@ def test_the_checker_notices_a_buffer_that_is_used_twice() -> None:
         play(module, assignment)
 
 
+@pytest.mark.slow
 def test_arena_buffers_are_aligned_and_within_the_arena() -> None:
     for seed in range(20):
         _, assignment = assigned(program(RandomChoices(seed), SPACE))

@@ -56,6 +56,7 @@ def reshaped(draw, count):
     return [*dims, count]
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(chains())
 def test_a_view_is_what_the_moves_make(chain):

@@ -102,6 +102,7 @@ def check(module: compiler.Module, seed: int) -> None:
             np.testing.assert_array_equal(left, right)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, derandomize=True)
 @given(st.data())
 def test_chains_of_data_movement_move_data_right(data: st.DataObject) -> None:
@@ -109,6 +110,7 @@ def test_chains_of_data_movement_move_data_right(data: st.DataObject) -> None:
     check(program(Drawn(data), space), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_long_random_chains_of_data_movement_move_data_right(seed: int) -> None:
     space = Space(MOVES, frozenset({"s32", "u8"}), most_instructions=20, most_elements=2000, empty_percent=1)

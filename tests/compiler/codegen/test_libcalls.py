@@ -53,6 +53,7 @@ def cells() -> list[object]:
     return [pytest.param(*cell, marks=[] if cell in OFTEN else pytest.mark.sweep) for cell in every]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "target", "opt"), cells())
 def test_ops_of_a_type_call_nothing_but_the_c_library(name: str, target: str, opt: int) -> None:
     row = NUMBERS[name]
@@ -77,6 +78,7 @@ def chained(first: str, name: str, count: int = 9) -> Module:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["host", "sse2", "x86-64-v3"])
 @pytest.mark.parametrize(
     "opcode", ["tan", pytest.param("sine", marks=pytest.mark.sweep), pytest.param("remainder", marks=pytest.mark.sweep)]
@@ -86,6 +88,7 @@ def test_halves_made_of_doubles_are_passed_on(opcode: str, target: str) -> None:
     check(module, TARGETS[target], 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opt", range(4))
 def test_a_half_may_take_the_sign_of_a_double(opt: int) -> None:
     module = compiler.parse(SIGNS)
@@ -142,6 +145,7 @@ def test_every_half_becomes_the_float_that_it_is() -> None:
     same(converted("__extendhfsf2", "half", "float", halves, np.float32), halves.astype(np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("symbol", "source", "dtype"), [("__truncsfhf2", "float", np.float32), ("__truncdfhf2", "double", np.float64)]
 )

@@ -29,6 +29,7 @@ def resident_bytes() -> int:
     return int(MEMORY.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MEMORY.exists(), reason="this system does not tell how much memory a process has")
 @pytest.mark.parametrize("backend", ["cpu", "nvptx"])
 def test_compiling_again_takes_no_more_memory(backend: str) -> None:

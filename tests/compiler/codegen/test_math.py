@@ -218,6 +218,7 @@ def test_f32_results_are_within_the_bound(opcode: str, generator: np.random.Gene
     assert ulp_errors(result, truth).max() <= math.FUNCTIONS[opcode].ulp_f32 + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opcode", math.FUNCTIONS)
 def test_f64_results_are_within_the_bound(opcode: str, generator: np.random.Generator) -> None:
     operands = f64_operands(opcode, generator)
@@ -315,6 +316,7 @@ def test_ptx_has_nothing_external_no_approximation_and_no_licence_to_fuse(opcode
     assert not re.findall(r"\.(?:approx|full|ftz)\b|(?:add|sub|mul)\.f(?:32|64)\b", ptx)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")
 @pytest.mark.parametrize("type_", TYPES)
 def test_ptx_assembles(type_: str, tmp_path: Path) -> None:

@@ -175,6 +175,7 @@ def test_an_error_in_the_code_is_llvms_own_message():
         llvm.compile_all([llvm.Source("nonsense", has_loops=False)] * 2, TARGET, 2, threads=2)
 
 
+@pytest.mark.slow
 def test_threads_compile_at_once():
     def compile_and_run(number):
         module = Module()
@@ -199,6 +200,7 @@ def test_every_kernel_can_be_found_whatever_the_level(opt):
     np.testing.assert_allclose(result, np.sin(value).T, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_every_constant_that_kernels_share_can_be_seen_from_other_parts():
     # Two loops look one table up, and what is between them fills a part.
     between = "\n".join(f" c{k} = f32[300,{k + 2}] tanh(q{k})" for k in range(12))

@@ -158,6 +158,7 @@ def test_an_opcode_means_what_the_interpreter_says(opcode: str, element_type: El
         assert_same(expected, actual, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", CONVERTED, ids=str)
 def test_conversions_round_saturate_and_wrap(source: ElementType) -> None:
     value = specials(source)
@@ -197,6 +198,7 @@ def test_every_minifloat_survives_and_every_float_rounds_to_one(element_type: El
         assert_same(expected, actual, [value])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["s32", "u32", "s64", "u64"])
 def test_integers_are_rounded_once_to_narrow_floats(name: str) -> None:
     source = TYPES[name]
@@ -347,6 +349,7 @@ def test_a_gpu_means_the_same_by_every_opcode(gpu: Any, name: str) -> None:
         check(expected, actual, inputs[arity - 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*OPERAND_TYPES, "c64", "c128"])
 def test_a_gpu_compares_selects_and_rounds_the_same(gpu: Any, name: str) -> None:
     element_type = TYPES[name]

@@ -140,6 +140,7 @@ def ragged(device: int, *numbers: list[int]) -> list[Any]:
     return [*given, *(np.array(n, np.int64) for n in numbers)]
 
 
+@pytest.mark.slow
 def test_ragged_all_to_all_sends_rows_to_offsets_of_the_receiver() -> None:
     # Offsets in the sender, sizes, offsets in the receiver, sizes received.
     inputs = [ragged(0, [0, 1], [1, 3], [0, 0], [1, 2]), ragged(1, [0, 2], [2, 1], [1, 3], [3, 1])]
@@ -164,6 +165,7 @@ def test_rows_that_are_in_no_array_are_refused(numbers: tuple[list[int], ...], m
         run(alone.replace("p2 = s64[2]", "p2 = s64[3]"), [ragged(0, [0, 0, 0], *numbers[1:])])
 
 
+@pytest.mark.slow
 def test_every_device_knows_its_replica_and_its_partition() -> None:
     lines = "r = u32[] replica-id()\np = u32[] partition-id()\nROOT t = (u32[], u32[]) tuple(r, p)"
     results = run(lines, [[]] * 6, replicas=2, partitions=3)

@@ -133,6 +133,7 @@ def test_what_is_strange_in_a_name_is_escaped():
     assert r"&quot;a \&quot;b\&quot; \\ &lt;c&gt; &amp; " in PICTURES["html"](module)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_graphviz_reads_the_graph(name):
     dot = shutil.which("dot")

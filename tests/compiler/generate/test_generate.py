@@ -30,6 +30,7 @@ def test_a_generated_program_is_valid_and_survives_its_text(seed):
     assert compiler.parse(compiler.to_text(made)) == made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(0, 600, 20))
 def test_the_reference_evaluates_what_is_generated(seed):
     for number in range(seed, seed + 20):
@@ -42,6 +43,7 @@ def test_equal_choices_give_equal_programs():
     assert module(7) != module(8)
 
 
+@pytest.mark.slow
 def test_a_space_bounds_what_is_drawn():
     space = Space(frozenset({"add", "reduce"}), frozenset({"f32"}), most_elements=64)
     opcodes = {i.opcode for seed in range(40) for i in module(seed, space).instructions()}

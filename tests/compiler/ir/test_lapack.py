@@ -111,6 +111,7 @@ NATIVELY = {("geev", np.float32), ("geev", np.complex128)}
 """What of the calls whose results are not determined is done by native code here."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", LETTERS)
 @pytest.mark.parametrize("name", ROUTINES)
 def test_results_satisfy_their_equations(name, dtype):
@@ -179,6 +180,7 @@ def test_of_empty_matrices_nothing_is_computed():
             assert not results[-1].any()
 
 
+@pytest.mark.slow
 def test_columns_are_fixed_in_front_by_native_code_only():
     a, fixed = matrices(np.float64), np.zeros((2, SIZE), np.int32)
     with pytest.raises(ValueError, match="fixed"):

@@ -58,11 +58,13 @@ def everywhere(module: compiler.Module, *inputs: Any) -> np.ndarray:
 NUMBER = "d = u32[] partition-id() f = f32[] convert(d) b = f32[2,2] broadcast(f), dimensions={} r = f32[2,2] add(p, b)"
 
 
+@pytest.mark.slow
 def test_a_part_is_a_tile_of_the_whole() -> None:
     numbers = np.kron(np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((2, 2), np.float32))
     np.testing.assert_array_equal(everywhere(region(NUMBER), WHOLE), WHOLE + numbers)
 
 
+@pytest.mark.slow
 def test_the_devices_of_a_mesh_may_be_listed_in_any_order() -> None:
     devices = [3, 1, 5, 0, 2, 4]
     header = MESH.replace(">}}", f", device_ids={devices}>}}}}")
@@ -70,12 +72,14 @@ def test_the_devices_of_a_mesh_may_be_listed_in_any_order() -> None:
     np.testing.assert_array_equal(everywhere(region(NUMBER, header=header), WHOLE), WHOLE + numbers)
 
 
+@pytest.mark.slow
 def test_of_axes_that_do_not_cut_a_result_the_first_device_gives_it() -> None:
     module = region(NUMBER, out_of=r"<@mesh, [{}, {\"y\"}]>", result="f32[2,6]")
     numbers = np.repeat(np.arange(3, dtype=np.float32), 2)
     np.testing.assert_array_equal(everywhere(module, WHOLE), WHOLE[:2] + numbers)
 
 
+@pytest.mark.slow
 def test_several_axes_cut_one_dimension_the_first_of_them_outermost() -> None:
     module = region(
         "d = u32[] partition-id() f = f32[] convert(d) r = f32[4,1] broadcast(f), dimensions={}",
@@ -86,6 +90,7 @@ def test_several_axes_cut_one_dimension_the_first_of_them_outermost() -> None:
     np.testing.assert_array_equal(everywhere(module, WHOLE)[0], [0, 3, 1, 4, 2, 5])
 
 
+@pytest.mark.slow
 def test_a_piece_of_an_axis_cuts_too() -> None:
     header = MESH.replace('"x"=2, "y"=3', '"x"=4')
     module = region(
@@ -99,6 +104,7 @@ def test_a_piece_of_an_axis_cuts_too() -> None:
     np.testing.assert_array_equal(everywhere(module, WHOLE)[:, 0], [0, 0, 2, 2])
 
 
+@pytest.mark.slow
 def test_axes_of_no_region_cut_nothing_and_each_keeps_its_own() -> None:
     module = region(
         "r = f32[2,6] negate(p)",
@@ -127,6 +133,7 @@ ENTRY e {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("into", "out_of", "expected"),
     [
@@ -151,6 +158,7 @@ def test_tiles_cut_as_meshes_do(into: str, out_of: str, expected: np.ndarray) ->
     np.testing.assert_array_equal(everywhere(compiler.parse(text), WHOLE), expected)
 
 
+@pytest.mark.slow
 def test_the_number_of_devices_follows_from_the_tiles_where_the_header_is_silent() -> None:
     text = TILES.replace("INTO", "devices=[2,1]<=[2]").replace("OUTOF", "devices=[2,1]<=[2]").replace("OUT,", "4,")
     module = compiler.parse(text.replace(", num_partitions=4", ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def searched(base: str, taken: set[str]) -> str:
     return next(name for number in count(1) if (name := f"{stem}.{number}") not in taken)
 
 
+@pytest.mark.slow
 @given(start=st.sets(BASES, max_size=4), steps=st.lists(st.one_of(BASES, st.integers(0, 9)), max_size=60))
 def test_a_name_is_the_first_that_is_free(start: set[str], steps: list[str | int]) -> None:
     names, taken = Names(start), set(start)

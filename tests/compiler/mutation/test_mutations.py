@@ -43,6 +43,7 @@ def check(mutant, arrays, expected):
     assert comparison.agreement == "bitwise", f"{comparison.describe()}\n{compiler.to_text(mutant)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_it_applies_in_the_smoke_suite_and_changes_no_bit(name):
     made = 0
@@ -54,6 +55,7 @@ def test_it_applies_in_the_smoke_suite_and_changes_no_bit(name):
     assert made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_it_changes_no_bit_of_generated_programs(name):
     for number in range(12):
@@ -62,6 +64,7 @@ def test_it_changes_no_bit_of_generated_programs(name):
         check(mutant, case.inputs, compiler.interpret(case.module, *case.inputs))
 
 
+@pytest.mark.slow
 @example(611, "discovery", 1)
 @given(st.integers(0, 10_000), st.sampled_from(sorted(PROFILES)), st.integers(1, 8))
 @settings(max_examples=60)
@@ -83,6 +86,7 @@ def test_fewer_are_the_first_of_more():
     assert compiler.to_text(module) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element_type", ["bf16", "f16", "f32", "f64"])
 def test_special_values_pass_through_every_mutation(element_type):
     module = compiler.parse(f"ENTRY main {{ x = {element_type}[9] parameter(0) ROOT y = {element_type}[9] copy(x) }}")

@@ -49,6 +49,7 @@ def test_the_reference_and_the_wide_mode_run_what_is_taken(name: str, dims: tupl
             assert wide.allows(result).all(), (wide, result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dims", ranged((2, 3)))
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(

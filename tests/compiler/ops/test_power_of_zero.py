@@ -11,6 +11,7 @@ PARTS = (-np.inf, -2.0, -0.25, -0.0, 0.0, 0.5, 1.0, np.inf, np.nan)
 EXPONENTS = np.array([complex(*parts) for parts in itertools.product(PARTS, PARTS)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["reference", "cpu", "nvptx"])
 @pytest.mark.parametrize("kind", ["c64", "c128"])
 def test_a_complex_zero_to_any_power_is_what_numpy_says(kind, engine):

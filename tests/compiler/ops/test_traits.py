@@ -49,6 +49,7 @@ def tables() -> list[tuple[str, ast.Assign, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_few_sets_of_opcodes_are_left_outside_the_records() -> None:
     assert len(tables()) <= MOST_TABLES, [place for place, _, _ in tables()]
 

@@ -114,6 +114,7 @@ def same_bits(left: np.ndarray, right: np.ndarray, type_: ElementType) -> bool:
     return not differs.any()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", SMALL)
 def test_every_rule_keeps_every_value_of_small_types(name: str) -> None:

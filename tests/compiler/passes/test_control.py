@@ -73,6 +73,7 @@ def assert_ordered(computation: Computation, where: str) -> None:
     assert not (first and last) or first <= reached, f"{where}:\n{compiler.to_text(computation.module)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 def test_every_pass_keeps_control_dependencies(name):
     for path in sorted((FILETESTS / name).glob("*.hlo")):
@@ -83,6 +84,7 @@ def test_every_pass_keeps_control_dependencies(name):
                 assert_ordered(computation, f"{path.name}, {where}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_pipeline_keeps_control_dependencies(name):
     for where, module in tied(PROGRAMS[name], ("is waited for", "stands between")):

@@ -100,6 +100,7 @@ class Setting:
             custom_call_target="DynamicConvolutionKernelGrad", padding_type={self.padding} }}"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("padding", ["PADDING_SAME", "PADDING_VALID"])
 @pytest.mark.parametrize(("size", "stride"), [(3, 1), (3, 2), (4, 3), (2, 1), (1, 2)])
 def test_every_size_gives_what_arrays_of_that_size_give(size: int, stride: int, padding: str) -> None:

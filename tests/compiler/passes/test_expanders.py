@@ -43,6 +43,7 @@ def everywhere(text, *inputs):
 STATES = {"rng_three_fry": (2,), "rng_philox": (2, 3), "rng_default": (2, 3)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("result", ["u32[]", "u32[7]", "s32[3,4,5]", "f32[3,5]", "u64[5]", "f64[2,3]", "u8[9]", "s4[6]",
                                     "bf16[3]", "f16[2,2]", "f4e2m1fn[40]", "u32[0]", "u64[0,3]",
                                     "u32[1,1]"])  # fmt: skip
@@ -58,6 +59,7 @@ def test_random_bits_are_those_of_the_reference(algorithm, size, result):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("result", ["f32[1000]", "s32[10,3]", "pred[100]", "bf16[7]", "f64[]", "u8[0]", "f64[1000]"])
 @pytest.mark.parametrize("distribution", ["rng_uniform", "rng_normal"])
 def test_random_numbers_are_those_of_the_reference(distribution, result):
@@ -78,6 +80,7 @@ def test_random_numbers_are_those_of_the_reference(distribution, result):
     assert comparison.agreement in ("bitwise", "within"), comparison.describe()
 
 
+@pytest.mark.slow
 def test_a_random_number_may_round_to_one_beyond_its_type():
     low, high = 2**63 - 256, 2**63 - 1  # of which an f64 has the first and 2^63, where every other number rounds to
     everywhere(
@@ -122,6 +125,7 @@ def near(text, *inputs, tolerance=1e-5):
         np.testing.assert_allclose(native, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lower", ["true", "false"])
 @pytest.mark.parametrize("size", [0, 1, 5])
 def test_a_complex_cholesky_is_that_of_the_reference(size, lower):
@@ -138,6 +142,7 @@ def test_a_complex_cholesky_is_that_of_the_reference(size, lower):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
 @pytest.mark.parametrize("flags", [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
 def test_a_complex_triangular_solve_is_that_of_the_reference(flags, transpose):
@@ -175,6 +180,7 @@ def test_groups_of_each_batch_are_their_own():
     )
 
 
+@pytest.mark.slow
 def test_groups_that_are_summed_over_stand_first():
     generator = np.random.default_rng(0)
     lhs, rhs = (generator.integers(-5, 5, dims).astype(np.int32) for dims in ((2, 6, 3), (2, 6, 5)))

@@ -73,6 +73,7 @@ def floats(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bare", [False, True])
 def test_gemm_scales_and_adds(*, bare: bool) -> None:
     settings = gemm_config(bare=bare, alpha_real=2.5, beta=-1.5)
@@ -81,6 +82,7 @@ def test_gemm_scales_and_adds(*, bare: bool) -> None:
     np.testing.assert_allclose(everywhere(text, a, b, c)[0], 2.5 * (a @ b) - 1.5 * c, 1e-5, 1e-5)
 
 
+@pytest.mark.slow
 def test_gemm_without_scratch_memory_yields_an_array() -> None:
     text = f"""ENTRY e {{ a = f64[3,5] parameter(0) b = f64[5,4] parameter(1)
       ROOT c = f64[3,4] custom-call(a, b), custom_call_target="__cublas$gemm", backend_config={gemm_config()} }}"""
@@ -88,6 +90,7 @@ def test_gemm_without_scratch_memory_yields_an_array() -> None:
     np.testing.assert_allclose(everywhere(text, a, b)[0], a @ b, 1e-12)
 
 
+@pytest.mark.slow
 def test_gemm_of_batches_and_of_contracted_dimensions_anywhere() -> None:
     numbers = dims(lhs_batch=(0,), rhs_batch=(2,), lhs_contracting=(1,), rhs_contracting=(1,))
     text = call("__cublas$gemm", "f32[2,5,3] f32[4,5,2]", "f32[2,3,4]{2,1,0} s8[8]{0}", gemm_config(numbers=numbers))
@@ -95,6 +98,7 @@ def test_gemm_of_batches_and_of_contracted_dimensions_anywhere() -> None:
     np.testing.assert_allclose(everywhere(text, a, b)[0], np.einsum("bkm,nkb->bmn", a, b), 1e-5, 1e-5)
 
 
+@pytest.mark.slow
 def test_gemm_of_complex_numbers_has_a_complex_factor_and_of_integers_a_whole_one() -> None:
     settings = gemm_config(alpha_real=0.5, alpha_imag=-2)
     text = call("__cublas$gemm", "c64[3,5] c64[5,4]", "c64[3,4] s8[8]", settings)
@@ -118,6 +122,7 @@ ACTIVATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["f32", "bf16", "f16", "f64"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("activation", [*ACTIVATIONS, "GELU_AUX"])
@@ -138,6 +143,7 @@ def test_epilogues_of_a_matmul(activation: str, kind: str, *, bias: bool) -> Non
         np.testing.assert_allclose(got.astype(np.float64), wanted, tolerance, tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["older", "newer"])
 @pytest.mark.parametrize("result", ["f32", "bf16", "f8e4m3fn"])
 @pytest.mark.parametrize("bias", [False, True])
@@ -164,6 +170,7 @@ def test_factors_of_eight_bits_have_scales(layout: str, result: str, *, bias: bo
     np.testing.assert_array_equal(got[1], np.abs(before).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE"])
 @pytest.mark.parametrize("left", [False, True])
 def test_triangular_systems(transpose: str, *, left: bool) -> None:
@@ -194,6 +201,7 @@ CONVOLUTIONS = {
 CONV = config("cudnn_conv_backend_config", conv_result_scale=2, activation_mode="kNone", side_input_scale=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_gradients_are_those_of_the_forward_convolution(name: str) -> None:
     shapes, window, labels, groups = CONVOLUTIONS[name]
@@ -224,6 +232,7 @@ def plain(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return compiler.interpret(text, x.astype(np.float64), w.astype(np.float64))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "function"),
     [
@@ -249,6 +258,7 @@ def test_a_convolution_with_bias_side_input_and_activation(mode: str, function: 
     np.testing.assert_allclose(everywhere(text, *inputs)[0], function(expected), 1e-4, 1e-4)
 
 
+@pytest.mark.slow
 def test_bytes_are_summed_in_integers_and_clamped() -> None:
     fields = {"activation_mode": "kRelu", "conv_result_scale": 1, "side_input_scale": 0}
     rest = "window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f, "
@@ -326,6 +336,7 @@ def test_the_value_of_a_call_is_found_under_its_name() -> None:
     assert [part.shape for part in seen["c"]] == [(3, 4), (8,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["__triton_gemm", "__triton_softmax", "__cudnn$fusion", "__custom_fusion"])
 def test_fusions_that_name_kernels_are_what_they_call(kind: str) -> None:
     settings = json.dumps({"operation_queue_id": "0", "fusion_backend_config": {"kind": kind}})

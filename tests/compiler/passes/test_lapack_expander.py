@@ -51,6 +51,7 @@ def agrees(text, *inputs):
     return expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element_type", TYPES)
 @pytest.mark.parametrize("name", ["getrf", "geqrf"])
 def test_factors_are_those_of_the_reference(name, element_type):
@@ -98,6 +99,7 @@ def test_a_kernel_factors_large_matrices(element_type, batch, rows, columns):
     assert np.isnan(spoilt[0][..., 15]).any(axis=-1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("element_type", "batch", "rows", "columns"), LARGE, ids=str)
 def test_a_kernel_reflects_large_matrices(element_type, batch, rows, columns):
     """Of values whose squares leave the range of f32, too; one column is zero below its head, two are alike."""
@@ -118,6 +120,7 @@ def test_a_kernel_reflects_large_matrices(element_type, batch, rows, columns):
         np.testing.assert_allclose(orthogonal @ upper, given.astype(np.float64) / size, atol=4 * tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("element_type", "uplo"), [("f32", "L"), ("f64", "U"), ("c64", "U"), ("c128", "L")])
 def test_choleskys_method_says_where_it_fails(element_type, uplo):
     matrix = draw(element_type, (4, 5, 5))
@@ -134,6 +137,7 @@ def test_choleskys_method_says_where_it_fails(element_type, uplo):
     agrees(text, np.where(np.isnan(definite), 1, definite)[:1].repeat(4, axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element_type", ["f32", "c128"])
 def test_a_zero_pivot_is_passed_over_and_named(element_type):
     matrix = draw(element_type, (2, 4, 4))
@@ -144,6 +148,7 @@ def test_a_zero_pivot_is_passed_over_and_named(element_type):
     assert pivots.tolist() == native[1].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
 def test_lengths_of_columns_do_not_leave_the_range(size):
     matrix = draw("f32", (5, 3)) * np.float32(size)
@@ -158,6 +163,7 @@ def test_lengths_of_columns_do_not_leave_the_range(size):
     np.testing.assert_allclose(found[upper] / size, expected[upper] / size, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("element_type", "wide"), [("f32", 5), ("f64", 3), ("c64", 3), ("c128", 5)])
 def test_reflections_make_orthogonal_columns(element_type, wide):
     name = "ungqr" if element_type[0] == "c" else "orgqr"
@@ -171,6 +177,7 @@ def test_reflections_make_orthogonal_columns(element_type, wide):
     np.testing.assert_allclose(square, np.broadcast_to(np.eye(wide), square.shape), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trans", "NTC")
 @pytest.mark.parametrize("side", "LR")
 def test_a_triangular_system_is_solved_from_either_side(side, trans):
@@ -200,6 +207,7 @@ SPECIAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element_type", ["f32", "f64"])
 def test_eigenvectors_of_special_matrices(element_type):
     shapes = (shape(element_type, (20, 20)), shape(element_type, (20,)), "s32[]")

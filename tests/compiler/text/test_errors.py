@@ -99,6 +99,7 @@ def test_deep_values_are_an_error(name: str) -> None:
             parse(instruction(f'a = f32[2] custom-call(p), custom_call_target="x", {name}={opening * 20_000}'))
 
 
+@pytest.mark.slow
 def test_nested_operands_are_limited_by_xlas_limit_only() -> None:
     module = parse(instruction(f"a = f32[2] {'abs(' * 5000}p{')' * 5000}"))
     assert len(module.entry.instructions) == 5001

@@ -327,6 +327,7 @@ def test_a_complex_product_is_open_where_a_part_may_leave_the_range_on_the_way()
     assert result.undecided.tolist() == [True, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["", "k = pred[] compare(x, one), direction=LT"])
 def test_a_loop_of_which_rounding_decides_the_end_ends(guard) -> None:
     loop = """count { p = f16[] parameter(0) one = f16[] constant(1) ROOT n = f16[] add(p, one) }

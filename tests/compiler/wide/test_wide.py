@@ -96,6 +96,7 @@ def generic(array: Any) -> Any:
     return np.cos(np.arange(array.size) ** 2 + 1.0).reshape(array.shape).astype(array.dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(0, 120, 20))
 def test_the_reference_never_leaves_its_bounds(seed: int) -> None:
     for number in range(seed, seed + 20):
@@ -103,6 +104,7 @@ def test_the_reference_never_leaves_its_bounds(seed: int) -> None:
         assert legal(results, compiler.interpret(module, *inputs)), compiler.to_text(module)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [compiler.CompileOptions(), compiler.CompileOptions(fusion=False)])
 def test_compiled_code_never_leaves_the_bounds(options: compiler.CompileOptions) -> None:
     for seed in range(6):

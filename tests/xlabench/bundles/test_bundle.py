@@ -169,12 +169,14 @@ def test_a_failure_of_another_kind_does_not_show_the_bug(recorded, verdict, answ
     assert (outcome.answer, outcome.exit_code) == (answer, code)
 
 
+@pytest.mark.slow
 def test_a_bundle_whose_engine_is_not_there_is_saved_and_not_verified(tmp_path):
     saved = bundle.save(_failure(engine="nobody"), tmp_path / "bundle")
     assert not saved.verified
     assert "unknown engine 'nobody'" in saved.message
 
 
+@pytest.mark.slow
 def test_what_shows_another_failure_is_not_verified(tmp_path):
     saved = bundle.save(_failure(verdict="crash"), tmp_path / "bundle")
     assert not saved.verified
@@ -227,6 +229,7 @@ NEAR = (
 )  # inside of the tolerance of f32, beyond what one sum may err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spread", "verdict"), [(2.0**-22, "wrong"), (2.0**-10, "within"), (np.inf, "within")])
 def test_a_bundle_is_judged_by_the_bounds_it_brings(tmp_path, spread, verdict):
     bounds = (Bounds(NEAR.astype(np.float64), np.full(3, spread)),)
@@ -269,6 +272,7 @@ def test_the_program_before_its_reduction_stays_beside_it(tmp_path):
     assert loaded.inputs[0].tobytes() == ONES.tobytes()
 
 
+@pytest.mark.slow
 def test_a_bundle_of_the_first_version_is_still_read(draft):
     _edit(draft, version=1)
     assert bundle.load(draft).bounds is None

@@ -90,6 +90,7 @@ def test_without_jaxlib_other_forms_cannot_be_decided(tmp_path):
         xlabench.from_jax(lambda x: x, X)
 
 
+@pytest.mark.slow
 @needs_jax
 @pytest.mark.parametrize("text", [STABLEHLO, MHLO], ids=["stablehlo", "mhlo"])
 def test_mlir_becomes_the_module_that_xla_makes_of_it_bit_for_bit(tmp_path, text):
@@ -100,6 +101,7 @@ def test_mlir_becomes_the_module_that_xla_makes_of_it_bit_for_bit(tmp_path, text
     assert constant.literal.array.view(np.uint32).tolist() == [0x7FC00001, 0x80000000]
 
 
+@pytest.mark.slow
 @needs_jax
 def test_protocol_buffers_and_bytecode_read_as_the_text_they_were_made_of(tmp_path):
     proto, dump, bytecode = _serialised(ADD)
@@ -123,6 +125,7 @@ def _serialised(text):
     return proto, b"\x0a" + length + proto + b"\x1a\x00", extension._jax.mlir.hlo_to_stablehlo(proto)
 
 
+@pytest.mark.slow
 @needs_jax
 def test_every_damaged_buffer_is_bad_input(tmp_path):
     proto = _serialised(ADD)[0]
@@ -131,6 +134,7 @@ def test_every_damaged_buffer_is_bad_input(tmp_path):
             programs.read(_file(tmp_path, data, "p.pb"))
 
 
+@pytest.mark.slow
 @needs_jax
 @pytest.mark.parametrize("text", ["module {", "module {\n}", STABLEHLO.replace("%c :", "%d :"), "(" * 100_000])
 def test_bad_mlir_is_bad_input(tmp_path, text):

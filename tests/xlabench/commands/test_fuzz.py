@@ -39,6 +39,7 @@ def test_an_engine_is_named_once(tmp_path):
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_campaign_with_its_summary_and_loses_nothing(tmp_path, monkeypatch, capfd):
     finish = campaign.Progress.finish
 
@@ -60,6 +61,7 @@ def test_ctrl_c_ends_a_campaign_with_its_summary_and_loses_nothing(tmp_path, mon
     assert (tmp_path / "c" / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_the_bar_shows_the_time_of_this_call_and_what_the_summary_counts(tmp_path, monkeypatch):
     shown, update = [], campaign_options.Progress.update
     monkeypatch.setattr(

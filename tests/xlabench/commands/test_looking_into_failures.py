@@ -99,6 +99,7 @@ def test_a_script_needs_no_engine(tmp_path):
     assert "there is no failure to keep" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_a_script_started_ends_with_its_time(file, tmp_path):
     program = f"import subprocess; subprocess.run(['sh', '-c', 'sleep 2; touch {tmp_path / 'late'}'])"
     command = shlex.join([sys.executable, "-c", program])
@@ -133,6 +134,7 @@ sys.exit(3 if "negate" in text else 0)
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_keeps_what_it_has_found(file, tmp_path):
     command = shlex.join([sys.executable, "-c", INTERRUPTING.format(parent=os.getpid())])
     done = _run("reduce", file, "--script", command, "--out", tmp_path / "out")
@@ -167,6 +169,7 @@ sys.exit(3 if "negate" in open(sys.argv[1]).read() else 0)
 """
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_after_all_is_kept_elsewhere(file, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     command = shlex.join([sys.executable, "-c", SPOILING.format(out=str(tmp_path / "out"))])
@@ -254,6 +257,7 @@ def test_isolate_lists_every_instruction(file, monkeypatch):
     assert [row["opcode"] for row in report["instructions"]] == ["tanh", "negate", "add"]
 
 
+@pytest.mark.slow
 def test_isolate_without_values_of_the_reference_cannot_decide(file):
     done = _run("isolate", file, "--timeout", 1e-6)
     assert done.exit_code == 125, done.output
@@ -356,6 +360,7 @@ def test_export_needs_nothing_of_ours(tmp_path):
     assert "from xlabench" not in script
 
 
+@pytest.mark.slow
 def test_a_script_without_jax_cannot_decide(tmp_path):
     out, _ = _export(tmp_path, blocked=["jax"])
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "blocked")}

@@ -67,6 +67,7 @@ def test_twins_are_judged_beside_their_programs_and_not_timed(suite, tmp_path):
     assert {name: speedup is not None for name, speedup in said["speedups"].items()} == {"sum": True, "sum.twin": False}
 
 
+@pytest.mark.slow
 def test_an_unsupported_program_ends_with_125_and_names_the_opcode(suite, tmp_path):
     (suite / "odd.hlo").write_text(UNKNOWN)
     result = nightly("--suite", suite, "--out", tmp_path / "out", "--engines", "cpu", "--processes", 0, "--json")
@@ -87,6 +88,7 @@ UNREADABLE = {
 """Programs that cannot be read, and what the message says."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "among-others"])
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_a_program_that_cannot_be_read_is_bad_input_and_the_night_goes_on(suite, tmp_path, kind, is_alone):

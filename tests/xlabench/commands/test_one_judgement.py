@@ -143,6 +143,7 @@ COMMANDS: Mapping[str, Callable[[str, Path], Iterator[Said]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_gives_the_same_verdict(command: str, planted: ModuleType, tmp_path: Path) -> None:
     programs = {planted.IMPRECISE: "wrong", planted.FLUSHED: "undecided", planted.SPOILT: "wrong"}

@@ -33,6 +33,7 @@ def test_the_exit_code_says_whether_the_bug_shows(tmp_path, expected, code, answ
     assert (done.exit_code, report["answer"], report["recorded"]) == (code, answer, "wrong")
 
 
+@pytest.mark.slow
 def test_what_this_machine_cannot_run_cannot_be_decided(tmp_path):
     custom = PROGRAM.replace("add(x, x)", 'custom-call(x), custom_call_target="nobody"')
     done = _replay(_bundle(tmp_path / "b", expected=X, text=custom))
@@ -47,6 +48,7 @@ def test_what_is_no_bundle_is_refused(tmp_path, make):
     assert "cannot be read" in done.stderr or "not a whole bundle" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_archive_is_replayed_like_a_folder(tmp_path):
     folder = Path(_bundle(tmp_path / "b", expected=X))
     (tmp_path / "b.zip").write_bytes(archive.pack({path.name: path.read_bytes() for path in folder.iterdir()}))

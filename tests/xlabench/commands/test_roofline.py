@@ -33,6 +33,7 @@ def test_the_record_and_the_chart_of_a_run_are_kept(tmp_path):
     assert chart.charts(record) == {kind: (tmp_path / f"roofline.{kind}").read_bytes() for kind in ("svg", "png")}
 
 
+@pytest.mark.slow
 def test_the_table_names_every_kind_and_size(tmp_path):
     result = _run("--out", tmp_path, "--largest", 1 << 10, "--engine", "cpu:threads=1")
     assert result.exit_code == 0, result.output

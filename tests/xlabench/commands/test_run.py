@@ -277,11 +277,13 @@ def _watched(*arguments, **environment):
     return CliRunner(env=environment).invoke(cli, ["run", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_engines_run_in_watched_processes(program):
     report = json.loads(_watched(program, "--json").stdout)
     assert (report["verdict"], report["exit_code"], report["stage"]) == ("bitwise", 0, None)
 
 
+@pytest.mark.slow
 def test_a_program_that_takes_too_long_exits_with_5(program):
     done = _watched(program, "--json", "--timeout", 1e-6)
     assert done.exit_code == 5, done.output
@@ -299,6 +301,7 @@ ENTRY e {
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_takes_too_much_memory_exits_with_4(tmp_path):
     (tmp_path / "p.hlo").write_text(LARGE)
     done = _watched(tmp_path / "p.hlo", "--memory-limit", 300)
@@ -316,6 +319,7 @@ ENTRY e {
 """
 
 
+@pytest.mark.slow
 def test_constants_that_a_dump_left_out_are_made_up_on_demand_and_said(tmp_path):
     path = tmp_path / "p.hlo"
     path.write_text(ELIDED)
@@ -335,6 +339,7 @@ def test_of_several_modules_one_is_chosen(tmp_path):
     assert json.loads(_run(path, "--module", 2, "--json").stdout)["module"] == "second"
 
 
+@pytest.mark.slow
 def test_the_variable_of_xla_is_heard(program, tmp_path):
     flags = f"--xla_dump_to={tmp_path / 'd'} --xla_dump_hlo_pass_re=cse --xla_disable_hlo_passes=algsimp --xla_other=1"
     done = _watched(program, "--json", XLA_FLAGS=flags)

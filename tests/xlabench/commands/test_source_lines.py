@@ -69,6 +69,7 @@ def without(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_every_instruction_alone_is_listed_with_its_line(file, mutants, monkeypatch):
     monkeypatch.setattr(jobs, "ENGINES", f"mutants:{KERNEL}")
     assert KERNEL in mutants
@@ -86,6 +87,7 @@ def test_every_instruction_alone_is_listed_with_its_line(file, mutants, monkeypa
     assert sources == {"flip/rev": LINE, "main/t": "model.py:12 (step)", "main/n": None, "main/r": "other.py:3"}
 
 
+@pytest.mark.slow
 def test_where_nothing_is_known_nothing_is_shown(without):
     shown = _run("isolate", without, "--engine", "reference")
     assert "instruction" in shown.stdout

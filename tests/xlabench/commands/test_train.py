@@ -16,6 +16,7 @@ def _train(tmp_path, *options):
     return CliRunner().invoke(cli, arguments)
 
 
+@pytest.mark.slow
 def test_it_learns_the_drawn_digits(tmp_path):
     done = _train(tmp_path, "--engine", "reference", "--steps", "200", "--json")
     report = json.loads(done.stdout)
@@ -23,6 +24,7 @@ def test_it_learns_the_drawn_digits(tmp_path):
     assert report["accuracy"] > 0.9
 
 
+@pytest.mark.slow
 def test_it_prints_loss_and_accuracy(tmp_path):
     done = _train(tmp_path, "--engine", "reference", "--steps", "3")
     assert "step     3  loss " in done.stdout
@@ -42,6 +44,7 @@ def test_the_timeline_has_compile_phases_steps_and_kernels(tmp_path):
     assert all(span["ts"] >= 0 and span["dur"] >= 0 for span in spans)
 
 
+@pytest.mark.slow
 def test_another_seed_takes_other_batches(tmp_path):
     one, two = (
         json.loads(_train(tmp_path, "--engine", "reference", "--steps", "3", "--json", "--seed", seed).stdout)["losses"]
@@ -92,6 +95,7 @@ def test_a_bad_option_is_said_before_anything_is_written(tmp_path, options, mess
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_meanwhile_does_not_take_the_results_along(tmp_path, monkeypatch):
     def full(path, _data):
         raise BenchError(f"{path}: cannot be written: No space left on device; give another place")

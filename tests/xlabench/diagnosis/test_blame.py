@@ -67,6 +67,7 @@ def test_alone_only_the_guilty_instruction_diverges(mutants):
     assert wrong == [("main", "z")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mutants")
 def test_alone_what_is_in_a_loop_runs_on_what_it_is_given_first_and_on_what_last():
     text = """below { s = (s32[], f32[3]) parameter(0) n = s32[] get-tuple-element(s), index=0 m = s32[] constant(2)
@@ -88,6 +89,7 @@ def test_a_program_that_does_not_fail_has_nobody_to_blame():
         blame.find(prober, _case("HloModule m\nENTRY e { ROOT x = f32[2] parameter(0) }\n"))
 
 
+@pytest.mark.slow
 def test_a_number_where_nan_belongs_is_wrong():
     case = Case(compiler.parse("HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[2] sqrt(x) }\n"), ())
     case = Case(case.module, (np.array([-1, 4], np.float32),))
@@ -107,6 +109,7 @@ def test_an_engine_that_takes_all_memory_fails_within_what_it_is_given(mutants):
     assert (judgement.verdict, "MemoryError" in judgement.message) == ("crash", True)
 
 
+@pytest.mark.slow
 def test_results_that_cannot_be_read_are_a_crash(monkeypatch):
     real, asked = jobs.read_arrays, []
 

@@ -23,6 +23,7 @@ def test_every_change_of_the_text_finds_its_place(mutants):
         compile(patch.changed(), patch.where, "exec")
 
 
+@pytest.mark.slow
 def test_every_damage_finds_what_it_damages(mutants):
     program = "import mutants\nfor mutant in mutants.MUTANTS.values(): mutant.plant()"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -87,6 +87,7 @@ def test_a_bug_is_found_bundled_and_counted_once(tmp_path, engine, verdict):
         assert (tmp_path / "campaign" / finding["bundle"] / "manifest.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_case_that_ends_its_process_counts_with_what_is_known_of_it(tmp_path):
     config = replace(CONFIG, engines=("falls", "dies"), count=20)
     whole = run(replace(config, engines=("falls",)), tmp_path / "whole", Unprobed)
@@ -173,6 +174,7 @@ class _StopError(Exception):
     pass
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_stopped_does_not_wait_for_an_engine_that_hangs(tmp_path):
     def observe(progress, *_):
         if progress.done:
@@ -249,6 +251,7 @@ def test_workers_do_not_change_what_is_drawn(tmp_path):
     assert one["coverage"] == two["coverage"]
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_no_finding_and_the_campaign_goes_on_later(tmp_path, monkeypatch):
     config, write = replace(CONFIG, count=20), atomic.write
     full = Outcome(
@@ -271,6 +274,7 @@ def test_a_disk_that_is_full_is_no_finding_and_the_campaign_goes_on_later(tmp_pa
     assert run(config, tmp_path, Unprobed)["cases"] == 20
 
 
+@pytest.mark.slow
 def test_a_folder_in_which_a_campaign_runs_is_refused(tmp_path):
     def run_another(*_):
         run(CONFIG, tmp_path, Unprobed)
@@ -284,6 +288,7 @@ def test_a_folder_in_which_a_campaign_runs_is_refused(tmp_path):
     assert not any(folder.exists() for folder in left)
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_campaign_is_refused(tmp_path):
     run(replace(CONFIG, count=20), tmp_path / "campaign", Unprobed)
     with pytest.raises(BenchError, match="another campaign"):
@@ -301,6 +306,7 @@ def test_a_place_for_no_folder_is_bad_input(tmp_path, place):
         run(CONFIG, tmp_path / place, Unprobed)
 
 
+@pytest.mark.slow
 def test_a_campaign_that_may_not_be_written_to_is_refused_before_anything_runs(tmp_path, monkeypatch):
     run(replace(CONFIG, count=1), tmp_path, Unprobed)
     monkeypatch.setattr(os, "access", lambda *_arguments: False)  # of all files there are, to the superuser too
@@ -336,6 +342,7 @@ def test_a_damaged_file_of_a_campaign_is_named(tmp_path, name, content, remedy):
         run(CONFIG, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_interrupted_says_what_was_done_and_goes_on_later(tmp_path):
     told = []
 

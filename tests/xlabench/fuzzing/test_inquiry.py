@@ -35,6 +35,7 @@ def test_what_a_question_raises_ends_the_inquiry():
         Inquiry(2, None, (), lambda *_: None).each(ask, range(100))
 
 
+@pytest.mark.slow
 def test_what_is_broken_off_waits_for_no_answer_and_leaves_no_process(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     processes = []

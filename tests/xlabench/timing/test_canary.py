@@ -1,11 +1,13 @@
 """The canaries: each can be called and timed again and again, and they keep their names."""
 
 import numpy as np
+import pytest
 
 from xlabench.timing import canary, measure
 from xlabench.timing.measure import Plan
 
 
+@pytest.mark.slow
 def test_canaries_are_timed_like_engines_and_take_some_time():
     subjects = canary.subjects()
     assert list(subjects) == ["compute", "memory", "threads"]

@@ -151,6 +151,7 @@ def test_only_what_both_runs_timed_is_judged():
     assert "p0" not in {one.program for one in change.speedups(before, after, TIMED, found)}
 
 
+@pytest.mark.slow
 def test_what_is_within_the_relevance_is_never_claimed():
     changed = {"engines": dict.fromkeys(TIMED, 1 + change.RELEVANCE)}
     for seed in range(10):

@@ -33,6 +33,7 @@ def run(clock, subjects, **plan):
     return measure.interleave(subjects, plan=Plan(**{"budget_s": 1e9, **plan}), clock=clock)
 
 
+@pytest.mark.slow
 def test_samples_are_seconds_per_call():
     clock = Clock()
     measured = run(clock, {"a": clock.subject("a", 0.001), "b": clock.subject("b", 0.25)}, rounds=10)
@@ -42,6 +43,7 @@ def test_samples_are_seconds_per_call():
     assert measured.doubts == ()
 
 
+@pytest.mark.slow
 def test_batches_last_as_long_as_the_plan_asks():
     clock = Clock()
     measured = run(clock, {"fast": clock.subject("fast", 1e-6), "slow": clock.subject("slow", 1.0)}, batch_s=0.004)
@@ -50,6 +52,7 @@ def test_batches_last_as_long_as_the_plan_asks():
     assert slow.calls == 1
 
 
+@pytest.mark.slow
 def test_every_round_runs_each_subject_once_in_changing_order():
     clock = Clock()
     run(clock, {"a": clock.subject("a", 1.0), "b": clock.subject("b", 1.0)}, rounds=40)
@@ -57,6 +60,7 @@ def test_every_round_runs_each_subject_once_in_changing_order():
     assert set(rounds) == {("a", "b"), ("b", "a")}
 
 
+@pytest.mark.slow
 def test_the_budget_ends_the_rounds_but_not_before_the_minimum():
     clock = Clock()
     measured = run(clock, {"a": clock.subject("a", 1.0)}, rounds=100, min_rounds=5, budget_s=0.5)
@@ -64,12 +68,14 @@ def test_the_budget_ends_the_rounds_but_not_before_the_minimum():
     assert [doubt.kind for doubt in measured.doubts] == ["few-rounds"]
 
 
+@pytest.mark.slow
 def test_slow_first_calls_do_not_reach_the_samples():
     clock = Clock()
     measured = run(clock, {"a": clock.subject("a", 5.0, 1.0, 0.1)}, warmup_s=100.0)
     assert max(measured.series[0].samples) == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 def test_a_subject_that_never_settles_is_reported():
     clock = Clock()
     falling = [1.5**-n for n in range(200)]
@@ -86,6 +92,7 @@ def test_doubtful_samples_are_named(samples, kind):
     assert kind in {doubt.kind for doubt in doubts}
 
 
+@pytest.mark.slow
 def test_the_collector_is_off_only_while_measuring():
     clock, seen = Clock(), []
     tick = clock.subject("a", 1.0)
@@ -94,6 +101,7 @@ def test_the_collector_is_off_only_while_measuring():
     assert not any(seen)
 
 
+@pytest.mark.slow
 def test_a_clock_that_stands_still_is_survived():
     measured = measure.interleave({"a": lambda: None}, plan=Plan(rounds=3), clock=iter(range(10**6)).__next__)
     assert len(measured.series[0].samples) == 3

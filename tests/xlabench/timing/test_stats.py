@@ -23,6 +23,7 @@ def test_the_mean_of_one_program_is_as_uncertain_as_the_program():
     assert (mean.low, mean.high) == (pytest.approx(1, rel=0.1), pytest.approx(4, rel=0.1))
 
 
+@pytest.mark.slow
 def test_a_clear_speedup_is_called_faster_and_its_inverse_slower():
     rng = np.random.default_rng(1)
     slow, fast = ([list(base * rng.uniform(1, 1.1, 20)) for _ in range(3)] for base in (2.0, 1.0))
@@ -66,6 +67,7 @@ def test_the_time_of_an_engine_is_the_mean_of_the_lower_quartiles_of_its_process
     assert stats.typical([[1.0, 1.0, 50.0, 90.0], [4.0] * 5]) == pytest.approx(2)
 
 
+@pytest.mark.slow
 def test_processes_that_disagree_widen_the_interval():
     level = [1.0, 1.3, 0.8]
     baseline = [[2.0] * 20] * 3

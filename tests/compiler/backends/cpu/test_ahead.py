@@ -59,6 +59,7 @@ def runs_here(cpu: str) -> bool:
     return target_for("x86_64", cpu).present <= llvm.Target.host().present
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "cpu"), CPUS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_linked_program_computes_what_the_reference_does(tmp_path: Path, name: str, machine: str, cpu: str) -> None:
@@ -82,6 +83,7 @@ def test_a_linked_program_computes_what_the_reference_does(tmp_path: Path, name:
     assert compare(wanted, got).agreement in (Agreement.BITWISE, Agreement.WITHIN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "symbol"),
     [
@@ -104,6 +106,7 @@ def test_a_module_may_have_any_name(tmp_path: Path, name: str, symbol: str) -> N
     np.testing.assert_array_equal(np.fromfile(tmp_path / "r", np.int32).reshape(8, 8), given @ given)
 
 
+@pytest.mark.slow
 def test_main_says_what_is_wrong_with_its_files(tmp_path: Path) -> None:
     command = linked(tmp_path, "x86_64", dict(compiler.compile_ahead(PROGRAMS["sort"], name="model")))
     (tmp_path / "short").write_bytes(b"1234")
@@ -115,6 +118,7 @@ def test_main_says_what_is_wrong_with_its_files(tmp_path: Path) -> None:
         assert (result.returncode, message in result.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_an_object_needs_nothing_but_libc_and_libm(tmp_path: Path) -> None:
     if shutil.which("nm") is None:
         pytest.skip("needs nm")
@@ -125,6 +129,7 @@ def test_an_object_needs_nothing_but_libc_and_libm(tmp_path: Path) -> None:
     assert [name for kind, name in symbols if kind == "T"] == ["m"]
 
 
+@pytest.mark.slow
 def test_the_facts_are_those_of_the_program() -> None:
     files = compiler.compile_ahead(PROGRAMS["halves"], name="2 halves")
     assert set(files) == {"_2_halves.o", "_2_halves.h", "main.c", "_2_halves.json"}

@@ -20,6 +20,7 @@ def run(*command: str, text: str) -> str:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("compiler", "language"), [("gcc", "c"), ("g++", "c++")])
 def test_no_name_of_the_standard_library_is_declared_again(compiler: str, language: str) -> None:
     headers = "".join(f"#include <{header}.h>\n" for header in ASSUMED)

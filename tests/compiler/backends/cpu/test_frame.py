@@ -68,6 +68,7 @@ def compiled(text, options):
     return executable, [buffer for buffer in executable._lowering().assignment.buffers if buffer.place is Place.FRAME]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("seed", range(24))
 def test_loops_over_scalars_give_what_the_reference_gives(seed, shared, monkeypatch):
@@ -95,11 +96,13 @@ def test_scalars_of_a_loop_that_one_thread_runs_are_in_the_frame():
     assert executable._lowering().assignment.arena_bytes == 0
 
 
+@pytest.mark.slow
 def test_what_threads_share_is_in_no_frame(monkeypatch):
     share_everything(monkeypatch)
     assert not compiled(program(13), compiler.CompileOptions(threads=2))[1]
 
 
+@pytest.mark.slow
 def test_a_frame_holds_so_many_and_no_more():
     module = compiler.parse(program(5, many=400))
     arrays = inputs(module, 5)

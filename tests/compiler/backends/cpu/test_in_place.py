@@ -145,6 +145,7 @@ def _inputs(n: int) -> list[np.ndarray]:
     return [rng.random((n, n), np.float32) + n * np.eye(n, dtype=np.float32) for _ in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_PLACE)
 @pytest.mark.parametrize("n", [13, 150, 600])
 def test_a_result_in_place_of_an_operand_has_the_same_bits(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,7 @@ def program(seed):
       c = {body.matrix} get-tuple-element(end), index=4  ROOT all = {results} tuple(a, b, c) }}"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_a_loop_over_layers_gives_what_the_reference_gives(seed):
     module = compiler.parse(program(seed))

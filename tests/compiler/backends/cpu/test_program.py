@@ -96,6 +96,7 @@ def assert_equal(expected: Sequence[Array], actual: Sequence[Array]) -> None:
         np.testing.assert_allclose(left.astype(np.float64), right.astype(np.float64), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fusion", [True, False])
 @pytest.mark.parametrize("name", CONTROL)
 def test_control_flow_and_results(name: str, *, fusion: bool) -> None:
@@ -117,6 +118,7 @@ def test_a_branch_index_out_of_range_takes_the_last_branch() -> None:
         assert compiler.interpret(module, *inputs)[0] == run(module, inputs)[0]
 
 
+@pytest.mark.slow
 def test_fusions_stay_within_the_stack() -> None:
     lines = ["r0 = f32[7] parameter(0)", "z = f32[] constant(1)"]
     pads = ("-1_1", "1_-1")
@@ -141,6 +143,7 @@ def poisoned() -> Iterator[None]:
     memory.set_poison(None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("poisoned")
 @pytest.mark.parametrize("seed", range(40))
 def test_a_random_program_agrees_with_the_interpreter(seed: int) -> None:
@@ -167,6 +170,7 @@ LONG = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fusion", [True, False])
 def test_results_do_not_depend_on_threads_memory_or_company(*, fusion: bool) -> None:
     module = compiler.parse("HloModule m\n" + LONG)

@@ -58,6 +58,7 @@ def sharing_computations(**sizes):
     return sorted({i.computation.name for i, kernel in emitted.items() if kernel.parallel})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
@@ -100,6 +101,7 @@ def seeds():
         yield pytest.param(seed, marks=marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", list(seeds()))
 def test_who_does_what_changes_no_bit(seed, monkeypatch):
     module = drawn(RandomChoices(seed), SPACE, name="drawn")
@@ -123,6 +125,7 @@ PRODUCT = """ENTRY main {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_the_first_thread_goes_on_alone_only_when_others_are_done(threads):
     alone, together = compiled(PRODUCT, 1), compiled(PRODUCT, threads)

@@ -116,6 +116,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     cuda._context.cache_clear()
 
 
+@pytest.mark.slow
 def test_a_device_is_a_stream_in_the_primary_context(driver: FakeDriver) -> None:
     CudaDevice()
     names = driver.names()
@@ -123,6 +124,7 @@ def test_a_device_is_a_stream_in_the_primary_context(driver: FakeDriver) -> None
     assert [name for name in names if name in order] == order
 
 
+@pytest.mark.slow
 def test_every_thread_makes_the_context_its_own_once(driver: FakeDriver) -> None:
     device = CudaDevice()
     work = threading.Thread(target=lambda: [device.allocate(8), device.allocate(8)])
@@ -132,6 +134,7 @@ def test_every_thread_makes_the_context_its_own_once(driver: FakeDriver) -> None
     assert driver.names().count("cuDevicePrimaryCtxRetain") == 1
 
 
+@pytest.mark.slow
 def test_memory_is_used_again_without_waiting(driver: FakeDriver) -> None:
     device = CudaDevice()
     first = device.allocate(1000)
@@ -143,6 +146,7 @@ def test_memory_is_used_again_without_waiting(driver: FakeDriver) -> None:
     assert {arguments[0] for name, *arguments in driver.calls if name == "cuMemAlloc"} == {1024}
 
 
+@pytest.mark.slow
 def test_without_memory_left_the_idle_goes_back_first(driver: FakeDriver) -> None:
     device = CudaDevice()
     idle = device.allocate(1000)
@@ -152,6 +156,7 @@ def test_without_memory_left_the_idle_goes_back_first(driver: FakeDriver) -> Non
     assert driver.names()[-4:] == ["cuMemAlloc", "cuStreamSynchronize", "cuMemFree", "cuMemAlloc"]
 
 
+@pytest.mark.slow
 def test_no_memory_at_all_is_said(driver: FakeDriver) -> None:
     device = CudaDevice()
     driver.answers["cuMemAlloc"] = [(CUresult.CUDA_ERROR_OUT_OF_MEMORY, 0)] * 2
@@ -159,6 +164,7 @@ def test_no_memory_at_all_is_said(driver: FakeDriver) -> None:
         device.allocate(5000)
 
 
+@pytest.mark.slow
 def test_everything_goes_back_with_the_device(driver: FakeDriver) -> None:
     device = CudaDevice()
     device.load(".target sm_80")
@@ -170,6 +176,7 @@ def test_everything_goes_back_with_the_device(driver: FakeDriver) -> None:
     assert {"cuModuleUnload", "cuStreamDestroy", "cuCtxPopCurrent"} <= set(driver.names())
 
 
+@pytest.mark.slow
 def test_data_go_there_and_back(driver: FakeDriver) -> None:
     device = CudaDevice()
     data, back = np.arange(7, dtype=np.float32), np.zeros(7, np.float32)
@@ -182,6 +189,7 @@ def test_data_go_there_and_back(driver: FakeDriver) -> None:
     assert driver.names()[-1] == "cuStreamSynchronize"
 
 
+@pytest.mark.slow
 def test_nothing_is_copied_for_empty_arrays(driver: FakeDriver) -> None:
     device = CudaDevice()
     address = device.allocate(0)
@@ -191,6 +199,7 @@ def test_nothing_is_copied_for_empty_arrays(driver: FakeDriver) -> None:
     assert not any("Memcpy" in name for name in driver.names())
 
 
+@pytest.mark.slow
 def test_arguments_are_packed_behind_pointers(driver: FakeDriver) -> None:
     module = CudaDevice().load(".target sm_80")
     module.launch(Launch("f", 3, 128), [1, 2**63, 7])
@@ -202,6 +211,7 @@ def test_arguments_are_packed_behind_pointers(driver: FakeDriver) -> None:
     assert driver.names().count("cuModuleGetFunction") == 1
 
 
+@pytest.mark.slow
 def test_a_function_is_allowed_the_shared_memory_that_its_launches_ask_for(driver: FakeDriver) -> None:
     module = CudaDevice().load(".target sm_80")
     for _ in range(2):
@@ -212,6 +222,7 @@ def test_a_function_is_allowed_the_shared_memory_that_its_launches_ask_for(drive
     assert [call[8] for call in driver.calls if call[0] == "cuLaunchKernel"] == [80_000, 80_000]
 
 
+@pytest.mark.slow
 def test_a_module_that_is_refused_shows_the_log_and_both_architectures(driver: FakeDriver) -> None:
     device = CudaDevice()
 
@@ -225,6 +236,7 @@ def test_a_module_that_is_refused_shows_the_log_and_both_architectures(driver: F
         device.load(".version 8.0\n.target sm_90\n")
 
 
+@pytest.mark.slow
 def test_events_are_destroyed_even_where_a_launch_fails(driver: FakeDriver) -> None:
     device = CudaDevice()
     assert device.timed(lambda: None) == 0.25e6
@@ -234,6 +246,7 @@ def test_events_are_destroyed_even_where_a_launch_fails(driver: FakeDriver) -> N
     assert names.count("cuEventCreate") == names.count("cuEventDestroy") == 4
 
 
+@pytest.mark.slow
 def test_an_error_of_the_driver_is_said_in_its_words(driver: FakeDriver) -> None:
     module = CudaDevice().load(".target sm_80")
     driver.answers["cuLaunchKernel"] = [(CUresult.CUDA_ERROR_LAUNCH_FAILED,)]
@@ -241,6 +254,7 @@ def test_an_error_of_the_driver_is_said_in_its_words(driver: FakeDriver) -> None
         module.launch(Launch("f", 1, 1), [])
 
 
+@pytest.mark.slow
 def test_a_machine_without_a_gpu_is_unsupported(driver: FakeDriver) -> None:
     driver.answers["cuInit"] = [(CUresult.CUDA_ERROR_NO_DEVICE,)]
     with pytest.raises(UnsupportedError, match="CUDA_ERROR_NO_DEVICE"):
@@ -258,6 +272,7 @@ def used(driver: FakeDriver, *prefixes: str) -> list[str]:
     return [name for name in driver.names() if name.startswith(prefixes)]
 
 
+@pytest.mark.slow
 def test_a_whole_module_is_loaded_fed_launched_and_read(driver: FakeDriver) -> None:
     text = "ENTRY e { x = f32[4] parameter(0)  c = f32[4] constant({1, 2, 3, 4})  ROOT r = f32[4] add(x, c) }"
     executable = compiler.compile(text, "nvptx", CompileOptions(arch="sm_80"))
@@ -269,6 +284,7 @@ def test_a_whole_module_is_loaded_fed_launched_and_read(driver: FakeDriver) -> N
     assert np.array_equal(driver.memory[driver.values[0]][:16].view(np.float32), x)
 
 
+@pytest.mark.slow
 def test_what_is_called_again_is_captured_once_and_replayed(driver: FakeDriver) -> None:
     text = "ENTRY e { x = f32[4] parameter(0)  ROOT r = f32[4] exponential(x) }"
     executable = compiler.compile(text, "nvptx", CompileOptions(arch="sm_80"))
@@ -299,6 +315,7 @@ def test_what_is_called_again_is_captured_once_and_replayed(driver: FakeDriver) 
     assert driver.names().count("cuGraphExecDestroy") == 1
 
 
+@pytest.mark.slow
 def test_a_loop_is_captured_whole_or_turn_by_turn(driver: FakeDriver) -> None:
     text = """
 cond { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0
@@ -326,6 +343,7 @@ ENTRY e { i = s32[] parameter(0)  x = f32[8] parameter(1)  s = (s32[], f32[8]) t
     assert used(driver, "cuGraphLaunch") == ["cuGraphLaunch"]
 
 
+@pytest.mark.slow
 def test_independent_kernels_are_on_streams_joined_by_events(
     driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_the_form_is_chosen_and_right(name: str, gpu: Any) -> None:
     text, held, absent = FORMS[name]
@@ -189,6 +190,7 @@ def check_exactly(text: str, gpu: Any) -> None:
 TENSOR_TYPES = ["bf16", "f16", "s8", "u8", "s8 by u8", "f64"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", [*TENSOR_TYPES, "f32"])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_70"])
 def test_a_gpu_without_such_tensor_cores_is_not_asked_for_them(type_: str, arch: str, gpu: Any) -> None:
@@ -199,6 +201,7 @@ def test_a_gpu_without_such_tensor_cores_is_not_asked_for_them(type_: str, arch:
     assert np.array_equal(executable(*arrays)[0], compiler.interpret(compiler.parse(text), *arrays)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", TENSOR_TYPES)
 @pytest.mark.parametrize("how", ["nn", "tt"])
 @pytest.mark.parametrize(("m", "k", "n"), [(17, 33, 65), (48, 96, 72)])
@@ -206,18 +209,21 @@ def test_tensor_cores_make_every_size(type_: str, how: str, m: int, k: int, n: i
     check_exactly(dot(type_, m, k, n, how=how), gpu)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["dot_tf32_tf32_f32", "dot_bf16_bf16_f32", "dot_f16_f16_f32"])
 @pytest.mark.parametrize("how", ["nn", "tt"])
 def test_rounded_operands_lie_either_way(algorithm: str, how: str, gpu: Any) -> None:
     check_exactly(dot("f32", 40, 36, 44, how=how, algorithm=algorithm), gpu)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["nn", "tt"])
 @pytest.mark.parametrize(("type_", "m", "k", "n"), [("c64", 20, 33, 40), ("c128", 17, 9, 20), ("c64", 3, 200, 5)])
 def test_dots_of_complex_numbers_are_right(type_: str, how: str, m: int, k: int, n: int, gpu: Any) -> None:
     check_exactly(dot(type_, m, k, n, how=how), gpu)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", [*TENSOR_TYPES, "f32", "tf32"])
 @pytest.mark.parametrize(("blocks", "slices"), [(1, 1), (1, 8), (4, 8)])
 def test_large_tiles_are_right(type_: str, blocks: int, slices: int, gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,6 +246,7 @@ CONVOLUTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["f32", "bf16", "s8"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions_are_products_of_patches(name: str, type_: str, gpu: Any) -> None:
@@ -248,6 +255,7 @@ def test_convolutions_are_products_of_patches(name: str, type_: str, gpu: Any) -
     check_exactly(convolution(type_, x, w, out, how), gpu)
 
 
+@pytest.mark.slow
 def test_a_convolution_takes_a_prologue_and_an_epilogue(gpu: Any) -> None:
     text = """ENTRY e { x = s8[2,9,8,16] parameter(0)  w = f32[3,3,16,24] parameter(1)  b = f32[24] parameter(2)
   y = f32[2,9,8,16] convert(x)
@@ -266,6 +274,7 @@ SCATTERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SCATTERS)
 def test_updates_are_atomic_where_order_is_given_up(what: str, gpu: Any) -> None:
     type_, opcode = what.split()
@@ -284,12 +293,14 @@ ENTRY e {{ x = {type_}[7,5] parameter(0)  i = s32[60] parameter(1)  u = {type_}[
     assert not [word for word in ("red.", "atom.") if word in gpu.compile(module).ptx]
 
 
+@pytest.mark.slow
 def test_a_long_sum_is_cut_into_chunks(gpu: Any) -> None:
     steps = str(gpu.compile(reduction("40000", "", "0")).artifacts["thunk_sequence.txt"])
     assert "_partial<<<9, 256>>>" in steps
     assert "_combine<<<1, 8>>>" in steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("type_", "several"), [("f32", 4), ("bf16", 8), ("f64", 2), ("c128", 1)])
 def test_what_does_not_divide_into_words_is_several_of_a_thread_too(type_: str, several: int, gpu: Any) -> None:
     module = compiler.parse(f"""ENTRY e {{ x = {type_}[91,93] parameter(0)  y = {type_}[93] parameter(1)
@@ -301,6 +312,7 @@ def test_what_does_not_divide_into_words_is_several_of_a_thread_too(type_: str, 
     assert np.array_equal(executable(*arrays)[0], compiler.interpret(module, *arrays)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dims", "out", "over", "launches", "loads"),
     [
@@ -319,6 +331,7 @@ def test_a_reduction_has_enough_of_memory_on_its_way(
     assert max(block.count("ld.global.nc") for block in re.split(r"\sbra |\$L__", executable.ptx)) == loads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arch", "stages", "asked"), [("sm_70", 2, False), ("sm_80", 4, True), ("sm_86", 2, False), ("sm_90", 4, True)]
 )
@@ -331,6 +344,7 @@ def test_a_launch_asks_for_the_shared_memory_that_the_target_has(arch: str, stag
     assert {kernel.shared_bytes for kernel in executable.facts.kernels} <= {shared_bytes}
 
 
+@pytest.mark.slow
 def test_what_kernels_need_is_recorded(gpu: Any) -> None:
     gpu.compile(dot("f32", 64, 64, 64))
     for kernel in gpu.resources:

@@ -378,6 +378,7 @@ def check(name: str, gpu: Any, *, global_races: bool = False) -> None:
     assert comparison.agreement in ("bitwise", "within"), comparison.describe()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*PROGRAMS, *OF_CONTROL])
 def test_a_program_computes_what_the_interpreter_does(name: str, gpu: Any) -> None:
     check(name, gpu)

@@ -46,6 +46,7 @@ def steps_of(executable: Any) -> list[str]:
     return [line for line in lines if not line.startswith((" ", "copy in", "copy out"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 8, 300, 500])
 @pytest.mark.parametrize("text", [BRANCHES, *(COUNTED.replace("TURNS", turns) for turns in ("0", "1", "4", "5"))])
 def test_what_is_small_is_one_launch(text: str, size: int, gpu: Any) -> None:

@@ -30,6 +30,7 @@ ENTRY e {
 RETIRED = {"sm_70", "sm_72"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_architecture_computes_the_same(arch: str) -> None:
     arrays = inputs.draw(compiler.parse(PROGRAM), 0)
@@ -45,6 +46,7 @@ def test_a_gpu_runs_what_is_compiled_for_it_or_an_older_one() -> None:
         newest_for(61)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not ptxas.available(), reason="ptxas (of the CUDA toolkit) is not installed")
 @pytest.mark.parametrize("arch", sorted(set(ARCHITECTURES) - RETIRED))
 def test_every_architecture_assembles(arch: str) -> None:
@@ -77,6 +79,7 @@ def test_what_was_only_assembled_does_not_run(monkeypatch: pytest.MonkeyPatch) -
         executable(*inputs.draw(executable.module, 0))
 
 
+@pytest.mark.slow
 def test_code_and_results_are_the_same_every_time(gpu: Any) -> None:
     arrays = inputs.draw(compiler.parse(PROGRAM), 0)
     first, second = (gpu.compile(PROGRAM, replace(gpu.options, device="sim")) for _ in range(2))
@@ -85,6 +88,7 @@ def test_code_and_results_are_the_same_every_time(gpu: Any) -> None:
     assert re.fullmatch(r"simulated \d[\d,]+ lane-instructions, \d+\.\d million a second", second.facts.ran)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opt", [0, 1, 2])
 def test_every_optimisation_level_is_right(opt: int) -> None:
     arrays = inputs.draw(compiler.parse(PROGRAM), 0)
@@ -116,6 +120,7 @@ def test_registers_and_spills_are_recorded_for_every_device() -> None:
     assert all(f"{kernel.registers} " in table and kernel.name in table for kernel in executable.resources)
 
 
+@pytest.mark.slow
 def test_an_architecture_that_ptxas_does_not_know_has_none_known() -> None:
     executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim", arch="sm_70"))
     assert "kernel" in str(executable.artifacts["kernel-resources.txt"]) or executable.resources == ()
@@ -137,6 +142,7 @@ def test_tokens_are_no_results() -> None:
     assert [result.tolist() for result in results] == [result.tolist() for result in expected]
 
 
+@pytest.mark.slow
 def test_a_profile_names_every_launch() -> None:
     executable = compiler.compile(PROGRAM, "nvptx", CompileOptions(device="sim"))
     times = executable.profile(*inputs.draw(executable.module, 0))

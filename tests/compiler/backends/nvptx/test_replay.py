@@ -39,6 +39,7 @@ ENTRY e { i = s32[] constant(0)  x = f32[8] parameter(0)  s = (s32[], f32[8]) tu
   w = (s32[], f32[8]) while(s), condition=cond, body=body  ROOT y = f32[8] get-tuple-element(w), index=1 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_launches")
 @pytest.mark.parametrize(
     ("text", "most", "graphs"), [(LOOP, 10_000, 7), (COUNTED, 10_000, 1), (COUNTED, 3, 5), (LOOP, 1, 12)]

@@ -34,6 +34,7 @@ ENTRY e {{ x = {type_}[{dims}] parameter(0)  z = {type_}[] constant(3)
   ROOT r = {type_}[{dims}] reduce-window(x, z), window={{size={window} pad={pad}}}, to_apply=add }}"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCANS)
 def test_a_scan_is_right(name: str, gpu: Any) -> None:
     module = compiler.parse(text_of(*SCANS[name]))
@@ -42,6 +43,7 @@ def test_a_scan_is_right(name: str, gpu: Any) -> None:
     assert np.array_equal(gpu(module, x)[0], compiler.interpret(module, x)[0])
 
 
+@pytest.mark.slow
 def test_a_scan_does_no_more_than_a_few_operations_for_each_element(gpu: Any) -> None:
     module = compiler.parse(text_of("4,2048", 1, "f32", backwards=False))
     executable = gpu.compile(module)

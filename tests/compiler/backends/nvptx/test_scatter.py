@@ -36,6 +36,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asks", [True, False])
 @pytest.mark.parametrize("name", FORMS)
 def test_a_scatter_is_right(name: str, gpu: Any, monkeypatch: pytest.MonkeyPatch, *, asks: bool) -> None:

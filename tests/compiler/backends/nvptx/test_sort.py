@@ -47,6 +47,7 @@ def inputs(length: int) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [2, 3, 129, 2100])
 @pytest.mark.parametrize("name", ORDERS)
 def test_elements_are_put_in_order(name: str, length: int, gpu: Any) -> None:
@@ -57,6 +58,7 @@ def test_elements_are_put_in_order(name: str, length: int, gpu: Any) -> None:
         np.testing.assert_array_equal(other, one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [2, 3, 129, 2100])
 @pytest.mark.parametrize("name", NO_ORDERS)
 def test_what_has_no_order_stays_whole(name: str, length: int, gpu: Any) -> None:

@@ -62,12 +62,14 @@ def drawn(seed: int) -> list[LaunchStep]:
     return steps
 
 
+@pytest.mark.slow
 def test_independent_kernels_have_streams_of_their_own() -> None:
     text = str(compiled(BRANCHES).artifacts["thunk_sequence.txt"])
     assert "on stream 1" in text
     assert text.index("record event") < text.index("wait for event")
 
 
+@pytest.mark.slow
 def test_light_kernels_are_not_worth_a_stream() -> None:
     assert "event" not in str(compiled(BRANCHES).artifacts["thunk_sequence.txt"])
 
@@ -78,6 +80,7 @@ def test_kernels_that_need_each_other_share_a_stream() -> None:
     assert "event" not in text
 
 
+@pytest.mark.slow
 def test_a_program_on_several_streams_computes_the_same() -> None:
     executable = compiled(BRANCHES)
     arrays = inputs.draw(executable.module, 0)
@@ -118,6 +121,7 @@ def test_an_order_that_is_missing_is_found(seed: int) -> None:
     assert needed >= len(waits) - 2 * (len(streams) - 1)
 
 
+@pytest.mark.slow
 def test_the_simulator_finds_a_race_between_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgets(steps: Sequence[Step]) -> Any:
         kept, order = spread(steps)
@@ -129,6 +133,7 @@ def test_the_simulator_finds_a_race_between_streams(monkeypatch: pytest.MonkeyPa
         executable(*inputs.draw(executable.module, 0))
 
 
+@pytest.mark.slow
 def test_the_simulator_finds_memory_that_concurrent_kernels_share(monkeypatch: pytest.MonkeyPatch) -> None:
     def together(assignment: Any, _: Any) -> None:
         for buffers in assignment.of.values():
@@ -141,6 +146,7 @@ def test_the_simulator_finds_memory_that_concurrent_kernels_share(monkeypatch: p
         executable(*inputs.draw(executable.module, 0))
 
 
+@pytest.mark.slow
 def test_a_profile_runs_on_one_stream() -> None:
     executable = compiled(BRANCHES)
     assert len(executable.profile(*inputs.draw(executable.module, 0))) == 6

@@ -16,6 +16,7 @@ def text_of(type_: str, lines: int, length: int, k: int, *, largest: bool = True
   ROOT r = {result} topk(x), k={k}, largest={str(largest).lower()} }}"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type_", "lines", "length", "k"), [("f32", 2, 2049, 1), ("s32", 3, 4500, 200), ("bf16", 1, 40000, 9)]
 )
@@ -33,11 +34,13 @@ def test_few_of_many_are_found_in_a_few_launches(
     assert gpu.compile(module).ptx.count(".entry") <= 4
 
 
+@pytest.mark.slow
 def test_many_of_a_line_are_found_by_sorting_it(gpu: Any) -> None:
     steps = str(gpu.compile(text_of("f32", 2, 5000, 2000)).artifacts["thunk_sequence.txt"])
     assert steps.count("_merge<<<") == 13
 
 
+@pytest.mark.slow
 def test_of_lines_sorted_as_a_whole_what_is_read_is_written(gpu: Any) -> None:
     module = compiler.parse(text_of("s32", 2, 2100, 300))
     x = np.random.default_rng(0).integers(-40, 40, (2, 2100)).astype(np.int32)

@@ -38,11 +38,13 @@ def check(text: str, gpu: Any, *, size: int, tolerance: float) -> None:
     np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * float(np.abs(expected).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_block_solves_for_a_right_hand_side(form: tuple[bool, bool, str], gpu: Any) -> None:
     check(solve_text("f32", 70, 3, form), gpu, size=70, tolerance=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("type_", "size"), [("f64", 33), ("f32", 300), ("bf16", 40)])
 @pytest.mark.parametrize("unit", [True, False])
 def test_systems_of_any_size_and_type_are_solved(type_: str, size: int, gpu: Any, *, unit: bool) -> None:

@@ -45,6 +45,7 @@ def test_inverse_functions_are_those_of_the_reference(opcode, element_type):
         np.testing.assert_allclose(getattr(native, part), getattr(expected, part), rtol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element_type", TYPES)
 @pytest.mark.parametrize("opcode", INVERSE)
 def test_special_values_are_those_of_the_reference(opcode, element_type):

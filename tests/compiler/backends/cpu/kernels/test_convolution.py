@@ -171,6 +171,7 @@ def test_an_elementwise_epilogue_joins_the_convolution(name):
     np.testing.assert_array_equal(run(source, arguments, 2), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["same padding", "gradient of weights", "gradient of depthwise", "holes, long sums"])
 def test_bits_do_not_depend_on_the_number_of_threads(name):
     source = text(CASES[name])
@@ -216,6 +217,7 @@ INTEGERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("left", "right", "case"), INTEGERS)
 def test_integers_of_any_size_are_exact(left, right, case):
     source = text((left + case[0], right + case[1], "s32" + case[2], *case[3:]))

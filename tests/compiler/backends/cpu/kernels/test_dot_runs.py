@@ -62,6 +62,7 @@ def dot_text(rng, element_type):
     return "\n".join(["ENTRY e {", *lines, "}"]), arrays, (f"{left},{right}->{result}", wide)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_cpu")
 @pytest.mark.parametrize("element_type", DTYPES)
 @pytest.mark.parametrize("seed", range(12))

@@ -241,6 +241,7 @@ def test_empty_extents(shape, bias_and_relu):
     check(Case(*shape, bias_and_relu=bias_and_relu))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [
     Case(200, 300, 1100), Case(150, 600, 1100, plain=False, bias_and_relu=True), Case(300, 100, 700, dtype="f8"),
     Case(1, 3000, 500), Case(700, 1, 3000), Case(96, 1100, 64, rhs_transposed=True),
@@ -249,6 +250,7 @@ def test_blocked_products_at_full_optimisation(case):
     check(replace(case, opt=3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [5, 16])
 def test_more_threads_than_work_change_no_bit(threads):
     for case in (Case(3, 5, 7), Case(40, 300, 50), Case(20, 20, 20, batch=3), Case(2, 200, 10)):

@@ -110,6 +110,7 @@ def test_products_of_narrow_factors(kinds, shape):
     check(product(kinds, shape), kinds, (False, False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transposed", [(True, False), (False, True), (True, True)], ids=["tn", "nt", "tt"])
 @pytest.mark.parametrize("kind", ["bf16", "s8"])
 @pytest.mark.parametrize("plain", [True, False])
@@ -119,6 +120,7 @@ def test_transposed_narrow_factors_and_batches(transposed, kind, plain):
         check(gemm, (kind, kind), transposed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [x86.SSE2, x86.AVX2, _VNNI, _FLAT], ids=["sse2", "avx2", "avxvnni", "avx512"])
 @pytest.mark.parametrize(
     "kinds", [("bf16", "bf16"), ("s8", "s8"), ("s8", "u8"), ("u8", "s8"), ("u8", "u8"), ("s16", "s16")], ids="-".join

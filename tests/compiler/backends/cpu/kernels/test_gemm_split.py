@@ -38,6 +38,7 @@ def factor(kind, dims, seed):
     return parts.astype({"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16}[kind])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", _RESULTS)
 @pytest.mark.parametrize("form", _FORMS, ids=str)
 def test_long_sums_are_split(kind, form, monkeypatch):

@@ -59,6 +59,7 @@ LAYOUTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_products_of_every_layout_with_converts_and_epilogue(layout: tuple[tuple[int, ...], ...]) -> None:
     lhs, rhs, lc, rc, lb, rb = layout
@@ -147,6 +148,7 @@ def test_scatters_drop_what_lies_outside(scatter: tuple[Any, ...], body: str, in
     run_once(text, [values("f32", operand), wild(index_type, indices), values("f32", updates, 8)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index_type", ["s32", "u32", "s8", "u64", "s64"])
 def test_dynamic_slices_and_updates_clamp_their_starts(index_type: str) -> None:
     text = f"""ENTRY e {{ x = f32[5,7] parameter(0)  u = f32[2,7] parameter(1)  i = {index_type}[] parameter(2)

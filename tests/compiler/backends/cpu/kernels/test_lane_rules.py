@@ -67,6 +67,7 @@ def test_a_rule_on_vectors_is_the_rule(opcode, name):
 CONVERTED = ("pred", "s4", "s8", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64", "f8e4m3fn")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["pred", "s8", "s32", "u64", "bf16", "f32", "f8e4m3fn"])
 def test_what_is_converted_on_vectors_is_converted(target):
     combiner = "xor" if target == "pred" else "maximum"

@@ -99,6 +99,7 @@ ENTRY e {{
 TOLERANCES = {"bf16": 1e-2, "f16": 2e-3, "f32": 1e-5, "f64": 1e-5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [(1,), (3,), (4,), (7,), (16,), (31,), (100,), (1000,), (3, 37), (21, 2), (5, 4, 9)])
 @pytest.mark.parametrize("name", TOLERANCES)
 @pytest.mark.parametrize("rows", [3, 64])
@@ -118,6 +119,7 @@ def test_rows_of_any_length_are_what_the_reference_says(name, row, rows):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "length"), [(128, 40), (132, 100), (66, 777), (97, 900), (64, 5000)])
 def test_rows_in_steps_are_the_same_on_any_number_of_threads(rows, length):
     text = ROW.format(plus=PLUS, t="f32", rows=rows, row=length, last=1, along=1)
@@ -231,6 +233,7 @@ ENTRY e {{
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [3, 31, 32, 33, 63, 64, 65, 100, 1000])
 @pytest.mark.parametrize("rows", [5, 256])
 @pytest.mark.parametrize("scale", ["bf16", "f32"])

@@ -61,6 +61,7 @@ def orthogonal(element_type: str, vectors: Array, factors: Array) -> Array:
     return left
 
 
+@pytest.mark.slow
 @EACH_TYPE
 @pytest.mark.parametrize("dims", [(21, 34), (34, 19)])
 def test_columns_by_length(element_type: str, dims: tuple[int, int]) -> None:
@@ -82,6 +83,7 @@ def test_columns_by_length(element_type: str, dims: tuple[int, int]) -> None:
     assert (np.diff(lengths) <= 1e-5).all()
 
 
+@pytest.mark.slow
 @EACH_TYPE
 @pytest.mark.parametrize("size", [16, 37])
 def test_second_diagonals(element_type: str, size: int) -> None:
@@ -95,6 +97,7 @@ def test_second_diagonals(element_type: str, size: int) -> None:
     near(whole @ np.triu(packed, -1) @ adjoint(whole), given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uplo", "LU")
 @pytest.mark.parametrize("element_type", ["c64", "c128"])
 def test_hermitian_matrices(element_type: str, uplo: str) -> None:

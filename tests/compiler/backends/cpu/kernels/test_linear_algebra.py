@@ -28,6 +28,7 @@ def shape(element_type: str, dims: Sequence[int]) -> str:
     return f"{element_type}[{','.join(map(str, dims))}]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lower", ["true", "false"])
 @pytest.mark.parametrize("dims", [(1, 1), (5, 5), (8, 8), (3, 17, 17), (70, 70)])
 def test_cholesky_of_good_matrices_and_nan_of_bad_ones(dims: tuple[int, ...], lower: str) -> None:
@@ -104,6 +105,7 @@ def test_fourier_transforms_of_any_length(kind: str, source: str, result: str, l
     run_near(text, [values(source, (3, *given))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_neighbouring_lines_are_as_many_as_have_room(monkeypatch: pytest.MonkeyPatch, lanes: int) -> None:
     length = 34

@@ -25,6 +25,7 @@ ENTRY e {{
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entries", [1, 17, 60, 200, 256])
 @pytest.mark.parametrize("name", ["pred", "s8", "u16", "bf16", "f16", "f32"])
 def test_lookups_are_those_of_the_reference(name, entries, monkeypatch):

@@ -82,6 +82,7 @@ PIECES = {
 """Loops of whole blocks that run in pieces, which are not."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [3, 4094])
 @pytest.mark.parametrize("move", PIECES)
 @pytest.mark.parametrize(("opcode", "type_"), [("sine", "f32"), ("cosine", "f64"), ("divide", "c64")])
@@ -100,6 +101,7 @@ def test_pieces_of_whole_blocks_read_nothing_behind_them(opcode, type_, move, st
         assert np.allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_functions_of_unlike_arguments_in_one_loop_and_in_branches():
     text = """ENTRY e {
       x = f64[3000] parameter(0)

@@ -73,6 +73,7 @@ def test_pieces_of_a_mirrored_array_are_told_apart():
     assert np.array_equal(_run(MIRRORED, x, y), np.concatenate([x, y], 1)[::-1, ::-1])
 
 
+@pytest.mark.slow
 def test_pads_of_every_amount_are_exact():
     for low, high in itertools.product((-3, -1, 0, 1, 4), repeat=2):
         size = 7 + low + high
@@ -92,6 +93,7 @@ ENTRY e {{
 INTERIOR = [(0, 0, 1), (1, 3, 1), (2, 0, 2), (-1, 4, 2), (-3, -2, 3), (3, -1, 5), (7, 1, 8), (-20, -30, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("dims", [(60,), (5, 41), (300, 70)])
 def test_elements_set_apart_are_exact(dims, threads):
@@ -134,6 +136,7 @@ ENTRY e {{
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("n", "m"), [(4, 23), (90, 310)])
 def test_places_that_start_indices_move_are_exact(n, m, threads):

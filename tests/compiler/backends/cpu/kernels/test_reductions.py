@@ -26,6 +26,7 @@ DIMS = (5, 17, 6)
 REDUCED = ([2], [0], [1], [0, 2], [0, 1, 2], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("opcode", "element_type"), COMBINERS)
 def test_reductions_by_every_combiner(opcode: str, element_type: str) -> None:
     text = reducer(opcode, element_type)
@@ -69,6 +70,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dims", "reduced"), SIZES)
 def test_reductions_of_every_form_with_producer_and_epilogue(dims: tuple[int, ...], reduced: list[int]) -> None:
     result = shape("f32", kept(dims, reduced))

@@ -71,6 +71,7 @@ ENTRY main {{
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("opcode", "type_"),
     [("maximum", "f32"), ("minimum", "s8"), ("multiply", "u32"), ("add", "f64"), ("and", "s64"), ("xor", "pred")],

@@ -73,6 +73,7 @@ def plain(direction: str, kind: str = "") -> str:
 INTEGERS = ("s8", "u8", "s16", "u32", "s32", "s64", "u64", "s4", "u4", "pred")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_integers_sort_alone(element_type: str) -> None:
     for direction in ("LT", "GT"):
@@ -80,6 +81,7 @@ def test_integers_sort_alone(element_type: str) -> None:
         check(text, [values(element_type, (2, 1000))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element_type", ["bf16", "f16", "f32", "f64"])
 @pytest.mark.parametrize("form", ["JAX", "TOTALORDER", "FLOAT"])
 def test_floats_sort_with_payloads(element_type: str, form: str) -> None:
@@ -108,6 +110,7 @@ def test_lines_lie_along_any_dimension(along: int) -> None:
     check(sort_text("s16", dims, along, plain("LT"), ("f32",)), [values("s16", dims), values("f32", dims)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [300, 5000, 40000])
 @pytest.mark.parametrize("payloads", [(), ("s32",), ("s64", "f64")])
 def test_nan_that_a_comparator_leaves_unordered_comes_last(length: int, payloads: tuple[str, ...]) -> None:
@@ -146,6 +149,7 @@ def test_a_key_is_the_same_expression_on_both_sides(comparator: str, has_key: bo
         check(text, [values("s32", (500,)) // 1000, values("s32", (500,)) % 999])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "k"), [(4, 1), (100, 25), (1000, 1), (999, 16), (1031, 33), (256, 64)])
 @pytest.mark.parametrize("element_type", ["f32", "s32", "u8", "bf16", "pred"])
 def test_the_first_few_are_selected(element_type: str, length: int, k: int) -> None:

@@ -25,6 +25,7 @@ def ascending(element_type: str) -> str:
     return JAX.format(t=element_type, order="f, j", direction="LT") if floats else plain("LT")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record", ["i16", "i32", "i64"])
 @pytest.mark.parametrize("features", [(), ("avx2",), ("avx2", "avx512f")])
 def test_a_network_of_any_width_sorts(record: str, features: tuple[str, ...]) -> None:
@@ -51,6 +52,7 @@ def test_a_network_of_any_width_sorts(record: str, features: tuple[str, ...]) ->
             assert (records[length : network.padded] == np.iinfo(dtype).max).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [8191, 33000, 70001])
 def test_lines_that_all_threads_sort(length: int) -> None:
     text = sort_text("f32", (length,), 0, ascending("f32"), ())
@@ -77,6 +79,7 @@ def test_equal_keys_stay_in_order(element_type: str, length: int) -> None:
     check(sort_text(element_type, (length,), 0, ascending(element_type), ("s32",)), [keys, numbers])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element_type", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("dims", [(3, 100), (20000,)])
 def test_zeros_and_nans_that_are_alike_keep_their_order(element_type: str, dims: tuple[int, ...]) -> None:
@@ -93,6 +96,7 @@ def test_zeros_and_nans_that_are_alike_keep_their_order(element_type: str, dims:
         check(sort_text(element_type, dims, len(dims) - 1, order, ()), [array])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dims", [(4, 300), (30000,)])
 def test_lines_sort_by_an_order_that_has_no_place_for_nan(dims: tuple[int, ...]) -> None:
     array = values("f32", dims, nan=False)
@@ -124,6 +128,7 @@ def test_keys_out_of_which_elements_can_be_made(comparator: str, canonical: bool
     check(text, [values("f32", (500,))])
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     data=st.data(),

@@ -69,6 +69,7 @@ def ends(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bf16", "f16"])
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_looked_up_is_what_the_reference_computes(case, kind, ends):
@@ -97,6 +98,7 @@ def test_a_table_is_made_where_there_are_many_more_elements_than_entries(ends):
     assert ends == set()
 
 
+@pytest.mark.slow
 def test_without_fusion_a_function_alone_is_looked_up(ends):
     module, inputs = program("bf16", SILU, ["c"]), (values("bf16", 1), values("bf16", 2))
     (found,) = compiler.compile(module, options=CompileOptions(fusion=False))(*inputs)

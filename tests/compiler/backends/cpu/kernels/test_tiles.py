@@ -63,6 +63,7 @@ def test_a_transpose_of_any_size_is_exact(shape, dtype, threads):
     assert np.array_equal(_run(text, x, threads=threads), x.T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [50, 64])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "s8", "bf16", "pred", "c64", "c128"])
 def test_results_past_the_caches_are_exact(dtype, rows, monkeypatch):

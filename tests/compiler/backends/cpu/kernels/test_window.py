@@ -71,6 +71,7 @@ def check(source, arguments):
         np.testing.assert_array_equal(np.asarray(executable(*arguments)[0]), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [65, 130, 600])
 def test_columns_are_shared_without_changing_a_bit(columns):
     dims = f"f32[400,{columns}]"

@@ -280,6 +280,7 @@ def test_thirty_two_threads_call_at_once(library: llvm.Library, count: int) -> N
     assert (wrong, memory.statistics().blocks_in_use) == ([], before)
 
 
+@pytest.mark.slow
 def test_calls_leak_nothing(library: llvm.Library) -> None:
     leaves = [Leaf(F32, ())] * 16
     copy = made(library, "copy16x4", leaves, leaves)
@@ -330,6 +331,7 @@ def test_no_memory_for_a_result_or_the_arena_is_a_memory_error(library: llvm.Lib
     assert memory.statistics().blocks_in_use == before
 
 
+@pytest.mark.slow
 def test_programs_made_and_dropped_leak_nothing(library: llvm.Library) -> None:
     def growth(count: int) -> int:
         before = tracemalloc.get_traced_memory()[0]

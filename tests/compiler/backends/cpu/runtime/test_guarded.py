@@ -32,16 +32,19 @@ def run(length: int, told: int, *, at_end: bool) -> subprocess.CompletedProcess[
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_end", [True, False])
 def test_a_right_program_runs_as_ever(*, at_end: bool) -> None:
     result = run(8, 8, at_end=at_end)
     assert result.stdout == f"{[-float(x) for x in range(8)]}\n", result.stderr
 
 
+@pytest.mark.slow
 def test_what_runs_over_the_end_is_stopped() -> None:
     assert run(64, 4, at_end=True).returncode == -signal.SIGSEGV
 
 
+@pytest.mark.slow
 def test_what_writes_between_the_end_and_the_page_is_seen() -> None:
     result = run(8, 7, at_end=True)
     assert result.returncode == 1

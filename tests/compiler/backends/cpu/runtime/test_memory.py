@@ -60,6 +60,7 @@ def test_a_view_keeps_the_memory() -> None:
     assert memory.statistics().blocks_in_use == before
 
 
+@pytest.mark.slow
 def test_an_array_in_a_cycle_is_returned_by_the_collector() -> None:
     before = memory.statistics().blocks_in_use
     cycle: list[object] = [memory.empty((MIB,), F32)]
@@ -146,6 +147,7 @@ def test_poison_fills_what_nobody_wrote(size: int) -> None:
         memory.set_poison(None)
 
 
+@pytest.mark.slow
 def test_threads_take_and_return_at_once() -> None:
     before = memory.statistics().blocks_in_use
     wrong: list[int] = []

@@ -157,6 +157,7 @@ run()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("busy", ["", "threading.Thread(target=forever, daemon=True).start()"])
 def test_the_interpreter_exits_while_workers_spin(busy: str) -> None:
     done = subprocess.run(

@@ -292,6 +292,7 @@ def test_testp_tells_numbers_apart(run_instruction) -> None:
         assert got.tolist() == want, name
 
 
+@pytest.mark.slow
 def test_every_instruction_is_one_that_ptxas_knows(assemble, one_kernel_each) -> None:
     cases = [(text_of(*case), [case[1]] * (3 if case[0] == "fma" else 2), [case[1]]) for case in ARITHMETIC]
     cases += [(text, ["f32"], ["f32"]) for text, _, _ in APPROXIMATE]

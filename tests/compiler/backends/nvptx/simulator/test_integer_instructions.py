@@ -205,6 +205,7 @@ def test_dp4a_multiplies_signed_and_unsigned_bytes(run_instruction) -> None:
     assert result.view(np.int32).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 def test_every_instruction_is_one_that_ptxas_knows(assemble, one_kernel_each) -> None:
     cases = [(text, inputs, (output,)) for text, inputs, output, _, _ in CASES]
     cases += [(text, (f"b{bits}", "b32"), (f"b{bits}",)) for text, bits, _ in SHIFTS]

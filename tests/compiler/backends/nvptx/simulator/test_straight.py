@@ -45,6 +45,7 @@ def outcome(run_kernel, body: str, lanes: int, threads: int) -> object:
             return str(fault)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(instruction, min_size=2, max_size=24).map("\n".join),
