@@ -49,17 +49,24 @@ def tables() -> list[tuple[str, ast.Assign, str]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def known() -> list[tuple[str, ast.Assign, str]]:
+    """Read once, and not before a test asks: all sources are."""
+    return tables()
+
+
 @pytest.mark.slow
-def test_few_sets_of_opcodes_are_left_outside_the_records() -> None:
-    assert len(tables()) <= MOST_TABLES, [place for place, _, _ in tables()]
+def test_few_sets_of_opcodes_are_left_outside_the_records(known: list[tuple[str, ast.Assign, str]]) -> None:
+    assert len(known) <= MOST_TABLES, [place for place, _, _ in known]
 
 
-@pytest.mark.parametrize(("place", "node", "why"), tables(), ids=[place for place, _, _ in tables()])
-def test_what_is_left_narrows_a_trait_and_says_why(place: str, node: ast.Assign, why: str) -> None:
+@pytest.mark.slow
+def test_what_is_left_narrows_a_trait_and_says_why(known: list[tuple[str, ast.Assign, str]]) -> None:
     """A narrowing is compared with its trait when it is made: `narrowing` refuses what lacks it."""
-    called = {n.func.id for n in ast.walk(node.value) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    assert called & {"narrowing", "having"}
-    assert why, f"{place}: say in a string below it why it is not the whole trait"
+    for place, node, why in known:
+        called = {n.func.id for n in ast.walk(node.value) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+        assert called & {"narrowing", "having"}, place
+        assert why, f"{place}: say in a string below it why it is not the whole trait"
 
 
 def test_a_narrowing_of_what_has_no_such_trait_is_refused() -> None:
