@@ -6,10 +6,12 @@ of many parameters, are as long as these programs.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 
 import pytest
+from parts import every
 
 import compiler
 from compiler.backends import BACKENDS
@@ -80,8 +82,7 @@ def cost(text: str, backend: str) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "backend"), every(3, itertools.product(PROGRAMS, BACKENDS)))
 def test_what_a_program_takes_grows_as_it_does(name: str, backend: str) -> None:
     program = PROGRAMS[name]
     compiler.compile(program(1), backend=backend, options=compiler.CompileOptions(device="sim"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import every
 
 import compiler
 from compiler import CompileOptions
@@ -111,7 +112,7 @@ def test_chains_of_data_movement_move_data_right(data: st.DataObject) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", every(3, range(60)))
 def test_long_random_chains_of_data_movement_move_data_right(seed: int) -> None:
     space = Space(MOVES, frozenset({"s32", "u8"}), most_instructions=20, most_elements=2000, empty_percent=1)
     check(program(RandomChoices(1000 + seed), space), seed)

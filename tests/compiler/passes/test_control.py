@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from op_programs import EVALUATED, FORMS, program
+from parts import every
 
 import compiler
 from compiler import pipeline
@@ -85,8 +86,9 @@ def test_every_pass_keeps_control_dependencies(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("tie", every(2, ["stands between", "is waited for"]))
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_pipeline_keeps_control_dependencies(name):
-    for where, module in tied(PROGRAMS[name], ("is waited for", "stands between")):
+def test_the_pipeline_keeps_control_dependencies(name, tie):
+    for where, module in tied(PROGRAMS[name], [tie]):
         pipeline.run(module, PIPELINES["compile"], OPTIONS)
         assert_ordered(module.entry, where)

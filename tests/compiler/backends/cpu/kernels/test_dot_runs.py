@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from parts import every
 
 import compiler
 
@@ -65,7 +66,7 @@ def dot_text(rng, element_type):
 @pytest.mark.slow
 @pytest.mark.usefixtures("each_cpu")
 @pytest.mark.parametrize("element_type", DTYPES)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", every(3, range(12)))
 def test_dots_over_dimensions_in_any_order_are_right(seed, element_type):
     rng = np.random.default_rng(seed)
     for _ in range(4):
