@@ -22,3 +22,19 @@ def dumping(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(HERE))
     monkeypatch.syspath_prepend(HERE)
     return import_module("dumping_engines")
+
+
+@pytest.fixture(scope="module")
+def fake_engines():
+    """Scripted engines, which worker processes find as the engine factory `fake_engines:engine`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE))
+        yield
+
+
+@pytest.fixture
+def suite_folder(tmp_path):
+    """A folder for the programs of a suite."""
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    return folder

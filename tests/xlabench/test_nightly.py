@@ -21,18 +21,7 @@ from xlabench.results import Records
 HERE = Path(__file__).parent
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _fakes():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(HERE))
-        yield
-
-
-@pytest.fixture
-def suite_folder(tmp_path):
-    folder = tmp_path / "suite"
-    folder.mkdir()
-    return folder
+pytestmark = pytest.mark.usefixtures("fake_engines")
 
 
 @pytest.mark.slow

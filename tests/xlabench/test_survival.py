@@ -3,11 +3,11 @@
 import errno
 import os
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from in_process import InProcess
 from nights import QUICK, add, run, verdicts
 
 from reports.changes import compare
@@ -23,7 +23,6 @@ from xlabench.errors import ExitCode, RecordsLost
 from xlabench.judging import differ
 from xlabench.results import Records
 from xlabench.timing import change
-from xlabench.worker import Outcome
 
 FAULTS = {
     "value": ValueError("no such thing"),
@@ -51,43 +50,12 @@ CONFIG = replace(QUICK, engines=("cpu",))
 TIMED = replace(QUICK, engines=("cpu:fusion=off", "cpu"))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _fakes():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
-        yield
-
-
-@pytest.fixture
-def suite_folder(tmp_path):
-    folder = tmp_path / "suite"
-    folder.mkdir()
-    return folder
-
-
-class Here:
-    """Stands for the worker, and does its jobs in this process: of nights in which none ends it, many are run."""
-
-    def __init__(self, **_options):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def stop(self):
-        pass
-
-    def run(self, job, arguments, *, timeout_s):
-        module, _, function = job.partition(":")
-        return Outcome("answered", value=getattr(import_module(module), function)(arguments, lambda _stage: None))
+pytestmark = pytest.mark.usefixtures("fake_engines")
 
 
 @pytest.fixture
 def here(monkeypatch):
-    monkeypatch.setattr(nightly, "Worker", Here)
+    monkeypatch.setattr(nightly, "Worker", InProcess)
     monkeypatch.syspath_prepend(Path(__file__).parent)
 
 

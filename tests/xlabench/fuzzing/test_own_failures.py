@@ -6,11 +6,11 @@ import errno
 import json
 import os
 import traceback
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from in_process import InProcess
 
 from reports.fuzzing import page
 from xlabench.bundles import bundle
@@ -59,38 +59,20 @@ class Unprobed(Generated):
         return {"drawer": "broken_engines:draw_with_the_same_inputs"}
 
 
-class Here:
-    """Stands for a worker, and does its jobs in this process; the engine `dies` ends it once."""
+class Here(InProcess):
+    """Says what is raised in it, as a worker does; the engine `dies` ends it once."""
 
     ended: list[str] = []  # noqa: RUF012 - emptied by the fixture
 
-    def __init__(self, **_options):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def stop(self):
-        pass
-
-    def interrupt(self):
-        pass
-
-    def run(self, job, arguments, **_times):
+    def run(self, job, arguments, **times):
         if "dies" in arguments["engines"] and not self.ended:
             self.ended.append("dies")
             return Outcome("died", "0 dies run", message="the process was killed by SIGABRT")
-        module, _, function = job.partition(":")
-        stages = [""]
         try:
-            value = getattr(import_module(module), function)(arguments, stages.append)
+            return super().run(job, arguments, **times)
         except Exception as error:  # noqa: BLE001 - as in a worker
             names = " ".join(kind.__name__ for kind in type(error).__mro__)
-            return Outcome("raised", stages[-1], error=names, message=str(error), output=traceback.format_exc())
-        return Outcome("answered", stages[-1], value=value)
+            return Outcome("raised", self.stages[-1], error=names, message=str(error), output=traceback.format_exc())
 
 
 @pytest.fixture(autouse=True)
