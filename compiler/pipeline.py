@@ -20,6 +20,7 @@ from compiler.passes import (
     batch_norm_expander,
     collective_expander,
     complex_solver_expander,
+    conditional_simplification,
     constant_folding,
     copy_insertion,
     cse,
@@ -37,6 +38,7 @@ from compiler.passes import (
     layout_normalization,
     loop_interchange,
     loop_invariant_code_motion,
+    loop_simplification,
     loop_unrolling,
     marker_removal,
     precision_unification,
@@ -83,10 +85,12 @@ PASSES: dict[str, Pass] = {
     "constant-folding": constant_folding.run,
     "cse": cse.run,
     "dce": dce.run,
+    "conditional-simplification": conditional_simplification.run,
+    "loop-simplification": loop_simplification.run,
     "loop-unrolling": loop_unrolling.run,
     "transpose-folding": transpose_folding.run,
-    "loop-interchange": loop_interchange.run,
     "loop-invariant-code-motion": loop_invariant_code_motion.run,
+    "loop-interchange": loop_interchange.run,
     "fusion": fusion.run,
     "in-place-updates": in_place_updates.run,
     "copy-insertion": copy_insertion.run,
@@ -132,6 +136,8 @@ _SIMPLIFY = (
     "constant-folding",
     "cse",
     "tuple-simplification",
+    "conditional-simplification",
+    "loop-simplification",
     "loop-unrolling",
     "dce",
 )
@@ -151,7 +157,7 @@ _ENTER = Stage("enter", (*_EARLY, *_EXPANDERS, *_LEAVE))
 _REST = (
     Stage("simplification", _SIMPLIFY, until_stable=True),
     Stage("dots", ("transpose-folding", "dce")),
-    Stage("fusion", ("loop-interchange", "loop-invariant-code-motion", "fusion", "dce")),
+    Stage("fusion", ("loop-invariant-code-motion", "loop-interchange", "fusion", "dce")),
 )
 
 _LOWER = Stage("lower", ("in-place-updates", "copy-insertion", "dce", "schedule"))

@@ -19,8 +19,8 @@ def turns_of(loop: Instruction) -> int | None:
     number, limit = _piece(root.operands[0]), _integer(root.operands[1])
     if number is None or limit is None:
         return None
-    start, step = _start(loop, number), _step(body, number)
-    if start is None or step is None or limit + step > _largest(root.operands[0]):
+    start, step = _start(loop, number), step_of(body, number)
+    if start is None or step is None or step <= 0 or limit + step > _largest(root.operands[0]):
         return None
     return max(0, -(-(limit - start) // step))
 
@@ -37,8 +37,8 @@ def _start(loop: Instruction, number: int) -> int | None:
     return _integer(initial.operands[number]) if initial.opcode == "tuple" else None
 
 
-def _step(body: Computation, number: int) -> int | None:
-    """By how much a part of the state goes up in each turn, if that is a positive constant."""
+def step_of(body: Computation, number: int) -> int | None:
+    """What each turn of a loop of this body adds to a part of the state, an integer; None where that is no constant."""
     if body.root.opcode != "tuple":
         return None
     following, outside = _computed(_plain(body.root.operands[number]))
@@ -46,7 +46,7 @@ def _step(body: Computation, number: int) -> int | None:
         return None
     for one, other in (following.operands, following.operands[::-1]):
         step = _integer(other)
-        if _piece(outside.get(_plain(one), one)) == number and step is not None and step > 0:
+        if _piece(outside.get(_plain(one), one)) == number and step is not None:
             return step
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from compiler.diagnostics import ShapeError
 from compiler.ir.module import Computation, Instruction
@@ -63,6 +64,13 @@ def branches(instruction: Instruction) -> tuple[Computation, ...]:
     return (attributes["false_computation"], attributes["true_computation"])
 
 
+def branches_by_operand(instruction: Instruction) -> tuple[Computation, ...]:
+    """The same in the order of the operands that they are given: of the two-way form the one for true first."""
+    chosen = branches(instruction)
+    selector = instruction.operands[0].array.element_type
+    return chosen[::-1] if selector is PRED and "branch_computations" not in instruction.attributes else chosen
+
+
 def _infer_conditional(instruction: Instruction) -> Shape:
     selector = operand(instruction, 0)
     require(
@@ -74,16 +82,12 @@ def _infer_conditional(instruction: Instruction) -> Shape:
     require(chosen, "conditional needs at least one branch")
     require(len(arguments) == len(chosen), f"{len(chosen)} branches take {len(chosen)} operands, not {len(arguments)}")
     require(selector.element_type is S32 or len(chosen) == 2, f"a pred chooses between 2 branches, not {len(chosen)}")
-    in_order = (
-        arguments
-        if selector.element_type is S32 or "branch_computations" in instruction.attributes
-        else arguments[::-1]
-    )
+    in_order = branches_by_operand(instruction)
     results = [
         signature(instruction, computation, [argument.shape])
-        for computation, argument in zip(chosen, in_order, strict=True)
+        for computation, argument in zip(in_order, arguments, strict=True)
     ]
-    for computation, result in zip(chosen, results, strict=True):
+    for computation, result in zip(in_order, results, strict=True):
         require(
             agree(results[0], result), f"branches yield different shapes: {results[0]}, but {computation.name} {result}"
         )
@@ -92,16 +96,17 @@ def _infer_conditional(instruction: Instruction) -> Shape:
 
 def _conditional(instruction: Instruction, values: Sequence[Value], evaluator: Evaluator) -> Value:
     selector, *arguments = values
-    chosen = branches(instruction)
+    index = chosen_branch(instruction, selector)
+    return evaluator.call(branches_by_operand(instruction)[index], [arguments[index]])
+
+
+def chosen_branch(instruction: Instruction, selector: Any) -> int:
+    """Which of the branches by operand a value of the selector chooses."""
     if instruction.operands[0].array.element_type is PRED:
-        # Operands come in the order true, false; an s32's in the order of the branches.
-        index = 0 if selector else 1
-        taken = ("true_computation", "false_computation")[index]
-        computation = instruction.attributes.get(taken) or chosen[index]
-        return evaluator.call(computation, [arguments[index]])
-    index = int(selector)  # type: ignore[arg-type]
-    index = index if 0 <= index < len(chosen) else len(chosen) - 1
-    return evaluator.call(chosen[index], [arguments[index]])
+        return 0 if selector else 1
+    last = len(instruction.operands) - 2
+    index = int(selector)
+    return index if 0 <= index < last else last
 
 
 OPS: dict[str, Op] = {

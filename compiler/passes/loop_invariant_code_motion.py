@@ -1,10 +1,16 @@
-"""What a loop's body computes from pieces of the state that never change is computed once, before the loop.
+"""What a loop computes anew in every turn, and always the same, is computed once, before the loop.
 
-The result becomes one more piece of the state that never changes.  Only what is worth memory of its own moves: a
-product, a transpose, a function, or what a product is made of, and nothing that is larger than what it comes from.
-The rest costs no more within the kernels of the body that use it.
+That is what its body, or its condition, computes from constants and from pieces of the state that never change.  The
+result becomes one more piece of the state that never changes:
 
     while(s), body: ... f(s.i) ...  ->  t = f(s.i), while(s, t), body: ... t ...   where the body returns s.i as it is
+
+Only what is worth memory of its own moves: a product, a transpose, a function, what a product is made of, what reads
+much more than it yields, what takes many steps.  The rest costs no more within the kernels of the body that use it.
+Nothing moves that is larger than its operands: of a value that is spread out, that is what it is spread from.
+
+Loops and branches move as a whole, if they are sure to end.  Inner loops come first, so that what does not change in
+any of several loops ends up before the outermost.  A body that runs once, or not at all, is left alone.
 
 A product of a slice of such a piece, another one in every turn, is a slice of a product that moves
 (`expansion.sliced_products` says where that pays).
@@ -12,24 +18,38 @@ A product of a slice of such a piece, another one in every turn, is a slice of a
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
-from compiler.analysis.opcodes import EXPENSIVE, PRODUCTS
+from compiler.analysis.opcodes import EXPENSIVE, MOVES, PRODUCTS
+from compiler.analysis.turns import turns_of
+from compiler.analysis.updates import is_elementwise
 from compiler.expansion import sliced_products
+from compiler.expansion.loop_state import LoopState, is_piece
+from compiler.ir.calls import reached
 from compiler.ir.control import is_ordered
 from compiler.ir.graph import reachable
 from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.outline import is_scalar_constant
 from compiler.ir.rewrite import Fuel
-from compiler.ir.shape import ArrayShape
+from compiler.ir.shape import ArrayShape, leaves
 from compiler.ops import Trait, having
-from compiler.ops.build import build
 
 _SOURCES = having(Trait.STRUCTURAL)
-_WORTH = EXPENSIVE | PRODUCTS | having(Trait.ALGORITHM) | {"transpose", "sort", "reduce"}
-"""What pays to be computed once instead of in each iteration, whatever else a loop does."""
-_CALLING = having(Trait.CONTROL) | {"fusion"}
+_STAYING = having(Trait.ASYNC | Trait.COLLECTIVE | Trait.TOKENS) | {"parameter"}
+"""What stays where it is, because others count on when it is done."""
+_RUNNING = having(Trait.CONTROL)
+_WORTH = EXPENSIVE | PRODUCTS | having(Trait.ALGORITHM) | {"transpose"}
+"""What pays to be computed once instead of in each iteration although kernels may have forms that take it in."""
+_CHEAP_MOVES = MOVES - _WORTH
+_PARTIAL = having(Trait.PARTIAL)
+_MOST_READ = 3
+"""How much more a kernel of the body may read in order to compute a value than by reading it."""
+_MOST_READ_OF_MOVED = 2
+_MOST_STEPS = 8
+"""Elementwise steps that take about as long as reading their result."""
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -38,119 +58,181 @@ def run(module: Module, fuel: Fuel) -> bool:
     calls = Counter(callee for i in module.instructions() for callee in i.called_computations())
     changed = False
     for computation in [c for c in module.computations if c not in inside]:
-        loops = [i for i in computation.instructions if i.opcode == "while" and _is_plain(i, calls)]
+        loops = [i for i in computation.instructions if i.opcode == "while"]
         for loop in loops:
-            changed |= _move(loop, fuel)
+            state = LoopState.of(loop, calls)
+            if state is not None:
+                changed |= _move(state, fuel)
         if loops:
             computation.sort()
     return changed
 
 
-def _is_plain(loop: Instruction, calls: Counter[Computation]) -> bool:
-    """Whether the state is put together, and taken apart, piece by piece, and by this loop only: then it may grow."""
-    roots = loop.operands[0], loop.attributes["body"].root
-    states = [loop, *(callee.parameters[0] for callee in loop.called_computations())]
-    apart = all(user.opcode == "get-tuple-element" for state in states for user in state.users)
-    own = all(calls[callee] == 1 for callee in loop.called_computations())
-    return apart and own and not loop.is_root and all(root.opcode == "tuple" for root in roots)
+def _move(state: LoopState, fuel: Fuel) -> bool:
+    turns, changed = turns_of(state.loop), False
+    if turns is None or turns > 1:
+        still = _invariant(state, state.body, is_run=turns is not None)
+        products = _whole_products(state, still, fuel)
+        moved = _worth_moving(state.body, still, fuel) | products
+        changed |= _compute_before(state, state.body, still, moved)
+    if turns != 0:
+        still = _invariant(state, state.condition, is_run=True)
+        changed |= _compute_before(state, state.condition, still, _worth_moving(state.condition, still, fuel))
+    return changed
 
 
-def _move(loop: Instruction, fuel: Fuel) -> bool:
-    body: Computation = loop.attributes["body"]
-    still = _invariant(body)
-    products = _whole_products(loop, still, fuel)
-    copies: dict[Instruction, Instruction] = {}
-    moved = []
-    for instruction in list(body.instructions):
-        worth = instruction in still and _is_worth_moving(instruction, still)
-        if instruction in products or (worth and fuel.spend("compute before the loop", instruction)):
-            moved.append((instruction, _copied(instruction, loop, copies)))
-    if moved:
-        _extend(loop, [copy for _, copy in moved])
-        first = len(body.root.operands) - len(moved)
-        for number, (instruction, _) in enumerate(moved):
-            instruction.replace_uses_with(body.root.operands[first + number])
-        body.sort()
-    return bool(moved)
-
-
-def _whole_products(loop: Instruction, still: set[Instruction], fuel: Fuel) -> set[Instruction]:
+def _whole_products(state: LoopState, still: set[Instruction], fuel: Fuel) -> set[Instruction]:
     """Put slices of products into the place of products of slices; returns those products, which have to move."""
-    body: Computation = loop.attributes["body"]
-    held, products = held_by_control(body), set[Instruction]()
-    for dot in [i for i in body.instructions if i.opcode == "dot" and i not in still and _may_move(i, held)]:
-        found = sliced_products.find(loop, dot, still)
+    held, products = held_by_control(state.body), set[Instruction]()
+    for dot in [i for i in state.body.instructions if i.opcode == "dot" and i not in still and _may_move(i, held)]:
+        found = sliced_products.find(state.loop, dot, still)
         if found and _may_move(found.taken, held) and fuel.spend("multiply all slices before the loop", dot):
             products.add(sliced_products.widen(found))
-            body.remove([dot])
+            state.body.remove([dot])
     return products
 
 
-def _invariant(body: Computation) -> set[Instruction]:
-    """The instructions that compute the same in every turn: of constants and of pieces that are handed on."""
-    held, found = held_by_control(body), set[Instruction]()
-    for instruction in body.instructions:
-        if instruction.opcode == "get-tuple-element" and instruction.operands[0].opcode == "parameter":
-            if body.root.operands[instruction.attributes["index"]] is instruction:
+def _compute_before(
+    state: LoopState, computation: Computation, still: set[Instruction], chosen: set[Instruction]
+) -> bool:
+    """Compute values of the body, or of the condition, before the loop, and take them from the state instead."""
+    moved = [i for i in computation.instructions if i in chosen]
+    if not moved:
+        return False
+    copies: dict[Instruction, Instruction] = {}
+    values = [_copied(value, state, copies) for value in moved]
+    for value, number in zip(moved, state.extend(values), strict=True):
+        piece = state.following[number] if computation is state.body else state.take(computation, number)
+        value.replace_uses_with(piece)
+    _remove_unused(computation, still)
+    computation.sort()
+    return True
+
+
+def _remove_unused(computation: Computation, still: set[Instruction]) -> None:
+    """Remove what has moved, above all loops and branches: their computations must not be those of two."""
+    held, unused = held_by_control(computation), set[Instruction]()
+    for instruction in reversed(computation.instructions):
+        goes = instruction in still and instruction not in held and not is_piece(instruction)
+        if goes and not instruction.is_root and unused.issuperset(instruction.users):
+            unused.add(instruction)
+    computation.remove(unused)
+
+
+# -- what may move --------------------------------------------------------------------------------------------------
+def _invariant(state: LoopState, computation: Computation, *, is_run: bool) -> set[Instruction]:
+    """The instructions that compute the same in every turn: of constants and of pieces that are handed on.
+
+    `is_run` says that the computation is sure to be run: then what may never end may come earlier.
+    """
+    held, found = held_by_control(computation), set[Instruction]()
+    for instruction in computation.instructions:
+        if is_piece(instruction):
+            if state.is_unchanged(instruction.attributes["index"]):
                 found.add(instruction)
         elif (
             instruction.opcode != "parameter"
-            and _may_move(instruction, held)
             and found.issuperset(instruction.operands)
+            and _may_move(instruction, held)
+            and (is_run or _ends(instruction))
         ):
             found.add(instruction)
     return found
 
 
 def _may_move(instruction: Instruction, held: set[Instruction]) -> bool:
-    if not isinstance(instruction.shape, ArrayShape) or instruction.array.is_dynamic or instruction in held:
+    if instruction in held or is_ordered(instruction) or instruction.opcode in _STAYING:
         return False
-    ordered = is_ordered(instruction)
-    return not ordered and instruction.opcode not in _CALLING and is_repeatable(instruction)
+    return not any(leaf.is_dynamic for leaf in leaves(instruction.shape)) and is_repeatable(instruction)
 
 
-def _is_worth_moving(instruction: Instruction, still: set[Instruction]) -> bool:
-    """Whether what changes from turn to turn uses a value that is not had for nothing."""
-    users = [user for user in instruction.users if user not in still]
-    if not users or instruction.opcode in _SOURCES:
-        return False
-    before = set(_closure(instruction))
-    sources = {i for i in before if i.opcode == "get-tuple-element"}
-    if not sources or instruction.array.size > sum(source.array.size for source in sources):
-        return False
-    is_computed = any(i.opcode in _WORTH for i in before)
-    feeds_product = any(user.opcode in PRODUCTS for user in users)
-    return is_computed or (feeds_product and any(i.opcode not in _SOURCES for i in before))
+def _ends(instruction: Instruction) -> bool:
+    """Whether an instruction is known to end, as all do that hold no loop."""
+    inner = [i for callee in reached(instruction.called_computations()) for i in callee.instructions]
+    return all(turns_of(i) is not None for i in (instruction, *inner) if i.opcode == "while")
+
+
+# -- what is worth it -----------------------------------------------------------------------------------------------
+def _worth_moving(computation: Computation, still: set[Instruction], fuel: Fuel) -> set[Instruction]:
+    """What of the invariant is to be computed before the loop, so that the rest costs no more than reading that."""
+    read = _Reading()
+    used = [i for i in computation.instructions if i in still and any(user not in still for user in i.users)]
+    cuts = dict.fromkeys(cut for value in used for cut in read.cuts(value))
+    if any(i.opcode in _RUNNING for i in still):
+        # What takes results of a loop, or of a branch, moves with all others that do.
+        return set(cuts) if cuts and fuel.spend("compute before the loop", next(iter(cuts))) else set()
+    return {value for value in cuts if fuel.spend("compute before the loop", value)}
+
+
+class _Reading:
+    """What it costs kernels of a loop's body to have values that do not change, in elements read."""
+
+    def __init__(self) -> None:
+        self._known: dict[Instruction, float] = {}
+        self._cuts: set[Instruction] = set()
+
+    def cuts(self, value: Instruction) -> Iterator[Instruction]:
+        """What is to be computed before the loop of what a value is computed from, the value itself perhaps."""
+        self._cost(value)
+        if any(user.opcode in PRODUCTS for user in value.users) and _is_made_of_more(value):
+            self._cuts.add(value)
+        for part in reachable([value], lambda part: () if part in self._cuts else part.operands):
+            if part in self._cuts:
+                yield part
+
+    def _cost(self, value: Instruction) -> float:
+        for part in _in_order(value, self._known):
+            self._known[part] = self._cost_of_operands_known(part)
+        return self._known[value]
+
+    def _cost_of_operands_known(self, value: Instruction) -> float:
+        if is_piece(value) or value.opcode in ("constant", "parameter") or not isinstance(value.shape, ArrayShape):
+            return 0.0 if not isinstance(value.shape, ArrayShape) or is_scalar_constant(value) else value.array.size
+        size, computed = float(value.array.size), self._computed(value)
+        taken = sum(part.size for operand in value.operands for part in leaves(operand.shape))
+        # What is computed from several values that are worth it may as well be one value in their place.
+        most = _MOST_READ_OF_MOVED if any(operand in self._cuts for operand in value.operands) else _MOST_READ
+        if computed > most * size and size <= taken:
+            self._cuts.add(value)
+            return size
+        return computed if computed < math.inf else size
+
+    def _computed(self, value: Instruction) -> float:
+        """What it costs to compute a value where it is used."""
+        size = float(value.array.size)
+        operands = sum(self._known[operand] for operand in dict.fromkeys(value.operands))
+        if value.opcode in _CHEAP_MOVES:
+            return min(operands, size) if value.opcode in _PARTIAL else operands
+        return operands + size / _MOST_STEPS if is_elementwise(value) and value.opcode not in _WORTH else math.inf
+
+
+def _in_order(value: Instruction, known: Container[Instruction]) -> list[Instruction]:
+    """The value and all that it is computed from within its computation and is not known, operands first."""
+    missing = set(reachable([value], lambda part: () if part in known or is_piece(part) else part.operands))
+    return [i for i in value.computation.instructions if i in missing and i not in known]
+
+
+def _is_made_of_more(value: Instruction) -> bool:
+    """Whether an operand of a product is computed, of no less than it is itself."""
+    before = set(_closure(value))
+    sources = {i for i in before if is_piece(i)}
+    size = sum(source.array.size for source in sources)
+    return before > sources and value.opcode not in _SOURCES and value.array.size <= size
 
 
 def _closure(instruction: Instruction) -> Iterator[Instruction]:
     """The instruction and all that it is computed from, within the body."""
-    return reachable([instruction], lambda current: () if current.opcode in _SOURCES else current.operands)
+    return reachable([instruction], lambda current: () if is_piece(current) else current.operands)
 
 
-def _copied(instruction: Instruction, loop: Instruction, copies: dict[Instruction, Instruction]) -> Instruction:
+def _copied(instruction: Instruction, state: LoopState, copies: dict[Instruction, Instruction]) -> Instruction:
     """The same computed before the loop, of what the loop starts with."""
-    initial = loop.operands[0]
     needed = set(_closure(instruction))
-    for current in loop.attributes["body"].instructions:
+    for current in instruction.computation.instructions:
         if current not in needed or current in copies:
             continue
-        if current.opcode == "get-tuple-element":
-            copies[current] = initial.operands[current.attributes["index"]]
+        if is_piece(current):
+            copies[current] = state.initial[current.attributes["index"]]
         else:
-            copies[current] = loop.computation.add(current.clone([copies[o] for o in current.operands]))
+            copies[current] = state.loop.computation.add(current.clone([copies[o] for o in current.operands]))
     return copies[instruction]
-
-
-def _extend(loop: Instruction, values: list[Instruction]) -> None:
-    """Add values to the loop's state that are handed on as they are."""
-    initial, body = loop.operands[0], loop.attributes["body"]
-    state = build(loop.computation, "tuple", [*initial.operands, *values], name=initial.name)
-    first = len(initial.operands)
-    for computation in (body, loop.attributes["condition"]):
-        computation.parameters[0].shape = state.shape
-    loop.set_operands([state])
-    loop.shape = state.shape
-    (parameter,) = body.parameters
-    pieces = [build(body, "get-tuple-element", [parameter], index=first + n) for n in range(len(values))]
-    body.root = build(body, "tuple", [*body.root.operands, *pieces], name=body.root.name)

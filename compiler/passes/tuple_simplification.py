@@ -31,14 +31,26 @@ def _simpler(instruction: Instruction) -> Instruction | None:
 
 
 def _whole(instruction: Instruction) -> Instruction | None:
-    """The tuple that this one repeats; a root stays, so that a computation's result keeps its form."""
+    """The tuple that this one repeats; a root stays, so that a computation's result keeps its form.
+
+    So do the states of loops, which are passed on piece by piece (`expansion.loop_state`).
+    """
     first = instruction.operands[0]
     if first.opcode != "get-tuple-element" or instruction.is_root or not instruction.users:
         return None
     source = first.operands[0]
+    if source.opcode == "while" or any(user.opcode == "while" for user in instruction.users):
+        return None
+    if source.opcode == "parameter" and not _is_of_entry(source):
+        return None
     same = all(
         o.opcode == "get-tuple-element" and o.operands[0] is source and o.attributes["index"] == n
         for n, o in enumerate(instruction.operands)
     )
     complete = isinstance(source.shape, TupleShape) and len(source.shape.elements) == len(instruction.operands)
     return source if same and complete and compatible(source.shape, instruction.shape) else None
+
+
+def _is_of_entry(parameter: Instruction) -> bool:
+    module = parameter.computation.module
+    return module is not None and module.entry is parameter.parent
