@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
 from compiler.analysis.opcodes import EXPENSIVE, MOVES, PRODUCTS
@@ -47,7 +47,6 @@ _CHEAP_MOVES = MOVES - _WORTH
 _PARTIAL = having(Trait.PARTIAL)
 _MOST_READ = 3
 """How much more a kernel of the body may read in order to compute a value than by reading it."""
-_MOST_READ_OF_MOVED = 2
 _MOST_STEPS = 8
 """Elementwise steps that take about as long as reading their result."""
 
@@ -171,14 +170,16 @@ class _Reading:
         self._known: dict[Instruction, float] = {}
         self._cuts: set[Instruction] = set()
 
-    def cuts(self, value: Instruction) -> Iterator[Instruction]:
+    def cuts(self, value: Instruction) -> list[Instruction]:
         """What is to be computed before the loop of what a value is computed from, the value itself perhaps."""
         self._cost(value)
         if any(user.opcode in PRODUCTS for user in value.users) and _is_made_of_more(value):
             self._cuts.add(value)
-        for part in reachable([value], lambda part: () if part in self._cuts else part.operands):
-            if part in self._cuts:
-                yield part
+        walk = reachable([value], lambda part: () if part in self._cuts else part.operands)
+        found = [part for part in walk if part in self._cuts]
+        # Where memory is taken anyway, it had better hold all that is computed, unless that is more.
+        whole = isinstance(value.shape, ArrayShape) and value.array.size <= min(_sizes(found), _sizes(value.operands))
+        return [value] if found and whole and value.opcode not in _CHEAP_MOVES else found
 
     def _cost(self, value: Instruction) -> float:
         for part in _in_order(value, self._known):
@@ -189,10 +190,7 @@ class _Reading:
         if is_piece(value) or value.opcode in ("constant", "parameter") or not isinstance(value.shape, ArrayShape):
             return 0.0 if not isinstance(value.shape, ArrayShape) or is_scalar_constant(value) else value.array.size
         size, computed = float(value.array.size), self._computed(value)
-        taken = sum(part.size for operand in value.operands for part in leaves(operand.shape))
-        # What is computed from several values that are worth it may as well be one value in their place.
-        most = _MOST_READ_OF_MOVED if any(operand in self._cuts for operand in value.operands) else _MOST_READ
-        if computed > most * size and size <= taken:
+        if computed > _MOST_READ * size and size <= _sizes(value.operands):
             self._cuts.add(value)
             return size
         return computed if computed < math.inf else size
@@ -204,6 +202,10 @@ class _Reading:
         if value.opcode in _CHEAP_MOVES:
             return min(operands, size) if value.opcode in _PARTIAL else operands
         return operands + size / _MOST_STEPS if is_elementwise(value) and value.opcode not in _WORTH else math.inf
+
+
+def _sizes(values: Iterable[Instruction]) -> int:
+    return sum(leaf.size for value in values for leaf in leaves(value.shape))
 
 
 def _in_order(value: Instruction, known: Container[Instruction]) -> list[Instruction]:
