@@ -10,7 +10,6 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from compiler.codegen import elf, libcalls
+from compiler.codegen.sharing_out import share_out
 
 NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -159,10 +159,7 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
         return emit(Source(source.text + needed, source.has_loops)) if needed else code
 
     with _without_strength_reduction():
-        if threads == 1 or len(sources) == 1:
-            return [compile_one(source) for source in sources]
-        with ThreadPoolExecutor(min(threads, len(sources))) as pool:
-            return list(pool.map(compile_one, sources))
+        return share_out(compile_one, sources, threads=threads)
 
 
 _LIMITS: list[int] = []
