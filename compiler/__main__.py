@@ -1,10 +1,10 @@
-"""`python -m compiler`: a program by hand, step by step: print, verify, opt, run, emit."""
+"""`python -m compiler`: a program by hand, step by step: print, verify, opt, run, emit, graph."""
 
 from __future__ import annotations
 
 import click
 
-from compiler.commands import emit, opt, print, run, verify  # noqa: A004 - each is named as its subcommand
+from compiler.commands import emit, graph, opt, print, run, verify  # noqa: A004 - each is named as its subcommand
 from compiler.commands.ending import Commands
 
 
@@ -21,6 +21,7 @@ def cli() -> None:
     python -m compiler opt FILE --passes dce,cse       the program after passes, or after a pipeline
     python -m compiler run FILE --backend cpu          its results
     python -m compiler emit ptx FILE --backend nvptx   LLVM IR, assembly, PTX, buffers, ...
+    python -m compiler graph GRAPH                     a graph of TensorFlow's, read and printed
 
     With --json each prints one object, whose keys its help names; an error is {"error": ..., "exit_code": ...}.
 
@@ -29,7 +30,7 @@ def cli() -> None:
     """  # noqa: D301 - click wants the backspace itself, which keeps the lines as they are
 
 
-for _module in (print, verify, opt, run, emit):
+for _module in (print, verify, opt, run, emit, graph):
     cli.add_command(_module.command)
 
 if __name__ == "__main__":

@@ -87,12 +87,12 @@ class Finding:
 
 
 class VerifyError(CompilerError):
-    """A module that breaks rules of the language; carries every violation found, not only the first."""
+    """A module, or what else `what` names, that breaks rules; carries every violation found, not only the first."""
 
-    def __init__(self, findings: Sequence[Finding], context: str = "") -> None:
+    def __init__(self, findings: Sequence[Finding], context: str = "", *, what: str = "module") -> None:
         head = f"{context}: " if context else ""
         count = len(findings)
-        head += f"invalid module, {count} violation{'s' if count != 1 else ''}"
+        head += f"invalid {what}, {count} violation{'s' if count != 1 else ''}"
         super().__init__("\n".join([head, *(finding.render() for finding in findings)]))
         self.findings = tuple(findings)
 

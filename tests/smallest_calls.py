@@ -1,5 +1,6 @@
 """The smallest call of every command, for tests that range over the commands; all read what `prepare` has written."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 PROGRAM = """HloModule m
@@ -10,6 +11,8 @@ ENTRY e {
   ROOT b = f32[8] multiply(a, x)
 }
 """
+
+GRAPH = 'node { name: "x" op: "NoOp" }'
 
 KERNEL = """.version 7.8
 .target sm_80
@@ -51,7 +54,9 @@ BY_HAND = {
     "run": ("run m.hlo", 0),
     "emit": ("emit llvm m.hlo", 0),
 }
-"""Arguments of `python -m compiler` and the exit code, by subcommand."""
+if find_spec("google") is not None and find_spec("google.protobuf") is not None:
+    BY_HAND["graph"] = ("graph g.pbtxt", 0)
+"""Arguments of `python -m compiler` and the exit code, by subcommand; graphs are read where `protobuf` is installed."""
 
 PREPARATIONS = (
     "run m.hlo --engine cpu:opt=0 --no-wide --rtol 0 --atol 0 --bundle bundle",
@@ -65,6 +70,7 @@ def write_files(folder: Path) -> None:
     """The files that the calls, and the preparations, read."""
     (folder / "m.hlo").write_text(PROGRAM, encoding="utf-8")
     (folder / "k.ptx").write_text(KERNEL, encoding="utf-8")
+    (folder / "g.pbtxt").write_text(GRAPH, encoding="utf-8")
     for name in ("suite", "bundles"):
         (folder / name).mkdir()
     (folder / "suite" / "m.hlo").write_text(PROGRAM, encoding="utf-8")

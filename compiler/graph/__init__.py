@@ -1,0 +1,131 @@
+"""TensorFlow's graphs as data, without TensorFlow: nodes, functions, attributes, and the files that hold them.
+
+| form          | what it is                                         | told by                                |
+|---------------|----------------------------------------------------|----------------------------------------|
+| `text`        | GraphDef as text (`.pbtxt`), so TensorFlow dumps   | no control characters at its start     |
+| `binary`      | GraphDef in binary form (`.pb`)                    | everything else                        |
+| `saved model` | a folder with `saved_model.pb` and its variables   | being a folder, or a file of that name |
+
+Files are read and written by the library `protobuf` (the extra `graphs`); a graph that a program makes of `Node` and
+`Graph` needs none.  What is read is verified (`verify`), and anything that is wrong about a file is an `InputError`
+or a `VerifyError` that names the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compiler.diagnostics import UnsupportedError
+from compiler.graph.attributes import (
+    Attribute,
+    AttributeList,
+    FunctionReference,
+    PlaceholderName,
+    Unset,
+)
+from compiler.graph.graph import Argument, Function, Graph, Node
+from compiler.graph.names import MODEL_FILES
+from compiler.graph.shapes import PartialShape
+from compiler.graph.tensors import Tensor, tensor_of
+from compiler.graph.types import BY_NAME, DataType
+from compiler.graph.verify import verify
+
+if TYPE_CHECKING:
+    from compiler.graph.savedmodel import SavedModel
+
+__all__ = [
+    "BY_NAME",
+    "MODEL_FILES",
+    "Argument",
+    "Attribute",
+    "AttributeList",
+    "DataType",
+    "Function",
+    "FunctionReference",
+    "Graph",
+    "Node",
+    "PartialShape",
+    "PlaceholderName",
+    "Tensor",
+    "Unset",
+    "is_saved_model",
+    "parse_graph",
+    "read_graph",
+    "read_saved_model",
+    "tensor_of",
+    "to_binary",
+    "to_text",
+    "verify",
+]
+
+
+def read_graph(path: Path) -> Graph:
+    """The graph of a file, compressed by gzip or not.
+
+    Raises:
+        InputError: it cannot be read, or is no GraphDef.
+        VerifyError: the graph breaks rules.
+        UnsupportedError: the library `protobuf` is not installed.
+    """
+    graph: Graph = _files(str(path)).read_graph(path)
+    return graph
+
+
+def parse_graph(source: str | bytes, filename: str = "<string>") -> Graph:
+    """The graph of text, or of the bytes of a file; raises as `read_graph` does."""
+    graph: Graph = _files(filename).parse_graph(source, filename)
+    return graph
+
+
+def is_saved_model(path: Path) -> bool:
+    """Whether a path is that of a SavedModel: a folder, or a file of the name that such a folder has."""
+    return path.is_dir() or path.name in MODEL_FILES
+
+
+def read_saved_model(path: Path, tags: Sequence[str] = ()) -> SavedModel:
+    """The model in a folder, or of the file in it that holds its graph.
+
+    Args:
+        path: the folder, or its `saved_model.pb`.
+        tags: which of its graphs, where there are several.
+
+    Raises:
+        InputError: it cannot be read or makes no sense, or has no graph of these tags.
+        VerifyError: the graph breaks rules.
+        UnsupportedError: the library `protobuf` is not installed, or the checkpoint's form is not read here.
+    """
+    _files(str(path))
+    model: SavedModel = import_module("compiler.graph.savedmodel").read_saved_model(path, tags)
+    return model
+
+
+def to_binary(graph: Graph) -> bytes:
+    """A graph as GraphDef in binary form.
+
+    Raises:
+        UnsupportedError: the library `protobuf` is not installed, or the graph takes more than 2 GiB.
+    """
+    encoded: bytes = _files("writing a graph").to_binary(graph)
+    return encoded
+
+
+def to_text(graph: Graph) -> str:
+    """A graph as GraphDef in text form.
+
+    Raises:
+        UnsupportedError: the library `protobuf` is not installed, or the graph holds fields that have no name here.
+    """
+    text: str = _files("writing a graph").to_text(graph)
+    return text
+
+
+def _files(what: str) -> Any:
+    """The module that knows files, which needs the library."""
+    if find_spec("google") is None or find_spec("google.protobuf") is None:
+        reason = "it needs the package protobuf, which is not installed; pip install '.[graphs]'"
+        raise UnsupportedError(f"{what}: a graph of TensorFlow's", "this installation", reason)
+    return import_module("compiler.graph.files")

@@ -1,0 +1,63 @@
+"""Graphs from files and into them; loaded when the first is read or written, since it needs `protobuf`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from compiler.diagnostics import InputError
+from compiler.frontends import read_program
+from compiler.graph.graph import Graph
+from compiler.graph.graphdef import graph_of, message_of
+from compiler.graph.messages import from_bytes, from_text, to_bytes
+from compiler.graph.messages import to_text as text_of
+from compiler.graph.verify import verify
+
+_CONTROL = re.compile(rb"[^\t\n\r\x20-\x7e\x80-\xff]")  # every node in binary form has some such bytes
+_HEAD = 4096
+
+
+def read_graph(path: Path) -> Graph:
+    """See `compiler.graph.read_graph`."""
+    return parse_graph(read_program(path), str(path))
+
+
+def parse_graph(source: str | bytes, filename: str) -> Graph:
+    """See `compiler.graph.parse_graph`."""
+    if isinstance(source, bytes) and is_text(source, filename):
+        source = decoded(source, filename)
+    if isinstance(source, str):
+        graph = graph_of(from_text("GraphDef", source, filename), filename)
+    else:
+        graph = graph_of(from_bytes("GraphDef", source, filename), filename)
+    verify(graph, context=filename)
+    return graph
+
+
+def is_text(data: bytes, filename: str) -> bool:
+    """Whether a file is in text form: its name says so, or that there are no control characters at its start."""
+    name = filename.removesuffix(".gz")
+    return name.endswith(".pbtxt") or (not name.endswith(".pb") and _CONTROL.search(data, 0, _HEAD) is None)
+
+
+def decoded(data: bytes, filename: str) -> str:
+    """The text of a file.
+
+    Raises:
+        InputError: it is no UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{filename}:{line}: no text: byte {error.start:,} is no UTF-8; get the file again") from error
+
+
+def to_binary(graph: Graph) -> bytes:
+    """See `compiler.graph.to_binary`."""
+    return to_bytes(message_of(graph))
+
+
+def to_text(graph: Graph) -> str:
+    """See `compiler.graph.to_text`."""
+    return text_of(message_of(graph))

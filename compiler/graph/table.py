@@ -1,0 +1,146 @@
+"""Sorted tables of bytes, as LevelDB keeps them: the index of a checkpoint is one.
+
+A table is blocks, then a block that says where these begin, then 48 bytes that say where that one is.  An entry of a
+block states its key by how much of the one before it to keep.  Every block has a checksum, which is checked; blocks
+that are compressed (by Snappy) TensorFlow does not write, and they are refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from compiler.diagnostics import InputError, UnsupportedError
+
+_FOOTER = 48
+_MAGIC = 0xDB4775248B80FB57
+_TRAILER = 5
+_MOST_KEY_BYTES = 1 << 28  # of all keys together: three bytes of a block can stand for a key as long as the one before
+
+
+class _Handle(NamedTuple):
+    """Where a block is."""
+
+    offset: int
+    size: int
+
+
+def read_table(data: bytes, filename: str) -> dict[bytes, bytes]:
+    """The values of a table by their keys.
+
+    Raises:
+        InputError: it is damaged; the byte is named.
+        UnsupportedError: a block is compressed.
+    """
+    return _Reader(data, filename).read()
+
+
+class _Reader:
+    """The bytes of a table, and what messages call it."""
+
+    def __init__(self, data: bytes, filename: str) -> None:
+        self._data = data
+        self._filename = filename
+        self._key_bytes = 0
+
+    def read(self) -> dict[bytes, bytes]:
+        """All entries; keys ascend, within blocks and from block to block, so that no block counts twice."""
+        start = len(self._data) - _FOOTER
+        if start < 0:
+            raise self._damage(0, f"it has {len(self._data)} bytes, and the end of a table takes {_FOOTER}")
+        if struct.unpack("<Q", self._data[-8:])[0] != _MAGIC:
+            raise self._damage(len(self._data) - 8, "the last eight bytes are not those of a table")
+        at = start
+        for _ in range(2):  # offset and size of a block of nothing that is needed
+            _, at = self._varint(at, len(self._data))
+        index, _ = self._handle(at, len(self._data))
+        entries: dict[bytes, bytes] = {}
+        last: bytes | None = None
+        for _, value, place in self._block(index):
+            handle, _ = self._handle(place, place + len(value))
+            for key, entry, where in self._block(handle):
+                if last is not None and key <= last:
+                    raise self._damage(where, "its keys do not ascend")
+                entries[key] = entry
+                last = key
+        return entries
+
+    def _block(self, handle: _Handle) -> Iterator[tuple[bytes, bytes, int]]:
+        """The entries of a block: key, value, and the byte where the value begins."""
+        end = handle.offset + handle.size
+        if end + _TRAILER > len(self._data):
+            raise self._damage(
+                handle.offset, f"a block ends at byte {end + _TRAILER:,}, and the file at {len(self._data):,}"
+            )
+        if self._data[end]:
+            reason = "one of its blocks is compressed, which TensorFlow's own are not"
+            raise UnsupportedError(f"{self._filename}", "this reader of tables", reason)
+        (stated,) = struct.unpack_from("<I", self._data, end + 1)
+        if masked(crc32c(self._data[handle.offset : end + 1])) != stated:
+            raise self._damage(handle.offset, "the checksum of a block is another one")
+        if handle.size < 4:
+            raise self._damage(handle.offset, "a block is too short")
+        (restarts,) = struct.unpack_from("<I", self._data, end - 4)
+        limit = end - 4 - 4 * restarts
+        if limit < handle.offset:
+            raise self._damage(end - 4, f"a block has {restarts:,} places to start at, more than it has bytes for")
+        key, at = b"", handle.offset
+        while at < limit:
+            shared, at = self._varint(at, limit)
+            own, at = self._varint(at, limit)
+            length, at = self._varint(at, limit)
+            if shared > len(key) or at + own + length > limit:
+                raise self._damage(at, "an entry goes past the end of its block, or keeps more of a key than there is")
+            key = key[:shared] + self._data[at : at + own]
+            self._key_bytes += len(key)
+            if self._key_bytes > _MOST_KEY_BYTES:
+                raise self._damage(at, f"its keys take more than {_MOST_KEY_BYTES:,} bytes")
+            at += own + length
+            yield key, self._data[at - length : at], at - length
+
+    def _handle(self, at: int, end: int) -> tuple[_Handle, int]:
+        offset, at = self._varint(at, end)
+        size, at = self._varint(at, end)
+        return _Handle(offset, size), at
+
+    def _varint(self, at: int, end: int) -> tuple[int, int]:
+        value = 0
+        for place in range(10):
+            if at + place >= end:
+                break
+            byte = self._data[at + place]
+            value |= (byte & 127) << 7 * place
+            if byte < 128:
+                return value, at + place + 1
+        raise self._damage(at, "a number does not end")
+
+    def _damage(self, at: int, said: str) -> InputError:
+        return InputError(f"{self._filename}: no table: at byte {at:,}, {said}; get the file again")
+
+
+def _polynomial() -> tuple[int, ...]:
+    """The checksum's step for each byte."""
+    steps = []
+    for byte in range(256):
+        rest = byte
+        for _ in range(8):
+            rest = rest >> 1 ^ (0x82F63B78 if rest & 1 else 0)
+        steps.append(rest)
+    return tuple(steps)
+
+
+_STEPS = _polynomial()
+
+
+def crc32c(data: bytes) -> int:
+    """The cyclic redundancy check of Castagnoli's polynomial."""
+    rest = 0xFFFFFFFF
+    for byte in data:
+        rest = rest >> 8 ^ _STEPS[(rest ^ byte) & 255]
+    return rest ^ 0xFFFFFFFF
+
+
+def masked(checksum: int) -> int:
+    """A checksum as it is stored, so that one of data with checksums in them is not weaker."""
+    return (checksum >> 15 | checksum << 17) + 0xA282EAD8 & 0xFFFFFFFF
