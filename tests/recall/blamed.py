@@ -50,8 +50,11 @@ def _behind(root, module):
     return found
 
 
+@cache
 def _imported(file):
+    """The modules of the compiler, and maybe names in them, that a file imports."""
+    found = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("compiler."):
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found

@@ -44,6 +44,7 @@ _CHUNK = 25
 _GOLDEN_EVERY = 8
 _TESTS = Path(__file__).parents[1]
 _STEPS = (4.0, 64.0, 4096.0)  # in units of the last place
+_BY_ALL = set()
 _ANOTHER = "another hash"
 _JUDGES = ("compiler/wide/", "xlabench/judging/")
 
@@ -65,6 +66,9 @@ def programs():
 
 
 def _texts():
+    for opcode in op_programs.EVALUATED:
+        yield opcode, op_programs.program(opcode)
+    yield from op_programs.FORMS.items()
     for path in sorted((_TESTS / "filetests").rglob("*.hlo")):
         if path.relative_to(_TESTS / "filetests").parts[0] != "error":
             text = re.split(r"^// expect:", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[0]
@@ -74,35 +78,44 @@ def _texts():
             path = program.variant("nvptx:sim").path
             if path.suffix == ".hlo" and path.stat().st_size < 1 << 16:
                 yield f"{name}/{program.name}", path.read_text(encoding="utf-8")
-    for opcode in op_programs.EVALUATED:
-        yield opcode, op_programs.program(opcode)
-    yield from op_programs.FORMS.items()
 
 
 def keep(folder, engines):
-    """Keep what an unmutated compiler makes of all programs, in a folder; once."""
+    """Keep what an unmutated compiler makes of all programs, in a folder; goes on where it was ended."""
     if (folder / "kept.json").exists():
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    specs, rows, functions, by_all = ["reference", *engines], [], {}, set()
-    for number, (name, text, made) in enumerate(programs()):
-        place = folder / str(number)
-        place.mkdir(exist_ok=True)
-        write_arrays(place / "inputs", made)
-        (place / "module.hlo").write_text(text, encoding="utf-8")
-        if not by_all:  # what is cached then in processes that are forked is not called there again
-            by_all = set(_row_of(place, specs)["calls"])
+    rows = []
+    for name, text, made in programs():
+        place = folder / hashlib.sha256(name.encode()).hexdigest()[:16]
+        if not (place / "row").exists():
+            place.mkdir(parents=True, exist_ok=True)
+            write_arrays(place / "inputs", made)
+            (place / "module.hlo").write_text(text, encoding="utf-8")
+            _keep_one(place, ["reference", *engines])
+        rows.append({"place": place.name, "name": name} | json.loads(read(place / "row")))
+    _write_kept(folder, [row for row in rows if row.get("hashes")])
 
-        def work(say, place=place):
-            say("run")
-            (place / "row").write_text(json.dumps(_row_of(place, specs)), encoding="utf-8")
 
-        (place / "row").unlink(missing_ok=True)
-        forked(work, place / "stage")
-        if row := read(place / "row"):
-            rows.append({"number": number, "name": name} | json.loads(row))
-            calls = sorted(by_all | set(rows[-1]["calls"]))
-            rows[-1]["calls"] = [functions.setdefault(called, len(functions)) for called in calls]
+def _keep_one(place, specs):
+    """Leave the row of a program, of one that ends its process an empty one."""
+    if not _BY_ALL:  # what is cached from then on is not called again in processes that are forked
+        _BY_ALL.update(_row_of(place, specs)["calls"])
+
+    def work(say):
+        say("run")
+        row = _row_of(place, specs)
+        (place / "made").write_text(json.dumps(row | {"calls": sorted({*row["calls"], *_BY_ALL})}), encoding="utf-8")
+
+    (place / "made").unlink(missing_ok=True)
+    forked(work, place / "stage")
+    (place / "row").write_text(read(place / "made") or "{}", encoding="utf-8")
+
+
+def _write_kept(folder, rows):
+    """Put rows together, in which functions are numbers in a list of all."""
+    functions = {}
+    for row in rows:
+        row["calls"] = [functions.setdefault(called, len(functions)) for called in row["calls"]]
     kept = {"functions": list(functions), "rows": rows}
     (folder / "kept.json").write_text(json.dumps(kept), encoding="utf-8")
 
@@ -211,7 +224,7 @@ def changed_by(site, folder, scratch, unmutated):
             for spec, verdict in differences.items():
                 met = {"program": row["name"], "engine": spec, "verdict": verdict}
                 if verdict == _ANOTHER:
-                    met["verdict"] = _judged_without(unmutated, folder / str(row["number"]), scratch, spec)
+                    met["verdict"] = _judged_without(unmutated, folder / row["place"], scratch, spec)
                 if verdict != _ANOTHER or met["verdict"] in FAILURES:
                     return met, moved
                 moved = moved or met
@@ -238,7 +251,7 @@ def _compare(rows, folder, answers, say, *, judges):
     with answers.open("a", encoding="utf-8") as lines:
         for row in rows:
             say(row["name"][:90])
-            place, differences = folder / str(row["number"]), {}
+            place, differences = folder / row["place"], {}
             for spec, kept in row["hashes"].items():
                 try:
                     results = run(place, spec)

@@ -1,5 +1,6 @@
 """A process with a mutant has it, and nothing else is changed; one that is to judge it has none."""
 
+import ast
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from recall import planting
 from recall.record import ROOT
-from recall.sites import Site, shown, sites_of
+from recall.sites import Site, named
 from recall.unmutated import Unmutated
 
 from xlabench.worker import Worker
@@ -31,8 +32,8 @@ print(json.dumps([kind, before, planter and planter.reached.times, others]))
 @pytest.fixture(scope="module")
 def site():
     """Where it says how many units of the last place are rounding: none instead of 64."""
-    found = [site for site in sites_of(ROOT, "xlabench/judging") if site.file == FILE]
-    return next(site for site in found if shown(ROOT, site) == ("64", "0"))
+    tree = ast.parse((ROOT / FILE).read_text(encoding="utf-8"))
+    return next(s for s, edit in named(tree, FILE) if s.rule == "wrong-constant" and ast.unparse(edit.old) == "64")
 
 
 def said(site, text=SAYS):
