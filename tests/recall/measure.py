@@ -1,0 +1,129 @@
+"""Looks for one mutant, in the process that has it: started by `campaigns`, with the mutant in its environment.
+
+    python -m recall.measure search|reduce OUT LIMIT LONGER PROFILE SEED
+    python -m recall.measure look-up OUT
+
+A mutant with which one of the engines is right on no small program is stillborn.  Any other is searched for, and what
+is found is reduced and blamed where that is asked for.  Of one that was not found the programs on record say whether
+it changes any result at all.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import op_programs
+from recall import blamed, planting, record, sites
+from recall.record import ROOT
+from recall.unmutated import Unmutated
+from searching.forked import forked, read
+from searching.search import Search, support_of, use_forked_workers
+
+import compiler
+from xlabench.cases import inputs
+from xlabench.diagnosis.probe import FAILURES
+from xlabench.engines import build, engine, execute
+from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.fuzz import Generated
+from xlabench.judging.judge import judge
+
+ENGINES = ("cpu:opt=0", "cpu:fusion=off,opt=0", "nvptx:sim")
+"""Those that `xlabench fuzz` takes where none are given."""
+
+
+_FIRST = (
+    "add", "broadcast", "compare", "concatenate", "constant", "convert", "dot", "iota", "multiply", "reduce",
+    "reshape", "select", "slice", "subtract", "transpose", "while",
+)  # fmt: skip
+
+
+def stillborn(scratch):
+    """The engine that is right on no small program, "" where each is right on some."""
+    answers = scratch / "born"
+
+    def work(say):
+        left = set(ENGINES)
+        for opcode in _FIRST:
+            module = compiler.parse(op_programs.program(opcode))
+            made = inputs.generate(module, 1)
+            for spec in sorted(left):
+                say(spec)
+                if _is_fine(module, made, spec):
+                    left.remove(spec)
+                    answers.write_text(json.dumps(sorted(left)), encoding="utf-8")
+
+    ending, stage, _ = forked(work, scratch / "stage")
+    left = json.loads(read(answers) or json.dumps(ENGINES))
+    return (
+        left[0]
+        if left and ending == "answered"
+        else stage
+        if ending != "answered" and len(left) == len(ENGINES)
+        else ""
+    )
+
+
+def _is_fine(module, made, spec):
+    try:
+        subject = engine(spec)
+        actual = execute(subject, build(subject, module), made).results
+        return judge(module, made, compiler.interpret(module, *made), actual).verdict not in FAILURES
+    except Exception:  # noqa: BLE001 - that is the answer
+        return False
+
+
+def search(site, out, limits, profile, seed, *, reducing):
+    """The row of one mutant, after a search."""
+    old, new = sites.shown(ROOT, site)
+    row = {"site": str(site), "folder": site.folder, "old": old[:300], "new": new[:300], "profile": profile}
+    reached = planting.planted().reached
+    with tempfile.TemporaryDirectory(prefix="recall-") as folder, Unmutated(folder) as unmutated:
+        if unborn := stillborn(Path(folder)):
+            return row | {"stillborn": f"{unborn} is right on no small program"}
+        before, config = reached.times, Config(ENGINES, seed=seed)
+        drawing = Generated(profile).drawing(config, support_of(" ".join(ENGINES), out, profile))
+        kept = out / ".begun" / f"{name_of(site)}.json"
+        begun = Search(config, drawing, Path(folder), kept, lambda raw: unmutated.is_right(raw, drawing))
+        raw = begun.first(limits[0])
+        row |= {"limit_s": limits[0], "found_in_limit": raw is not None}
+        if raw is None and limits[1] > limits[0]:
+            raw = begun.first(limits[1])
+        row |= begun.row(raw) | {"reached": reached.times - before}
+        if raw is not None and reducing:
+            row |= begun.triaged(raw, lambda cause: blamed.is_right(ROOT, site, cause))
+    return row
+
+
+def look_up(site, out):
+    """What a mutant changes of the programs on record."""
+    with tempfile.TemporaryDirectory(prefix="recall-") as folder, Unmutated(folder) as unmutated:
+        changed, moved = record.changed_by(site, out / ".record", Path(folder), unmutated)
+    return {"changed": changed, "moved": moved}
+
+
+def name_of(site):
+    """A name for the files about a mutant."""
+    return str(site).removesuffix(".py").replace("/", ".").replace(":", "-")
+
+
+def main():
+    step, out, *given = sys.argv[1:]
+    site, out = sites.Site.of(os.environ[planting.VARIABLE]), Path(out)
+    stored = out / f"{name_of(site)}.json"
+    use_forked_workers()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if step == "look-up":
+            row = json.loads(read(stored)) | look_up(site, out)
+        else:
+            limit, longer, profile, seed = given
+            limits = float(limit), float(longer)
+            row = search(site, out, limits, profile, int(seed), reducing=step == "reduce")
+    stored.write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""One campaign on a compiler with one bug, as `xlabench fuzz` runs it with one worker, until it finds the bug.
+
+The programs, what is done with them and how a finding is reduced, blamed and told from others is a campaign's, batch by
+batch; the processes are not (`searching.forked`): whoever searches is the damaged process, or has a factory of engines
+that damage theirs.  Limits are CPU seconds, 120 for a minute of two cores.  What fails without the bug too is none of
+it.  After the first finding the campaign goes on for a batch, to see whether what else it finds is told to be the same.
+"""
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from searching.forked import TIMEOUT_S, Forked, forked, read
+
+import compiler
+from xlabench.bundles import bundle
+from xlabench.diagnosis import probe
+from xlabench.diagnosis.moves import instruction_count
+from xlabench.fuzzing import fuzz_jobs
+from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.crew import culprit
+from xlabench.fuzzing.findings import Findings, Raw, left_in
+from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.inquiry import Inquiry
+from xlabench.survival import ERROR, US
+
+CPU_LIMIT_S = 120.0
+BATCH = 20
+MOST_PROBES = 200
+MOST_BUNDLES = 2
+MOST_FAILURES = 4
+_OURS = ("generate", "judge")
+"""Phases in which what is raised is no engine's and not the reference's answer, but a failure of our own."""
+
+
+def use_forked_workers():
+    """Have whatever reduces, blames and bundles in this process ask workers that are forked from it."""
+    probe.Worker = bundle.Worker = Forked
+    bundle._verify = lambda *_: "nothing is planted in a fresh process"
+
+
+def support_of(engines, folder, profile):
+    """What engines do not support, found out once."""
+    stored = folder / ".support" / f"{profile}-{engines.replace(' ', '+').translate(str.maketrans(':,=', '---'))}.json"
+    if not stored.exists():
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        config = Config(tuple(engines.split()))
+        inquiry = Inquiry(config.workers, None, (), lambda *_: None)
+        stored.write_text(json.dumps(Generated(profile).support(config, inquiry)), encoding="utf-8")
+    return json.loads(stored.read_text(encoding="utf-8"))
+
+
+class Search:
+    """A campaign; `kept` is a file that says how far it came, `is_planted` whether it is the bug that a case shows."""
+
+    def __init__(self, config, drawing, scratch, kept, is_planted):
+        self.config, self.drawing, self.scratch, self.kept = config, drawing, scratch, kept
+        self._is_planted = is_planted
+        begun = json.loads(read(kept) or '{"batch": 0, "spent_s": 0.0, "genuine": 0}')
+        self.next_batch, self.spent_s, self.genuine = begun["batch"], begun["spent_s"], begun["genuine"]
+
+    def batch(self, number):
+        """What goes wrong in a batch, as a campaign's workers leave it."""
+        folder = self.scratch / str(number)
+        folder.mkdir()
+        left, raws = list(range(BATCH * number, BATCH * (number + 1))), []
+        while left:
+            ended = self._run(self.config.engines, left, folder)
+            if ended and ended.verdict != ERROR and not ended.is_about_reference:
+                ended = culprit(ended, self.config.engines, left, self._again)
+            raws += [ended] if ended else []
+            left = [number for number in left if ended and number > ended.number]
+        return sorted([*raws, *left_in(folder)], key=lambda raw: raw.number)
+
+    def _run(self, engines, cases, folder):
+        """Run cases until one ends the process; returns the finding about that."""
+        arguments = {"factory": self.config.factory, "engines": engines, "drawing": self.drawing}
+        arguments |= {"folder": str(folder), "numbers": cases}
+        ending, stage, cpu_s = forked(lambda say: fuzz_jobs.batch(arguments, say), folder / "stage")
+        self.spent_s += cpu_s
+        if ending == "answered":
+            return None
+        case, spec, phase = stage.split(" ")
+        if ending == "raised" and phase in _OURS:
+            said = read(folder / "stage.log")
+            return Raw(int(case), US, ERROR, said.splitlines()[-1], said, self._text(int(case), phase), (), (), ())
+        spec = self.config.engines[-1] if spec == US else spec  # the passes ended it while they were traced
+        return self._ended(int(case), spec, phase, "timeout" if ending == "timeout" else "crash")
+
+    def _again(self, engines, cases):
+        """What goes wrong in a new process, up to the case that ends it."""
+        folder = Path(tempfile.mkdtemp(dir=self.scratch))
+        ended = self._run(engines, cases, folder)
+        return [*left_in(folder), *([ended] if ended else [])]
+
+    def _text(self, case, phase):
+        """A program's text, where it was drawn."""
+        return "" if phase == "generate" else compiler.to_text(fuzz_jobs.drawer_of(self.drawing)(case).module)
+
+    def _ended(self, case, spec, phase, verdict):
+        drawn = fuzz_jobs.drawer_of(self.drawing)(case)
+        expected = () if spec == "reference" else compiler.interpret(drawn.module, *drawn.inputs)
+        text = compiler.to_text(drawn.module)
+        return Raw(case, spec, verdict, f"{verdict} in {phase}", phase, text, drawn.inputs, expected, [])
+
+    def is_planted(self, raw):
+        """Whether a case is right without the bug; those that are not are counted."""
+        is_planted = self._is_planted(raw)
+        self.genuine += not is_planted
+        return is_planted
+
+    def first(self, limit_s):
+        """The first finding that the bug brings about, None where the time is up; what is done is done once."""
+        while self.spent_s < limit_s:
+            for raw in self.batch(self.next_batch):
+                if self.is_planted(raw):
+                    return raw
+            self.next_batch += 1
+            begun = {"batch": self.next_batch, "spent_s": self.spent_s, "genuine": self.genuine}
+            self.kept.parent.mkdir(exist_ok=True)
+            self.kept.write_text(json.dumps(begun), encoding="utf-8")
+        return None
+
+    def row(self, raw):
+        """What is known of a search, with the first finding or none."""
+        row = {"genuine_bugs_on_the_way": self.genuine, "found": raw is not None, "cpu_s": round(self.spent_s, 1)}
+        if raw is None:
+            return row | {"programs": BATCH * self.next_batch}
+        return row | {"programs": raw.number + 1, "verdict": raw.verdict, "message": raw.message.partition("\n")[0]}
+
+    def triaged(self, raw, is_right, timeout_s=TIMEOUT_S):
+        """Reduce and blame a finding, then see how many kinds those that follow are told to be."""
+        if raw.verdict == ERROR:
+            return {"blamed": raw.key, "right": is_right(raw.key), "bundles": 1}
+        begin, place = time.perf_counter(), self.scratch / "campaign"
+        findings = Findings(
+            place / "findings", max_probes=MOST_PROBES, timeout_s=timeout_s, factory=self.config.factory
+        )
+        findings.add(raw)
+        first = findings.all[0]
+        row = {
+            "blamed": first.cause,
+            "right": is_right(first.cause),
+            "before": instruction_count(compiler.parse(raw.module_text)),
+            "instructions": first.instructions,
+            "probes": first.probes,
+            "triage_s": round(time.perf_counter() - begin, 1),
+        }
+        again = [other for other in self.batch(raw.number // BATCH + 1) if self.is_planted(other)][:MOST_FAILURES]
+        for other in again:
+            if other.verdict != ERROR:
+                findings.add(other)
+            if len(findings.all) >= MOST_BUNDLES:
+                break
+        texts = [(place / finding.bundle / "module.hlo").read_text(encoding="utf-8") for finding in findings.all]
+        kinds = [{"cause": f.cause, "verdict": f.verdict, "text": t} for f, t in zip(findings.all, texts, strict=True)]
+        return row | {"failures_after": len(again), "bundles": len(findings.all), "kinds": kinds}
