@@ -40,7 +40,7 @@ _PROBES = 10
 _TWINS_EVERY = 8
 _CLOSE_PERCENT, _USUAL_PERCENT = 25, 25
 _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
-_CUBE_PERCENTS = (0, 20, 60)
+_CUBE_PERCENTS = (10, 30, 60)
 _EDGE_PERCENTS = (0, 30, 80)
 _AGAIN_PERCENTS = (0, 10, 30)
 _OTHER_CALLS = 5
@@ -94,7 +94,7 @@ class Case:
 
 
 PROFILES: Mapping[str, Profile] = {
-    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES), 0),
+    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES, extreme_percent=3), 0),
     "discovery": Profile(Space(_OPCODES, _TYPES, guard_percent=50, empty_percent=1, extreme_percent=10), 60),
 }
 """The profiles by name."""
@@ -176,6 +176,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
         cube_percent=int(rng.choice(_CUBE_PERCENTS)),
         edge_percent=int(rng.choice(_EDGE_PERCENTS)),
         again_percent=int(rng.choice(_AGAIN_PERCENTS)),
+        guard_percent=int(rng.choice([space.guard_percent, space.guard_percent, space.guard_percent // 4])),
     )
 
 
