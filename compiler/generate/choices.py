@@ -66,6 +66,15 @@ def subset(choices: Choices, items: Sequence[T], percent: int) -> list[T]:
     return [item for item in items if chance(choices, percent)]
 
 
+def turned(choices: Choices, length: int) -> list[int]:
+    """An order of three numbers or more that is another one than its inverse: what confuses the two shows in it."""
+    order = permutation(choices, length)
+    if all(order[order[place]] == place for place in range(length)):
+        shift = 1 if chance(choices, 50) else length - 1
+        return [(place + shift) % length for place in range(length)]
+    return order
+
+
 def permutation(choices: Choices, length: int) -> list[int]:
     """An order of the numbers below `length`; the simplest is their own."""
     rest, order = list(range(length)), []

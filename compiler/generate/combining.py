@@ -8,18 +8,17 @@ two right answers would differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from compiler.generate.choices import chance, permutation, pick, subset
-from compiler.generate.movement import part
+from compiler.generate.movement import part, perhaps_of
 from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import Window, WindowDimension
-from compiler.ir.devices import ReplicaGroups
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import integer_bounds
@@ -205,8 +204,8 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
     sizes, outer = iter(window), iter(batch)
     dims = tuple(next(sizes) if d in places else next(outer) for d in range(len(batch) + len(window)))
-    indices = scope.like(ArrayShape(S32, (*batch, len(mapped))))
-    updates = scope.like(ArrayShape(element_type, dims))
+    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(), (*batch, len(mapped))))
+    updates = perhaps_of(scope, value, ArrayShape(element_type, dims))
     return scope.build(
         opcode,
         [value, indices, updates],
@@ -264,25 +263,6 @@ def _scan(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     return _elements(scope, done)
 
 
-def _collective(combine: str = "") -> Callable[[Scope, str, ElementType], Instruction]:
-    """An op among the devices of a group, of which there is one."""
-
-    def draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-        value = scope.array(element_type, least_rank=1)
-        attributes: dict[str, Any] = {}
-        if combine:
-            attributes["to_apply"] = combiner(scope, combine, element_type)
-        if opcode == "all-to-all":
-            attributes["replica_groups"] = ReplicaGroups(((0,),))
-        if opcode in ("all-gather", "reduce-scatter", "all-to-all"):
-            attributes["dimensions"] = (scope.choices.integer(0, value.array.rank - 1),)
-        if opcode == "collective-permute":
-            attributes["source_target_pairs"] = ((0, 0),) if chance(scope.choices, 70) else ()
-        return scope.build(opcode, [value], shape=value.array, **attributes)
-
-    return draw
-
-
 _KEYS = tuple(t for t in ORDERED if t not in COMPLEX)
 
 RECIPES: dict[str, Recipe] = {
@@ -293,10 +273,4 @@ RECIPES: dict[str, Recipe] = {
     "sort": Recipe(_KEYS, _sort),
     "topk": Recipe(tuple(t for t in _KEYS if t is not PRED), _topk),
     "scan": Recipe(ORDERED, _scan),
-    "all-gather": Recipe(NUMBERS, _collective()),
-    "all-reduce": Recipe(ORDERED, _collective("add")),
-    "reduce-scatter": Recipe(ORDERED, _collective("add")),
-    "all-to-all": Recipe(NUMBERS, _collective()),
-    "collective-broadcast": Recipe(NUMBERS, _collective()),
-    "collective-permute": Recipe(NUMBERS, _collective()),
 }

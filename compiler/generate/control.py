@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compiler.generate.choices import chance, pick, subset
+from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiners, running
 from compiler.generate.elementwise import takes
 from compiler.generate.recipe import NUMBERS, Recipe
@@ -24,6 +24,8 @@ _MOST_ARGUMENTS = 3
 _MOST_INNER = 5
 _UNKNOWN_PERCENT, _JOINED_PERCENT = 60, 30
 _PLAIN_PERCENT, _MANY_PERCENT, _CHAINED_PERCENT = 40, 25, 30
+_ALIKE_PERCENT, _LEAST_ALIKE = 40, 2
+_EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25, 70
 _LEAST_UNKNOWN = 2  # turns, where they are not known; a loop of one is none
 
 
@@ -51,17 +53,38 @@ def _return(scope: Scope, shapes: Sequence[Shape]) -> list[Instruction]:
     return [_newest(scope, shape) for shape in shapes]
 
 
+def _carried(scope: Scope, element_type: ElementType) -> list[Instruction]:
+    """The state of a loop: as arguments are, or several values that may take each other's places on the way round."""
+    if not chance(scope.choices, _ALIKE_PERCENT):
+        return _arguments(scope, element_type)
+    first = scope.array(element_type)
+    alike = [first]
+    while len(alike) < _LEAST_ALIKE or scope.choices.more(len(alike), _MOST_ARGUMENTS + 1):
+        alike.append(scope.like(first.array, beside=alike[-1]))
+    return alike
+
+
 def _following(scope: Scope, state: Sequence[Instruction]) -> list[Instruction]:
     """The next state of a loop: new values, joined to the present ones or, now and then, those exchanged."""
     found = _return(scope, [value.array for value in state])
     if chance(scope.choices, _JOINED_PERCENT):
         found = [_joined(scope, new, old) for new, old in zip(found, state, strict=True)]
-    if chance(scope.choices, 20):
-        for number, value in enumerate(state):
-            other = state[scope.choices.integer(0, len(state) - 1)]
-            if other.array == value.array:
-                found[number] = other
+    if chance(scope.choices, _EXCHANGED_PERCENT):
+        _exchange(scope, found, state)
     return found
+
+
+def _exchange(scope: Scope, found: list[Instruction], state: Sequence[Instruction]) -> None:
+    """Let some values go to other places of their shape: in another order, or one to several of them."""
+    for shape in dict.fromkeys(value.array for value in state):
+        places = [number for number, value in enumerate(state) if value.array == shape]
+        moved = subset(scope.choices, places, _MOVED_PERCENT)
+        sources = [places[k] for k in permutation(scope.choices, len(places))]
+        is_one = chance(scope.choices, _REPEATED_PERCENT)
+        values = state if chance(scope.choices, _OLD_PERCENT) else list(found)
+        for place, source in zip(places, sources, strict=True):
+            if place in moved:
+                found[place] = values[sources[0] if is_one else source]
 
 
 def _joined(scope: Scope, new: Instruction, old: Instruction) -> Instruction:
@@ -179,7 +202,7 @@ def _map(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
 
 
 def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    carried = _arguments(scope, element_type)
+    carried = _carried(scope, element_type)
     start = _start(scope)
     state = scope.build("tuple", [start, *carried])
     shape = state.shape

@@ -64,6 +64,7 @@ EDGES: Mapping[str, Sequence[tuple[str | int, ...]]] = {
 
 Drawn one by one they would hardly ever meet."""
 
+_ANY_EDGE_PERCENT = 40  # of operands none of which was thought of
 _FEW, _FEW_PERCENT = 8, 50  # elements that are too few for a vector, which machines compute by other instructions
 
 
@@ -98,9 +99,11 @@ def _on_edge(scope: Scope, opcode: str, operands: list[Instruction]) -> list[Ins
     low, high = integer_bounds(shape.element_type)
     known = {_LEAST: low, _GREATEST: high, _BITS: shape.element_type.bits}
     edge = [known[value] if isinstance(value, str) else value for value in pick(scope.choices, EDGES[opcode])]
+    if chance(scope.choices, _ANY_EDGE_PERCENT):
+        edge = [pick(scope.choices, (-1, 0, 1, -2, 2, -3, 3, low, low + 1, high, high - 1)) for _ in operands]
     places = scope.unknown(ArrayShape(PRED, shape.dims))
     return [
-        scope.build("select", [places, _spread(scope, _wrapped(value, low, high), shape), operand])
+        scope.build("select", [places, _constants(scope, _wrapped(value, low, high), shape), operand])
         for value, operand in zip(edge, operands, strict=True)
     ]
 
@@ -110,10 +113,14 @@ def _wrapped(value: int, low: int, high: int) -> int:
     return (value - low) % (high - low + 1) + low
 
 
-def _spread(scope: Scope, value: int, shape: ArrayShape) -> Instruction:
+def _constants(scope: Scope, value: int, shape: ArrayShape) -> Instruction:
     """A scalar constant, as an array of a shape."""
-    made = scope.constant(value, shape.element_type)
-    return scope.build("broadcast", [made], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
+    return spread(scope, scope.constant(value, shape.element_type), shape)
+
+
+def spread(scope: Scope, value: Instruction, shape: ArrayShape) -> Instruction:
+    """A scalar, as an array of a shape."""
+    return scope.build("broadcast", [value], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
 
 
 def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:

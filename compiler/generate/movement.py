@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-from compiler.generate.choices import chance, permutation, pick, subset
+from collections.abc import Sequence
+
+from compiler.generate.choices import chance, permutation, pick, subset, turned
+from compiler.generate.derived import derived
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import SIZES, Scope
 from compiler.ir.attributes import PaddingDimension, SliceDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import PRED, S32, ElementType
+from compiler.ir.types import PRED, ElementType
 from compiler.ir.windows import padded_size
+
+_SQUARE_PERCENT = 40  # what takes one dimension for another shows where both have the same size
+_TURNED, _TURNED_PERCENT = 3, 60
+_DERIVED_PERCENT = 25
+_UNEVEN_PERCENT = 40
 
 
 def _broadcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, most_rank=3)
-    dims: list[int] = list(value.array.dims)
-    for _ in range(scope.choices.integer(1, 2)):
-        fitting = [n for n in SIZES if scope.fits([*dims, n])]
-        if not fitting:
-            return None
-        dims.insert(scope.choices.integer(0, len(dims)), 0)
-        dims[dims.index(0)] = -pick(scope.choices, fitting)
-    mapping = [place for place, n in enumerate(dims) if n >= 0]
-    target = ArrayShape(element_type, tuple(abs(n) for n in dims))
     if 0 in value.array.dims:
         return None
-    return scope.build(opcode, [value], shape=target, dimensions=tuple(mapping))
+    dims, mapping = dims_broadcast(scope, value.array.dims, scope.choices.integer(1, 2))
+    return scope.build(opcode, [value], shape=ArrayShape(element_type, dims), dimensions=mapping) if dims else None
+
+
+def dims_broadcast(scope: Scope, dims: Sequence[int], more: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Dimensions with so many more among them, and the places of the old ones; nothing where there is no room.
+
+    Now and then one of the new ones is as long as one that is there.
+    """
+    sides, is_new = list(dims), [False] * len(dims)
+    for _ in range(more):
+        fitting = [n for n in SIZES if scope.fits([*sides, n])]
+        present = [n for n in sides if n > 1 and n in fitting]
+        if not fitting:
+            return (), ()
+        is_square = present and chance(scope.choices, _SQUARE_PERCENT)
+        place = scope.choices.integer(0, len(sides))
+        sides.insert(place, pick(scope.choices, present if is_square else fitting))
+        is_new.insert(place, True)
+    return tuple(sides), tuple(place for place, new in enumerate(is_new) if not new)
 
 
 def factorised(scope: Scope, size: int) -> tuple[int, ...]:
@@ -53,7 +71,10 @@ def _reshape(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
 
 def _transpose(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     value = scope.cube(element_type) or scope.array(element_type, least_rank=1)
-    return scope.build(opcode, [value], dimensions=tuple(reversed(permutation(scope.choices, value.array.rank))))
+    rank = value.array.rank
+    is_turned = rank >= _TURNED and chance(scope.choices, _TURNED_PERCENT)
+    order = turned(scope.choices, rank) if is_turned else list(reversed(permutation(scope.choices, rank)))
+    return scope.build(opcode, [value], dimensions=tuple(order))
 
 
 def _reverse(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -71,11 +92,16 @@ def _slice(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     return scope.build(opcode, [value], slice=tuple(ranges))
 
 
+_PADDINGS = (0, 0, 1, 2, 7, -1)
+
+
 def _pad(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, least_rank=1)
     padding = []
     for size in value.array.dims:
-        low, high = (pick(scope.choices, (0, 0, 1, 2, 7, -1)) for _ in range(2))
+        low, high = (pick(scope.choices, _PADDINGS) for _ in range(2))
+        if low == high and chance(scope.choices, _UNEVEN_PERCENT):
+            high = low + 1
         part = PaddingDimension(low, high, pick(scope.choices, (0, 0, 0, 1, 2)))
         padding.append(part if padded_size(size, part) >= 0 else PaddingDimension(0, 0))
     dims = [padded_size(size, part) for size, part in zip(value.array.dims, padding, strict=True)]
@@ -118,11 +144,19 @@ def _get_dimension_size(scope: Scope, opcode: str, element_type: ElementType) ->
     return scope.build(opcode, [value], dimensions=(scope.choices.integer(0, value.array.rank - 1),))
 
 
-def _starts(scope: Scope, rank: int) -> list[Instruction]:
-    """Start indices as scalars: small numbers, parameters, or elements of whatever is there."""
+def _starts(scope: Scope, value: Instruction) -> list[Instruction]:
+    """Start indices as scalars: small numbers, parameters, elements of whatever is there, and of the array itself."""
+    shape = ArrayShape(scope.index_type(), ())
     return [
-        scope.small_constant(S32) if chance(scope.choices, 20) else scope.like(ArrayShape(S32, ())) for _ in range(rank)
+        scope.small_constant(shape.element_type) if chance(scope.choices, 20) else perhaps_of(scope, value, shape)
+        for _ in range(value.array.rank)
     ]
+
+
+def perhaps_of(scope: Scope, source: Instruction, shape: ArrayShape) -> Instruction:
+    """A value of a shape, now and then one that is made of another value."""
+    made = derived(scope, source, shape) if chance(scope.choices, _DERIVED_PERCENT) else None
+    return made or scope.like(shape)
 
 
 def part(scope: Scope, dims: tuple[int, ...], *, least: int = 1) -> tuple[int, ...]:
@@ -133,7 +167,7 @@ def part(scope: Scope, dims: tuple[int, ...], *, least: int = 1) -> tuple[int, .
 def _dynamic_slice(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     value = scope.array(element_type, least_rank=1, most_rank=3)
     sizes = part(scope, value.array.dims)
-    return scope.build(opcode, [value, *_starts(scope, value.array.rank)], dynamic_slice_sizes=sizes)
+    return scope.build(opcode, [value, *_starts(scope, value)], dynamic_slice_sizes=sizes)
 
 
 def _dynamic_update_slice(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -146,8 +180,8 @@ def _dynamic_update_slice(scope: Scope, opcode: str, element_type: ElementType) 
         )
     )
     update = inside if inside is not None and inside is not value else None
-    update = update or scope.like(ArrayShape(element_type, part(scope, value.array.dims)))
-    return scope.build(opcode, [value, update, *_starts(scope, value.array.rank)])
+    update = update or perhaps_of(scope, value, ArrayShape(element_type, part(scope, value.array.dims)))
+    return scope.build(opcode, [value, update, *_starts(scope, value)])
 
 
 def _gather(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
@@ -164,7 +198,7 @@ def _gather(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
         return None
     places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
     at = scope.choices.integer(0, len(batch))
-    indices = scope.like(ArrayShape(S32, (*batch[:at], len(mapped), *batch[at:])))
+    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(), (*batch[:at], len(mapped), *batch[at:])))
     return scope.build(
         opcode,
         [value, indices],
@@ -176,12 +210,18 @@ def _gather(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
     )
 
 
+_EXCHANGED_PERCENT = 30
+
+
 def _tuple(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """A tuple and one of its elements."""
+    """A tuple and one of its elements, now and then of another tuple of these in another order."""
     operands = [scope.array(element_type)]
     while scope.choices.more(len(operands), 3):
         operands.append(pick(scope.choices, scope.values[::-1]))
     made = scope.build(opcode, operands)
+    if chance(scope.choices, _EXCHANGED_PERCENT):
+        places = permutation(scope.choices, len(operands))
+        made = scope.build(opcode, [scope.build("get-tuple-element", [made], index=k) for k in places])
     return scope.build("get-tuple-element", [made], index=scope.choices.integer(0, len(operands) - 1))
 
 

@@ -22,12 +22,14 @@ def _size(scope: Scope, most: int) -> int:
 
 
 def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    lhs = scope.array(element_type, least_rank=1, most_rank=3)
+    cube = scope.cube(element_type, scope.choices.integer(3, 4))
+    lhs = cube or scope.array(element_type, least_rank=1)
     dims = lhs.array.dims
     order = permutation(scope.choices, lhs.array.rank)
-    batch = order[: scope.choices.integer(0, min(2, lhs.array.rank - 1))]
+    # Batches of equal sizes may be paired crosswise, which shows in nothing but the values.
+    batch = order[: scope.choices.integer(1 if cube else 0, min(3, lhs.array.rank - 1))]
     contracting = [d for d in order if d not in batch][: scope.choices.integer(1, 2)]
-    free = [_size(scope, 64) for _ in range(scope.choices.integer(0, 1))]
+    free = [_size(scope, 64) for _ in range(scope.choices.integer(0, 2))]
     kept = [n for d, n in enumerate(dims) if d not in batch and d not in contracting]
     if not scope.fits([*(dims[d] for d in batch), *kept, *free]) or lhs.array.size * _product(free) > _MOST_PRODUCTS:
         return None
@@ -38,7 +40,8 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
         return None
     rhs = scope.like(ArrayShape(element_type, tuple(sizes)))
     place = {key: index for index, key in enumerate(placed)}
-    result = ArrayShape(_sum_type(scope, element_type), (*(dims[d] for d in batch), *kept, *free))
+    columns = [free[number] for label, number in placed if label == "f"]
+    result = ArrayShape(_sum_type(scope, element_type), (*(dims[d] for d in batch), *kept, *columns))
     return scope.build(
         opcode,
         [lhs, rhs],
@@ -104,7 +107,7 @@ def _convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instru
     extents = [_size(scope, 17) for _ in range(spatial)]
     window = []
     for extent in extents:
-        length = scope.choices.integer(1, min(3, extent))
+        length = scope.choices.integer(1, min(4, extent))
         window.append(
             WindowDimension(
                 length,

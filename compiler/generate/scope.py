@@ -19,7 +19,7 @@ from compiler.ir.literal import array_literal, scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import integer_bounds
 from compiler.ir.shape import ArrayShape, Shape
-from compiler.ir.types import PRED, TYPES, ElementType, Kind
+from compiler.ir.types import PRED, S32, TYPES, ElementType, Kind
 from compiler.ops.build import build, constant, parameter
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 300)
@@ -27,12 +27,14 @@ SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 1
 
 _LARGEST_LITERAL = 12
 _TELLING = (0, 1, -1, 2)
+_TELLING_FLOATS = (-0.0, 0.5, -2)
 _TELLING_PERCENT = 40
 _ONE_PERCENT = 12
 _EQUAL_PERCENT = 15
 _SAME_PERCENT = 20
 _DIMENSIONS = 4
 _CUBIC = 3
+_OTHER_INDICES_PERCENT, _LEAST_INDEX_BITS = 35, 8
 _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
 
 
@@ -56,6 +58,7 @@ class Space:
         cube_percent: how often all dimensions of an array are equal: what confuses dimensions of different sizes gives
             no valid program, so it shows in squares and cubes.
         edge_percent: how often operands of integers meet, in places, where the operation runs out of integers.
+        devices_percent: how often a program that may exchange among devices is for several of them.
         again_percent: how often an instruction has the opcode of the one before it: rewrites look at two alike.
     """
 
@@ -74,6 +77,7 @@ class Space:
     cube_percent: int = 0
     edge_percent: int = 0
     again_percent: int = 0
+    devices_percent: int = 20
 
     def allows(self, opcode: str, element_type: ElementType) -> bool:
         """Whether an opcode may be drawn on a type."""
@@ -85,13 +89,15 @@ class Space:
 class Program:
     """The module, and what all of its computations share while it is generated.
 
-    `step` draws one more instruction, from the table of all recipes, into whichever scope a recipe wants filled.
+    `step` draws one more instruction, from the table of all recipes, into whichever scope a recipe wants filled;
+    `devices` is how many the program is for.
     """
 
     choices: Choices
     space: Space
     module: Module
     step: Callable[[Scope], None]
+    devices: int = 1
     spent: int = 0
     element_types: list[ElementType] = field(default_factory=list)
 
@@ -134,7 +140,7 @@ class Scope:
         return made
 
     def _offer(self, made: Instruction) -> None:
-        if isinstance(made.shape, ArrayShape):
+        if isinstance(made.shape, ArrayShape) and not made.shape.is_dynamic:
             self.program.spent += made.shape.size
             self.values.append(made)
 
@@ -161,18 +167,18 @@ class Scope:
         found = None if chance(self.choices, 10) else self.find(fits)
         return found or self.fresh(ArrayShape(element_type, self.dims(least_rank, most_rank, size=size)))
 
-    def cube(self, element_type: ElementType) -> Instruction | None:
-        """Now and then a value of three dimensions or more, all of the same size."""
+    def cube(self, element_type: ElementType, rank: int = _CUBIC) -> Instruction | None:
+        """Now and then a value of so many dimensions or more, all of the same size."""
 
         def fits(shape: ArrayShape) -> bool:
-            is_cube = shape.rank >= _CUBIC and len(set(shape.dims)) == 1 and shape.dims[0] > 1
+            is_cube = shape.rank >= rank and len(set(shape.dims)) == 1 and shape.dims[0] > 1
             return shape.element_type is element_type and is_cube
 
         percent = self.program.space.cube_percent
         if not percent or not chance(self.choices, percent):
             return None
-        side = pick(self.choices, [n for n in SIZES[1:] if n**_CUBIC <= self.program.room()] or SIZES[1:2])
-        return self.find(fits) or self.fresh(ArrayShape(element_type, (side,) * _CUBIC))
+        side = pick(self.choices, [n for n in SIZES[1:] if n**rank <= self.program.room()] or SIZES[1:2])
+        return self.find(fits) or self.fresh(ArrayShape(element_type, (side,) * rank))
 
     def like(self, shape: ArrayShape, *, beside: Instruction | None = None) -> Instruction:
         """A value of exactly this shape: one that is there, a scalar spread out, or a new one.
@@ -189,6 +195,11 @@ class Scope:
             value = one or self.small_constant(shape.element_type)
             return self.build("broadcast", [value], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
         return self.fresh(shape)
+
+    def index_type(self) -> ElementType:
+        """The type of indices: mostly s32, else any integers that the program may use."""
+        others = [t for t in self.program.element_types if t.is_integer and t.bits >= _LEAST_INDEX_BITS]
+        return pick(self.choices, others) if others and chance(self.choices, _OTHER_INDICES_PERCENT) else S32
 
     def unknown(self, shape: ArrayShape) -> Instruction:
         """A value that no pass knows, so that nothing is folded: a new parameter, where there may be one."""
@@ -280,6 +291,8 @@ def _small(choices: Choices, element_type: ElementType) -> complex | float | boo
     """A number that most types hold exactly, often one that rewrites look for."""
     has_them = element_type.kind is not Kind.PRED and (not element_type.is_signed or element_type.bits > 2)
     if has_them and chance(choices, _TELLING_PERCENT):
+        if element_type.is_float:
+            return pick(choices, (*_TELLING, *_TELLING_FLOATS))
         return pick(choices, _TELLING[:2] if element_type.kind is Kind.UNSIGNED else _TELLING)
     number = choices.integer(0, 16)
     if element_type.kind is Kind.PRED:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.generate import combining, control, elementwise, movement, products
+from compiler.generate import collectives, combining, control, elementwise, movement, products, sized
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Program, Scope, Space
-from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.module import Computation, Module
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import U32, ElementType
 from compiler.ops import OPS
-
-
-def _number(scope: Scope, opcode: str, _: ElementType) -> Instruction:
-    return scope.build(opcode)
-
 
 RECIPES: dict[str, Recipe] = {
     **elementwise.RECIPES,
@@ -24,8 +18,8 @@ RECIPES: dict[str, Recipe] = {
     **combining.RECIPES,
     **products.RECIPES,
     **control.RECIPES,
-    "partition-id": Recipe((U32,), _number),
-    "replica-id": Recipe((U32,), _number),
+    **sized.RECIPES,
+    **collectives.RECIPES,
 }
 """How each opcode is drawn."""
 
@@ -36,8 +30,7 @@ NOT_DRAWN: dict[str, str] = {
     "domain": "needs the shardings of several devices",
     "custom-call": "its meaning lies outside of the program",
     "dynamic-reshape": "shapes known at run time only",
-    "set-dimension-size": "shapes known at run time only",
-    "ragged-all-to-all": "several devices",
+    "ragged-all-to-all": "its sizes must agree among the devices",
     **dict.fromkeys(
         (
             "all-gather-start",
@@ -53,7 +46,7 @@ NOT_DRAWN: dict[str, str] = {
 """The opcodes that can be evaluated and yet are not drawn, with the reason."""
 
 FAMILIES: tuple[frozenset[str], ...] = tuple(
-    frozenset(module.RECIPES) for module in (elementwise, movement, combining, products, control)
+    frozenset(module.RECIPES) for module in (elementwise, movement, combining, products, control, sized, collectives)
 )
 """Opcodes that have much to do with each other."""
 
@@ -65,6 +58,7 @@ PAIRS: frozenset[tuple[str, str]] = frozenset(
 _TRIES = 4
 _MOST_RESULTS = 6
 _REPEATED_PERCENT = 15
+_SEVERAL = (2, 3, 4)
 
 
 def program(choices: Choices, space: Space, *, name: str = "generated") -> Module:
@@ -74,7 +68,9 @@ def program(choices: Choices, space: Space, *, name: str = "generated") -> Modul
     entry.module = module
     module.computations.append(entry)
     module.entry = entry
-    program = Program(choices, space, module, step)
+    program = Program(choices, space, module, step, devices=_devices(choices, space))
+    if program.devices > 1:
+        module.attributes["replica_count"] = program.devices
     scope = Scope(program, entry, depth=0)
     drawn = 0
     while choices.more(drawn, space.most_instructions):
@@ -85,6 +81,12 @@ def program(choices: Choices, space: Space, *, name: str = "generated") -> Modul
     _return(scope)
     module.sort_computations()
     return module
+
+
+def _devices(choices: Choices, space: Space) -> int:
+    """For how many devices a program is: mostly one."""
+    may_exchange = not space.opcodes.isdisjoint(collectives.RECIPES)
+    return pick(choices, _SEVERAL) if may_exchange and chance(choices, space.devices_percent) else 1
 
 
 def step(scope: Scope) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from xlabench.fuzzing import generate
 from xlabench.fuzzing.generate import Case
 
 _SPOILT_BY = set()
+_INTERPRET = compiler.interpret  # whatever an engine makes of it
 
 
 class Broken:
@@ -46,7 +48,12 @@ class Broken:
             _SPOILT_BY.add(self.spec)
         if self.spec == "cpu" and module.name == "fuzz_3" and _SPOILT_BY:
             os.abort()
-        results = compiler.interpret(module, *inputs, around=self.evaluate)
+        is_nan = any(np.isnan(array).any() for array in inputs if array.dtype.kind == "f")
+        if self.spec == "dies-of-nan" and is_nan:
+            os.abort()
+        results = _INTERPRET(module, *inputs, around=self.evaluate)
+        if self.spec == "errs-on-nan" and is_nan:
+            return [np.zeros_like(result) for result in results]
         if self.spec == "xla:late":
             compiler.interpret = lambda *_arguments: os.abort()
         if self.spec == "xla:later":
@@ -85,6 +92,18 @@ def draw_with_the_same_inputs(_arguments):
     module = compiler.parse("ENTRY main { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }")
     inputs = [np.arange(3, dtype=np.float32)]
     return lambda number: Case(number, module, inputs)
+
+
+def draw_with_two_kinds_of_inputs(arguments):
+    """A drawer of cases that are called a second time, with a NaN, and a third time."""
+    draw = draw_with_the_same_inputs(arguments)
+
+    def drawn(number):
+        case = draw(number)
+        others = {"special": [np.asarray([1, np.nan, 2], np.float32)], "equal": [np.full(3, 5, np.float32)]}
+        return replace(case, others=others)
+
+    return drawn
 
 
 def draw_what_we_fail_on(arguments):

@@ -34,8 +34,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Make up programs and inputs, run them on all engines: exit 0 if nothing went wrong, 1 if there are findings.
 
     Engines run in watched processes and are judged by the error bounds of the reference.  Each finding is reduced,
-    blamed on a step and kept as a bundle, once for each cause.  Profile `ratchet` keeps to common types and tame
-    inputs, `discovery` draws everything.  The folder has index.html, results.json and, if there are any, findings/.
+    blamed on a step and kept as a bundle, once for each cause.  Profile `ratchet` keeps to common types, `discovery`
+    draws everything.  Each program is called with inputs of several kinds: tame, special, boundary indices and so on.
+    The folder has index.html, results.json and, if there are any, findings/.
     Ctrl-C ends a campaign after the programs at hand (exit code 130); the same command goes on.
     A bug of xlabench's own in one program is a finding `error`, with its traceback: exit 70 at the end.
     """

@@ -31,6 +31,8 @@ __all__ = [
     "engine",
     "execute",
     "facts_of",
+    "is_foreign",
+    "is_simulated",
     "liberties",
 ]
 
@@ -43,6 +45,7 @@ ENGINES: Mapping[str, str] = {
 """The file of each engine, by the name that starts its spec."""
 
 _FOREIGN = frozenset({"xla"})
+_SIMULATED = frozenset({("nvptx", "sim")})
 _LIBERTIES = {"xla": frozenset(LIBERTIES)}
 _EXTRAS = {"jax": "peers", "jaxlib": "peers"}
 
@@ -61,6 +64,12 @@ def engine(spec: str, *, dump_to: str = "") -> Engine:
 def is_foreign(spec: str) -> bool:
     """Whether an engine is others' code, whose threads may end a process long after a call."""
     return split_spec(spec)[0] in _FOREIGN
+
+
+def is_simulated(spec: str) -> bool:
+    """Whether calls are run by a simulator, many times slower than on the machine."""
+    name, options = split_spec(spec)
+    return any((name, device) in _SIMULATED for device in options)
 
 
 def apart(specs: Sequence[str]) -> list[tuple[str, ...]]:

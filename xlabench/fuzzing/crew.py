@@ -30,7 +30,7 @@ from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import findings
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Raw
-from xlabench.fuzzing.fuzz_jobs import drawer_of
+from xlabench.fuzzing.fuzz_jobs import drawer_of, kind_in
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
 from xlabench.survival import US
 from xlabench.worker import Outcome, Worker
@@ -80,12 +80,13 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """Whose work ended a worker, in which phase; `doing` says the same in words."""
+    """Whose work ended a worker, in which phase and on inputs of which kind; `doing` says the same in words."""
 
     number: int
     engine: str
     phase: str
     doing: str
+    kind: str = ""
 
 
 def nothing_known() -> dict[str, Any]:
@@ -255,9 +256,10 @@ class Crew:
 
         def drawn_again() -> Raw:
             drawn = drawer_of(self._drawing)(number)
-            expected = [] if spec == "reference" else compiler.interpret(drawn.module, *drawn.inputs)
+            inputs, note = drawn.given(blamed.kind), drawn.noted(blamed.kind)
+            expected = [] if spec == "reference" else compiler.interpret(drawn.module, *inputs)
             text = compiler.to_text(drawn.module)
-            return Raw(number, spec, verdict, message, blamed.phase, text, drawn.inputs, expected, [], drawn.note)
+            return Raw(number, spec, verdict, message, blamed.phase, text, inputs, expected, [], note)
 
         found = attempt(drawn_again, number, f"following up the {verdict} of {spec}: {message.partition(_LINE)[0]}")
         if isinstance(found, OwnFailure):
@@ -281,16 +283,17 @@ class Crew:
         reference is at work, or while the next case is drawn, which is put down to the one before, if the worker had
         any.
         """
-        case, spec, phase = outcome.stage.split(" ") if outcome.stage else ("", "", "")
+        case, spec, stage = outcome.stage.split(" ") if outcome.stage else ("", "", "")
+        phase, kind = kind_in(stage)
         is_late = self._is_late(outcome, engines)
         if outcome.ending == "raised" and case and (spec, phase) != ("reference", "run"):
             return _ours(case, phase, spec)
         if spec == "reference":
-            return Blamed(int(case), engines[0] if is_late else spec, phase, f"in {phase} of the reference")
+            return Blamed(int(case), engines[0] if is_late else spec, phase, f"in {phase} of the reference", kind)
         if spec == US:
             return Blamed(int(case), engines[0], "run", f"in {phase} after it") if is_late else _ours(case, phase)
         if spec:
-            return Blamed(int(case), spec, phase, f"in {phase}")
+            return Blamed(int(case), spec, phase, f"in {phase}", kind)
         drawn = int(case or cases[0])
         earlier = [number for number in cases if number < drawn]
         if is_late or (outcome.ending == "died" and earlier):
@@ -341,5 +344,8 @@ def _records(folder: Path) -> list[dict[str, Any]]:
             part = json.loads(line)
             record = found.setdefault(part["number"], nothing_known())
             for key, value in part.items():
-                record[key] = record[key] | value if isinstance(value, dict) else value
+                if key == "seconds":  # of a stage that comes several times
+                    record[key] = Counter(record[key]) + Counter(value)
+                else:
+                    record[key] = record[key] | value if isinstance(value, dict) else value
     return list(found.values())

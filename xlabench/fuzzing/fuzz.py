@@ -16,9 +16,10 @@ from xlabench.errors import BenchError
 from xlabench.fuzzing.campaign import Progress
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Raw
-from xlabench.fuzzing.generate import PROFILES, make_inputs, probe_module
+from xlabench.fuzzing.generate import PROFILES, probe_module
 from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in
+from xlabench.fuzzing.values import make_inputs
 from xlabench.survival import ERROR, Bug
 from xlabench.worker import Worker
 
@@ -110,7 +111,7 @@ def _killing(number: int, killed: tuple[str, str, str, str], seed: int, note: st
     """The finding about a pair that an engine's process did not survive."""
     spec, opcode, kind, verdict = killed
     module = probe_module(opcode, kind)
-    made = make_inputs(module, np.random.default_rng(seed), special=False)
+    made = make_inputs(module, np.random.default_rng(seed))
     expected, text = compiler.interpret(module, *made), compiler.to_text(module)
     return Raw(number, spec, verdict, f"{verdict} in compile", "compile", text, made, expected, [], note)
 

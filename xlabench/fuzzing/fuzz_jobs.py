@@ -12,6 +12,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 
 import compiler
 from xlabench import atomic
-from xlabench.engines import Engine, build, execute
+from xlabench.engines import Engine, Program, build, execute, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import generate
@@ -33,19 +34,23 @@ from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.survival import US
 from xlabench.worker import Say
 
-FINE = frozenset({"bitwise", "within", "undecided", "unsupported"})
+_LEAST = ("bitwise", "within", "undecided", "unsupported")
+FINE = frozenset(_LEAST)
 _LONGEST_KEY = 80
+_CALLS_IN_SIMULATOR = 2  # one of which takes longer than all that a processor makes
+_ON = "@"
 _TRACED_EVERY = 8  # the passes run once more for their rewrites only
 
 
 @dataclass(slots=True)
 class Answer:
-    """One engine's verdict on one case."""
+    """One engine's verdict on one case; `kind` is that of the inputs with which it came."""
 
     verdict: str
     message: str = ""
     key: str = ""
     actual: Sequence[Array] = field(default_factory=list)
+    kind: str = ""
 
 
 def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
@@ -104,33 +109,35 @@ class _Baseline:
 
     def __init__(self) -> None:
         self._original: Any = None
-        self._results: dict[str, Sequence[Array] | None] = {}
+        self._results: dict[tuple[str, str], Sequence[Array] | None] = {}
 
-    def expected(self, case: Case) -> Sequence[Array]:
-        """What the reference says, of the original where there is one."""
+    def expected(self, case: Case, kind: str) -> Sequence[Array]:
+        """What the reference says of the inputs of a kind, of the original where there is one."""
+        inputs = case.given(kind)
         if case.original is None:
-            return compiler.interpret(case.module, *case.inputs)
+            return compiler.interpret(case.module, *inputs)
         known = self._of(case)
-        if "" not in known:
-            known[""] = compiler.interpret(case.original, *case.inputs)
-        found = known[""]
+        if ("", kind) not in known:
+            known["", kind] = compiler.interpret(case.original, *inputs)
+        found = known["", kind]
         assert found is not None, "the reference evaluates what is drawn"
         return found
 
-    def is_met(self, case: Case, subject: Engine, actual: Sequence[Array]) -> bool:
+    def is_met(self, case: Case, kind: str, subject: Engine, actual: Sequence[Array]) -> bool:
         """Whether results are those of the original on the same engine, bit for bit."""
         if case.original is None:
             return False
         known = self._of(case)
-        if subject.spec not in known:
+        if (subject.spec, kind) not in known:
             try:
-                known[subject.spec] = execute(subject, build(subject, case.original), case.inputs).results
+                program = build(subject, case.original)
+                known[subject.spec, kind] = execute(subject, program, case.given(kind)).results
             except Exception:  # noqa: BLE001 - the original is a case of its own, where this is found
-                known[subject.spec] = None
-        before = known[subject.spec]
+                known[subject.spec, kind] = None
+        before = known[subject.spec, kind]
         return before is not None and compare(before, actual).agreement is Agreement.BITWISE
 
-    def _of(self, case: Case) -> dict[str, Sequence[Array] | None]:
+    def _of(self, case: Case) -> dict[tuple[str, str], Sequence[Array] | None]:
         if self._original is not case.original:
             self._original, self._results = case.original, {}
         return self._results
@@ -150,21 +157,57 @@ def _run_case(
     case: Case, engines: Sequence[Engine], folder: Path, baseline: _Baseline, say: Say
 ) -> Iterator[dict[str, Any]]:
     """Parts of the record of a case, as they become known."""
-    say(f"{case.number} reference run")
-    begin = time.perf_counter()
-    expected = baseline.expected(case)
-    yield {"seconds": {"reference": time.perf_counter() - begin}}
+    spent: dict[str, float] = {}
+    expected = {}
+    with _timed(spent, "reference"):
+        for kind, _ in case.calls:
+            say(f"{case.number} reference {phase_of('run', kind)}")
+            expected[kind] = baseline.expected(case, kind)
+    yield {"seconds": _taken(spent)}
     for subject in engines:
-        begin = time.perf_counter()
-        answer = _answer(case, subject, expected, baseline, say)
-        spent_s = time.perf_counter() - begin
+        answer = _Asking(case, subject, expected, baseline, say, spent).answer()
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
-        yield {"verdicts": {subject.spec: verdict}, "seconds": {subject.spec: spent_s}}
+        yield {"verdicts": {subject.spec: verdict}, "seconds": _taken(spent)}
         if answer.verdict not in FINE:
             say(f"{case.number} {US} keep")
-            _keep(case, subject.spec, expected, answer, folder)
+            _keep(case, subject.spec, expected[answer.kind], answer, folder)
     say(f"{case.number} {US} trace")
-    yield {"rules": _rules(case)}
+    with _timed(spent, "tracing"):
+        rules = _rules(case)
+    yield {"rules": rules, "seconds": _taken(spent)}
+
+
+def calls_on(spec: str, case: Case) -> list[tuple[str, list[Array]]]:
+    """The calls of a program on an engine."""
+    return case.calls[: _CALLS_IN_SIMULATOR if is_simulated(spec) else None]
+
+
+@contextmanager
+def _timed(spent: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the seconds that something takes to those of a stage."""
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        spent[stage] = spent.get(stage, 0.0) + time.perf_counter() - begin
+
+
+def _taken(spent: dict[str, float]) -> dict[str, float]:
+    """The seconds by stage since they were taken before."""
+    taken = dict(spent)
+    spent.clear()
+    return taken
+
+
+def phase_of(phase: str, kind: str) -> str:
+    """A phase of the work on a call, in one word, with the kind of its inputs."""
+    return f"{phase}{_ON}{kind}" if kind else phase
+
+
+def kind_in(phase: str) -> tuple[str, str]:
+    """The phase without the kind of inputs, and that kind."""
+    bare, _, kind = phase.partition(_ON)
+    return bare, kind
 
 
 def _types(instruction: Any) -> list[str]:
@@ -180,31 +223,64 @@ def _rules(case: Case) -> list[str]:
     return sorted({f"{rewrite.pass_name}: {rewrite.rule}" for rewrite in rewrites})
 
 
-def _answer(case: Case, subject: Engine, expected: Sequence[Array], baseline: _Baseline, say: Say) -> Answer:
-    say(f"{case.number} {subject.spec} compile")
-    try:
-        program = build(subject, case.module)
-        say(f"{case.number} {subject.spec} run")
-        called = execute(subject, program, case.inputs)
-    except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
-        return _raised(error)
-    actual = called.results
-    if called.changed:
-        return Answer("wrong", "changed its inputs", "inputs", actual)
-    if baseline.is_met(case, subject, actual):
-        return Answer("bitwise", actual=actual)
-    say(f"{case.number} reference judge")
-    if split_spec(subject.spec)[0] == "reference":
-        comparison = compare(expected, actual, policy=EXACTLY)
-        is_equal = comparison.agreement is Agreement.BITWISE
-        return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
-    standard = standard_of(subject.spec, "reference", TolerancePolicy())
-    judgement = judge(case.module, case.inputs, expected, actual, standard)
-    if judgement.verdict == "wrong":
-        say(f"{case.number} {subject.spec} run")
-        if later := _otherwise(lambda: execute(subject, program, case.inputs).results, actual):
-            return later
-    return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
+@dataclass(slots=True)
+class _Asking:
+    """One engine is asked about one case: it compiles once, and is called with inputs of several kinds."""
+
+    case: Case
+    subject: Engine
+    expected: Mapping[str, Sequence[Array]]
+    baseline: _Baseline
+    say: Say
+    spent: dict[str, float]
+
+    def answer(self) -> Answer:
+        """What is wrong first, or the least that can be said of all calls."""
+        case, spec = self.case, self.subject.spec
+        self.say(f"{case.number} {spec} compile")
+        try:
+            with _timed(self.spent, f"{spec} compile"):
+                program = build(self.subject, case.module)
+        except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
+            return _raised(error)
+        least = Answer("bitwise")
+        for kind, inputs in calls_on(spec, case):
+            found = self._called(program, kind, inputs)
+            found.kind = kind
+            if found.verdict not in FINE:
+                return found
+            least = max(least, found, key=lambda one: _LEAST.index(one.verdict))
+        return least
+
+    def _called(self, program: Program, kind: str, inputs: list[Array]) -> Answer:
+        case, subject, spec, say = self.case, self.subject, self.subject.spec, self.say
+        say(f"{case.number} {spec} {phase_of('run', kind)}")
+        try:
+            with _timed(self.spent, f"{spec} run"):
+                called = execute(subject, program, inputs)
+        except Exception as error:  # noqa: BLE001 - as of compiling
+            return _raised(error)
+        if called.changed:
+            return Answer("wrong", "changed its inputs", "inputs", called.results)
+        if self.baseline.is_met(case, kind, subject, called.results):
+            return Answer("bitwise", actual=called.results)
+        say(f"{case.number} reference {phase_of('judge', kind)}")
+        with _timed(self.spent, "judging"):
+            answer = self._judged(kind, inputs, called.results)
+        if answer.verdict == "wrong" and split_spec(spec)[0] != "reference":
+            say(f"{case.number} {spec} {phase_of('run', kind)}")
+            return _otherwise(lambda: execute(subject, program, inputs).results, called.results) or answer
+        return answer
+
+    def _judged(self, kind: str, inputs: list[Array], actual: Sequence[Array]) -> Answer:
+        expected = self.expected[kind]
+        if split_spec(self.subject.spec)[0] == "reference":
+            comparison = compare(expected, actual, policy=EXACTLY)
+            is_equal = comparison.agreement is Agreement.BITWISE
+            return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
+        standard = standard_of(self.subject.spec, "reference", TolerancePolicy())
+        judgement = judge(self.case.module, inputs, expected, actual, standard)
+        return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
 
 
 def _otherwise(again: Callable[[], Sequence[Array]], actual: Sequence[Array]) -> Answer | None:
@@ -245,11 +321,11 @@ def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, fold
         "verdict": answer.verdict,
         "message": answer.message,
         "key": answer.key,
-        "note": case.note,
+        "note": case.noted(answer.kind),
     }
     with kept_in(place):
         place.mkdir(exist_ok=True)
         (place / "module.hlo").write_text(text, encoding="utf-8")
-        for name, arrays in (("inputs", case.inputs), ("expected", expected), ("actual", answer.actual)):
+        for name, arrays in (("inputs", case.given(answer.kind)), ("expected", expected), ("actual", answer.actual)):
             write_arrays(place / name, arrays)
         atomic.write(place / "finding.json", json.dumps(entry).encode())

@@ -4,26 +4,24 @@ Each program is drawn from a space of its own (swarm testing: Groce et al., ISST
 are left out at random, so that those left meet more often; now and then only a few of one family are left, or a few of
 those that most programs consist of, since most rewrites look at two in a row.  One program of eight is replaced by its
 integer twin, in which no bound of an error can hide a wrong index.  The profile `ratchet` keeps to what is
-common and to tame inputs; `discovery` draws everything, with special values among the inputs.
+common; `discovery` draws everything, with special values among the first inputs.  A program of either is called with
+several kinds of values (`xlabench.fuzzing.values`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import compiler
 from compiler.generate import FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, narrowing
-from xlabench.cases.index_ranges import index_limits
-from xlabench.cases.inputs import DTYPES, aligned
-from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, real_dtype
-
-_iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
+from xlabench.cases.inputs import DTYPES
+from xlabench.fuzzing.values import make_inputs, several
+from xlabench.judging.tolerance import Array
 
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
 _TYPES = frozenset(element_type for _, element_type in PAIRS) & frozenset(DTYPES)
@@ -42,10 +40,11 @@ _PROBES = 10
 _TWINS_EVERY = 8
 _CLOSE_PERCENT, _USUAL_PERCENT = 25, 25
 _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
-_CUBE_PERCENTS = (0, 20, 60)
+_CUBE_PERCENTS = (10, 30, 60)
 _EDGE_PERCENTS = (0, 30, 80)
 _AGAIN_PERCENTS = (0, 10, 30)
-_ONE_SIGN_PERCENT, _AWAY_FROM_ZERO = 35, 0.25  # what begins at 0 instead of an extreme is right if signs differ
+_OTHER_CALLS = 5
+"""With how many kinds of values a program is called beside the first; fewer would leave out most of the kinds."""
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
 _MOST_PARAMETERS = (0, 1, 2, 4, 8, 8)
@@ -54,7 +53,7 @@ _KEPT = (0.06, 0.15, 0.3, 1.0)  # shares of the opcodes and types; what takes tw
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A space of programs, and how often inputs are drawn with special values among them."""
+    """A space of programs, and how often special values are among the first inputs of one."""
 
     space: Space
     special_percent: int
@@ -65,9 +64,11 @@ class Case:
     """One program with its inputs.
 
     Attributes:
+        inputs: those that it is called with first.
         original: the module that means the same, of one that was made by changes to another.
         changes: the kinds of the changes.
         note: what a reader is told of how it was made.
+        others: further inputs, by the kinds of their values.
     """
 
     number: int
@@ -76,10 +77,24 @@ class Case:
     original: Any = None
     changes: tuple[str, ...] = ()
     note: str = ""
+    others: Mapping[str, list[Array]] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> list[tuple[str, list[Array]]]:
+        """All inputs in their order, with the kind of their values; of the first that is not said."""
+        return [("", self.inputs), *self.others.items()]
+
+    def given(self, kind: str) -> list[Array]:
+        """The inputs of a kind, or the first ones."""
+        return self.others[kind] if kind else self.inputs
+
+    def noted(self, kind: str) -> str:
+        """What a reader is told of a call with values of a kind."""
+        return "; ".join(filter(None, [self.note, kind and f"inputs of the kind {kind}"]))
 
 
 PROFILES: Mapping[str, Profile] = {
-    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES), 0),
+    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES, extreme_percent=3), 0),
     "discovery": Profile(Space(_OPCODES, _TYPES, guard_percent=50, empty_percent=1, extreme_percent=10), 60),
 }
 """The profiles by name."""
@@ -107,8 +122,10 @@ def draw_case(profile: Profile, seed: int, number: int) -> Case:
     space = swarm(profile.space, rng)
     module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
     twin = None if number % _TWINS_EVERY else _twin(module, space)
-    made = make_inputs(twin or module, rng, special=bool(rng.integers(100) < profile.special_percent))
-    return Case(number, twin or module, made, note="the integer twin of what was drawn" if twin else "")
+    kind = "special" if rng.integers(100) < profile.special_percent else "tame"
+    made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
+    note = "the integer twin of what was drawn" if twin else ""
+    return Case(number, twin or module, made, note=note, others=others)
 
 
 def _twin(module: Any, space: Space) -> Any:
@@ -159,6 +176,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
         cube_percent=int(rng.choice(_CUBE_PERCENTS)),
         edge_percent=int(rng.choice(_EDGE_PERCENTS)),
         again_percent=int(rng.choice(_AGAIN_PERCENTS)),
+        guard_percent=int(rng.choice([space.guard_percent, space.guard_percent, space.guard_percent // 4])),
     )
 
 
@@ -177,70 +195,3 @@ def _usual(opcodes: frozenset[str], rng: np.random.Generator) -> set[str]:
     common, all_of_them = sorted(_COMMON & opcodes), sorted(opcodes)
     several = min(len(common), int(rng.integers(*_SEVERAL, endpoint=True)))
     return {*map(str, rng.choice(common, several, replace=False)), *map(str, rng.choice(all_of_them, 2))}
-
-
-def make_inputs(module: Any, rng: np.random.Generator, *, special: bool) -> list[Array]:
-    """Inputs for the parameters of a program, which are arrays; indices mostly lie inside of what they index."""
-    limits = index_limits(module)
-    made = []
-    for number, parameter in enumerate(module.entry.parameters):
-        dims, dtype = parameter.shape.dims, DTYPES[parameter.shape.element_type.name]
-        values = _tame(rng, dims, dtype, limits.get(number))
-        if special:
-            values = _sprinkled(rng, values, dtype)
-        made.append(aligned(values))
-    return made
-
-
-def _tame(rng: np.random.Generator, dims: tuple[int, ...], dtype: DType, limit: int | None) -> Array:
-    if dtype.kind == "b":
-        return np.asarray(rng.random(dims) < 0.5)
-    one_sign = int(rng.choice([-1, 1])) if rng.integers(100) < _ONE_SIGN_PERCENT else 0
-    if is_inexact(dtype):
-        draw = _FLOATS[int(rng.integers(len(_FLOATS)))]
-        values = draw(rng, dims)
-        if dtype.kind == "c":
-            values = values + 1j * draw(rng, dims)
-        elif one_sign:
-            values = one_sign * (np.abs(values) + _AWAY_FROM_ZERO)
-        with np.errstate(all="ignore"):
-            return np.asarray(values).astype(dtype)
-    low, high = int(_iinfo(dtype).min), int(_iinfo(dtype).max)
-    if limit is not None:
-        return np.asarray(rng.integers(0, min(limit, high), dims, endpoint=True)).astype(dtype)
-    if rng.random() < 0.7:
-        low, high = max(low, -10), min(high, 10)
-    if one_sign:
-        low, high = (1, high) if one_sign > 0 or low == 0 else (low, -1)
-    return np.asarray(rng.integers(low, high, dims, dtype=_widest(dtype), endpoint=True)).astype(dtype)
-
-
-def _widest(dtype: DType) -> type[np.uint64] | type[np.int64]:
-    """NumPy's integers that hold all of a type."""
-    return np.uint64 if dtype.kind == "u" and dtype.itemsize == 8 else np.int64
-
-
-_FLOATS: tuple[Callable[[np.random.Generator, tuple[int, ...]], Any], ...] = (
-    lambda rng, dims: rng.integers(-16, 16, dims, endpoint=True) / 4,  # sums and products of these are exact
-    lambda rng, dims: rng.standard_normal(dims),
-    lambda rng, dims: rng.uniform(0.5, 2.0, dims),
-)
-
-
-def _sprinkled(rng: np.random.Generator, values: Array, dtype: DType) -> Array:
-    """Values, some of them replaced by special ones."""
-    if dtype.kind == "b":
-        return values
-    chosen = rng.random(values.shape) < float(rng.choice([0.02, 0.2, 0.8]))
-    return np.where(chosen, rng.choice(_specials(dtype), values.shape), values).astype(dtype)
-
-
-def _specials(dtype: DType) -> Array:
-    if not is_inexact(dtype):
-        low, high = int(_iinfo(dtype).min), int(_iinfo(dtype).max)
-        wanted = [low, low + 1, high, high - 1, 0, 1, -1, 2, 100]
-        return np.asarray([number for number in wanted if low <= number <= high], _widest(dtype)).astype(dtype)
-    info = finfo(real_dtype(dtype))
-    sizes = [0.0, 1.0, 0.5, float(info.max), float(info.tiny), float(info.smallest_subnormal), np.inf, np.nan]
-    with np.errstate(all="ignore"):
-        return np.asarray([*sizes, *(-size for size in sizes)]).astype(dtype)

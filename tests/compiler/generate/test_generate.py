@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import compiler
-from compiler.generate.choices import RandomChoices, permutation
+from compiler.generate import sized
+from compiler.generate.choices import RandomChoices, permutation, turned
 from compiler.generate.elementwise import DOMAINS, takes
 from compiler.generate.scope import Space
 from compiler.generate.table import NOT_DRAWN, PAIRS, RECIPES, evaluated, program
@@ -110,7 +112,111 @@ def _does_not_commute(i):
     return tuple(first[d] for d in second) != tuple(second[d] for d in first) and len(set(i.array.dims)) == 1
 
 
+def _crosswise(i):
+    pairs = zip(i.attributes.get("lhs_batch_dims", ()), i.attributes.get("rhs_batch_dims", ()), strict=True)
+    by_left = [right for _, right in sorted(pairs)]
+    sizes = {i.operands[0].array.dims[d] for d in i.attributes.get("lhs_batch_dims", ())}
+    return by_left != sorted(by_left) and len(sizes) == 1
+
+
+def _is_minus_zero(i):
+    return i.opcode == "constant" and i.array.element_type.is_float and bool(np.signbit(i.literal.array).any())
+
+
+def _changes_places(i):
+    state = enumerate(i.attributes["body"].root.operands)
+    return any(v.opcode == "get-tuple-element" and v.attributes["index"] != place for place, v in state)
+
+
+def _repeats(i):
+    state = i.attributes["body"].root.operands
+    return len(set(state)) < len(state)
+
+
+def _comes_from(value, source):
+    return value is source or any(_comes_from(operand, source) for operand in value.operands)
+
+
+def _of_itself(place):
+    return lambda i: _comes_from(i.operands[place], i.operands[0])
+
+
+def _out_of_order(i):
+    return any(list(group) != sorted(group) for group in i.attributes["replica_groups"].groups())
+
+
+def _is_dynamic(i):
+    return bool(i.operands) and getattr(i.operands[0].shape, "is_dynamic", False)
+
+
 SELDOM = {
+    "a transpose by an order that is not its own inverse, of a cube": (
+        {"transpose"},
+        lambda i: (
+            i.opcode == "transpose"
+            and len(set(i.array.dims)) == 1
+            and any(i.attributes["dimensions"][d] != place for place, d in enumerate(i.attributes["dimensions"]))
+        ),
+    ),
+    "a broadcast along the first dimension of a square": (
+        {"broadcast"},
+        lambda i: (
+            i.opcode == "broadcast"
+            and i.attributes["dimensions"] == (0,)
+            and len(set(i.array.dims)) == 1 < i.array.rank
+        ),
+    ),
+    "a broadcast along the last dimension of a square": (
+        {"broadcast"},
+        lambda i: (
+            i.opcode == "broadcast"
+            and i.attributes["dimensions"] == (1,)
+            and len(set(i.array.dims)) == 1 < i.array.rank
+        ),
+    ),
+    "batches of a dot that are paired crosswise": ({"dot"}, lambda i: i.opcode == "dot" and _crosswise(i)),
+    "three batch dimensions": (
+        {"dot"},
+        lambda i: i.opcode == "dot" and len(i.attributes.get("lhs_batch_dims", ())) == 3,
+    ),
+    "padding that differs at the two ends": (
+        {"pad"},
+        lambda i: i.opcode == "pad" and any(part.low != part.high for part in i.attributes["padding"]),
+    ),
+    "a loop whose state changes places": ({"while"}, lambda i: i.opcode == "while" and _changes_places(i)),
+    "a loop whose state repeats": ({"while"}, lambda i: i.opcode == "while" and _repeats(i)),
+    "a scatter whose indices are made of its operand": (
+        {"scatter"},
+        lambda i: i.opcode == "scatter" and _of_itself(1)(i),
+    ),
+    "a scatter whose updates are made of its operand": (
+        {"scatter"},
+        lambda i: i.opcode == "scatter" and _of_itself(2)(i),
+    ),
+    "an update made of what it changes": (
+        {"dynamic-update-slice"},
+        lambda i: i.opcode == "dynamic-update-slice" and _of_itself(1)(i),
+    ),
+    "indices of few bits": (
+        {"dynamic-slice"},
+        lambda i: i.opcode == "dynamic-slice" and i.operands[1].array.element_type.bits == 8,
+    ),
+    "groups of devices out of order": (
+        {"all-gather", "all-to-all", "reduce-scatter"},
+        lambda i: "replica_groups" in i.attributes and _out_of_order(i),
+    ),
+    "a quotient by a constant zero with a sign": (
+        {"divide"},
+        lambda i: i.opcode == "divide" and any(_is_minus_zero(o) for o in (i.operands[1], *i.operands[1].operands)),
+    ),
+    **{
+        f"a {opcode} of an array whose size is known at run time only": (
+            {"set-dimension-size"},
+            lambda i, opcode=opcode: i.opcode == opcode and _is_dynamic(i),
+        )
+        for opcode in sized.STEPS
+        if opcode
+    },
     "transposes that do not commute, of a cube": (
         {"transpose"},
         lambda i: i.opcode == i.operands[0].opcode == "transpose" and _does_not_commute(i),
@@ -132,6 +238,34 @@ SELDOM = {
 
 @pytest.mark.parametrize(("opcodes", "is_it"), SELDOM.values(), ids=SELDOM)
 def test_what_shows_some_bugs_only_is_drawn(opcodes, is_it):
-    space = Space(frozenset(opcodes), frozenset({"f32", "s32"}), cube_percent=60, edge_percent=60, again_percent=30)
-    drawn = (i for seed in range(100) for i in module(seed, space).instructions())
+    types = frozenset({"f32", "s32", "s8"})
+    space = Space(frozenset(opcodes), types, cube_percent=60, edge_percent=60, again_percent=30, guard_percent=20)
+    drawn = (i for seed in range(200) for i in module(seed, space).instructions())
     assert any(i.operands and is_it(i) for i in drawn)
+
+
+@pytest.mark.parametrize("length", [3, 4, 5])
+def test_a_turn_is_another_order_than_its_inverse(length):
+    for seed in range(200):
+        order = turned(RandomChoices(seed), length)
+        assert sorted(order) == list(range(length))
+        assert [order.index(place) for place in range(length)] != order
+
+
+def test_what_programs_for_several_devices_exchange_all_of_them_reach():
+    space = Space(frozenset({"all-reduce", "while", "conditional"}), frozenset({"f32", "s32"}), devices_percent=100)
+    for seed in range(40):
+        made = module(seed, space)
+        exchanges = [i for i in made.instructions() if i.opcode == "all-reduce"]
+        assert all(i.parent is made.entry for i in exchanges)
+        assert compiler.interpret(made, *draw(made, seed))
+
+
+def test_of_sizes_known_at_run_time_no_result_is_left_open():
+    space = Space(frozenset({"set-dimension-size", "reverse", "add"}), frozenset({"f32", "s32"}))
+    for seed in range(60):
+        made = module(seed, space)
+        assert not any(leaf.is_dynamic for leaf in compiler.edit.leaves(made.entry.root.shape))
+        results = compiler.interpret(made, *draw(made, seed))
+        wide = compiler.interpret(made, *draw(made, seed), wide=True)
+        assert all(bound.allows(result).all() for bound, result in zip(wide, results, strict=True))

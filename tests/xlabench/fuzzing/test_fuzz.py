@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from xlabench import atomic
+from xlabench.bundles import bundle
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign, fuzz
 from xlabench.fuzzing.config import Config
@@ -48,7 +50,8 @@ def test_a_right_engine_has_no_findings_and_is_not_spoilt_by_one_of_others(tmp_p
     assert summary["verdicts"] == {"right bitwise": 60, "xla bitwise": 60}
     assert summary["cases"] == 60
     assert summary["cases_per_s_and_core"] > 0
-    assert set(summary["seconds"]) == {"drawing", "reference", "right", "xla"}
+    stages = {f"{engine} {stage}" for engine in ("right", "xla") for stage in ("compile", "run")}
+    assert set(summary["seconds"]) == {"drawing", "reference", "judging", "tracing", *stages}
     assert summary["coverage"]["reached"] > 300
 
 
@@ -184,6 +187,22 @@ def test_a_campaign_that_is_stopped_does_not_wait_for_an_engine_that_hangs(tmp_p
     with pytest.raises(_StopError):
         campaign.run(replace(CONFIG, engines=("stalls",)), Unprobed(), tmp_path / "campaign", observe=observe)
     assert time.monotonic() - begin < CONFIG.timeout_s / 2
+
+
+class OfTwoKinds(Unprobed):
+    """One program, called with inputs of two kinds."""
+
+    def drawing(self, config, support):
+        return {"drawer": "broken_engines:draw_with_two_kinds_of_inputs"}
+
+
+def test_of_a_process_that_ends_on_some_inputs_those_are_kept(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    summary = run(replace(CONFIG, engines=("dies-of-nan",), count=1), tmp_path / "campaign", OfTwoKinds)
+    (found,) = summary["findings"]
+    assert (found["verdict"], found["signature"], found["note"]) == ("crash", ("run",), "inputs of the kind special")
+    kept = bundle.load(tmp_path / "campaign" / found["bundle"])
+    np.testing.assert_array_equal(kept.inputs[0], np.asarray([1, np.nan, 2], np.float32))
 
 
 class Unknown(Unprobed):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlabench.fuzzing import crew, findings, fuzz_jobs
+from xlabench.fuzzing import crew, findings, fuzz_jobs, generate
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -53,3 +53,37 @@ def test_a_finding_that_is_half_written_is_none(tmp_path, batch, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         batch(0)
     assert list(findings.left_in(tmp_path)) == []
+
+
+def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    arguments = {
+        "factory": "broken_engines:engine",
+        "engines": ["errs-on-nan", "right"],
+        "drawing": {"drawer": "broken_engines:draw_with_two_kinds_of_inputs"},
+        "folder": str(tmp_path),
+        "numbers": [0],
+    }
+    said = []
+    fuzz_jobs.batch(arguments, said.append)
+    (record,) = crew._records(tmp_path)
+    assert [verdict for verdict, *_ in record["verdicts"].values()] == ["wrong", "bitwise"]
+    (raw,) = findings.left_in(tmp_path)
+    assert (raw.engine, raw.note) == ("errs-on-nan", "inputs of the kind special")
+    np.testing.assert_array_equal(raw.inputs[0], [1, np.nan, 2])
+    np.testing.assert_array_equal(raw.expected[0], [-1, np.nan, -2])
+    np.testing.assert_array_equal(raw.actual[0], [0, 0, 0])
+    assert [stage for stage in said if " right run" in stage] == [
+        "0 right run",
+        "0 right run@special",
+        "0 right run@equal",
+    ]
+    stages = {"drawing", "reference", "judging", "tracing"}
+    stages |= {f"{spec} {stage}" for spec in arguments["engines"] for stage in ("compile", "run")}
+    assert set(record["seconds"]) == stages
+    assert all(seconds >= 0 for seconds in record["seconds"].values())
+
+
+def test_a_simulator_is_called_less_often_than_a_processor():
+    case = generate.Case(0, None, [], others={"special": [], "equal": [], "ties": []})
+    assert [len(fuzz_jobs.calls_on(spec, case)) for spec in ("cpu", "xla", "nvptx", "nvptx:sim")] == [4, 4, 4, 2]

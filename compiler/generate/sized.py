@@ -1,0 +1,171 @@
+"""Recipes of arrays whose sizes are known at run time only.
+
+Such a value goes through a few instructions that keep its sizes at run time, and ends as an array of its bounds with
+zeros beyond its sizes: arrays whose sizes would have to agree are not for other recipes, as nothing says what it means
+if they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from compiler.generate.choices import chance, permutation, pick, subset
+from compiler.generate.combining import ORDERED, combiner, combiners, identity_constant
+from compiler.generate.elementwise import spread, takes
+from compiler.generate.movement import dims_broadcast
+from compiler.generate.recipe import COMPLEX, NUMBERS, Recipe
+from compiler.generate.scope import Scope
+from compiler.ir.attributes import PaddingDimension, SliceDimension
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import PRED, S32, ElementType
+from compiler.ir.windows import padded_size
+from compiler.ops.build import build, parameter
+
+_MOST_STEPS = 4
+_SECOND_PERCENT = 30
+_SMALL = 512
+_MOST_SIDE = 64
+
+Step = Callable[[Scope, Instruction], Instruction | None]
+"""Makes another value of one with sizes known at run time only; None where there is none, or no room."""
+
+
+def _transposed(scope: Scope, value: Instruction) -> Instruction:
+    return scope.build("transpose", [value], dimensions=tuple(permutation(scope.choices, value.array.rank)))
+
+
+def _reversed(scope: Scope, value: Instruction) -> Instruction:
+    return scope.build("reverse", [value], dimensions=tuple(subset(scope.choices, range(value.array.rank), 60)))
+
+
+def _sliced(scope: Scope, value: Instruction) -> Instruction:
+    parts = []
+    for size in value.array.dims:
+        start = scope.choices.integer(0, min(2, size - 1))
+        limit = size - scope.choices.integer(0, min(2, size - 1 - start))
+        parts.append(SliceDimension(start, limit, pick(scope.choices, (1, 2, 3))))
+    return scope.build("slice", [value], slice=tuple(parts))
+
+
+def _padded(scope: Scope, value: Instruction) -> Instruction | None:
+    padding = [PaddingDimension(*(pick(scope.choices, (0, 1, 2)) for _ in range(3))) for _ in value.array.dims]
+    dims = [padded_size(size, part) for size, part in zip(value.array.dims, padding, strict=True)]
+    if not scope.fits(dims):
+        return None
+    return scope.build("pad", [value, scope.small_constant(value.array.element_type)], padding=tuple(padding))
+
+
+def _doubled(scope: Scope, value: Instruction) -> Instruction | None:
+    along = scope.choices.integer(0, value.array.rank - 1)
+    fits = scope.fits([2 * value.array.size])
+    return scope.build("concatenate", [value, value], dimensions=(along,)) if fits else None
+
+
+def _spread(scope: Scope, value: Instruction) -> Instruction | None:
+    shape = value.array
+    dims, mapping = dims_broadcast(scope, shape.dims, 1)
+    if not dims:
+        return None
+    flags = tuple(place in mapping and shape.dynamic[mapping.index(place)] for place in range(len(dims)))
+    target = ArrayShape(shape.element_type, dims, flags)
+    return scope.build("broadcast", [value], shape=target, dimensions=mapping)
+
+
+def _computed(scope: Scope, value: Instruction) -> Instruction | None:
+    """The value with itself in an elementwise operation."""
+    kind = value.array.element_type
+    allowed = [
+        opcode for opcode in ("negate", "not", "subtract", "multiply", "maximum", "xor") if kind in takes(opcode)
+    ]
+    opcode = pick(scope.choices, [o for o in allowed if (o, kind.name) not in scope.program.space.banned] or [""])
+    if not opcode:
+        return None
+    return scope.build(opcode, [value] if opcode in ("negate", "not") else [value, value])
+
+
+def _reduced(scope: Scope, value: Instruction) -> Instruction | None:
+    kind = value.array.element_type
+    if kind not in ORDERED or value.array.rank < 2:
+        return None
+    axes = tuple(subset(scope.choices, range(value.array.rank), 40) or [0])
+    combining = pick(scope.choices, combiners(kind))
+    operands = [value, identity_constant(scope, combining, kind)]
+    return scope.build("reduce", operands, to_apply=combiner(scope, combining, kind), dimensions=axes)
+
+
+def _in_order(scope: Scope, value: Instruction) -> Instruction | None:
+    kind = value.array.element_type
+    if kind not in ORDERED or kind in COMPLEX or value.array.size > _SMALL:
+        return None
+    made = scope.program.computation("order")
+    pair = [parameter(made, number, ArrayShape(kind, ())) for number in range(2)]
+    attributes: dict[str, Any] = {"type": "TOTALORDER"} if kind.is_float else {}
+    made.root = build(made, "compare", pair, direction=pick(scope.choices, ("LT", "GT")), **attributes)
+    along = scope.choices.integer(0, value.array.rank - 1)
+    return scope.build("sort", [value], dimensions=(along,), to_apply=made, is_stable=True)
+
+
+STEPS: Mapping[str, Step] = {
+    "slice": _sliced,
+    "transpose": _transposed,
+    "reverse": _reversed,
+    "pad": _padded,
+    "concatenate": _doubled,
+    "broadcast": _spread,
+    "": _computed,
+    "reduce": _reduced,
+    "sort": _in_order,
+}
+"""What a value goes through, by the opcode that must not be banned."""
+
+
+def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    value = scope.array(element_type, least_rank=1, most_rank=3, size=_SMALL)
+    if 0 in value.array.dims or max(value.array.dims) > _MOST_SIDE:
+        return None
+    along = permutation(scope.choices, value.array.rank)
+    several = 2 if value.array.rank > 1 and chance(scope.choices, _SECOND_PERCENT) else 1
+    for dimension in along[:several]:
+        value = _cut(scope, opcode, value, dimension)
+    banned, kind, drawn = scope.program.space.banned, element_type.name, 0
+    steps = [step for name, step in STEPS.items() if (name, kind) not in banned]
+    while scope.choices.more(drawn, _MOST_STEPS) and value.array.is_dynamic:
+        drawn += 1
+        value = pick(scope.choices, steps)(scope, value) or value
+    return _whole(scope, opcode, value)
+
+
+def _cut(scope: Scope, opcode: str, value: Instruction, dimension: int) -> Instruction:
+    """The value with a size in one dimension that nobody knows beforehand, and that there is."""
+    size = value.array.dims[dimension]
+    wanted = scope.unknown(ArrayShape(S32, ()))
+    kept = scope.build("clamp", [scope.constant(0, S32), wanted, scope.constant(size, S32)])
+    return scope.build(opcode, [value, kept], dimensions=(dimension,))
+
+
+def _whole(scope: Scope, opcode: str, value: Instruction) -> Instruction:
+    """The value at its bounds, with zeros beyond its sizes."""
+    cut = [dimension for dimension, is_cut in enumerate(value.array.dynamic) if is_cut]
+    sizes = [scope.build("get-dimension-size", [value], dimensions=(dimension,)) for dimension in cut]
+    for place, dimension in enumerate(cut):
+        flags = tuple(d in cut[place + 1 :] for d in range(value.array.rank))
+        bounds = ArrayShape(value.array.element_type, value.array.dims, flags if any(flags) else ())
+        size = scope.constant(bounds.dims[dimension], S32)
+        # Not offered: what lies beyond the sizes is open.
+        value = build(scope.computation, opcode, [value, size], shape=bounds, dimensions=(dimension,))
+    for size, dimension in zip(sizes, cut, strict=True):
+        value = _masked(scope, value, size, dimension)
+    return value
+
+
+def _masked(scope: Scope, value: Instruction, size: Instruction, dimension: int) -> Instruction:
+    """Zeros from a size on, where the language leaves open what there is."""
+    shape, numbers = value.array, ArrayShape(S32, value.array.dims)
+    places = scope.build("iota", shape=numbers, iota_dimension=dimension)
+    inside = scope.build("compare", [places, spread(scope, size, numbers)], direction="LT")
+    return scope.build("select", [inside, value, spread(scope, scope.constant(0, shape.element_type), shape)])
+
+
+RECIPES: dict[str, Recipe] = {"set-dimension-size": Recipe(tuple(t for t in NUMBERS if t is not PRED), _draw)}

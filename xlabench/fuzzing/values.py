@@ -1,0 +1,278 @@
+"""The values that generated programs are called with: kinds by name, so that one compiled program meets several.
+
+A call costs microseconds, compiling milliseconds, and most bugs show on few values: a zero with a sign, a tie between
+two narrow floats, an index one beyond the last.  Of each kind there are values for every type that has any such, and
+tame ones of the others.  Parameters that a program uses as indices stay inside of what they index, but for the kinds
+that are about that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import compiler
+from xlabench.cases.index_ranges import index_limits
+from xlabench.cases.inputs import DTYPES, aligned
+from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, raw_bits, real_dtype
+
+Generator = np.random.Generator
+Dims = tuple[int, ...]
+Draw = Callable[[Generator, Dims, DType, int | None], Array]
+"""Values of dimensions and a type, for a parameter that is no index, or for one whose largest value inside is given."""
+
+_iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
+
+_ONE_SIGN_PERCENT, _AWAY_FROM_ZERO = 35, 0.25  # what begins at 0 instead of an extreme is right if signs differ
+_SMALL_INTEGERS_PERCENT, _SMALL = 70, 10
+_SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
+_SPREAD = 0.5  # of the exponents of a type, around 1
+_ALL_PERCENT = 50
+_WIDENED = 4.0
+
+
+def tame(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) -> Array:
+    """Small numbers, many of them such that sums and products are exact; indices lie inside."""
+    if dtype.kind == "b":
+        return np.asarray(rng.random(dims) < 0.5)
+    one_sign = int(rng.choice([-1, 1])) if rng.integers(100) < _ONE_SIGN_PERCENT else 0
+    if is_inexact(dtype):
+        draw = _FLOATS[int(rng.integers(len(_FLOATS)))]
+        values = draw(rng, dims)
+        if dtype.kind == "c":
+            values = values + 1j * draw(rng, dims)
+        elif one_sign:
+            values = one_sign * (np.abs(values) + _AWAY_FROM_ZERO)
+        return _as(values, dtype)
+    low, high = _range(dtype)
+    if limit is not None:
+        return np.asarray(rng.integers(0, min(limit, high), dims, endpoint=True)).astype(dtype)
+    if rng.integers(100) < _SMALL_INTEGERS_PERCENT:
+        low, high = max(low, -_SMALL), min(high, _SMALL)
+    if one_sign:
+        low, high = (1, high) if one_sign > 0 or low == 0 else (low, -1)
+    return np.asarray(rng.integers(low, high, dims, dtype=_widest(dtype), endpoint=True)).astype(dtype)
+
+
+_FLOATS: tuple[Callable[[Generator, Dims], Any], ...] = (
+    lambda rng, dims: rng.integers(-16, 16, dims, endpoint=True) / 4,
+    lambda rng, dims: rng.standard_normal(dims),
+    lambda rng, dims: rng.uniform(0.5, 2.0, dims),
+)
+
+
+def special(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) -> Array:
+    """Tame values, some of them replaced by zeros with signs, infinities, NaN, denormals and the ends of the type."""
+    return _sprinkled(rng, tame(rng, dims, dtype, limit), _specials(dtype))
+
+
+def _zeros(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Zeros of both signs, and ones here and there."""
+    if dtype.kind == "b" or limit is not None:
+        return tame(rng, dims, dtype, limit)
+    zeros = rng.choice(_as([0.0, -0.0], dtype), dims) if is_inexact(dtype) else np.zeros(dims, dtype)
+    return _sprinkled(rng, np.asarray(zeros), _as([1.0, -1.0] if _is_signed(dtype) else [1], dtype))
+
+
+def _equal(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """The same value everywhere."""
+    one = tame(rng, (1,), dtype, limit) if limit is not None or rng.integers(2) else special(rng, (1,), dtype)
+    return np.full(dims, one[0], dtype)
+
+
+def _sorted(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """In order, up or down, along the last dimension."""
+    values = tame(rng, dims, dtype, limit)
+    if not dims or dtype.kind == "c":
+        return values
+    order = np.argsort(values.astype(np.float64) if is_inexact(dtype) else values, axis=-1)
+    values = np.take_along_axis(values, order, axis=-1)
+    return np.asarray(values if rng.integers(2) else values[..., ::-1])
+
+
+def _one_hot(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Zeros, and a number elsewhere in each row."""
+    values = np.zeros(dims, dtype)
+    if values.size:
+        rows = values.reshape(-1, dims[-1] if dims else 1)
+        value = tame(rng, (1,), dtype, limit)[0]
+        rows[np.arange(len(rows)), rng.integers(0, rows.shape[1], len(rows))] = value
+    return values
+
+
+def _ties(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Numbers halfway between two neighbours of a narrower type, or between two integers."""
+    if dtype.kind == "b" or limit is not None:
+        return tame(rng, dims, dtype, limit)
+    if not is_inexact(dtype):
+        return _integer_ties(rng, dims, dtype)
+    halves = rng.integers(-8, 8, dims) + 0.5
+    narrower = [other for other in _NARROW if finfo(other).nmant < finfo(real_dtype(dtype)).nmant]
+    choices = [halves, *(_between(rng, dims, other) for other in narrower)]
+    return _as(np.choose(rng.integers(0, len(choices), dims), choices), dtype)
+
+
+def _between(rng: Generator, dims: Dims, dtype: DType) -> Array:
+    """Numbers in f64 halfway between two neighbours of a type."""
+    near = _as(rng.standard_normal(dims) * _WIDENED, dtype)
+    bits = raw_bits(near)
+    above = (bits + bits.dtype.type(1)).view(dtype)  # the next one farther from 0
+    with np.errstate(all="ignore"):
+        return np.asarray((near.astype(np.float64) + above.astype(np.float64)) / 2)
+
+
+def _integer_ties(rng: Generator, dims: Dims, dtype: DType) -> Array:
+    """Integers halfway between two neighbours of a float type: one more bit than its mantissa holds, and that is 1."""
+    low, high = _range(dtype)
+    fitting = [bits for bits in _MANTISSAS if (2 << bits) <= high]
+    if not fitting:
+        return tame(rng, dims, dtype)
+    top = 1 << fitting[int(rng.integers(len(fitting)))]
+    values = np.asarray(top + 1 + 2 * rng.integers(0, top // 2, dims), _widest(dtype))
+    return np.asarray(np.where(rng.random(dims) < 0.5, values, -values) if low < 0 else values).astype(dtype)
+
+
+_NARROW = tuple(DTYPES[name] for name in ("f8e5m2", "f8e4m3fn", "bf16", "f16", "f32"))
+"""One type of each number of mantissa bits, on which alone it depends which numbers are ties."""
+_MANTISSAS = (4, 8, 11, 24, 53)
+
+
+def _denormal(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Numbers around the least that are normal, most of them below."""
+    if not is_inexact(dtype):
+        return tame(rng, dims, dtype, limit)
+    tiny = float(finfo(real_dtype(dtype)).tiny)
+    return _as(tame(rng, dims, np.dtype(np.float64)) * tiny / 2, dtype)
+
+
+def _extreme(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Numbers near the ends of a type."""
+    if dtype.kind == "b" or limit is not None:
+        return tame(rng, dims, dtype, limit)
+    if is_inexact(dtype):
+        return _as(tame(rng, dims, np.dtype(np.float64)) * (float(finfo(real_dtype(dtype)).max) / _SMALL), dtype)
+    low, high = _range(dtype)
+    near = rng.integers(0, min(3, high), dims, endpoint=True).astype(_widest(dtype))
+    return np.asarray(np.where(rng.random(dims) < 0.5, _widest(dtype)(high) - near, near + low)).astype(dtype)
+
+
+def _boundary(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Indices at the first place, the last, one before and one beyond each, and far away."""
+    if limit is None:
+        return tame(rng, dims, dtype)
+    low, high = _range(dtype)
+    wanted = [0, 1, limit - 1, limit, limit + 1, -1, -limit, high, low]
+    places = [place for place in wanted if low <= place <= high]
+    shares = [3 if 0 <= place <= limit else 1 for place in places]
+    chosen = rng.choice(len(places), dims, p=np.asarray(shares) / sum(shares))
+    return np.asarray(np.asarray(places, _widest(dtype))[chosen]).astype(dtype)
+
+
+def _uneven(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Numbers of very different sizes."""
+    if dtype.kind == "b" or limit is not None:
+        return tame(rng, dims, dtype, limit)
+    values = tame(rng, dims, np.dtype(np.float64))
+    if is_inexact(dtype):
+        reach = int(_SPREAD * np.log2(float(finfo(real_dtype(dtype)).max)))
+        return _as(values * 2.0 ** rng.integers(-reach, reach, dims, endpoint=True), dtype)
+    low, high = _range(dtype)
+    sizes = np.asarray(1 << rng.integers(0, high.bit_length(), dims, dtype=np.int64), _widest(dtype))
+    values = sizes - (rng.random(dims) < 0.5).astype(sizes.dtype)
+    return np.asarray(np.where(rng.random(dims) < 0.5, values, -values) if low < 0 else values).astype(dtype)
+
+
+def _payloads(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Tame numbers, and NaN of either sign with any payload among them."""
+    values = tame(rng, dims, dtype, limit)
+    if dtype.name not in _WITH_PAYLOADS:
+        return values
+    parts = values.reshape(-1).view(real_dtype(dtype)).copy()
+    bits, info = raw_bits(parts), finfo(real_dtype(dtype))
+    quiet = raw_bits(np.asarray([np.nan], parts.dtype))[0]
+    some = rng.integers(0, 1 << (info.nmant - 1), parts.shape, dtype=np.uint64).astype(bits.dtype)
+    sign = rng.integers(0, 2, parts.shape).astype(bits.dtype) << bits.dtype.type(info.bits - 1)
+    chosen = rng.random(parts.shape) < float(rng.choice(_SOME))
+    return np.asarray(np.where(chosen, quiet | some | sign, bits).astype(bits.dtype)).view(dtype).reshape(dims)
+
+
+_WITH_PAYLOADS = frozenset({"bfloat16", "float16", "float32", "float64", "complex64", "complex128"})
+
+KINDS: Mapping[str, Draw] = {
+    "tame": tame,
+    "special": special,
+    "zeros": _zeros,
+    "equal": _equal,
+    "sorted": _sorted,
+    "one-hot": _one_hot,
+    "ties": _ties,
+    "denormal": _denormal,
+    "extreme": _extreme,
+    "boundary": _boundary,
+    "uneven": _uneven,
+    "payloads": _payloads,
+}
+"""The kinds of values by name."""
+
+
+def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool = False) -> list[Array]:
+    """Inputs of a kind for the parameters of a program, which are arrays; `mixed` leaves some of them tame."""
+    limits = index_limits(module)
+    made = []
+    for number, parameter in enumerate(module.entry.parameters * compiler.times_given(module)):
+        dims, dtype = parameter.shape.dims, DTYPES[parameter.shape.element_type.name]
+        draw = tame if mixed and rng.integers(2) else KINDS[kind]
+        limit = limits.get(number % len(module.entry.parameters))
+        made.append(aligned(np.asarray(draw(rng, dims, dtype, limit))))
+    return made
+
+
+def several(module: Any, rng: Generator, count: int) -> dict[str, list[Array]]:
+    """Inputs of so many kinds, other than tame ones, by their names; of none where a program takes no inputs."""
+    if not module.entry.parameters:
+        return {}
+    kinds = [kind for kind in KINDS if kind != "tame"]
+    chosen = [kinds[int(number)] for number in rng.permutation(len(kinds))[:count]]
+    return {kind: make_inputs(module, rng, kind, mixed=bool(rng.integers(100) >= _ALL_PERCENT)) for kind in chosen}
+
+
+def _sprinkled(rng: Generator, values: Array, wanted: Array) -> Array:
+    """Values, some of them replaced by others."""
+    if values.dtype.kind == "b":
+        return values
+    chosen = rng.random(values.shape) < float(rng.choice(_SOME))
+    return np.where(chosen, rng.choice(wanted, values.shape), values).astype(values.dtype)
+
+
+def _specials(dtype: DType) -> Array:
+    if dtype.kind == "b":
+        return np.asarray([False, True])
+    if not is_inexact(dtype):
+        low, high = _range(dtype)
+        wanted = [low, low + 1, high, high - 1, 0, 1, -1, 2, 100]
+        return np.asarray([number for number in wanted if low <= number <= high], _widest(dtype)).astype(dtype)
+    info = finfo(real_dtype(dtype))
+    sizes = [0.0, 1.0, 0.5, float(info.max), float(info.tiny), float(info.smallest_subnormal), np.inf, np.nan]
+    return _as([*sizes, *(-size for size in sizes)], dtype)
+
+
+def _as(values: Any, dtype: DType) -> Array:
+    """Numbers rounded to a type; what it does not hold is whatever the conversion makes of that."""
+    with np.errstate(all="ignore"):
+        return np.asarray(values).astype(dtype)
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    return int(_iinfo(dtype).min), int(_iinfo(dtype).max)
+
+
+def _is_signed(dtype: DType) -> bool:
+    return is_inexact(dtype) or (_range(dtype)[0] < 0 and _range(dtype)[1] > 0)
+
+
+def _widest(dtype: DType) -> type[np.uint64] | type[np.int64]:
+    """NumPy's integers that hold all of a type."""
+    return np.uint64 if dtype.kind == "u" and dtype.itemsize == 8 else np.int64
