@@ -15,7 +15,7 @@ from xlabench.cli import cli
 ROOT = Path(__file__).parents[2]
 TOP = ("compiler", "xlabench", "suites", "reports", "tests")
 MACHINE = re.compile(
-    "|".join((r"/wor" + r"k/", r"/roo" + r"t/", r"/hom" + r"e/\w", r"\.librar" + "y", r"/op" + r"t/\w"))
+    "|".join((r"/wor" + r"k/", r"/roo" + r"t/", r"/hom" + r"e/\w", r"[/.]\.librar" + "y", r"/op" + r"t/\w"))
 )
 PROMISES = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "raise NotImplemented" + "Error")))
 MADE = {
