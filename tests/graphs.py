@@ -1,6 +1,9 @@
-"""Graphs with one of everything that the files can hold."""
+"""Graphs with one of everything that the files can hold, and SavedModels as both releases of TensorFlow write them."""
+
+from importlib import import_module
 
 import numpy as np
+from checkpoints import write_checkpoint
 
 from compiler.graph import (
     BY_NAME,
@@ -90,3 +93,54 @@ def everything():
         Node("tensors", "Of/Nobody", ("values", "values:3", "^values"), attributes=tensors),
     ]
     return Graph(nodes, [function], 1882, 12)
+
+
+FIRST = """
+node { name: "w" op: "VariableV2" }
+node { name: "x" op: "Placeholder" }
+node { name: "names" op: "Const" attr { key: "value" value {
+  tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: "unused" string_val: "kernel" } } } }
+node { name: "file" op: "Const" }
+node { name: "restore" op: "RestoreV2" input: "file" input: "names" input: "file" }
+node { name: "same" op: "Identity" input: "restore:1" }
+node { name: "assign" op: "Assign" input: "w" input: "same" }
+node { name: "all" op: "NoOp" input: "^assign" }
+"""
+SECOND = """
+node { name: "w" op: "VarHandleOp" }
+node { name: "x" op: "Placeholder" }
+node { name: "file" op: "Placeholder" }
+node { name: "call" op: "StatefulPartitionedCall" input: "file" input: "w"
+  attr { key: "f" value { func { name: "restore" } } } }
+library { function {
+  signature { name: "restore" input_arg { name: "file" type: DT_STRING } input_arg { name: "h" type: DT_RESOURCE } }
+  node_def { name: "names" op: "Const" attr { key: "value" value {
+    tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: "unused" string_val: "kernel" } } } }
+  node_def { name: "r" op: "RestoreV2" input: "file" input: "names:output:0" input: "names:output:0" }
+  node_def { name: "same" op: "Identity" input: "r:tensors:1" }
+  node_def { name: "assign" op: "AssignVariableOp" input: "h" input: "same:output:0" }
+} }
+"""
+SIGNATURE = """
+signature_def { key: "serving_default" value { method_name: "predict"
+  inputs { key: "x" value { name: "x:0" dtype: DT_FLOAT tensor_shape { dim { size: -1 } dim { size: 2 } } } }
+  outputs { key: "y" value { name: "w:0" dtype: DT_FLOAT tensor_shape { unknown_rank: true } } } } }
+"""
+VALUE = np.array([[1, 2], [3, 4]], np.float32)
+
+
+def meta(graph, tags="tags: 'serve'"):
+    return (
+        f"meta_graphs {{ meta_info_def {{ {tags} tensorflow_version: '2.21.0' }} graph_def {{ {graph} }} {SIGNATURE} }}"
+    )
+
+
+def write_model(folder, text=None, name="saved_model.pb"):
+    """A SavedModel's folder; needs protobuf."""
+    messages = import_module("compiler.graph.messages")
+    text = meta(FIRST) if text is None else text
+    model = messages.from_text("SavedModel", text, "t")
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(text.encode() if name.endswith("txt") else model.SerializeToString())
+    write_checkpoint(folder / "variables" / "variables", {"kernel": (1, VALUE)}, messages.CLASSES)
+    return folder

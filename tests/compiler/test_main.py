@@ -208,7 +208,7 @@ def test_a_misspelt_pass_is_said():
     assert "unknown pass 'fuson'; did you mean fusion?" in call("opt", "-", "--disable-passes", "fuson").stderr
 
 
-READERS = {"graph": "compiler.commands.graph.parse_graph"}
+READERS = {name: f"compiler.commands.{name}.parse_graph" for name in ("graph", "tf2xla")}
 """What subcommands read standard input with, where that is not `compiler.parse`."""
 
 
@@ -340,7 +340,7 @@ def test_every_form_is_in_the_object(form, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(cli.commands))
 def test_every_end_is_one_object(name, tmp_path, monkeypatch):
-    if name == "graph":
+    if name in READERS:
         pytest.importorskip("google.protobuf", reason="protobuf is not installed")
     words = [name, *["hlo"] * (name == "emit")]
     told, code = _object(*words, "-", text="nonsense")

@@ -2,67 +2,18 @@
 
 import numpy as np
 import pytest
-from checkpoints import write_checkpoint
+from graphs import FIRST, SECOND, VALUE, meta, write_model
 
 import compiler
 from compiler import graph as tf
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
-from compiler.graph.messages import CLASSES, from_text
-
-FIRST = """
-node { name: "w" op: "VariableV2" }
-node { name: "x" op: "Placeholder" }
-node { name: "names" op: "Const" attr { key: "value" value {
-  tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: "unused" string_val: "kernel" } } } }
-node { name: "file" op: "Const" }
-node { name: "restore" op: "RestoreV2" input: "file" input: "names" input: "file" }
-node { name: "same" op: "Identity" input: "restore:1" }
-node { name: "assign" op: "Assign" input: "w" input: "same" }
-node { name: "all" op: "NoOp" input: "^assign" }
-"""
-SECOND = """
-node { name: "w" op: "VarHandleOp" }
-node { name: "x" op: "Placeholder" }
-node { name: "file" op: "Placeholder" }
-node { name: "call" op: "StatefulPartitionedCall" input: "file" input: "w"
-  attr { key: "f" value { func { name: "restore" } } } }
-library { function {
-  signature { name: "restore" input_arg { name: "file" type: DT_STRING } input_arg { name: "h" type: DT_RESOURCE } }
-  node_def { name: "names" op: "Const" attr { key: "value" value {
-    tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: "unused" string_val: "kernel" } } } }
-  node_def { name: "r" op: "RestoreV2" input: "file" input: "names:output:0" input: "names:output:0" }
-  node_def { name: "same" op: "Identity" input: "r:tensors:1" }
-  node_def { name: "assign" op: "AssignVariableOp" input: "h" input: "same:output:0" }
-} }
-"""
-SIGNATURE = """
-signature_def { key: "serving_default" value { method_name: "predict"
-  inputs { key: "x" value { name: "x:0" dtype: DT_FLOAT tensor_shape { dim { size: -1 } dim { size: 2 } } } }
-  outputs { key: "y" value { name: "w:0" dtype: DT_FLOAT tensor_shape { unknown_rank: true } } } } }
-"""
-VALUE = np.array([[1, 2], [3, 4]], np.float32)
-
-
-def meta(graph, tags="tags: 'serve'"):
-    return (
-        f"meta_graphs {{ meta_info_def {{ {tags} tensorflow_version: '2.21.0' }} graph_def {{ {graph} }} {SIGNATURE} }}"
-    )
-
-
-def write(folder, text, name="saved_model.pb"):
-    model = from_text("SavedModel", text, "t")
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_bytes(text.encode() if name.endswith("txt") else model.SerializeToString())
-    write_checkpoint(folder / "variables" / "variables", {"kernel": (1, VALUE)}, CLASSES)
-    return folder
-
 
 @pytest.mark.parametrize("name", tf.MODEL_FILES)
 @pytest.mark.parametrize("graph", [FIRST, SECOND], ids=["first", "second"])
 def test_a_model_is_read_with_its_signatures_and_variables(tmp_path, graph, name):
-    folder = write(tmp_path / "m", meta(graph), name)
+    folder = write_model(tmp_path / "m", meta(graph), name)
     for path in (folder, folder / name):
         assert tf.is_saved_model(path)
         model = tf.read_saved_model(path)
@@ -78,14 +29,14 @@ def test_a_model_is_read_with_its_signatures_and_variables(tmp_path, graph, name
 
 
 def test_a_variable_that_nothing_restores_is_said(tmp_path):
-    model = tf.read_saved_model(write(tmp_path / "m", meta(FIRST)))
+    model = tf.read_saved_model(write_model(tmp_path / "m", meta(FIRST)))
     with pytest.raises(compiler.InputError, match="no value is restored for a variable 'v'"):
         model.variable("v")
 
 
 def test_of_several_graphs_the_tags_choose(tmp_path):
     both = meta(FIRST) + meta(SECOND, "tags: 'serve' tags: 'tpu'")
-    folder = write(tmp_path / "m", both)
+    folder = write_model(tmp_path / "m", both)
     assert tf.read_saved_model(folder, ["tpu", "serve"]).graph.functions
     assert not tf.read_saved_model(folder, ["serve"]).graph.functions
     for tags in ([], ["tpu"]):
@@ -108,7 +59,7 @@ def test_of_several_graphs_the_tags_choose(tmp_path):
 )
 def test_what_makes_no_sense_is_said(tmp_path, text, error, said):
     with pytest.raises(error, match=f"(?s)saved_model.pb.*{said}"):
-        tf.read_saved_model(write(tmp_path / "m", text))
+        tf.read_saved_model(write_model(tmp_path / "m", text))
 
 
 def test_a_folder_without_a_model_is_said(tmp_path):

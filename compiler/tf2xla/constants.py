@@ -1,0 +1,111 @@
+"""Which inputs of a graph must be known when it is compiled.
+
+Some ops ask for the values of inputs: sizes, axes.  Going back from these, whatever such a value is computed from must
+be known too, except where an op asks only for the shape of what it takes, since shapes are known in any case.  A
+cluster's signature holds these values, and a graph whose feeds are among them is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from compiler.graph import Function, FunctionReference, Graph, Node
+from compiler.graph.names import endpoint
+from compiler.tf2xla.ops import RECORDS
+from compiler.tf2xla.record import Record, Trait
+
+
+def must_be_known(graph: Graph, fetches: Sequence[str]) -> frozenset[str]:
+    """The nodes that fetches need and whose values must be known; feeds among them must be values."""
+    library = {function.name: function for function in graph.functions}
+    return _Analysis(library).nodes(graph.nodes, fetches, in_function=False)
+
+
+class _Analysis:
+    """The analysis of a graph with its functions, each of which is looked at once."""
+
+    def __init__(self, library: Mapping[str, Function]) -> None:
+        self._library = library
+        self._arguments: dict[str, frozenset[int]] = {}
+
+    def nodes(self, nodes: Sequence[Node], fetches: Sequence[str], *, in_function: bool) -> frozenset[str]:
+        """The nodes, and arguments, that must be known."""
+        by_name = {node.name: node for node in nodes}
+        reached = _reached(by_name, fetches, in_function=in_function)
+        stack = [
+            node.inputs[number] for node in reached for number in self._asked(node) if number < len(node.data_inputs)
+        ]
+        known: set[str] = set()
+        while stack:
+            place = endpoint(stack.pop(), in_function=in_function)
+            if place is None or place.node in known:
+                continue
+            known.add(place.node)
+            node = by_name.get(place.node)
+            if node is None or _asks_shape(node):
+                continue
+            stack += node.data_inputs
+        return frozenset(known)
+
+    def arguments(self, name: str) -> frozenset[int]:
+        """The arguments of a function that must be known; none of one that is under way already."""
+        called = self._library.get(name)
+        if called is None:
+            return frozenset()
+        if name not in self._arguments:
+            self._arguments[name] = frozenset()
+            wanted = [*called.returns.values(), *(f"^{node}" for node in called.control_returns.values())]
+            known = self.nodes(called.nodes, wanted, in_function=True)
+            self._arguments[name] = frozenset(n for n, one in enumerate(called.inputs) if one.name in known)
+        return self._arguments[name]
+
+    def _asked(self, node: Node) -> Iterator[int]:
+        """The numbers of the inputs whose values a node asks for."""
+        record = RECORDS.get(node.op)
+        if record is None:
+            yield from self.arguments(node.op)
+            return
+        yield from _stated(node, record)
+        if Trait.CALLS in record.traits:
+            first = 0 if record.signature.inputs[0].is_list else 1
+            for name in _called(node):
+                yield from (first + number for number in self.arguments(name))
+
+
+def _stated(node: Node, record: Record) -> Iterator[int]:
+    """The numbers of the inputs that the record says."""
+    at = 0
+    for port in record.signature.inputs:
+        count = 1
+        if not port.is_one:
+            value = node.attributes.get(port.number or port.type)
+            count = value if isinstance(value, int) else len(getattr(value, "values", ()))
+        if port.name in record.constants:
+            yield from range(at, at + count)
+        at += count
+
+
+def _asks_shape(node: Node) -> bool:
+    record = RECORDS.get(node.op)
+    return record is not None and Trait.ASKS_SHAPE in record.traits
+
+
+def _called(node: Node) -> Iterator[str]:
+    for value in node.attributes.values():
+        if isinstance(value, FunctionReference):
+            yield value.name
+        else:
+            yield from (one.name for one in getattr(value, "values", ()) if isinstance(one, FunctionReference))
+
+
+def _reached(by_name: Mapping[str, Node], fetches: Sequence[str], *, in_function: bool) -> list[Node]:
+    """The nodes that fetches need."""
+    reached: dict[str, Node] = {}
+    stack = list(fetches)
+    while stack:
+        place = endpoint(stack.pop(), in_function=in_function)
+        node = by_name.get(place.node) if place else None
+        if node is not None and node.name not in reached:
+            reached[node.name] = node
+            stack += node.inputs
+    return list(reached.values())

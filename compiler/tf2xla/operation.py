@@ -1,0 +1,223 @@
+"""A node as its lowering sees it: inputs by name, attributes with their defaults, and the ways to refuse it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.diagnostics import InputError, UnsupportedError
+from compiler.expansion.expression import Expression, number
+from compiler.graph import BY_NAME, Attribute, AttributeList, DataType, FunctionReference, Node, PartialShape
+from compiler.ir.literal import array_literal
+from compiler.ir.module import Computation, Module
+from compiler.ir.types import ElementType
+from compiler.ops.build import constant
+from compiler.tf2xla.signature import Port, Signature
+
+Array = NDArray[Any]
+_PYTHON = {"int": int, "float": float, "bool": bool, "string": bytes, "type": DataType, "shape": PartialShape}
+
+
+class Library(Protocol):
+    """What a lowering asks of the one who lowers the rest."""
+
+    def inline(self, function: FunctionReference, inputs: Sequence[Expression], caller: Operation) -> list[Expression]:
+        """The results of a function on inputs, written where the caller is."""
+
+    def computation(
+        self,
+        function: FunctionReference,
+        inputs: Sequence[Expression],
+        caller: Operation,
+        known: Mapping[int, Array],
+        results: Sequence[int] | None = None,
+    ) -> Computation:
+        """A computation of one tuple, the inputs that are not known, that gives a tuple, all or some of the results."""
+
+    def value(self, expression: Expression) -> Array | None:
+        """The value, if it depends on nothing that is not known when the graph is compiled."""
+
+    def passed_on(self, function: FunctionReference, caller: Operation) -> Sequence[int]:
+        """The inputs of a function that are its results of the same number."""
+
+
+class Operation:
+    """One node on its inputs."""
+
+    def __init__(
+        self,
+        node: Node,
+        signature: Signature,
+        inputs: Sequence[Expression],
+        computation: Computation,
+        library: Library,
+        *,
+        checked: bool = True,
+    ) -> None:
+        """Give every input of the signature its tensors, unless it is not `checked`, as only a name for messages is.
+
+        Raises:
+            InputError: there are too few or too many, or one has another type than the signature says.
+        """
+        self.node = node
+        self.signature = signature
+        self.computation = computation
+        self.library = library
+        self._inputs: dict[str, list[Expression]] = {}
+        if not checked:
+            return
+        pending = list(inputs)
+        for port in signature.inputs:
+            count = self.count(port)
+            if count > len(pending):
+                raise self.invalid(f"it takes {port.name!r}, which is not given: it has {len(inputs)} inputs")
+            self._inputs[port.name], pending = pending[:count], pending[count:]
+            self._check_types(port, self._inputs[port.name])
+        if pending:
+            raise self.invalid(f"it has {len(pending)} more inputs than it takes")
+
+    def __getitem__(self, name: str) -> Expression:
+        """An input that is one tensor."""
+        return self._inputs[name][0]
+
+    def list(self, name: str) -> list[Expression]:
+        """An input that is several tensors."""
+        return self._inputs[name]
+
+    @property
+    def module(self) -> Module:
+        """The program that is written."""
+        assert self.computation.module is not None
+        return self.computation.module
+
+    def attribute(self, name: str) -> Any:
+        """An attribute's value, or its default; of a list the values.
+
+        Raises:
+            InputError: it must be stated, or is of another kind.
+        """
+        row = self.signature.attributes[name]
+        value: Attribute | None = self.node.attributes.get(name, row.default)
+        if value is None:
+            raise self.invalid(f"its attribute {name!r} is missing")
+        if row.kind.startswith("list("):
+            if not isinstance(value, AttributeList):
+                raise self.invalid(f"its attribute {name!r} must be a {row.kind}")
+            return value.values
+        wanted = _PYTHON.get(row.kind)
+        if wanted is not None and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
+            raise self.invalid(f"its attribute {name!r} must be of the kind {row.kind}")
+        if row.kind == "func" and not isinstance(value, FunctionReference):
+            raise self.invalid(f"its attribute {name!r} must be a function")
+        if row.kind == "float":
+            return float(np.float32(value))  # type: ignore[arg-type]  # of that kind: files hold no more digits
+        if isinstance(value, DataType) and row.allowed and value.base not in row.allowed:
+            allowed = ", ".join(sorted(map(str, row.allowed)))
+            raise self.invalid(f"its attribute {name!r} is {value}, which is none of {allowed}")
+        return value
+
+    def type(self, name: str) -> ElementType:
+        """The element type that an attribute names.
+
+        Raises:
+            UnsupportedError: HLO has none for it.
+        """
+        return self._element_type(self.attribute(name))
+
+    def types(self, name: str) -> tuple[ElementType, ...]:
+        """The element types that an attribute lists."""
+        return tuple(self._element_type(one) for one in self.attribute(name))
+
+    def _element_type(self, data_type: DataType) -> ElementType:
+        found = data_type.element_type
+        if found is None:
+            raise self.unsupported(f"HLO has no type for {data_type}")
+        return found
+
+    def count(self, port: Port) -> int:
+        """How many tensors a port is."""
+        if port.is_one:
+            return 1
+        return int(self.attribute(port.number)) if port.number else len(self.attribute(port.type))
+
+    def value(self, name: str) -> Array:
+        """The value of an input that must be known when the graph is compiled.
+
+        Raises:
+            InputError: it is not.
+        """
+        return self.values(name)[0]
+
+    def values(self, name: str) -> Sequence[Array]:
+        """The values of an input that is several tensors and must be known when the graph is compiled."""
+        found = []
+        for expression in self._inputs[name]:
+            value = self.library.value(expression)
+            if value is None:
+                raise self.not_constant(name)
+            found.append(value)
+        return found
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """The numbers of an input that must be known: a vector, or a scalar as one number."""
+        value = self.value(name)
+        if value.ndim > 1:
+            raise self.invalid(f"its input {name!r} must be a vector, and has the sizes {list(value.shape)}")
+        return tuple(int(one) for one in value.reshape(-1))
+
+    def number(self, value: complex, element_type: ElementType) -> Expression:
+        """A scalar."""
+        return number(self.computation, value, element_type)
+
+    def constant(self, array: Any, element_type: ElementType) -> Expression:
+        """A constant."""
+        return Expression(constant(self.computation, array_literal(array, element_type)))
+
+    def full(self, value: complex, element_type: ElementType, dims: Sequence[int]) -> Expression:
+        """An array of one number everywhere."""
+        return self.number(value, element_type).spread(dims, ())
+
+    def axis(self, axis: int, rank: int, what: str = "axis") -> int:
+        """An axis counted from the front, where a negative one is counted from the back.
+
+        Raises:
+            InputError: there is no such axis.
+        """
+        if not -rank <= axis < rank:
+            raise self.invalid(f"its {what} {axis} is none of an array with {rank} dimensions")
+        return axis % rank if rank else 0
+
+    def require(self, condition: object, said: str | Callable[[], str]) -> None:
+        """Raise what `invalid` makes of the message unless the condition holds."""
+        if not condition:
+            raise self.invalid(said if isinstance(said, str) else said())
+
+    def invalid(self, said: str) -> InputError:
+        """The error to raise where the node makes no sense."""
+        return InputError(f"node {self.node.name!r} ({self.node.op}): {said}")
+
+    def unsupported(self, reason: str) -> UnsupportedError:
+        """The error to raise where the node makes sense and has no meaning here."""
+        return UnsupportedError(f"op {self.node.op} (node {self.node.name!r})", "the lowering to HLO", reason)
+
+    def not_constant(self, name: str) -> InputError:
+        """The error to raise where an input's value must be known and is not."""
+        names = [port.name for port in self.signature.inputs]
+        return self.invalid(
+            f"input {names.index(name)}, {name!r}, must be a compile-time constant: sizes and "
+            "dimensions follow from it; feed it as a value, or make it of constants and shapes"
+        )
+
+    def _check_types(self, port: Port, given: Sequence[Expression]) -> None:
+        if port.is_list:
+            wanted = list(self.attribute(port.type))
+        else:
+            named = port.type in self.signature.attributes
+            one = self.attribute(port.type) if named else BY_NAME[port.type]
+            wanted = [one] * len(given)
+        for expression, data_type in zip(given, wanted, strict=True):
+            if self._element_type(data_type) is not expression.type:
+                raise self.invalid(f"its input {port.name!r} must be {data_type}, and is {expression.type}")

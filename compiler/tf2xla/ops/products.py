@@ -1,0 +1,81 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compiler.expansion.expression import Expression
+from compiler.ops.build import build
+from compiler.tf2xla.broadcasting import common_dims, conjugate, spread
+from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.record import record, table
+
+
+def _matmul(operation: Operation) -> Expression:
+    a, b = operation["a"], operation["b"]
+    _check_ranks(operation, (a, b), most=2)
+    first, second = operation.attribute("transpose_a"), operation.attribute("transpose_b")
+    return _product(operation, a, b, 0 if first else 1, 1 if second else 0)
+
+
+def _check_ranks(operation: Operation, given: Sequence[Expression], most: int | None) -> None:
+    for one in given:
+        if len(one.dims) < 2 or (most is not None and len(one.dims) > most):
+            raise operation.invalid(f"it multiplies matrices, not arrays of the sizes {list(one.dims)}")
+
+
+def _product(
+    operation: Operation, a: Expression, b: Expression, of_a: int, of_b: int, batch: Sequence[int] = ()
+) -> Expression:
+    """The sums of products along one dimension of each, for each index of the batch."""
+    fits = a.dims[of_a] == b.dims[of_b]
+    operation.require(fits, lambda: f"matrices of the sizes {list(a.dims)} and {list(b.dims)} do not go together")
+    batches: dict[str, Any] = {"lhs_batch_dims": tuple(batch), "rhs_batch_dims": tuple(batch)} if batch else {}
+    return Expression(
+        build(
+            operation.computation,
+            "dot",
+            [a.instruction, b.instruction],
+            lhs_contracting_dims=(of_a,),
+            rhs_contracting_dims=(of_b,),
+            **batches,
+        )
+    )
+
+
+def _batch_matmul(operation: Operation) -> Expression:
+    x, y = operation["x"], operation["y"]
+    _check_ranks(operation, (x, y), most=None)
+    batch = common_dims(operation, x.dims[:-2], y.dims[:-2])
+    x, y = (spread(one, (*batch, *one.dims[-2:])) for one in (x, y))
+    first, second = operation.attribute("adj_x"), operation.attribute("adj_y")
+    x, y = (conjugate(one) if turned else one for one, turned in ((x, first), (y, second)))
+    rows, columns = len(batch), len(batch) + 1
+    of_x, of_y = (rows if first else columns), (columns if second else rows)
+    return _product(operation, x, y, of_x, of_y, range(len(batch)))
+
+
+_TYPES = "floats complexes int32 int64 uint8 uint16 uint32 uint64"
+_TURNS = "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false"
+RECORDS = table(
+    record(
+        "MatMul",
+        f"a: T, b: T -> product: T; T: {{{_TYPES}}}; transpose_a: bool = false; transpose_b: bool = false; "
+        "grad_a: bool = false; grad_b: bool = false",
+        _matmul,
+        "The product of two matrices.",
+    ),
+    record(
+        "BatchMatMul",
+        f"x: T, y: T -> output: T; T: {{floats complexes int32 int64}}; {_TURNS}",
+        _batch_matmul,
+        "Products of matrices, under its older name.",
+    ),
+    record(
+        "BatchMatMulV2",
+        f"x: T, y: T -> output: T; T: {{{_TYPES} int16}}; {_TURNS}",
+        _batch_matmul,
+        "Products of matrices, spread over each other.",
+    ),
+)

@@ -1,0 +1,62 @@
+"""What a graph is held together by: constants, inputs, and ops that pass on what they take."""
+
+from __future__ import annotations
+
+from compiler.expansion.expression import Expression
+from compiler.graph import Tensor
+from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.record import Record, Trait, record, table
+
+
+def _const(operation: Operation) -> Expression:
+    value = operation.attribute("value")
+    operation.require(isinstance(value, Tensor), "its attribute 'value' must be a tensor")
+    element_type = operation.type("dtype")
+    operation.require(value.type == operation.attribute("dtype"), "its value has another type than 'dtype' says")
+    array = value.stated
+    if array is not None and value.size > 1 and array.size <= 1:  # one number everywhere takes no room
+        return operation.full(array[0] if array.size else 0, element_type, value.dims)
+    return operation.constant(value.array(), element_type)
+
+
+def _placeholder(operation: Operation) -> Expression:
+    raise operation.invalid("it is not fed: give it a type and sizes, or a value")
+
+
+def _passed_on(operation: Operation) -> Expression:
+    return operation["input"]
+
+
+def _passed_on_all(operation: Operation) -> list[list[Expression]]:
+    return [operation.list("input")]
+
+
+def _nothing(_operation: Operation) -> None:
+    """Control edges have no meaning where nothing has an effect."""
+
+
+def _identity(name: str, doc: str) -> Record:
+    return record(name, "input: T -> output: T; T: {any}", _passed_on, doc)
+
+
+RECORDS = table(
+    record("Const", "-> output: dtype; value: tensor; dtype: {any}", _const, "A value."),
+    record("Placeholder", "-> output: dtype; dtype: {any}; shape: shape = unknown", _placeholder, "What is fed."),
+    record(
+        "PlaceholderWithDefault",
+        "input: dtype -> output: dtype; dtype: {any}; shape: shape",
+        _passed_on,
+        "What may be fed, and else is its input.",
+    ),
+    _identity("Identity", "Its input."),
+    _identity("StopGradient", "Its input, through which no gradient goes."),
+    _identity("Snapshot", "Its input."),
+    record(
+        "PreventGradient",
+        "input: T -> output: T; T: {any}; message: string = ''",
+        _passed_on,
+        "Its input, of which no gradient may be asked.",
+    ),
+    record("IdentityN", "input: T[] -> output: T[]; T: list(type)", _passed_on_all, "Its inputs."),
+    record("NoOp", "->", _nothing, "Nothing, for others to wait for.", traits=Trait.NONE),
+)

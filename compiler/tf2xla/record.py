@@ -1,0 +1,79 @@
+"""What is true of an op of TensorFlow's, in one place: its record.
+
+Readers of graphs, the lowering, the analysis of constants and the tests are driven by records; a family of them is a
+file in `ops/`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from compiler.expansion.expression import Expression
+from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.signature import Signature, signature
+
+
+class Trait(enum.Flag):
+    """What else is true of an op."""
+
+    NONE = 0
+    STATEFUL = enum.auto()
+    """It does more than give its results, or gives others each time."""
+    CALLS = enum.auto()
+    """It runs functions of the library."""
+    ASKS_SHAPE = enum.auto()
+    """Its results follow from the shapes of its inputs alone, so that these need not be constants where it must be."""
+
+
+Lower = Callable[[Operation], Expression | Sequence[Expression | Sequence[Expression]] | None]
+"""Writes HLO for a node; gives its outputs in order, one alone as it is, a list of tensors as a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One op.
+
+    Attributes:
+        name: TensorFlow's.
+        signature: what it takes and gives.
+        lower: how it is written in HLO.
+        doc: one line.
+        constants: names of the inputs whose values must be known when the graph is compiled.
+        traits: what else is true of it.
+    """
+
+    name: str
+    signature: Signature
+    lower: Lower
+    doc: str
+    constants: tuple[str, ...] = ()
+    traits: Trait = Trait.NONE
+
+    def outputs(self, number_of: Callable[[str], int | None]) -> int | None:
+        """How many outputs a node has; `number_of` gives an attribute's number, or the length of its list."""
+        total = 0
+        for port in self.signature.outputs:
+            count = 1 if port.is_one else number_of(port.number or port.type)
+            if count is None:
+                return None
+            total += count
+        return total
+
+
+def record(
+    name: str,
+    text: str,
+    lower: Lower,
+    doc: str,
+    constants: Sequence[str] = (),
+    traits: Trait = Trait.NONE,
+) -> Record:
+    """A record, its signature from text."""
+    return Record(name, signature(text), lower, doc, tuple(constants), traits)
+
+
+def table(*records: Record) -> dict[str, Record]:
+    """Records by name."""
+    return {one.name: one for one in records}

@@ -1,0 +1,198 @@
+"""Every record against TensorFlow's own kernels, recorded by `record_tensorflow.py`, and against its registration.
+
+Results are judged by the bounds of wide mode: what rounding alone can make of them is right.
+"""
+
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import op_cases
+import pytest
+
+import compiler
+from compiler.graph import AttributeList, DataType, PartialShape
+from compiler.tf2xla import RECORDS, Trait, lower, output_count
+
+FOLDER = Path(__file__).parent
+REGISTERED = json.loads((FOLDER / "ops.json").read_text(encoding="ascii"))
+CASES = op_cases.cases()
+
+
+@cache
+def recorded():
+    """What each case gave; None where it was refused."""
+    with np.load(FOLDER / "results.npz") as file:
+        index, data = json.loads(file["index"].tobytes()), file["data"].tobytes()
+    found, at = {}, 0
+    for name, results in index:
+        found[name] = None if results is None else []
+        for dtype, dims in results or ():
+            count = int(np.prod(dims)) * np.dtype(dtype).itemsize
+            found[name].append(np.frombuffer(data[at : at + count], dtype).reshape(dims))
+            at += count
+    return found
+
+
+def expected(case):
+    """What the kernels gave for a case; None where they refused it."""
+    return recorded()[case.name]
+
+
+ROUNDED = {
+    "Elu": (0, 2, "e^x - 1 is a difference in the kernel"),
+    "Selu": (0, 4, "e^x - 1 is a difference in the kernel"),
+    "Reciprocal": (2, 0, "the kernel multiplies by an approximation"),
+    "Inv": (2, 0, "the kernel multiplies by an approximation"),
+    "Prod": (8, 0, "the kernel rounds every product of f16"),
+    "Softplus": (2, 0, "the kernel rounds every step of bf16"),
+    "SigmoidGrad": (2, 0, "the kernel rounds its products of bf16 in another order"),
+    "SqrtGrad": (2, 0, "the kernel multiplies by an approximation"),
+}
+"""Ops whose kernels round more than their formulas: by how many units, of the result and of 1, and why."""
+
+
+def near(op, result, right):
+    """Whether results differ by what the kernel rounds more."""
+    if op not in ROUNDED or result.dtype.kind not in "fV":
+        return np.zeros(result.shape, bool)
+    relative, absolute, _ = ROUNDED[op]
+    eps = float(ml_dtypes.finfo(result.dtype).eps)
+    ours, theirs = (part.astype(np.float64) for part in (result, right))
+    with np.errstate(invalid="ignore"):
+        return np.abs(ours - theirs) <= eps * (relative * np.abs(theirs) + absolute)
+
+
+def _not_finite(gradient, _):
+    return ~np.isfinite(gradient)
+
+
+def _zero_of_what_is_not_finite(y, gradient):
+    return (gradient == 0) & ~np.isfinite(y)
+
+
+APART = {
+    "Erf": (np.isinf, "the kernel of f64 gives NaN of an infinity, not 1"),
+    "Pow": (lambda x, y: (x == 0) & (y == 0) & np.iscomplexobj(x), "0 to the power of 0 is NaN there, 1 in HLO"),
+    "Round": (lambda x: np.full(x.shape, x.dtype.kind == "i"), "that of an integer is 0 there; `tf.round` never asks"),
+    "ReluGrad": (_not_finite, "the kernel multiplies by 0 where XLA chooses 0"),
+    "Relu6Grad": (_not_finite, "the kernel multiplies by 0 where XLA chooses 0"),
+    "ReciprocalGrad": (_zero_of_what_is_not_finite, "a gradient of 0 stays 0 in vectors of the kernel"),
+    "SqrtGrad": (
+        lambda y, gradient: (gradient == 0) & ((y == 0) | np.isnan(y)),
+        "a gradient of 0 stays 0 in vectors of the kernel",
+    ),
+}
+"""Ops whose lowering does not follow the kernels: for which inputs, and why."""
+
+
+def apart(case, dims):
+    """Which elements of a result the kernels do not decide."""
+    if case.op not in APART:
+        return np.zeros(dims, bool)
+    with np.errstate(invalid="ignore"):
+        return np.broadcast_to(APART[case.op][0](*np.broadcast_arrays(*case.inputs)), dims)
+
+
+def run(case):
+    """Our results and their bounds."""
+    lowered = lower(case.graph(), case.feeds(), [f"op:{number}" for number in range(case.outputs)])
+    compiler.verify(lowered.module)
+    given = [lowered.values[name] for name in lowered.inputs]
+    return compiler.interpret(lowered.module, *given), compiler.interpret(lowered.module, *given, wide=True)
+
+
+def test_every_record_has_calls_that_were_recorded():
+    called = Counter(case.op for case in CASES if expected(case) is not None)
+    without = set(RECORDS) - set(called)
+    assert without == {"Placeholder", "NoOp"} | {name for name, one in RECORDS.items() if Trait.CALLS in one.traits}
+    assert recorded().keys() == {case.name for case in CASES}
+
+
+@pytest.mark.parametrize("op", sorted({case.op for case in CASES}))
+def test_results_are_those_of_tensorflow(op):
+    wrong = []
+    for case in (one for one in CASES if one.op == op and expected(one) is not None):
+        results, bounds = run(case)
+        for number, (result, bound, right) in enumerate(zip(results, bounds, expected(case), strict=True)):
+            assert (result.dtype, result.shape) == (right.dtype, right.shape), case.name
+            same = (result == right) | ((result != result) & (right != right))
+            legal = same | (bound.allows(result) & (bound.allows(right) | near(op, result, right)))
+            legal |= apart(case, result.shape)
+            if not legal.all():
+                shown = [part[~legal][:4].tolist() for part in (result, right)]
+                wrong.append(f"{case.name}:{number}: {shown[0]} should be {shown[1]}")
+    assert not wrong, "\n".join(wrong[:20])
+
+
+def plain(value):
+    """A default as JSON has it."""
+    match value:
+        case AttributeList():
+            return [plain(one) for one in value.values]
+        case DataType():
+            return value.number
+        case PartialShape():
+            return "unknown"
+        case bytes():
+            return value.decode()
+        case float():
+            return float(np.float32(value))
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_signatures_are_those_that_tensorflow_registers(name):
+    record, registered = RECORDS[name], REGISTERED[name]
+    for side in ("inputs", "outputs"):
+        ports = [[port.name, port.type, port.number, port.is_list] for port in getattr(record.signature, side)]
+        assert ports == registered[side]
+    attributes = {
+        row.name: [row.kind, plain(row.default), sorted(one.number for one in row.allowed)]
+        for row in record.signature.attributes.values()
+    }
+    held = {
+        key: [kind, default, _held(name, types)] for key, (kind, default, types) in registered["attributes"].items()
+    }
+    assert attributes == held
+    assert (Trait.STATEFUL in record.traits) == registered["stateful"]
+
+
+WITHOUT_MEANING = {"FloorDiv": (8, 18)}
+"""Types of which no kernel of TensorFlow's has a meaning, though they are registered: complex numbers."""
+
+
+def _held(name, types):
+    """The types that HLO has, of those that are registered; strings where any type would do."""
+    numbers = [one for one in types if one not in WITHOUT_MEANING.get(name, ())]
+    kept = [one for one in numbers if DataType(one).element_type is not None]
+    return sorted([*kept, 7]) if name == "ReverseV2" and 7 in types else kept
+
+
+def test_records_say_what_they_are():
+    for name, record in RECORDS.items():
+        assert record.name == name
+        assert record.doc.endswith(".")
+        names = [port.name for port in record.signature.inputs]
+        assert set(record.constants) <= set(names)
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("case", [one for one in CASES if one.name.endswith("/0")], ids=lambda case: case.name)
+def test_nodes_have_as_many_outputs_as_their_records_say(case):
+    assert output_count(case.graph().node("op")) == case.outputs
+
+
+@pytest.mark.parametrize("op", APART)
+def test_what_is_said_to_be_apart_is(op):
+    """An exception that no case needs is one too many."""
+    found = False
+    for case in (one for one in CASES if one.op == op and expected(one) is not None):
+        results, bounds = run(case)
+        decided = bounds[0].allows(expected(case)[0]) | (np.isnan(results[0]) & np.isnan(expected(case)[0]))
+        found |= bool((apart(case, results[0].shape) & ~decided).any())
+    assert found

@@ -1,0 +1,215 @@
+"""Calls of TensorFlow's ops for each record and type: what `record_tensorflow.py` runs, and what tests are judged by.
+
+A record of one number or two is called on every pair of special values; others have calls of their own below, and a
+record without any is a failure of the tests.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import op_rows
+from op_values import specials
+
+from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, tensor_of
+from compiler.ir.types import PRED
+from compiler.tf2xla import RECORDS
+
+MOVED = ("float32", "bfloat16", "int64", "bool", "complex64")
+"""Types for ops that take any: each is moved alike."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: the op, its attributes and inputs; `name` says which of its cases it is."""
+
+    name: str
+    op: str
+    attributes: dict[str, Attribute]
+    inputs: list[np.ndarray]
+    outputs: int = 1
+    known: tuple[int, ...] = field(default=())
+
+    def graph(self) -> Graph:
+        """The call as a graph: nodes `in0` and so on, constants where values must be known, and `op`."""
+        nodes = []
+        for number, array in enumerate(self.inputs):
+            data_type = tensor_of(array).type
+            attributes: dict[str, Attribute] = {"dtype": data_type}
+            if number in self.known:
+                attributes["value"] = tensor_of(array)
+            nodes.append(Node(f"in{number}", "Const" if number in self.known else "Placeholder", (), "", attributes))
+        inputs = tuple(f"in{number}" for number in range(len(self.inputs)))
+        return Graph([*nodes, Node("op", self.op, inputs, "", self.attributes)])
+
+    def feeds(self) -> dict[str, np.ndarray]:
+        """The inputs that are no constants."""
+        return {f"in{number}": array for number, array in enumerate(self.inputs) if number not in self.known}
+
+
+def types_of(name: str, attribute: str = "T") -> list[DataType]:
+    """The types that a record's attribute allows and HLO has; of any, some."""
+    row = RECORDS[name].signature.attributes.get(attribute)
+    if row is None:
+        return [BY_NAME["bool"]]
+    allowed = row.allowed or {BY_NAME[one] for one in MOVED}
+    return sorted((one for one in allowed if one.element_type is not None), key=lambda one: one.number)
+
+
+def _typed(name: str) -> str:
+    """The attribute that is the type of a record's first input that has one."""
+    attributes = RECORDS[name].signature.attributes
+    return next((port.type for port in RECORDS[name].signature.inputs if port.type in attributes), "T")
+
+
+def elementwise() -> list[str]:
+    """The records of one number or two, called on special values."""
+    return [
+        name
+        for name, record in RECORDS.items()
+        if name not in CALLS
+        and 1 <= len(record.signature.inputs) <= 2
+        and not record.constants
+        and all(port.is_one and port.type == record.signature.inputs[0].type for port in record.signature.inputs)
+        and len(record.signature.outputs) == 1
+    ]
+
+
+def cases() -> list[Case]:
+    """Every call."""
+    found: list[Case] = []
+    for name in RECORDS:
+        if name in CALLS:
+            found += CALLS[name](name)
+        elif name in elementwise():
+            found += _on_specials(name)
+    return found
+
+
+def _on_specials(name: str) -> list[Case]:
+    found = []
+    record = RECORDS[name]
+    attribute = _typed(name)
+    for data_type in types_of(name, attribute):
+        values = specials(data_type.element_type)
+        attributes = {attribute: data_type} if attribute in record.signature.attributes else {}
+        shapes = {"all": values, "none": values[:0].reshape(0, 2), "one": values[1].reshape(())}
+        if len(record.signature.inputs) == 1:
+            pairs = {key: [one] for key, one in shapes.items()}
+        else:
+            # Gradients take two arrays alike; whatever else takes two spreads them over each other.
+            grid = np.meshgrid(values, values, indexing="ij")
+            alike = "Grad" in name
+            pairs = {
+                "all": grid if alike else [values[:, None], values[None]],
+                "none": [shapes["none"]] * 2,
+                "one": [shapes["one"]] * 2,
+            }
+        found += [Case(f"{name}/{data_type}/{key}", name, attributes, list(one)) for key, one in pairs.items()]
+    return found
+
+
+def _made(name, rows, types=None, attribute="T"):
+    """Cases for each type: `rows` gives attributes and inputs for an element type; of the first type all are taken."""
+    found = []
+    signature = RECORDS[name].signature
+    every = types or types_of(name, attribute)
+    for data_type in every:
+        for number, (attributes, inputs, *outputs) in enumerate(rows(data_type.element_type)):
+            if data_type is not every[0] and number % 5 not in (0, 2):
+                continue
+            given = {attribute: data_type} if attribute in signature.attributes else {}
+            known = [at for at, port in enumerate(signature.inputs) if port.name in RECORDS[name].constants]
+            if name == "ConcatV2":
+                known = [len(inputs) - 1]
+            elif name == "Slice" and -1 in inputs[2]:
+                known = [1, 2]
+            label = f"{name}/{data_type}/{number}"
+            found.append(
+                Case(label, name, {**given, **attributes}, list(inputs), *(outputs or [1]), known=tuple(known))
+            )
+    return found
+
+
+def _rows(rows, types=None, attribute="T"):
+    return lambda name: _made(name, rows, types, attribute)
+
+
+def _casts(name):
+    every = [one for one in BY_NAME.values() if one.element_type is not None and one.element_type.bits >= 8]
+    every = [one for one in every if not str(one).startswith("float8")]
+    return [
+        Case(f"Cast/{source}/{target}", "Cast", {"SrcT": source, "DstT": target}, [_castable(source, target)])
+        for source in every
+        for target in every
+    ]
+
+
+def _castable(source, target):
+    """Special values; of floats that become integers only those that do, since what others give is the processor's."""
+    values = specials(source.element_type)
+    if target.element_type.is_integer and not source.element_type.is_integer and source.element_type is not PRED:
+        low = 0 if not target.element_type.is_signed else -100
+        values = np.array([low, 0, -0.0, 1, 0.75, 2.5, 3.5, 99.9]).astype(source.element_type.dtype)
+    return values
+
+
+def _real(name):
+    """The kernels' order of numbers has no complex ones."""
+    return [one for one in types_of(name) if not one.element_type.is_complex]
+
+
+CALLS = {
+    "Const": _rows(op_rows.constants, attribute="dtype"),
+    "PlaceholderWithDefault": _rows(op_rows.defaults, attribute="dtype"),
+    "IdentityN": _rows(op_rows.many, [BY_NAME["float32"]], attribute=""),
+    "LeakyRelu": _rows(op_rows.leaks),
+    "Select": _rows(op_rows.old_selects),
+    "SelectV2": _rows(op_rows.spread_selects),
+    "Cast": _casts,
+    "AddN": _rows(op_rows.sums),
+    "ClipByValue": lambda name: _made(name, op_rows.clips, _real(name)),
+    "MatMul": _rows(op_rows.matrices),
+    "BatchMatMul": _rows(op_rows.batches),
+    "BatchMatMulV2": _rows(op_rows.spread_batches),
+    **dict.fromkeys(("Sum", "Mean", "Prod", "Max", "Min", "All", "Any"), _rows(op_rows.axes)),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _rows(op_rows.places)),
+    "Shape": _rows(op_rows.asked_in_64),
+    "ShapeN": _rows(op_rows.asked_of_many),
+    "Rank": _rows(op_rows.asked),
+    "Size": _rows(op_rows.asked_in_64),
+    "Fill": _rows(op_rows.fills),
+    "Range": _rows(op_rows.ranges, attribute="Tidx"),
+    "LinSpace": _rows(op_rows.lines),
+    "BroadcastArgs": _rows(op_rows.pairs_of_sizes(1)),
+    "BroadcastGradientArgs": _rows(op_rows.pairs_of_sizes(2)),
+    "Reshape": _rows(op_rows.reshapes),
+    "Transpose": _rows(op_rows.orders),
+    "ExpandDims": _rows(op_rows.expansions),
+    "Squeeze": _rows(op_rows.squeezes),
+    "ConcatV2": _rows(op_rows.joins),
+    "Concat": _rows(op_rows.old_joins),
+    "Pack": _rows(op_rows.packs),
+    "Unpack": _rows(op_rows.unpacks),
+    "Split": _rows(op_rows.splits),
+    "SplitV": _rows(op_rows.uneven_splits),
+    "Slice": _rows(op_rows.parts),
+    "StridedSlice": _rows(op_rows.indexings),
+    "Pad": _rows(op_rows.pads),
+    "PadV2": _rows(op_rows.valued_pads),
+    "MirrorPad": _rows(op_rows.mirrors),
+    "Tile": _rows(op_rows.tiles),
+    "BroadcastTo": _rows(op_rows.spreads),
+    "ReverseV2": _rows(op_rows.reversals, [BY_NAME[one] for one in MOVED]),
+    "GatherV2": _rows(op_rows.gathers, attribute="Tparams"),
+    "Gather": _rows(op_rows.old_gathers, attribute="Tparams"),
+    "GatherNd": _rows(op_rows.deep_gathers, attribute="Tparams"),
+    "OneHot": _rows(op_rows.hot),
+    "Softmax": _rows(op_rows.logits),
+    "LogSoftmax": _rows(op_rows.logits),
+    "SoftmaxCrossEntropyWithLogits": _rows(op_rows.losses),
+    "SparseSoftmaxCrossEntropyWithLogits": _rows(op_rows.numbered_losses),
+    "BiasAdd": _rows(op_rows.biases),
+    "BiasAddV1": _rows(op_rows.plain_biases),
+    "BiasAddGrad": _rows(op_rows.bias_gradients),
+}
+"""Calls of records that are no functions of one number or two."""

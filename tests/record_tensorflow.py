@@ -1,0 +1,89 @@
+"""Record what TensorFlow's own kernels give for the calls in `op_cases.py`, and how it registers these ops.
+
+    pip install tensorflow-cpu==2.21.* . && python tests/record_tensorflow.py
+
+It writes `compiler/tf2xla/results.npz` and `compiler/tf2xla/ops.json` beside itself.  A call is run by the kernels on
+the CPU; that one is refused, as where there is no kernel for a type, is recorded too.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from op_cases import Case, cases
+from tensorflow.python.framework import op_def_registry
+
+from compiler.graph import to_binary
+from compiler.tf2xla import RECORDS
+
+FOLDER = Path(__file__).parent / "compiler" / "tf2xla"
+_REFUSED = (tf.errors.OpError, ValueError, TypeError)
+
+
+def main() -> None:
+    """Record everything."""
+    index, data = [], []
+    for case in cases():
+        results = _run(case)
+        index.append([case.name, None if results is None else [[str(one.dtype), list(one.shape)] for one in results]])
+        data += [np.ascontiguousarray(one).tobytes() for one in results or ()]
+    joined = np.frombuffer(b"".join(data), np.uint8)
+    np.savez_compressed(FOLDER / "results.npz", index=np.frombuffer(json.dumps(index).encode(), np.uint8), data=joined)
+    text = json.dumps({name: _registered(name) for name in sorted(RECORDS)}, indent=0, sort_keys=True)
+    (FOLDER / "ops.json").write_text(f"{text}\n", encoding="ascii")
+
+
+def _run(case: Case) -> list[np.ndarray] | None:
+    """The results of a call; None where it is refused."""
+    definition = tf.compat.v1.GraphDef.FromString(to_binary(case.graph()))
+    feeds = case.feeds()
+    fetches = [f"op:{number}" for number in range(case.outputs)]
+    try:
+        with tf.Graph().as_default():
+            placeholders = [tf.compat.v1.placeholder(array.dtype, array.shape) for array in feeds.values()]
+            given = dict(zip(feeds, placeholders, strict=True))
+            results = tf.graph_util.import_graph_def(definition, input_map=given, return_elements=fetches, name="")
+            with tf.compat.v1.Session() as session:
+                return session.run(results, dict(zip(placeholders, feeds.values(), strict=True)))
+    except _REFUSED:
+        return None
+
+
+def _registered(name: str) -> dict[str, object]:
+    """What TensorFlow says of an op: ports (name, type, number, whether a list), attributes (kind, default, types)."""
+    definition = op_def_registry.get(name)
+    return {
+        "inputs": [_port(one) for one in definition.input_arg],
+        "outputs": [_port(one) for one in definition.output_arg],
+        "attributes": {
+            one.name: [one.type, _value(one.default_value), sorted(set(one.allowed_values.list.type))]
+            for one in definition.attr
+        },
+        "stateful": definition.is_stateful,
+    }
+
+
+def _port(port: object) -> list[object]:
+    kind = port.type_attr or port.type_list_attr or tf.dtypes.as_dtype(port.type).name
+    return [port.name, kind, port.number_attr, bool(port.type_list_attr)]
+
+
+def _value(value: object) -> object:
+    kind = value.WhichOneof("value")
+    held = getattr(value, kind) if kind else None
+    match kind:
+        case "list":
+            return [*held.i, *held.type]
+        case "s":
+            return held.decode()
+        case "shape":
+            return "unknown" if held.unknown_rank else [one.size for one in held.dim]
+        case _:
+            return held
+
+
+if __name__ == "__main__":
+    main()
