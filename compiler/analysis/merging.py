@@ -13,7 +13,8 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 
-from compiler.analysis.groups import Group, GroupKind, reduce_form
+from compiler.analysis.groups import MOST_FUNCTIONS, Group, GroupKind, reduce_form
+from compiler.analysis.opcodes import FUNCTIONS
 from compiler.analysis.updates import is_elementwise, is_update_in_place
 from compiler.ir.control import predecessors
 from compiler.ir.module import Instruction
@@ -95,7 +96,9 @@ def _inputs(group: Group) -> Iterator[Instruction]:
 def _fits(first: Group, second: Group, of: Homes, following: Following) -> bool:
     if _walk(first) != _walk(second) or len(first.roots) + len(second.roots) > _MOST_RESULTS:
         return False
-    if len(first.members | second.members) > _LARGEST:
+    if len(together := first.members | second.members) > _LARGEST:
+        return False
+    if sum(member.opcode in FUNCTIONS for member in together) > MOST_FUNCTIONS:
         return False
     straight = all(_used_in_place(root, second) for root in first.roots)
     straight = straight and all(_used_in_place(root, first) for root in second.roots)
