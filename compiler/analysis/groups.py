@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from compiler.analysis import prologues, views
 from compiler.analysis.aliasing import origin
-from compiler.analysis.opcodes import EXACT, EXPENSIVE, MOVES, PRODUCTS, SELECTS
+from compiler.analysis.opcodes import EXACT, EXPENSIVE, FUNCTIONS, MOVES, PRODUCTS, SELECTS
 from compiler.analysis.places import Places
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.graph import reachable
@@ -32,6 +32,8 @@ _SUMS = narrowing(Trait.ELEMENTWISE, "add subtract")
 """Opcodes that round alike in every copy: only a product is joined with a sum, and products are not copied."""
 _MOST_SUMS = 2
 _LARGEST_GROUP = 512
+MOST_FUNCTIONS = 32
+"""Functions of one kernel: beside so many, a way through memory costs little, and equal parts are compiled once."""
 _LARGEST_BESIDE_EDGES = 32
 _MOST_EDGES = 3
 _MOST_BESIDE_SCATTER = 12
@@ -66,9 +68,11 @@ class Group:
     depths: dict[Instruction, int] = field(default_factory=dict)
     weights: set[Instruction] = field(default_factory=set)
     places: Places = field(init=False)
+    functions: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.places = Places(self.roots)
+        self.functions = sum(member.opcode in FUNCTIONS for member in self.members)
 
     def depending_on(self, value: Instruction, but: Collection[Instruction] = ()) -> Iterator[Instruction]:
         """Members that are computed from a value, each once; what is computed only by way of `but` is left out."""
@@ -131,6 +135,7 @@ def adopt(group: Group, instruction: Instruction) -> None:
     if instruction.opcode == "reduce" and _is_weight(instruction, group):
         group.weights.add(instruction)
     group.members.add(instruction)
+    group.functions += instruction.opcode in FUNCTIONS
     group.depths[instruction] = _depth(instruction, group)
     group.places.add(instruction)
     kind = kind_of(instruction)
@@ -162,7 +167,11 @@ def _is_splat(instruction: Instruction) -> bool:
 def may_join(instruction: Instruction, group: Group) -> bool:
     """Whether an instruction whose users are all in a group, or copied, may join it."""
     too_large = len(group.members) >= _LARGEST_GROUP or _depth(instruction, group) > _DEEPEST_GROUP
-    if too_large or _reads_updated(instruction, group):
+    if (
+        too_large
+        or (instruction.opcode in FUNCTIONS and group.functions >= MOST_FUNCTIONS)
+        or _reads_updated(instruction, group)
+    ):
         return False
     if group.root.opcode == "sort":
         return numbers(instruction) and not instruction.array.is_dynamic

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
-from compiler.analysis.groups import Group, GroupKind, reduce_form
+from compiler.analysis.groups import MOST_FUNCTIONS, Group, GroupKind, reduce_form
+from compiler.analysis.opcodes import FUNCTIONS
 from compiler.analysis.updates import is_elementwise, is_update_in_place
 from compiler.ir.control import predecessors
 from compiler.ir.module import Instruction
@@ -22,33 +24,74 @@ from compiler.ir.shape import ArrayShape
 _MOST_RESULTS = 8
 _LARGEST = 256
 Homes = dict[Instruction, list[Group]]
-Following = dict[Instruction, list[Instruction]]
 
 
 def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) -> list[Group]:
     """Join what can be joined; `allow` is asked before each. Groups come with users' groups first."""
     merged = dict.fromkeys(groups)
-    following = _following(groups)
+    order = _Order.of(groups)
     for producer in reversed(groups):
         if producer not in merged or _walk(producer) is None:
             continue
-        for other in _candidates(producer, merged, of):
-            if _fits(producer, other, of, following) and allow(producer.root):
+        for other in _candidates(producer, merged, of, order):
+            if _fits(producer, other, of, order) and allow(producer.root):
                 _join(producer, other, of)
+                order.join(producer, other)
                 del merged[other]
     for group in merged:
         group.roots = [root for root in group.roots if _is_needed(root, group)] or group.roots[:1]
     return list(merged)
 
 
-def _following(groups: Sequence[Group]) -> Following:
-    """What comes after each instruction of the groups' computation: its users, and what waits for it."""
-    everything = groups[0].root.computation.instructions if groups else []
-    found = {instruction: list(instruction.users) for instruction in everything}
-    for instruction in everything:
-        for other in predecessors(instruction):
-            found[other].append(instruction)
-    return found
+@dataclass(slots=True)
+class _Order:
+    """The order of the groups' computation.
+
+    Attributes:
+        following: what comes after each instruction: its users, and what waits for it.
+        places: where each instruction stands; whatever follows one stands behind it.
+        spans: of the groups of several results, where the first stands that needs one of them, and the last member.
+    """
+
+    following: dict[Instruction, list[Instruction]]
+    places: dict[Instruction, int]
+    spans: dict[Group, tuple[int, int]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(groups: Sequence[Group]) -> _Order:
+        """The order before anything is joined."""
+        everything = groups[0].root.computation.instructions if groups else []
+        found = {instruction: list(instruction.users) for instruction in everything}
+        for instruction in everything:
+            for other in predecessors(instruction):
+                found[other].append(instruction)
+        return _Order(found, {instruction: place for place, instruction in enumerate(everything)})
+
+    def join(self, group: Group, other: Group) -> None:
+        """Note that a group has taken in another."""
+        self.spans.pop(other, None)
+        last = self._last(group)
+        self.spans[group] = min((self.places[user] for user in self.after(group)), default=last), last
+
+    def after(self, group: Group) -> list[Instruction]:
+        """What comes after a group."""
+        return [user for root in group.roots for user in self.following[root]]
+
+    def last_before(self, group: Group) -> int:
+        """The place behind which nothing is that a group needs.
+
+        From one instruction to the next the way leads on, and back only by a group of several results: one of them may
+        come late, and another be needed early.
+        """
+        last = self._last(group)
+        for first, latest in sorted(self.spans.values()):
+            if first > last:
+                break
+            last = max(last, latest)
+        return last
+
+    def _last(self, group: Group) -> int:
+        return max(self.places[member] for member in group.members)
 
 
 def _is_needed(root: Instruction, group: Group) -> bool:
@@ -73,34 +116,36 @@ def _walk(group: Group) -> Walk | None:
     return group.kind, dims, tuple(reduced)
 
 
-def _candidates(group: Group, merged: Collection[Group], of: Homes) -> list[Group]:
+def _candidates(group: Group, merged: Collection[Group], of: Homes, order: _Order) -> list[Group]:
     """Groups that use the group's results, then those that read what it reads."""
     users = (user for root in group.roots for user in root.users)
-    siblings = (user for operand in dict.fromkeys(_inputs(group)) for user in operand.users)
+    siblings = (user for operand in dict.fromkeys(_inputs(group, order)) for user in operand.users)
     found = dict.fromkeys(home for user in chain(users, siblings) for home in of.get(user, ()))
     return [other for other in found if other is not group and other in merged and _walk(other) is not None]
 
 
-def _inputs(group: Group) -> Iterator[Instruction]:
+def _inputs(group: Group, order: _Order) -> Iterator[Instruction]:
     """The arrays of the size that a group walks over which it reads from memory."""
     walk = _walk(group)
     size = math.prod(walk[1]) if walk else -1
-    for member in group.members:
+    for member in sorted(group.members, key=order.places.__getitem__):  # a set has any order
         for operand in member.operands:
             outside = operand not in group.members and operand.opcode != "constant"
             if outside and isinstance(operand.shape, ArrayShape) and operand.array.size == size:
                 yield operand
 
 
-def _fits(first: Group, second: Group, of: Homes, following: Following) -> bool:
+def _fits(first: Group, second: Group, of: Homes, order: _Order) -> bool:
     if _walk(first) != _walk(second) or len(first.roots) + len(second.roots) > _MOST_RESULTS:
         return False
-    if len(first.members | second.members) > _LARGEST:
+    if len(together := first.members | second.members) > _LARGEST:
+        return False
+    if sum(member.opcode in FUNCTIONS for member in together) > MOST_FUNCTIONS:
         return False
     straight = all(_used_in_place(root, second) for root in first.roots)
     straight = straight and all(_used_in_place(root, first) for root in second.roots)
     pairs = ((first, second), (second, first))
-    return straight and not any(_detour(start, end, of, following) for start, end in pairs)
+    return straight and not any(_detour(start, end, of, order) for start, end in pairs)
 
 
 def _used_in_place(root: Instruction, group: Group) -> bool:
@@ -108,11 +153,12 @@ def _used_in_place(root: Instruction, group: Group) -> bool:
     return all(is_elementwise(m) and m.array.dims == root.array.dims for m in group.depending_on(root))
 
 
-def _detour(start: Group, end: Group, of: Homes, following: Following) -> bool:
+def _detour(start: Group, end: Group, of: Homes, order: _Order) -> bool:
     """Whether a third party depends on `start` and is needed by `end`; what both have copies of makes it one."""
+    last = order.last_before(end)
     reached: set[Group] = {start}
     seen: set[Instruction] = set()
-    pending = [user for root in start.roots for user in following[root]]
+    pending = order.after(start)
     direct = True
     while pending:
         later: list[Instruction] = []
@@ -120,15 +166,15 @@ def _detour(start: Group, end: Group, of: Homes, following: Following) -> bool:
             homes = of.get(instruction, [])
             if end in homes and not direct:
                 return True
-            if instruction in seen:
+            if instruction in seen or order.places[instruction] > last:
                 continue
             seen.add(instruction)
             if not homes:
-                later += following[instruction]
+                later += order.following[instruction]
             for home in homes:
                 if home is not end and home not in reached:
                     reached.add(home)
-                    later += [user for root in home.roots for user in following[root]]
+                    later += order.after(home)
         pending, direct = later, False
     return False
 

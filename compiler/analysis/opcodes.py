@@ -18,3 +18,5 @@ EXACT = MOVES | narrowing(
 """Opcodes whose every copy gives the same bits, and next to nothing to compute."""
 EXPENSIVE = having(Trait.EXPENSIVE)
 """Opcodes that are not computed more often than they have elements."""
+FUNCTIONS = having(Trait.APPROXIMATE)
+"""Opcodes whose code is long, in straight lines: a machine's registers are found for it in more than linear time."""

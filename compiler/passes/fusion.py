@@ -9,7 +9,7 @@ entered only through its users, no cycle can arise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from compiler.analysis.effects import has_effect, held_by_control, within_fusions
 from compiler.analysis.groups import Group, GroupKind, adopt, kind_of, may_copy, may_join, numbers, worth_a_fusion
@@ -32,8 +32,9 @@ def run(module: Module, fuel: Fuel) -> bool:
             continue
         changed |= _cut_sorts(module, computation, fuel)
         groups = [group for group in _groups(computation, fuel) if worth_a_fusion(group)]
+        order = {instruction: number for number, instruction in enumerate(computation.instructions)}
         for group in groups:
-            _outline(module, computation, group)
+            _outline(module, group, order)
         computation.sort()
         _remove_unused(
             computation, {i for group in groups for member in group.members for i in (member, *member.operands)}
@@ -58,7 +59,7 @@ def _cut_sorts(module: Module, computation: Computation, fuel: Fuel) -> bool:
         tied = any(i in held or is_ordered(i) for i in group.members)
         if not roots or tied or not fuel.spend("fuse what is read", sort):
             continue
-        _outline(module, computation, group)
+        _outline(module, group, {instruction: n for n, instruction in enumerate(computation.instructions)})
         computation.sort()
         _remove_unused(computation, group.members)
         changed = True
@@ -99,9 +100,9 @@ def _homes(instruction: Instruction, of: dict[Instruction, list[Group]]) -> list
     return homes
 
 
-def _outline(module: Module, computation: Computation, group: Group) -> None:
+def _outline(module: Module, group: Group, order: Mapping[Instruction, int]) -> None:
     """Move a group into a computation of its own, called by a fusion in its roots' place."""
-    members = [instruction for instruction in computation.instructions if instruction in group.members]
+    computation, members = group.root.computation, sorted(group.members, key=order.__getitem__)
     fusion = outline(module, members, group.roots, group.kind.value)
     if len(group.roots) == 1:
         group.root.replace_uses_with(fusion)
