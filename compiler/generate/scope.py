@@ -32,6 +32,7 @@ _TELLING_PERCENT = 40
 _ONE_PERCENT = 12
 _EQUAL_PERCENT = 15
 _SAME_PERCENT = 20
+_UNUSED_PERCENT = 60  # what nothing uses shows in no result
 _DIMENSIONS = 4
 _CUBIC = 3
 _OTHER_INDICES_PERCENT, _LEAST_INDEX_BITS = 35, 8
@@ -149,10 +150,13 @@ class Scope:
         return constant(self.computation, scalar_literal(np.asarray(value).astype(element_type.dtype), element_type))
 
     def find(self, fits: Callable[[ArrayShape], bool], *, but: Instruction | None = None) -> Instruction | None:
-        """A value whose shape fits, `but` for one, the newest being the simplest."""
+        """A value whose shape fits, `but` for one, the newest being the simplest; mostly one that nothing uses yet."""
         found = [value for value in reversed(self.values) if fits(value.array) and value is not but]
         if not found:
             return None
+        unused = [value for value in found if not value.users]
+        if 0 < len(unused) < len(found) and chance(self.choices, _UNUSED_PERCENT):
+            found = unused
         return found[0] if chance(self.choices, self.program.space.newest_percent) else pick(self.choices, found)
 
     def array(

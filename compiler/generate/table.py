@@ -56,7 +56,7 @@ PAIRS: frozenset[tuple[str, str]] = frozenset(
 """Every opcode with every element type that it can be drawn on."""
 
 _TRIES = 4
-_MOST_RESULTS = 6
+_MOST_RESULTS = 10
 _REPEATED_PERCENT = 15
 _SEVERAL = (2, 3, 4)
 
