@@ -38,6 +38,7 @@ _COMMON = narrowing(
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
 """What most programs compute with, beside those that any may need."""
 _PROBES = 10
+_DEVICES_PERCENT = 10  # what is compiled for several devices is compiled as often
 _VARIANT = 1  # what is drawn besides the program, which is the same with variants and without
 _TWINS_EVERY = 8
 _CLOSE_PERCENT, _USUAL_PERCENT = 25, 25
@@ -102,8 +103,13 @@ class Case:
 
 
 PROFILES: Mapping[str, Profile] = {
-    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES, extreme_percent=3), 0),
-    "discovery": Profile(Space(_OPCODES, _TYPES, guard_percent=50, empty_percent=1, extreme_percent=10), 60),
+    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES, extreme_percent=3, devices_percent=_DEVICES_PERCENT), 0),
+    "discovery": Profile(
+        Space(
+            _OPCODES, _TYPES, guard_percent=50, empty_percent=1, extreme_percent=10, devices_percent=_DEVICES_PERCENT
+        ),
+        60,
+    ),
 }
 """The profiles by name."""
 
