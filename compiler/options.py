@@ -53,6 +53,7 @@ class CompileOptions:
             where none does.
         atomics: for the NVPTX back end: let scattered updates be combined in any order, by atomic operations; sums of
             floats may then differ from run to run.
+        without: for a CPU: features of this machine to do without, by names of `backends.cpu.machines.WITHOUT`.
         check_races: for the simulator: report data races in global memory too, which takes time and memory.
         check_memory: for a CPU: let every array, and the scratch memory, of a call stand in poisoned memory of its own
             between pages without access, so that what reads or writes where it must not fails, every time alike.
@@ -83,6 +84,7 @@ class CompileOptions:
     device: str = ""
     arch: str = ""
     atomics: bool = False
+    without: tuple[str, ...] = ()
     check_races: bool = False
     check_memory: bool = False
     check_bounds: bool = False

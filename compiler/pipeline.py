@@ -128,6 +128,9 @@ _LOOPS = "lapack-loop-expander"
 REQUIRED = frozenset({*_EARLY, *_EXPANDERS, _LOOPS, "copy-insertion", "schedule"})
 """Passes that back ends rely on: they cannot be disabled."""
 
+OPTIONAL = tuple(name for name in PASSES if name not in REQUIRED)
+"""Passes without any of which programs mean the same."""
+
 _LEAVE = ("tuple-simplification", "dce")
 _SIMPLIFY = (
     "algebraic-simplification",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -28,7 +28,9 @@ def page(summary: Mapping[str, Any]) -> str:
         reached=f"{coverage['reached']:,} of {coverage['allowed']:,}",
         finding_rows="".join(_finding(finding) for finding in summary["findings"]) or _row("none"),
         verdict_rows="".join(_verdicts(summary)),
-        time_rows="".join(_row(who, f"{spent:,.1f}") for who, spent in summary["seconds"].items()),
+        time_rows="".join(_times(summary["seconds"])),
+        telling=_telling(summary.get("telling", {})),
+        variants=_table("Variants of engines", Counter(summary.get("variants", {})).most_common()),
         core_rate=f"{summary['cases_per_s_and_core']:.1f}",
         changes=_changes(coverage),
         rule_rows="".join(_row(rule, f"{count:,}") for rule, count in Counter(coverage["rules"]).most_common()),
@@ -44,14 +46,10 @@ def _source(config: Mapping[str, Any]) -> str:
 
 def _changes(coverage: Mapping[str, Any]) -> str:
     """The kinds of changes that were made, and the programs left out, of a campaign on a corpus."""
-    counts = "".join(_row(name, f"{count:,}") for name, count in Counter(coverage.get("changes", {})).most_common())
-    skipped = "".join(_row(*entry) for entry in coverage.get("skipped", {}).items())
-    tables = {"Changes": counts, "Programs left out, as the reference does not evaluate them": skipped}
-    return "".join(
-        f'<h2>{title}</h2>\n<div class="sheet"><table><tbody>{rows}</tbody></table></div>\n'
-        for title, rows in tables.items()
-        if rows
-    )
+    counts = [(name, f"{count:,}") for name, count in Counter(coverage.get("changes", {})).most_common()]
+    skipped = coverage.get("skipped", {}).items()
+    left_out = "Programs left out, as the reference does not evaluate them"
+    return _table("Changes", counts) + _table(left_out, skipped)
 
 
 def _finding(finding: Mapping[str, Any]) -> str:
@@ -77,6 +75,31 @@ def _verdicts(summary: Mapping[str, Any]) -> list[str]:
             f'<td class="n">{count:,}</td></tr>'
         )
     return rows
+
+
+def _times(seconds: Mapping[str, float]) -> list[str]:
+    """Seconds by stage, and their shares; the most first."""
+    whole = sum(seconds.values()) or 1.0
+    stages = sorted(seconds.items(), key=lambda item: -item[1])
+    return [_row(stage, f"{spent:,.1f}", f"{spent / whole:.0%}") for stage, spent in stages]
+
+
+def _telling(telling: Mapping[str, Any]) -> str:
+    """The share of the instructions whose values show in results, and of which opcodes few do."""
+    if not telling.get("asked"):
+        return ""
+    shares = sorted((told / asked, opcode, asked) for opcode, (asked, told) in telling["by_opcode"].items())
+    rows = [(opcode, f"{asked:,}", f"{share:.0%}") for share, opcode, asked in shares]
+    title = f"Instructions whose values show in a result: {telling['share']:.0%} of {telling['asked']:,}"
+    return _table(title, rows)
+
+
+def _table(title: str, rows: Iterable[Sequence[Any]]) -> str:
+    """A table under a heading; nothing where it has no rows."""
+    cells = "".join(_row(*map(str, row)) for row in rows)
+    return (
+        f'<h2>{escape(title)}</h2>\n<div class="sheet"><table><tbody>{cells}</tbody></table></div>\n' if cells else ""
+    )
 
 
 def _row(*cells: str) -> str:

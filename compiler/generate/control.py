@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiners, running
+from compiler.generate.derived import derived
 from compiler.generate.elementwise import takes
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
@@ -26,6 +27,8 @@ _UNKNOWN_PERCENT, _JOINED_PERCENT = 60, 30
 _PLAIN_PERCENT, _MANY_PERCENT, _CHAINED_PERCENT = 40, 25, 30
 _ALIKE_PERCENT, _LEAST_ALIKE = 40, 2
 _EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25, 70
+_DERIVED_PERCENT = 80
+_GIVEN = frozenset({"parameter", "get-tuple-element", "constant", "iota"})
 _LEAST_UNKNOWN = 2  # turns, where they are not known; a loop of one is none
 
 
@@ -49,8 +52,19 @@ def _arguments(scope: Scope, element_type: ElementType) -> list[Instruction]:
 
 
 def _return(scope: Scope, shapes: Sequence[Shape]) -> list[Instruction]:
-    """For each shape the newest value of it, or one before."""
-    return [_newest(scope, shape) for shape in shapes]
+    """For each shape a value of it that comes of what was drawn, if any does."""
+    return [_outcome(scope, shape) for shape in shapes]
+
+
+def _outcome(scope: Scope, shape: Shape) -> Instruction:
+    """A value of a shape that was drawn here, or is made of one that was and that nothing uses."""
+    assert isinstance(shape, ArrayShape)
+    drawn = [value for value in reversed(scope.values) if value.opcode not in _GIVEN and not value.users]
+    alike = [v for v in drawn if (v.array.element_type, v.array.dims) == (shape.element_type, shape.dims)]
+    if alike:
+        return alike[0]
+    made = derived(scope, drawn[0], shape) if drawn and chance(scope.choices, _DERIVED_PERCENT) else None
+    return made or _newest(scope, shape)
 
 
 def _carried(scope: Scope, element_type: ElementType) -> list[Instruction]:
@@ -118,20 +132,27 @@ def _elements(scope: Scope, done: Instruction, count: int) -> Instruction:
     return [scope.build("get-tuple-element", [done], index=k) for k in range(count)][-1]
 
 
+def _array_of(scope: Scope, done: Instruction) -> Instruction:
+    """What yields an array, or the last of the elements that it yields."""
+    return _elements(scope, done, len(done.shape.elements)) if isinstance(done.shape, TupleShape) else done
+
+
 def _body(scope: Scope, shapes: Sequence[Shape]) -> Scope:
-    """A computation with these parameters and one result, whatever it is."""
+    """A computation with these parameters, and what nothing in it uses as its results."""
     inner = _inner(scope, "body")
     for shape in shapes:
         inner.parameter(shape)
     _fill(inner)
-    inner.computation.root = inner.values[-1]
+    unused = [value for value in inner.values if not value.users and value.opcode != "parameter"]
+    results = unused[-_MOST_INNER:]
+    inner.computation.root = inner.build("tuple", results) if len(results) > 1 else inner.values[-1]
     return inner
 
 
 def _call(scope: Scope, _: str, element_type: ElementType) -> Instruction:
     arguments = _arguments(scope, element_type)
     inner = _body(scope, [a.array for a in arguments])
-    return scope.build("call", arguments, to_apply=inner.computation)
+    return _array_of(scope, scope.build("call", arguments, to_apply=inner.computation))
 
 
 def _fusion(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -185,7 +206,7 @@ def _async(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     going = scope.build("async-start", arguments, shape=carried, calls=inner.computation)
     if opcode == "async-update":
         going = scope.build("async-update", [going])
-    return scope.build("async-done", [going])
+    return _array_of(scope, scope.build("async-done", [going]))
 
 
 def _map(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -240,7 +261,7 @@ def _conditional(scope: Scope, opcode: str, element_type: ElementType) -> Instru
         inner = _inner(scope, "branch")
         inner.parameter(operand.array)
         _fill(inner)
-        inner.computation.root = _newest(inner, result)
+        inner.computation.root = _outcome(inner, result)
         branches.append(inner.computation)
         operands.append(operand)
     if is_two_way:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.generate.choices import Choices, chance, pick
+from compiler.generate.choices import Choices, chance, permutation, pick
 from compiler.ir.literal import array_literal, scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import integer_bounds
@@ -32,8 +32,9 @@ _TELLING_PERCENT = 40
 _ONE_PERCENT = 12
 _EQUAL_PERCENT = 15
 _SAME_PERCENT = 20
+_UNUSED_PERCENT = 60  # what nothing uses shows in no result
 _DIMENSIONS = 4
-_CUBIC = 3
+_CUBIC, _SPREAD_PERCENT = 3, 35
 _OTHER_INDICES_PERCENT, _LEAST_INDEX_BITS = 35, 8
 _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
 
@@ -77,7 +78,7 @@ class Space:
     cube_percent: int = 0
     edge_percent: int = 0
     again_percent: int = 0
-    devices_percent: int = 20
+    devices_percent: int = 0
 
     def allows(self, opcode: str, element_type: ElementType) -> bool:
         """Whether an opcode may be drawn on a type."""
@@ -149,10 +150,13 @@ class Scope:
         return constant(self.computation, scalar_literal(np.asarray(value).astype(element_type.dtype), element_type))
 
     def find(self, fits: Callable[[ArrayShape], bool], *, but: Instruction | None = None) -> Instruction | None:
-        """A value whose shape fits, `but` for one, the newest being the simplest."""
+        """A value whose shape fits, `but` for one, the newest being the simplest; mostly one that nothing uses yet."""
         found = [value for value in reversed(self.values) if fits(value.array) and value is not but]
         if not found:
             return None
+        unused = [value for value in found if not value.users]
+        if 0 < len(unused) < len(found) and chance(self.choices, _UNUSED_PERCENT):
+            found = unused
         return found[0] if chance(self.choices, self.program.space.newest_percent) else pick(self.choices, found)
 
     def array(
@@ -178,7 +182,16 @@ class Scope:
         if not percent or not chance(self.choices, percent):
             return None
         side = pick(self.choices, [n for n in SIZES[1:] if n**rank <= self.program.room()] or SIZES[1:2])
-        return self.find(fits) or self.fresh(ArrayShape(element_type, (side,) * rank))
+        return self.find(fits) or self._spread_out(element_type, side, rank)
+
+    def _spread_out(self, element_type: ElementType, side: int, rank: int) -> Instruction:
+        """A new cube, now and then of a line or a square along any of its dimensions."""
+        if ("broadcast", element_type.name) in self.program.space.banned or not chance(self.choices, _SPREAD_PERCENT):
+            return self.fresh(ArrayShape(element_type, (side,) * rank))
+        kept = sorted(permutation(self.choices, rank)[: self.choices.integer(1, rank - 1)])
+        part = self.like(ArrayShape(element_type, (side,) * len(kept)))
+        shape = ArrayShape(element_type, (side,) * rank)
+        return self.build("broadcast", [part], shape=shape, dimensions=tuple(kept))
 
     def like(self, shape: ArrayShape, *, beside: Instruction | None = None) -> Instruction:
         """A value of exactly this shape: one that is there, a scalar spread out, or a new one.

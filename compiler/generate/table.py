@@ -56,9 +56,9 @@ PAIRS: frozenset[tuple[str, str]] = frozenset(
 """Every opcode with every element type that it can be drawn on."""
 
 _TRIES = 4
-_MOST_RESULTS = 6
+_MOST_RESULTS = 10
 _REPEATED_PERCENT = 15
-_SEVERAL = (2, 3, 4)
+_SEVERAL, _SHORTER = (2, 2, 3, 4), 2  # what is compiled for several devices is compiled as often
 
 
 def program(choices: Choices, space: Space, *, name: str = "generated") -> Module:
@@ -73,7 +73,8 @@ def program(choices: Choices, space: Space, *, name: str = "generated") -> Modul
         module.attributes["replica_count"] = program.devices
     scope = Scope(program, entry, depth=0)
     drawn = 0
-    while choices.more(drawn, space.most_instructions):
+    most = space.most_instructions // (_SHORTER if program.devices > 1 else 1)
+    while choices.more(drawn, most):
         step(scope)
         drawn += 1
     if not scope.values:

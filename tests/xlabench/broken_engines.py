@@ -57,7 +57,7 @@ class Broken:
         if self.spec == "xla:late":
             compiler.interpret = lambda *_arguments: os.abort()
         if self.spec == "xla:later":
-            generate.draw_case = lambda *_arguments: os.abort()
+            generate.draw_case = lambda *_arguments, **_named: os.abort()
         if self.spec == "spoils":
             inputs[0][...] = 99
         return results
@@ -104,6 +104,31 @@ def draw_with_two_kinds_of_inputs(arguments):
         return replace(case, others=others)
 
     return drawn
+
+
+class _Threaded(Broken):
+    """Wrong, or gone, where it is to use seven threads."""
+
+    def __init__(self, spec, end):
+        super().__init__(spec)
+        self.end = end
+
+    def run(self, module, inputs):
+        return self.end(module, inputs) if "threads=7" in self.spec else _INTERPRET(module, *inputs)
+
+
+def cpu_dies_with_seven_threads(spec):
+    return _Threaded(spec, lambda *_: os.abort())
+
+
+def cpu_errs_with_seven_threads(spec):
+    return _Threaded(spec, lambda module, inputs: [np.ones_like(array) for array in _INTERPRET(module, *inputs)])
+
+
+def draw_for_a_variant(arguments):
+    """A drawer of cases that are for seven threads."""
+    draw = draw_with_the_same_inputs(arguments)
+    return lambda number: replace(draw(number), options={"cpu": {"opt": "0", "threads": "7"}})
 
 
 def draw_what_we_fail_on(arguments):

@@ -99,6 +99,17 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
     return ExitCode.WRONG if summary["findings"] else ExitCode.FINE
 
 
+def _telling(telling: Mapping[str, Any]) -> str:
+    """Which share of the instructions shows in a result, as far as that was asked."""
+    return f"{telling['share']:.0%} of {telling['asked']:,} instructions tell" if telling["asked"] else "none asked"
+
+
+def _stages(seconds: Mapping[str, float]) -> str:
+    """The stages of the work in the order of their shares."""
+    whole = sum(seconds.values()) or 1.0
+    return ", ".join(f"{name} {s / whole:.0%}" for name, s in sorted(seconds.items(), key=lambda item: -item[1]))
+
+
 def _rate(progress: campaign.Progress, coverage: Mapping[str, Any]) -> str:
     rate = progress.cases / progress.elapsed_s if progress.elapsed_s else 0.0
     reached = f"{coverage['reached']:,} {coverage['of'].partition(' ')[0]}"
@@ -134,8 +145,9 @@ def _show(summary: dict[str, Any], folder: Path) -> None:
         f"{summary['cases']:,} programs of {summary['instructions_per_case']:.0f} instructions, "
         f"{summary['cases_per_s']:.1f} per second ({summary['cases_per_s_and_core']:.1f} per second and core while "
         f"workers worked); {coverage['reached']:,} of {coverage['allowed']:,} {coverage['of']}, "
-        f"{len(coverage['rules'])} rewrite rules"
+        f"{len(coverage['rules'])} rewrite rules; {_telling(summary['telling'])}"
     )
+    console.print(f"seconds of work: {_stages(summary['seconds'])}")
     for program, reason in coverage.get("skipped", {}).items():
         console.print(f"skipped {program}: {reason}")
     table = Table("finding", "engine", "verdict", "cases", "what", box=None)

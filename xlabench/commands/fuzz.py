@@ -12,7 +12,7 @@ from xlabench.commands.examples import examples
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.generate import PROFILES
 
-_ENGINES = ("cpu:opt=0", "cpu:fusion=off,opt=0", "nvptx:sim")
+_ENGINES = ("cpu", "cpu:fusion=off", "nvptx:sim")
 
 _EXAMPLES = """
 xlabench fuzz --budget 10m --workers 2 --out campaign
@@ -28,6 +28,12 @@ xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out 
 )
 @engines_option(_ENGINES)
 @click.option("--profile", type=click.Choice(list(PROFILES)), default="ratchet", show_default=True)
+@click.option(
+    "--vary/--no-vary",
+    default=True,
+    show_default=True,
+    help="Draw for each program what the specs of engines leave open: opt, threads, CPU features, passes.",
+)
 @campaign_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -40,5 +46,5 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Ctrl-C ends a campaign after the programs at hand (exit code 130); the same command goes on.
     A bug of xlabench's own in one program is a finding `error`, with its traceback: exit 70 at the end.
     """
-    source = Generated(options["profile"])
+    source = Generated(options["profile"], options["vary"])
     ctx.exit(run(options, engine_specs(options["engines"]), source, name="fuzzing"))

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from xlabench.engines.compiled import COMMON_OPTIONS, CompiledEngine, create_compiled
-from xlabench.engines.spec import SWITCH, THREADS, Option
+from xlabench.engines.spec import NAMES, SWITCH, THREADS, Option
 
-OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "threads": THREADS, "check_memory": SWITCH, "check_bounds": SWITCH}
+OPTIONS: Mapping[str, Option] = {
+    **COMMON_OPTIONS,
+    "threads": THREADS,
+    "without": NAMES,
+    "check_memory": SWITCH,
+    "check_bounds": SWITCH,
+}
 DEVICES: tuple[str, ...] = ()
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from xlabench.engines.compiled import COMMON_OPTIONS, CompiledEngine, create_compiled
 from xlabench.engines.spec import SWITCH, Option
 
-OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "atomics": SWITCH, "check_races": SWITCH}
+ARCH = Option("an architecture such as sm_90", str)
+
+OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "atomics": SWITCH, "arch": ARCH, "check_races": SWITCH}
 DEVICES: tuple[str, ...] = ("sim", "ptxas")
 
 

@@ -39,7 +39,7 @@ from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
 
 _IDENTITY = "campaign.json"
 _BATCH = 20
-_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes")
+_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes", "variants", "asked", "told")
 
 
 @dataclass(slots=True)
@@ -55,6 +55,9 @@ class Progress:
     pairs: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
+    variants: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+    told: Counter[str] = field(default_factory=Counter)
 
     def add(self, record: dict[str, Any]) -> None:
         """Count one case."""
@@ -65,6 +68,9 @@ class Progress:
         self.pairs.update(record["pairs"])
         self.rules.update(record["rules"])
         self.changes.update(record["changes"])
+        self.variants.update(record["variants"])
+        self.asked.update(record["asked"])
+        self.told.update(record["told"])
 
     def finish(self, cases: Sequence[int]) -> None:
         """Count the rest of a batch, or the next of it, as done."""
@@ -285,11 +291,20 @@ def _summary(begun: _Campaign, *, is_interrupted: bool) -> dict[str, Any]:
         "cases_per_s_and_core": _rate_per_core(progress),
         "seconds": dict(progress.seconds),
         "verdicts": dict(progress.verdicts),
+        "variants": dict(progress.variants),
+        "telling": _telling(progress),
         "coverage": {"rules": dict(progress.rules), **begun.source.coverage(progress, begun.support)},
         "findings": [asdict(finding) for finding in begun.found.all],
     }
     _write(begun.folder / "results.json", summary)
     return summary
+
+
+def _telling(progress: Progress) -> dict[str, Any]:
+    """How many of the instructions that were asked showed in a result when their values were changed, by opcode too."""
+    asked, told = sum(progress.asked.values()), sum(progress.told.values())
+    by_opcode = {opcode: [count, progress.told[opcode]] for opcode, count in sorted(progress.asked.items())}
+    return {"asked": asked, "told": told, "share": told / asked if asked else 0.0, "by_opcode": by_opcode}
 
 
 def _rate_per_core(progress: Progress) -> float:

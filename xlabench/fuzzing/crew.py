@@ -26,6 +26,7 @@ from typing import Any
 import compiler
 from xlabench.diagnosis.checks import checked
 from xlabench.engines import apart, is_foreign
+from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import findings
 from xlabench.fuzzing.config import Config
@@ -91,7 +92,17 @@ class Blamed:
 
 def nothing_known() -> dict[str, Any]:
     """The record of a case before anything is known of it."""
-    return {"instructions": 0, "pairs": (), "rules": (), "changes": (), "verdicts": {}, "seconds": {}}
+    return {
+        "instructions": 0,
+        "pairs": (),
+        "rules": (),
+        "changes": (),
+        "variants": (),
+        "asked": {},
+        "told": {},
+        "verdicts": {},
+        "seconds": {},
+    }
 
 
 class Crew:
@@ -259,7 +270,7 @@ class Crew:
             inputs, note = drawn.given(blamed.kind), drawn.noted(blamed.kind)
             expected = [] if spec == "reference" else compiler.interpret(drawn.module, *inputs)
             text = compiler.to_text(drawn.module)
-            return Raw(number, spec, verdict, message, blamed.phase, text, inputs, expected, [], note)
+            return Raw(number, drawn.on(spec), verdict, message, blamed.phase, text, inputs, expected, [], note)
 
         found = attempt(drawn_again, number, f"following up the {verdict} of {spec}: {message.partition(_LINE)[0]}")
         if isinstance(found, OwnFailure):
@@ -323,7 +334,7 @@ def culprit(
         found = again(closer, numbers) if numbers else []
         crash = next((raw for raw in found if raw.verdict == "crash"), None)
         if crash is not None:
-            is_same = (crash.number, crash.engine) == (ended.number, checked(ended.engine))
+            is_same = crash.number == ended.number and split_spec(crash.engine) == split_spec(checked(ended.engine))
             return ended if is_same else crash
     return ended
 

@@ -20,6 +20,7 @@ from xlabench.fuzzing.generate import PROFILES, probe_module
 from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in
 from xlabench.fuzzing.values import make_inputs
+from xlabench.fuzzing.variants import quickest
 from xlabench.survival import ERROR, Bug
 from xlabench.worker import Worker
 
@@ -41,14 +42,15 @@ _Question = tuple[str, str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Programs of a profile, which is a key of `xlabench.fuzzing.generate.PROFILES`."""
+    """Programs of a profile, which is a key of `xlabench.fuzzing.generate.PROFILES`, in variants of engines or not."""
 
     profile: str = "ratchet"
+    varied: bool = True
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The profile."""
-        return {"profile": self.profile}
+        """The profile, and whether engines are varied."""
+        return {"profile": self.profile, "varied": self.varied}
 
     def support(self, config: Config, inquiry: Inquiry) -> Any:
         """What some engine does not support, or the reference does not give a meaning."""
@@ -84,6 +86,7 @@ class Generated:
             "profile": self.profile,
             "seed": config.seed,
             "banned": support["banned"],
+            "varied": self.varied,
         }
 
     def narrowed(self, _config: Config, _support: Any, raw: Raw) -> Raw:
@@ -125,7 +128,7 @@ def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tup
     spec, _, pairs = question
     unsupported, fatal, left, was_early = set[tuple[str, str]](), list[tuple[str, ...]](), list(pairs), False
     while left:
-        arguments = {"factory": config.factory, "engine": spec, "pairs": left}
+        arguments = {"factory": config.factory, "engine": quickest(spec), "pairs": left}
         job = "xlabench.fuzzing.fuzz_jobs:probe"
         outcome = worker.run(job, arguments, timeout_s=config.timeout_s, is_for_each_stage=True)
         if outcome.ending == "raised" and not outcome.stage:

@@ -14,17 +14,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
+
+import numpy as np
 
 import compiler
 from xlabench import atomic
 from xlabench.engines import Engine, Program, build, execute, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
-from xlabench.fuzzing import generate
+from xlabench.fuzzing import generate, telling
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.jobs import differing, engine_of, flakiness, same_bytes, standard_of, write_arrays
@@ -37,6 +40,7 @@ from xlabench.worker import Say
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
 _LONGEST_KEY = 80
+_TOLD_EVERY = 24  # one run of the reference for each instruction
 _CALLS_IN_SIMULATOR = 2  # one of which takes longer than all that a processor makes
 _ON = "@"
 _TRACED_EVERY = 8  # the passes run once more for their rewrites only
@@ -57,7 +61,7 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run cases by number; their records go to `records.jsonl` in the folder that is given."""
     draw = drawer_of(arguments["drawing"])
     baseline = _Baseline()
-    engines = [engine_of(arguments["factory"], spec) for spec in arguments["engines"]]
+    made = cache(partial(engine_of, arguments["factory"]))
     folder = Path(arguments["folder"])
     with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
         if records.tell():  # behind what another process may not have come to the end of
@@ -67,6 +71,7 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
             begin = time.perf_counter()
             case = draw(number)
             drawing_s = time.perf_counter() - begin
+            engines = {spec: made(case.on(spec)) for spec in arguments["engines"]}
             for part in chain([_described(case, drawing_s)], _run_case(case, engines, folder, baseline, say)):
                 line = json.dumps({"number": number, **part}) + "\n"
                 with kept_in(folder):
@@ -149,25 +154,31 @@ def _described(case: Case, drawing_s: float) -> dict[str, Any]:
         "instructions": sum(len(c.instructions) for c in case.module.computations),
         "pairs": sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
         "changes": list(case.changes),
+        "variants": sorted(
+            f"{name} {key}={value}" for name, options in case.options.items() for key, value in options.items()
+        ),
         "seconds": {"drawing": drawing_s},
     }
 
 
 def _run_case(
-    case: Case, engines: Sequence[Engine], folder: Path, baseline: _Baseline, say: Say
+    case: Case, engines: Mapping[str, Engine], folder: Path, baseline: _Baseline, say: Say
 ) -> Iterator[dict[str, Any]]:
-    """Parts of the record of a case, as they become known."""
+    """Parts of the record of a case, as they become known; engines by the specs that their variants are of."""
     spent: dict[str, float] = {}
     expected = {}
     with _timed(spent, "reference"):
         for kind, _ in case.calls:
             say(f"{case.number} reference {phase_of('run', kind)}")
             expected[kind] = baseline.expected(case, kind)
-    yield {"seconds": _taken(spent)}
-    for subject in engines:
-        answer = _Asking(case, subject, expected, baseline, say, spent).answer()
+    say(f"{case.number} {US} telling")
+    with _timed(spent, "telling"):
+        counts = _counts(case)
+    yield {"asked": _first(counts, 0), "told": _first(counts, 1), "seconds": _taken(spent)}
+    for spec, subject in engines.items():
+        answer = _Asking(case, spec, subject, expected, baseline, say, spent).answer()
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
-        yield {"verdicts": {subject.spec: verdict}, "seconds": _taken(spent)}
+        yield {"verdicts": {spec: verdict}, "seconds": _taken(spent)}
         if answer.verdict not in FINE:
             say(f"{case.number} {US} keep")
             _keep(case, subject.spec, expected[answer.kind], answer, folder)
@@ -175,6 +186,17 @@ def _run_case(
     with _timed(spent, "tracing"):
         rules = _rules(case)
     yield {"rules": rules, "seconds": _taken(spent)}
+
+
+def _counts(case: Case) -> dict[str, list[int]]:
+    """By opcode how many instructions were asked whether they tell, and how many did; now and then only."""
+    if case.number % _TOLD_EVERY:
+        return {}
+    return telling.told(case.module, [inputs for _, inputs in case.calls], np.random.default_rng(case.number))
+
+
+def _first(counts: Mapping[str, Sequence[int]], place: int) -> dict[str, int]:
+    return {opcode: count[place] for opcode, count in counts.items() if count[place]}
 
 
 def calls_on(spec: str, case: Case) -> list[tuple[str, list[Array]]]:
@@ -225,9 +247,13 @@ def _rules(case: Case) -> list[str]:
 
 @dataclass(slots=True)
 class _Asking:
-    """One engine is asked about one case: it compiles once, and is called with inputs of several kinds."""
+    """One engine is asked about one case: it compiles once, and is called with inputs of several kinds.
+
+    `spec` is what the campaign calls the engine, of which `subject` is the variant for the case.
+    """
 
     case: Case
+    spec: str
     subject: Engine
     expected: Mapping[str, Sequence[Array]]
     baseline: _Baseline
@@ -236,7 +262,7 @@ class _Asking:
 
     def answer(self) -> Answer:
         """What is wrong first, or the least that can be said of all calls."""
-        case, spec = self.case, self.subject.spec
+        case, spec = self.case, self.spec
         self.say(f"{case.number} {spec} compile")
         try:
             with _timed(self.spent, f"{spec} compile"):
@@ -253,7 +279,7 @@ class _Asking:
         return least
 
     def _called(self, program: Program, kind: str, inputs: list[Array]) -> Answer:
-        case, subject, spec, say = self.case, self.subject, self.subject.spec, self.say
+        case, subject, spec, say = self.case, self.subject, self.spec, self.say
         say(f"{case.number} {spec} {phase_of('run', kind)}")
         try:
             with _timed(self.spent, f"{spec} run"):

@@ -20,6 +20,7 @@ import compiler
 from compiler.generate import FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, narrowing
 from xlabench.cases.inputs import DTYPES
+from xlabench.fuzzing import variants
 from xlabench.fuzzing.values import make_inputs, several
 from xlabench.judging.tolerance import Array
 
@@ -37,6 +38,8 @@ _COMMON = narrowing(
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
 """What most programs compute with, beside those that any may need."""
 _PROBES = 10
+_DEVICES_PERCENT = 10  # what is compiled for several devices is compiled as often
+_VARIANT = 1  # what is drawn besides the program, which is the same with variants and without
 _TWINS_EVERY = 8
 _CLOSE_PERCENT, _USUAL_PERCENT = 25, 25
 _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
@@ -69,6 +72,7 @@ class Case:
         changes: the kinds of the changes.
         note: what a reader is told of how it was made.
         others: further inputs, by the kinds of their values.
+        options: what engines are to compile it with, by their names, unless their specs say it themselves.
     """
 
     number: int
@@ -78,11 +82,16 @@ class Case:
     changes: tuple[str, ...] = ()
     note: str = ""
     others: Mapping[str, list[Array]] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def calls(self) -> list[tuple[str, list[Array]]]:
         """All inputs in their order, with the kind of their values; of the first that is not said."""
         return [("", self.inputs), *self.others.items()]
+
+    def on(self, spec: str) -> str:
+        """The variant of an engine that it is for."""
+        return variants.varied(spec, self.options)
 
     def given(self, kind: str) -> list[Array]:
         """The inputs of a kind, or the first ones."""
@@ -94,8 +103,13 @@ class Case:
 
 
 PROFILES: Mapping[str, Profile] = {
-    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES, extreme_percent=3), 0),
-    "discovery": Profile(Space(_OPCODES, _TYPES, guard_percent=50, empty_percent=1, extreme_percent=10), 60),
+    "ratchet": Profile(Space(_OPCODES, _COMMON_TYPES, extreme_percent=3, devices_percent=_DEVICES_PERCENT), 0),
+    "discovery": Profile(
+        Space(
+            _OPCODES, _TYPES, guard_percent=50, empty_percent=1, extreme_percent=10, devices_percent=_DEVICES_PERCENT
+        ),
+        60,
+    ),
 }
 """The profiles by name."""
 
@@ -116,8 +130,8 @@ def probe_module(opcode: str, element_type: str) -> Any:
     return None
 
 
-def draw_case(profile: Profile, seed: int, number: int) -> Case:
-    """The program of a number, and its inputs."""
+def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True) -> Case:
+    """The program of a number, its inputs, and in which variants of engines it is compiled, if they are `varied`."""
     rng = np.random.default_rng([seed, number])
     space = swarm(profile.space, rng)
     module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
@@ -125,7 +139,8 @@ def draw_case(profile: Profile, seed: int, number: int) -> Case:
     kind = "special" if rng.integers(100) < profile.special_percent else "tame"
     made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
     note = "the integer twin of what was drawn" if twin else ""
-    return Case(number, twin or module, made, note=note, others=others)
+    options = variants.draw(np.random.default_rng([seed, number, _VARIANT])) if varied else {}
+    return Case(number, twin or module, made, note=note, others=others, options=options)
 
 
 def _twin(module: Any, space: Space) -> Any:
@@ -144,10 +159,11 @@ def _twin(module: Any, space: Space) -> Any:
 
 
 def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
-    """What draws cases by number, from arguments as they are written in JSON: profile, seed, banned pairs."""
+    """What draws cases by number, from arguments as they are written in JSON: profile, seed, banned pairs, variants."""
     banned = frozenset((opcode, kind) for opcode, kind in arguments["banned"])
     profile = restricted(PROFILES[arguments["profile"]], banned)
-    return lambda number: draw_case(profile, arguments["seed"], number)
+    varied = arguments.get("varied", True)
+    return lambda number: draw_case(profile, arguments["seed"], number, varied=varied)
 
 
 def swarm(space: Space, rng: np.random.Generator) -> Space:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.backends.cpu import bounds, program
+from compiler.backends.cpu import bounds, machines, program
 from compiler.backends.cpu.image import Image, create, leaf, sources
 from compiler.backends.cpu.kernels.foreign import Callback, errors_of
 from compiler.backends.cpu.runtime import bounds as checks
@@ -27,7 +27,7 @@ from compiler.text.printer import to_text
 
 def compile_module(module: Module, options: CompileOptions, phases: Phases) -> CpuExecutable:
     """Compile a module that the pipeline `compile` has prepared."""
-    target, wanted = llvm.Target.host(), _threads(options)
+    target, wanted = _target(options), _threads(options)
     with phases.phase("emit"):
         built = _built(module, options)
     with phases.phase("llvm"):
@@ -37,10 +37,15 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
 
 
 def _built(module: Module, options: CompileOptions) -> program.Program:
-    built = program.build(module, llvm.Target.host(), _threads(options))
+    built = program.build(module, _target(options), _threads(options))
     if options.check_bounds:
         bounds.check(built)
     return built
+
+
+def _target(options: CompileOptions) -> llvm.Target:
+    """This machine, without what it is to do without."""
+    return machines.without(llvm.Target.host(), options.without)
 
 
 def _threads(options: CompileOptions) -> int:
@@ -48,7 +53,7 @@ def _threads(options: CompileOptions) -> int:
 
 
 def _depends_on(options: CompileOptions) -> str:
-    target = llvm.Target.host()
+    target = _target(options)
     return f"{target} {_threads(options)} {llvm.package_version()}"
 
 
@@ -82,7 +87,7 @@ class CpuExecutable:
         self._callbacks = callbacks
         self._lowering = lowering
         self._opt = options.opt
-        self._target = llvm.Target.host()
+        self._target = _target(options)
         self._imports = checks.imports() if options.check_bounds else {}
         with phases.phase("link"):
             self._library = llvm.Library(

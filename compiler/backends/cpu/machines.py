@@ -6,7 +6,8 @@ x86-64 levels are those of the psABI; a named CPU has those of its level, and wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from compiler.codegen.llvm import Target
 from compiler.diagnostics import InputError
@@ -42,6 +43,28 @@ MACHINES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 """Features of each CPU, by the machine's name; the first is what every such machine can run."""
+
+
+WITHOUT: Mapping[str, tuple[str, ...]] = {
+    "fma": ("fma", "avx512", "avx10", "amx"),
+    "avx2": ("avx2", "avx512", "avx10", "amx", "avxvnni", "avxifma", "avxneconvert", "sha512", "sm3", "sm4"),
+    "avx512": ("avx512", "avx10", "amx"),
+}
+"""What a machine can be asked to do without, by name, and how the names of the features begin that go with it."""
+
+
+def without(target: Target, names: Sequence[str]) -> Target:
+    """The target without some of its features, and those that need them; InputError for a name that is not known.
+
+    A target that has none of them is the same without them.
+    """
+    unknown = [name for name in names if name not in WITHOUT]
+    if unknown:
+        raise InputError(f"unknown CPU feature {unknown[0]!r} to do without; known are: {', '.join(WITHOUT)}")
+    gone = tuple(start for name in names for start in WITHOUT[name])
+    features = target.features.split(",")
+    left = [f"-{f[1:]}" if f[1:].startswith(gone) else f for f in features] if gone else features
+    return replace(target, features=",".join(left))
 
 
 def target_for(machine: str, cpu: str = "") -> Target:

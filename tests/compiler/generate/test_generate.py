@@ -239,7 +239,15 @@ SELDOM = {
 @pytest.mark.parametrize(("opcodes", "is_it"), SELDOM.values(), ids=SELDOM)
 def test_what_shows_some_bugs_only_is_drawn(opcodes, is_it):
     types = frozenset({"f32", "s32", "s8"})
-    space = Space(frozenset(opcodes), types, cube_percent=60, edge_percent=60, again_percent=30, guard_percent=20)
+    space = Space(
+        frozenset(opcodes),
+        types,
+        cube_percent=60,
+        edge_percent=60,
+        again_percent=30,
+        guard_percent=20,
+        devices_percent=30,
+    )
     drawn = (i for seed in range(200) for i in module(seed, space).instructions())
     assert any(i.operands and is_it(i) for i in drawn)
 

@@ -33,7 +33,10 @@ def _findable_engines(monkeypatch):
 
 
 class Unprobed(Generated):
-    """Programs of a profile, of which every engine supports all."""
+    """Programs of a profile, of which every engine supports all, on engines as they are named."""
+
+    def __init__(self):
+        super().__init__(varied=False)
 
     def support(self, config, inquiry):
         return {"banned": []}
@@ -51,7 +54,7 @@ def test_a_right_engine_has_no_findings_and_is_not_spoilt_by_one_of_others(tmp_p
     assert summary["cases"] == 60
     assert summary["cases_per_s_and_core"] > 0
     stages = {f"{engine} {stage}" for engine in ("right", "xla") for stage in ("compile", "run")}
-    assert set(summary["seconds"]) == {"drawing", "reference", "judging", "tracing", *stages}
+    assert set(summary["seconds"]) == {"drawing", "reference", "judging", "tracing", "telling", *stages}
     assert summary["coverage"]["reached"] > 300
 
 
@@ -79,7 +82,7 @@ def test_a_process_that_ends_before_the_question_is_asked_again_once():
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "verdict"), [("wrong", "wrong"), ("raises", "compile-error"), ("dies", "crash")])
 def test_a_bug_is_found_bundled_and_counted_once(tmp_path, engine, verdict):
-    config = replace(CONFIG, engines=(engine,), seed=3)
+    config = replace(CONFIG, engines=(engine,), seed=5)
     summary = run(config, tmp_path / "campaign")
     found = summary["findings"]
     assert {finding["verdict"] for finding in found} == {verdict}
@@ -187,6 +190,26 @@ def test_a_campaign_that_is_stopped_does_not_wait_for_an_engine_that_hangs(tmp_p
     with pytest.raises(_StopError):
         campaign.run(replace(CONFIG, engines=("stalls",)), Unprobed(), tmp_path / "campaign", observe=observe)
     assert time.monotonic() - begin < CONFIG.timeout_s / 2
+
+
+class OfVariants(Unprobed):
+    """One program, drawn for a variant of the engine."""
+
+    def drawing(self, config, support):
+        return {"drawer": "broken_engines:draw_for_a_variant"}
+
+
+@pytest.mark.parametrize(("given", "variant"), [("cpu", "cpu:opt=0,threads=7"), ("cpu:opt=2", "cpu:opt=2,threads=7")])
+@pytest.mark.parametrize("end", ["cpu_dies", "cpu_errs"])
+def test_a_finding_keeps_the_variant_and_counts_for_the_engine(tmp_path, monkeypatch, given, variant, end):
+    monkeypatch.syspath_prepend(HERE)
+    config = replace(CONFIG, engines=(given,), count=1, factory=f"broken_engines:{end}_with_seven_threads")
+    summary = run(config, tmp_path / "campaign", OfVariants)
+    (found,) = summary["findings"]
+    verdict = {"cpu_dies": "crash", "cpu_errs": "wrong"}[end]
+    assert summary["verdicts"] == {f"{given} {verdict}": 1}
+    assert bundle.load(tmp_path / "campaign" / found["bundle"]).engine.replace(",check_memory=on", "") == variant
+    assert summary["variants"] == {"cpu opt=0": 1, "cpu threads=7": 1}
 
 
 class OfTwoKinds(Unprobed):
@@ -352,7 +375,7 @@ def test_a_campaign_that_may_not_be_written_to_is_refused_before_anything_runs(t
     ],
 )
 def test_a_damaged_file_of_a_campaign_is_named(tmp_path, name, content, remedy):
-    identity = {"engines": ["right"], "seed": 0, "profile": "ratchet"}
+    identity = {"engines": ["right"], "seed": 0, "profile": "ratchet", "varied": True}
     for known, whole in (("campaign.json", json.dumps(identity)), ("support.json", '{"banned": []}')):
         (tmp_path / known).write_text(whole)
     (tmp_path / name).parent.mkdir(exist_ok=True)

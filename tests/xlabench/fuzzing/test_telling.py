@@ -1,0 +1,101 @@
+"""Which instructions tell: their values, were they others, would show in a result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from reports.fuzzing import page
+from xlabench.cases.inputs import DTYPES
+from xlabench.fuzzing import telling
+from xlabench.fuzzing.campaign import Progress, _telling
+from xlabench.fuzzing.crew import nothing_known
+from xlabench.fuzzing.generate import PROFILES, draw_case
+
+
+def told(body, *inputs):
+    module = compiler.parse(body)
+    return telling.told(module, [inputs], np.random.default_rng(0))
+
+
+X = np.asarray([1, 2, 3, 4], np.float32)
+
+
+def test_what_reaches_a_result_tells_and_what_is_swallowed_does_not():
+    found = told(
+        """ENTRY main { x = f32[4] parameter(0) z = f32[] constant(0) zs = f32[4] broadcast(z), dimensions={}
+        e = f32[4] exponential(x) m = f32[4] multiply(e, zs) d = f32[4] negate(x) ROOT s = f32[4] add(m, x) }""",
+        X,
+    )
+    assert found["add"] == [1, 1]
+    assert found["multiply"] == [1, 1]
+    assert found["exponential"] == [1, 0]
+    assert found["negate"] == [1, 0]
+
+
+def test_several_inputs_tell_more_than_one():
+    module = compiler.parse(
+        """ENTRY main { x = f32[4] parameter(0) p = pred[4] parameter(1) c = f32[4] cosine(x)
+        ROOT m = f32[4] select(p, c, x) }"""
+    )
+    none, all_ = (np.full(4, value) for value in (False, True))
+    alone = telling.told(module, [[X, none]], np.random.default_rng(0))
+    both = telling.told(module, [[X, none], [X, all_]], np.random.default_rng(0))
+    assert (alone["cosine"], both["cosine"]) == ([1, 0], [1, 1])
+
+
+def test_a_loop_that_would_not_end_with_another_value_tells():
+    found = told(
+        """condition { s = (s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(4)
+          ROOT c = pred[] compare(i, n), direction=NE }
+        body { s = (s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(2)
+          j = s32[] add(i, one) ROOT t = (s32[]) tuple(j) }
+        ENTRY main { z = s32[] constant(0) s = (s32[]) tuple(z) w = (s32[]) while(s), condition=condition, body=body
+          ROOT r = s32[] get-tuple-element(w), index=0 }"""
+    )
+    assert found["add"] == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_every_type_has_another_value(dtype):
+    values = np.asarray([0, 1, 1, 0]).astype(dtype)
+    other = telling._other(values)
+    assert other.dtype == dtype
+    assert all(one.tobytes() != two.tobytes() for one, two in zip(values, other, strict=True))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_most_instructions_of_drawn_programs_tell(profile):
+    counts = [0, 0]
+    for number in range(30):
+        case = draw_case(PROFILES[profile], 6, number)
+        for asked, shown in telling.told(
+            case.module, [inputs for _, inputs in case.calls], np.random.default_rng(0)
+        ).values():
+            counts[0] += asked
+            counts[1] += shown
+    assert counts[1] > counts[0] / 2
+
+
+def test_shares_are_counted_and_shown():
+    progress = Progress()
+    record = nothing_known()
+    progress.add({**record, "asked": {"add": 4, "and": 2}, "told": {"add": 3}})
+    progress.add({**record, "asked": {"add": 2}, "told": {"add": 2}})
+    assert Progress.from_json(progress.to_json()).told == {"add": 5}
+    summary = _telling(progress)
+    assert summary == {"asked": 8, "told": 5, "share": 5 / 8, "by_opcode": {"add": [6, 5], "and": [2, 0]}}
+    shown = page(
+        {
+            "config": {"seed": 0, "profile": "ratchet", "engines": ["cpu"]},
+            "cases": 2, "cases_per_s": 1.0, "cases_per_s_and_core": 1.0, "instructions_per_case": 3.0, "findings": [],
+            "coverage": {"of": "pairs", "reached": 0, "allowed": 0, "rules": {}, "missing": []},
+            "verdicts": {}, "seconds": {"drawing": 1.0, "judging": 3.0}, "telling": summary,
+            "variants": {"cpu opt=0": 2},
+        }
+    )  # fmt: skip
+    assert "62% of 8" in shown
+    assert "<td>and</td><td>2</td><td>0%</td>" in shown
+    assert "<td>judging</td><td>3.0</td><td>75%</td>" in shown
+    assert "<td>cpu opt=0</td><td>2</td>" in shown

@@ -1,0 +1,112 @@
+"""Which instructions of a program count: those whose value, were it another, would show in some result.
+
+What a multiplication by zero, a comparison or a slice swallows is dead weight: a bug in it is not found, however often
+the program is run.  An instruction's value is changed in half of its elements while the reference runs, and where a
+result differs then, on any of a few inputs, it told.  That is one run for each instruction, so few programs are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import compiler
+from compiler.ops import Trait, having
+from xlabench.judging.differ import bitwise_equal
+from xlabench.judging.tolerance import Array, is_inexact
+
+Instruction = Any  # the compiler's; the harness sees its data by attribute only
+Value = Any
+Evaluate = Callable[[Sequence[Value]], Value]
+
+MOST_ASKED = 24
+"""Instructions of one program."""
+_MOST_INPUTS = 2
+_SHARE = 0.5
+_LONGER = 4  # times as many steps as without the change: a loop that does not end any more is a difference
+_ASIDE = having(Trait.STRUCTURAL) | {"constant", "iota"}
+"""What has no work of its own to be wrong in, or none that depends on what it is given."""
+
+
+class _EndlessError(Exception):
+    """A run takes many times as long as it did."""
+
+
+@dataclass(slots=True)
+class _Change:
+    """Stands in for the meanings of instructions: all as they are, but for one whose value is changed."""
+
+    at: Instruction | None
+    rng: np.random.Generator
+    most_steps: int = 1 << 62
+    steps: int = 0
+    reached: bool = False
+
+    def __call__(self, instruction: Instruction, operands: Sequence[Value], evaluate: Evaluate) -> Value:
+        self.steps += 1
+        if self.steps > self.most_steps:
+            raise _EndlessError
+        value = evaluate(operands)
+        if instruction is not self.at:
+            return value
+        self.reached = True
+        return self._changed(value)
+
+    def _changed(self, value: Value) -> Value:
+        if isinstance(value, tuple):
+            return tuple(self._changed(element) for element in value)
+        array = np.asarray(value)
+        chosen = self.rng.random(array.shape) < _SHARE
+        if array.size:
+            chosen.reshape(-1)[int(self.rng.integers(array.size))] = True
+        return np.where(chosen, _other(array), array).astype(array.dtype)
+
+
+def _other(array: Array) -> Array:
+    """Another value than each of those that there are."""
+    if array.dtype.kind == "b":
+        return ~array
+    if not is_inexact(array.dtype):
+        wide = np.uint64 if array.dtype == np.uint64 else np.int64  # not all narrow types have operations on bits
+        return np.asarray(array.astype(wide) ^ wide(1)).astype(array.dtype)
+    with np.errstate(all="ignore"):
+        moved = np.asarray(array + (np.abs(array) + np.asarray(1).astype(array.dtype))).astype(array.dtype)
+        one = np.asarray(1).astype(array.dtype)
+        return np.where(np.isfinite(moved) & (moved != array), moved, np.where(array == one, -one, one))
+
+
+def told(module: Any, calls: Sequence[Sequence[Array]], rng: np.random.Generator) -> dict[str, list[int]]:
+    """By opcode how many instructions were asked about and how many told, of at most `MOST_ASKED` of a module.
+
+    Programs for several devices are left out: the reference runs them as others that are made of them.
+    """
+    if compiler.device_count(module) > 1:
+        return {}
+    asked = [i for i in module.instructions() if i.opcode not in _ASIDE]
+    chosen = [asked[number] for number in sorted(rng.permutation(len(asked))[:MOST_ASKED])]
+    found: dict[str, list[int]] = {}
+    left = chosen
+    for inputs in calls[:_MOST_INPUTS]:
+        plain = _Change(None, rng)
+        expected = compiler.interpret(module, *inputs, around=plain)
+        left = [i for i in left if not _tells(module, inputs, expected, _Change(i, rng, _LONGER * plain.steps))]
+    for instruction in chosen:
+        counts = found.setdefault(instruction.opcode, [0, 0])
+        counts[0] += 1
+        counts[1] += instruction not in left
+    return found
+
+
+def _tells(module: Any, inputs: Sequence[Array], expected: Sequence[Array], change: _Change) -> bool:
+    """Whether results differ with a change; where sizes or loops get out of hand with it, they would too."""
+    try:
+        actual = compiler.interpret(module, *inputs, around=change)
+    except (_EndlessError, compiler.CompilerError):
+        return True
+    return any(
+        one.shape != other.shape or not bitwise_equal(one, other).all()
+        for one, other in zip(expected, actual, strict=True)
+    )

@@ -1,0 +1,82 @@
+"""Options of engines as part of what is drawn: each program is compiled in a variant of its own.
+
+With every pass on, a later one hides what an earlier one does wrong; a processor with every feature runs one kernel of
+several.  What a spec says stays as it is said: `cpu:opt=0` is compiled without optimisation, `cpu` at any level.  The
+variant is a spec like any other, so whatever follows up a failure (reducing, blaming, its bundle, `replay`) keeps it.
+
+Of a machine that lacks a feature anyway, code without it is the same code: equal seeds draw equal variants everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+import compiler
+from xlabench.diagnosis.probe import with_options
+from xlabench.engines.spec import split_spec
+
+Options = Mapping[str, str]
+Weighted = Mapping[str, int]
+"""Values of an option with the percentage in which each is drawn; "" leaves the option alone."""
+
+CHOICES: Mapping[str, Mapping[str, Weighted]] = {
+    "cpu": {
+        "threads": {"": 70, "1": 10, "2": 10, "7": 10},
+        "opt": {"0": 70, "1": 8, "2": 8, "3": 14},
+        "without": {"": 76, "fma": 8, "avx2": 8, "avx512": 8},
+    },
+    "nvptx": {
+        "opt": {"": 50, "0": 50},
+        "arch": {"": 80, "sm_80": 20},
+    },
+}
+"""What is drawn for the engines of a name, besides passes."""
+
+_QUICKEST = {"cpu": {"opt": "0"}, "nvptx": {"opt": "0"}}
+_SOME_PERCENT, _FEW_PERCENT = 25, 10
+_LEFT_OUT = 0.25
+_MOST_KEPT = 3
+
+
+def draw(rng: np.random.Generator) -> dict[str, dict[str, str]]:
+    """Options by the names of engines; whatever an engine's programs are to be, the passes are the same for all."""
+    drawn = {name: {key: _one(rng, values) for key, values in choices.items()} for name, choices in CHOICES.items()}
+    passes = "+".join(_disabled(rng))
+    return {
+        name: {key: value for key, value in {**options, "disable_passes": passes}.items() if value}
+        for name, options in drawn.items()
+    }
+
+
+def _one(rng: np.random.Generator, values: Weighted) -> str:
+    at = int(rng.integers(sum(values.values())))
+    for value, share in values.items():
+        at -= share
+        if at < 0:
+            return value
+    raise AssertionError("the shares of all values are their sum")
+
+
+def _disabled(rng: np.random.Generator) -> list[str]:
+    """Mostly none of the passes, else some, or all but a few."""
+    kind = int(rng.integers(100))
+    if kind < _SOME_PERCENT:
+        return [name for name in compiler.OPTIONAL_PASSES if rng.random() < _LEFT_OUT]
+    if kind < _SOME_PERCENT + _FEW_PERCENT:
+        kept = rng.permutation(len(compiler.OPTIONAL_PASSES))[: int(rng.integers(_MOST_KEPT + 1))]
+        return [name for number, name in enumerate(compiler.OPTIONAL_PASSES) if number not in kept]
+    return []
+
+
+def varied(spec: str, options: Mapping[str, Options]) -> str:
+    """A spec with the options drawn for its engine, but for those that it gives itself."""
+    name, written = split_spec(spec)
+    more = {key: value for key, value in options.get(name, {}).items() if key not in written}
+    return with_options(spec, more) if more else spec
+
+
+def quickest(spec: str) -> str:
+    """The variant of a spec that compiles in the least time, to ask what an engine supports."""
+    return varied(spec, _QUICKEST)
