@@ -21,9 +21,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from recall import planting, record, sites, table
-from recall.measure import ENGINES, name_of
+from recall import blamed, planting, record, sites, table
+from recall.measure import ENGINES, IMPORTED, name_of
 from recall.record import ROOT
+from recall.sites import Site
 from searching.search import CPU_LIMIT_S, support_of
 
 from xlabench.fuzzing.generate import PROFILES
@@ -69,7 +70,7 @@ def main():
         support_of(" ".join(ENGINES), asked.out, asked.profile)
         _each([site for site in drawn if not _stored(site, asked).exists()], asked, _search)
         record.keep(asked.out / ".record", ENGINES)
-        _each([site for site in drawn if _is_open(_row(site, asked))], asked, _look_up)
+        _each([site for site in drawn if _is_open(site, asked)], asked, _look_up)
     sys.stdout.write(json.dumps(table.write(asked.out, drawn, vars(asked)), indent=1) + "\n")
 
 
@@ -86,7 +87,10 @@ def _each(left, asked, work):
             running[child] = site
             continue
         child, _ = os.wait()
-        sys.stdout.write(f"{table.line(_row(running.pop(child), asked))}\n")
+        site = running.pop(child)
+        is_known = _stored(site, asked).exists()
+        said = table.line(_row(site, asked)) if is_known else f"failed  {site}: see {_log(site, asked)}"
+        sys.stdout.write(f"{said}\n")
         sys.stdout.flush()
 
 
@@ -98,18 +102,23 @@ def _row(site, asked):
     return json.loads(_stored(site, asked).read_text(encoding="utf-8"))
 
 
-def _is_open(row):
+def _is_open(site, asked):
     """Whether it was not found, and not yet looked up."""
+    if not _stored(site, asked).exists():
+        return False
+    row = _row(site, asked)
     return table.kind(row) == "open" and "changed" not in row
 
 
 def _search(site, asked):
-    """Search for one mutant; one whose process ends without a row could not be used for anything."""
+    """Search for one mutant; one with which the compiler cannot be imported is stillborn."""
     step = "search" if asked.find_only else "reduce"
     _in_process(site, asked, step, asked.limit, asked.longer, asked.profile, asked.seed)
     if _stored(site, asked).exists():
         return
     said = _log(site, asked).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if IMPORTED in said:
+        return
     old, new = sites.shown(ROOT, site)
     row = {"site": str(site), "folder": site.folder, "old": old, "new": new, "stillborn": (said or ["ended"])[-1]}
     _stored(site, asked).write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
@@ -166,11 +175,13 @@ def tests_of(site):
 
 
 def mirrored(file):
-    """The tests of a source file: those that mirror it, its pass's programs, else those of the nearest folder."""
+    """The tests of a source file: those that mirror it, those of passes that use it, else the nearest folder's."""
     path = Path(file)
+    names = {path.stem.replace("_", "-"), *blamed.passes_with(ROOT, Site(file, 0, "", 0).module)}
     found = [_TESTS / path.parent / f"test_{path.stem}.py"]
-    found.append(_TESTS / "filetests" / "passes" / path.stem.replace("_", "-"))
-    found = [place for place in found if place.exists()]
+    found += [_TESTS / "compiler" / "passes" / f"test_{name.replace('-', '_')}.py" for name in sorted(names)]
+    found += [_TESTS / "filetests" / "passes" / name for name in sorted(names)]
+    found = [place for place in dict.fromkeys(found) if place.exists()]
     folders = (_TESTS / folder for folder in path.parents)
     return found or [next(folder for folder in folders if folder.exists())]
 

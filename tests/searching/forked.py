@@ -24,15 +24,16 @@ _LONGEST_S = 1200  # a batch on a machine that is very busy
 _RAISED = 70
 
 
-def forked(work, say_to):
+def forked(work, say_to, timeout_s=TIMEOUT_S):
     """Run something in a process of its own; returns how it ended, the last stage it said, and its CPU time.
 
-    It ends as jobs of workers do: `answered`, `raised`, `died` or `timeout`; what was raised is in a file `.log`.
+    It ends as jobs of workers do: `answered`, `raised`, `died` or `timeout`; what was raised is in a file `.log`.  The
+    limit is CPU seconds since it said a stage.
     """
     child = os.fork()
     if not child:
         with contextlib.suppress(BaseException):
-            _alone(work, say_to)
+            _alone(work, say_to, timeout_s)
         os._exit(1)
     _, status, usage = os.wait4(child, 0)
     code = os.waitstatus_to_exitcode(status)
@@ -40,7 +41,7 @@ def forked(work, say_to):
     return endings.get(code, "died"), read(say_to), usage.ru_utime + usage.ru_stime
 
 
-def _alone(work, say_to):
+def _alone(work, say_to, timeout_s):
     """What the process does that `forked` made."""
     os.setsid()
     null = os.open(os.devnull, os.O_WRONLY)
@@ -52,7 +53,7 @@ def _alone(work, say_to):
     def say(stage):
         os.pwrite(stages, stage.ljust(100).encode(), 0)
         _, most = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + TIMEOUT_S) + 1, most))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + timeout_s) + 1, most))
 
     try:
         work(say)
