@@ -21,6 +21,8 @@ class DataType:
 
     def __str__(self) -> str:
         """The name as Python programs spell it: `float32`, `float32_ref`; `type 77` where there is none."""
+        if not self.number:
+            return "no type"
         row = _ROWS.get(self.base.number)
         return (row.name if row else f"type {self.base.number}") + ("_ref" if self.is_reference else "")
 
