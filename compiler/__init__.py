@@ -28,7 +28,6 @@ from compiler.driver import (
 from compiler.inputs import settle_elided
 from compiler.ir.module import Module, print_with
 from compiler.options import CompileOptions, Environment
-from compiler.pipeline import OPTIONAL as OPTIONAL_PASSES
 from compiler.plan import device_count, times_given
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
@@ -50,7 +49,6 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "OPTIONAL_PASSES",
     "CompileOptions",
     "CompilerError",
     "Environment",

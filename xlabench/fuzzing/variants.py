@@ -13,7 +13,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-import compiler
 from xlabench.diagnosis.probe import with_options
 from xlabench.engines.spec import split_spec
 
@@ -33,6 +32,25 @@ CHOICES: Mapping[str, Mapping[str, Weighted]] = {
     },
 }
 """What is drawn for the engines of a name, besides passes."""
+
+PASSES = (
+    "tuple-simplification",
+    "algebraic-simplification",
+    "data-movement-simplification",
+    "window-simplification",
+    "constant-folding",
+    "cse",
+    "dce",
+    "conditional-simplification",
+    "loop-simplification",
+    "loop-unrolling",
+    "transpose-folding",
+    "loop-invariant-code-motion",
+    "loop-interchange",
+    "fusion",
+    "in-place-updates",
+)
+"""The passes of the compiler that may be left out."""
 
 _QUICKEST = {"cpu": {"opt": "0"}, "nvptx": {"opt": "0"}}
 _SOME_PERCENT, _FEW_PERCENT = 25, 10
@@ -63,10 +81,10 @@ def _disabled(rng: np.random.Generator) -> list[str]:
     """Mostly none of the passes, else some, or all but a few."""
     kind = int(rng.integers(100))
     if kind < _SOME_PERCENT:
-        return [name for name in compiler.OPTIONAL_PASSES if rng.random() < _LEFT_OUT]
+        return [name for name in PASSES if rng.random() < _LEFT_OUT]
     if kind < _SOME_PERCENT + _FEW_PERCENT:
-        kept = rng.permutation(len(compiler.OPTIONAL_PASSES))[: int(rng.integers(_MOST_KEPT + 1))]
-        return [name for number, name in enumerate(compiler.OPTIONAL_PASSES) if number not in kept]
+        kept = rng.permutation(len(PASSES))[: int(rng.integers(_MOST_KEPT + 1))]
+        return [name for number, name in enumerate(PASSES) if number not in kept]
     return []
 
 

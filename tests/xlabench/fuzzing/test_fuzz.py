@@ -10,11 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from xlabench import atomic
-from xlabench.bundles import bundle
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign, fuzz
 from xlabench.fuzzing.config import Config
@@ -190,42 +188,6 @@ def test_a_campaign_that_is_stopped_does_not_wait_for_an_engine_that_hangs(tmp_p
     with pytest.raises(_StopError):
         campaign.run(replace(CONFIG, engines=("stalls",)), Unprobed(), tmp_path / "campaign", observe=observe)
     assert time.monotonic() - begin < CONFIG.timeout_s / 2
-
-
-class OfVariants(Unprobed):
-    """One program, drawn for a variant of the engine."""
-
-    def drawing(self, config, support):
-        return {"drawer": "broken_engines:draw_for_a_variant"}
-
-
-@pytest.mark.parametrize(("given", "variant"), [("cpu", "cpu:opt=0,threads=7"), ("cpu:opt=2", "cpu:opt=2,threads=7")])
-@pytest.mark.parametrize("end", ["cpu_dies", "cpu_errs"])
-def test_a_finding_keeps_the_variant_and_counts_for_the_engine(tmp_path, monkeypatch, given, variant, end):
-    monkeypatch.syspath_prepend(HERE)
-    config = replace(CONFIG, engines=(given,), count=1, factory=f"broken_engines:{end}_with_seven_threads")
-    summary = run(config, tmp_path / "campaign", OfVariants)
-    (found,) = summary["findings"]
-    verdict = {"cpu_dies": "crash", "cpu_errs": "wrong"}[end]
-    assert summary["verdicts"] == {f"{given} {verdict}": 1}
-    assert bundle.load(tmp_path / "campaign" / found["bundle"]).engine.replace(",check_memory=on", "") == variant
-    assert summary["variants"] == {"cpu opt=0": 1, "cpu threads=7": 1}
-
-
-class OfTwoKinds(Unprobed):
-    """One program, called with inputs of two kinds."""
-
-    def drawing(self, config, support):
-        return {"drawer": "broken_engines:draw_with_two_kinds_of_inputs"}
-
-
-def test_of_a_process_that_ends_on_some_inputs_those_are_kept(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(HERE)
-    summary = run(replace(CONFIG, engines=("dies-of-nan",), count=1), tmp_path / "campaign", OfTwoKinds)
-    (found,) = summary["findings"]
-    assert (found["verdict"], found["signature"], found["note"]) == ("crash", ("run",), "inputs of the kind special")
-    kept = bundle.load(tmp_path / "campaign" / found["bundle"])
-    np.testing.assert_array_equal(kept.inputs[0], np.asarray([1, np.nan, 2], np.float32))
 
 
 class Unknown(Unprobed):

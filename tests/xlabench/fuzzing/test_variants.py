@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.pipeline import OPTIONAL
 from xlabench.engines import ENGINES, engine
 from xlabench.engines.spec import split_spec
 from xlabench.fuzzing import variants
@@ -31,10 +32,11 @@ def test_every_value_of_every_option_is_drawn():
 
 
 def test_every_optional_pass_is_left_out_and_kept_alone():
-    left_out = [set(options["cpu"].get("disable_passes", "").split("+")) for options in drawn()]
-    for name in compiler.OPTIONAL_PASSES:
+    assert variants.PASSES == OPTIONAL
+    left_out = [set(options["cpu"].get("disable_passes", "").split("+")) for options in drawn(1500)]
+    for name in variants.PASSES:
         assert any(name in names for names in left_out)
-        assert any(name not in names and len(names) >= len(compiler.OPTIONAL_PASSES) - 3 for names in left_out)
+        assert any(name not in names and len(names) >= len(variants.PASSES) - 3 for names in left_out)
     assert sum(names == {""} for names in left_out) > len(left_out) / 2
     assert all(options["cpu"].get("disable_passes") == options["nvptx"].get("disable_passes") for options in drawn())
 
