@@ -34,8 +34,7 @@ _MOST_SUMS = 2
 _LARGEST_GROUP = 512
 MOST_FUNCTIONS = 32
 """Functions of one kernel: beside so many, a way through memory costs little, and equal parts are compiled once."""
-_LARGEST_BESIDE_EDGES = 32
-_MOST_EDGES = 3
+_LARGEST_BESIDE_EDGES, _MOST_EDGES = 32, 3
 _MOST_BESIDE_SCATTER = 12
 _DEEPEST_GROUP = 400
 _MOST_PLACES = 16
