@@ -106,7 +106,8 @@ class Search:
         drawn = fuzz_jobs.drawer_of(self.drawing)(case)
         inputs, text = drawn.given(kind), compiler.to_text(drawn.module)
         expected = () if spec == "reference" else compiler.interpret(drawn.module, *inputs)
-        return Raw(case, spec, verdict, f"{verdict} in {phase}", phase, text, inputs, expected, [], drawn.noted(kind))
+        said, note = f"{verdict} in {phase}", drawn.noted(kind)
+        return Raw(case, drawn.on(spec), verdict, said, phase, text, inputs, expected, [], note)
 
     def is_planted(self, raw):
         """Whether a case is right without the bug; those that are not are counted."""
