@@ -108,7 +108,7 @@ def main():
     for engines in {ALL[name].engines for name in left}:
         support_of(engines, given.out, PROFILE)
     os.environ["PYTHONPATH"] = os.pathsep.join([*sys.path[:3], os.environ.get("PYTHONPATH", "")])
-    use_forked_workers()
+    use_forked_workers({spec for name in left for spec in ALL[name].engines.split()})
     running = {}
     while left or running:
         if left and len(running) < given.jobs:

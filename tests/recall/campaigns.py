@@ -106,8 +106,7 @@ def _is_open(site, asked):
     """Whether it was not found, and not yet looked up."""
     if not _stored(site, asked).exists():
         return False
-    row = _row(site, asked)
-    return table.kind(row) == "open" and "changed" not in row
+    return table.kind(_row(site, asked)) == "pending"
 
 
 def _search(site, asked):

@@ -76,7 +76,8 @@ def search(site, out, limits, profile, seed, *, reducing):
         row |= {"limit_s": limits[0], "found_in_limit": raw is not None}
         if raw is None and limits[1] > limits[0]:
             raw = begun.first(limits[1])
-        row |= begun.row(raw) | {"reached": reached.times - before}
+        is_called = record.function_of(ROOT, site)  # else it is run once, as its module is loaded
+        row |= begun.row(raw) | {"reached": reached.times - before if is_called else None}
         if raw is not None and reducing:
             row |= begun.triaged(raw, lambda cause: blamed.is_right(ROOT, site, cause))
     return row
@@ -95,12 +96,12 @@ def name_of(site):
 
 
 def main():
+    use_forked_workers(ENGINES)
     sys.stdout.write(f"{IMPORTED}\n")  # what ends the process from here on is not that it cannot be imported
     sys.stdout.flush()
     step, out, *given = sys.argv[1:]
     site, out = sites.Site.of(os.environ[planting.VARIABLE]), Path(out)
     stored = out / f"{name_of(site)}.json"
-    use_forked_workers()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if step == "look-up":

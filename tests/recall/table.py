@@ -12,6 +12,7 @@ KINDS = {
     "missed": "makes some program's results wrong, and is not found",
     "moved": "changes bits of results, all within their error bounds",
     "open": "changes no result of any program on record",
+    "pending": "not found, and not yet looked up in the programs on record",
     "stillborn": "cannot be imported, or an engine is right on no small program",
 }
 """What can come of a mutant; those of the first two kinds count."""
@@ -25,6 +26,8 @@ def kind(row):
         return "found"
     if row.get("changed"):
         return "missed"
+    if "changed" not in row:
+        return "pending"
     return "moved" if row.get("moved") else "open"
 
 
@@ -34,7 +37,7 @@ def line(row):
     if row.get("changed"):
         parts.append("shown by {program} on {engine}: {verdict}".format(**row["changed"]))
     if "cpu_s" in row:
-        parts.append(f"{row['cpu_s']} s, {row['programs']} programs, reached {row['reached']} times")
+        parts.append(f"{row['cpu_s']} s, {_reached(row)}")
     return "  ".join(parts)
 
 
@@ -52,6 +55,8 @@ def summary(rows):
         "found_in_limit": len(soon),
         "share_in_limit": round(len(soon) / counted, 2) if counted else None,
         "share": round(len(found) / counted, 2) if counted else None,
+        "never_run": sum(row.get("reached") == 0 for row in rows),
+        "at_least": round(len(found) / born, 2) if (born := len(rows) - len(by_kind["stillborn"])) else None,
         "median_cpu_s": statistics.median([row["cpu_s"] for row in found]) if found else None,
         "triaged": len(triaged),
         "blamed_rightly": sum(row["right"] for row in triaged),
@@ -88,10 +93,12 @@ Seed {asked["seed"]} draws {of} mutants, of which {len(rows)} are measured here;
 Limits are CPU seconds of the campaign's processes, {asked["limit"]:g} and {asked["longer"]:g}; 120 are a minute of two
 cores.  Instructions are those of all computations, parameters aside.  Made by `tests/recall/campaigns.py`.
 
-A mutant counts if it makes results of some program wrong: it was found, or a program on record shows it.
+A mutant counts if it makes results of some program wrong: it was found, or a program on record shows it.  The share is
+of those, the least that it can be of all that are not stillborn, equivalent ones included.  What is never run is code
+that no program of the campaign came to.  Of what was reduced: rightly blamed, in a single bundle, median size.
 
-| folder | drawn | stillborn | counts | found soon | found | share | blamed rightly | one bundle | instructions |
-|---|---|---|---|---|---|---|---|---|---|""".splitlines()
+| folder | drawn | stillborn | never run | counts | soon | found | share | at least | blamed | single | size |
+|---|---|---|---|---|---|---|---|---|---|---|---|""".splitlines()
     lines += [_row(f"`{name}`", figures) for name, figures in made["folders"].items() if figures["mutants"]]
     lines.append(_row("all", whole))
     for name, said in KINDS.items():
@@ -101,9 +108,18 @@ A mutant counts if it makes results of some program wrong: it was found, or a pr
     return "\n".join(lines) + "\n"
 
 
+def _reached(row):
+    """How often the code was run."""
+    times = "when it is loaded" if row["reached"] is None else f"{row['reached']:,} times"
+    return f"run {times} in {row['programs']:,} programs"
+
+
+_CELLS = ("mutants", "stillborn", "never_run", "counted", "found_in_limit", "found", "share", "at_least")
+
+
 def _row(name, figures):
     triaged = figures["triaged"]
-    cells = [figures[key] for key in ("mutants", "stillborn", "counted", "found_in_limit", "found", "share")]
+    cells = [figures[key] for key in _CELLS]
     cells += [f"{figures[key]} of {triaged}" if triaged else "" for key in ("blamed_rightly", "one_bundle")]
     cells.append(figures["median_instructions"])
     return f"| {name} | {' | '.join('' if cell is None else str(cell) for cell in cells)} |"
@@ -117,7 +133,7 @@ def _told(row):
     if kind(row) == "found":
         blame = f", blamed on `{row['blamed'].splitlines()[-1]}`" if row.get("blamed") else ""
         return f"{said}; {row['verdict']} after {row['cpu_s']} s, {row['programs']} programs{blame}"
-    parts = [said, f"run {row['reached']:,} times in {row['programs']:,} programs"]
+    parts = [said, _reached(row)]
     if met := row.get("changed") or row.get("moved"):
         parts.append(f"`{met['program']}` on {met['engine'] or 'some engine'}: {met['verdict']}")
     if row.get("tests"):

@@ -53,11 +53,12 @@ def out(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_campaign_finds_a_mutant(out, site):
-    row = taken("search", site, out, "60", "0", "ratchet", "77")
+def test_a_campaign_finds_a_mutant(out):
+    every_difference = site_of("compiler/codegen/scalar/rules.py", "emitted-operation", "'fsub'")
+    row = taken("search", every_difference, out, "90", "0", "ratchet", "77")
     assert row["found"]
     assert row["found_in_limit"]
-    assert row["reached"] > 0
+    assert row["reached"] is None  # it is run as the module is loaded
     assert row["verdict"] == "wrong"
     assert row["genuine_bugs_on_the_way"] == 0
 

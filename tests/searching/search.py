@@ -17,6 +17,7 @@ import compiler
 from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
 from xlabench.diagnosis.moves import instruction_count
+from xlabench.engines import engine
 from xlabench.fuzzing import fuzz_jobs
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.crew import culprit
@@ -34,8 +35,10 @@ _OURS = ("generate", "judge")
 """Phases in which what is raised is no engine's and not the reference's answer, but a failure of our own."""
 
 
-def use_forked_workers():
-    """Have whatever reduces, blames and bundles in this process ask workers that are forked from it."""
+def use_forked_workers(engines):
+    """Load engines, and have whatever reduces, blames and bundles in this process ask workers forked from it."""
+    for spec in engines:
+        engine(spec)
     probe.Worker = bundle.Worker = Forked
     bundle._verify = lambda *_: "nothing is planted in a fresh process"
 
@@ -81,12 +84,13 @@ class Search:
         self.spent_s += cpu_s
         if ending == "answered":
             return None
-        case, spec, phase = stage.split(" ")
+        case, spec, stage = stage.split(" ")
+        phase, kind = fuzz_jobs.kind_in(stage)
         if ending == "raised" and phase in _OURS:
             said = read(folder / "stage.log")
             return Raw(int(case), US, ERROR, said.splitlines()[-1], said, self._text(int(case), phase), (), (), ())
         spec = self.config.engines[-1] if spec == US else spec  # the passes ended it while they were traced
-        return self._ended(int(case), spec, phase, "timeout" if ending == "timeout" else "crash")
+        return self._ended(int(case), spec, phase, kind, "timeout" if ending == "timeout" else "crash")
 
     def _again(self, engines, cases):
         """What goes wrong in a new process, up to the case that ends it."""
@@ -98,11 +102,12 @@ class Search:
         """A program's text, where it was drawn."""
         return "" if phase == "generate" else compiler.to_text(fuzz_jobs.drawer_of(self.drawing)(case).module)
 
-    def _ended(self, case, spec, phase, verdict):
+    def _ended(self, case, spec, phase, kind, verdict):
         drawn = fuzz_jobs.drawer_of(self.drawing)(case)
-        expected = () if spec == "reference" else compiler.interpret(drawn.module, *drawn.inputs)
-        text = compiler.to_text(drawn.module)
-        return Raw(case, spec, verdict, f"{verdict} in {phase}", phase, text, drawn.inputs, expected, [])
+        inputs, text = drawn.given(kind), compiler.to_text(drawn.module)
+        expected = () if spec == "reference" else compiler.interpret(drawn.module, *inputs)
+        said, note = f"{verdict} in {phase}", drawn.noted(kind)
+        return Raw(case, drawn.on(spec), verdict, said, phase, text, inputs, expected, [], note)
 
     def is_planted(self, raw):
         """Whether a case is right without the bug; those that are not are counted."""
