@@ -58,7 +58,7 @@ def program(seed, many=6):
     names = ", ".join(f"p{n}" for n in range(len(shapes) - 1))
     return f"""{body}
     cond {{ s = {state} parameter(0)  i = s32[] get-tuple-element(s), index=0
-      n = s32[] constant({choices.choice((0, 1, 2, 7, 30))})  ROOT r = pred[] compare(i, n), direction=LT }}
+      n = s32[] constant({choices.choice((2, 3, 4, 7, 30))})  ROOT r = pred[] compare(i, n), direction=LT }}
     ENTRY main {{ {"  ".join(given)}  zero = s32[] constant(0)  s = {state} tuple(zero, {names})
       w = {state} while(s), condition=cond, body=body  {"  ".join(results)}
       ROOT t = {state} tuple({", ".join(f"r{n}" for n in range(len(shapes)))}) }}"""
@@ -93,7 +93,7 @@ def inputs(module, seed):
 
 def test_scalars_of_a_loop_that_one_thread_runs_are_in_the_frame():
     executable, framed = compiled(program(13), SETTINGS[0])
-    assert len(framed) == 7
+    assert len(framed) == 8  # all of the state but its array
     assert executable._lowering().assignment.arena_bytes == 0
 
 

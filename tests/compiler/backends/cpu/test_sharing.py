@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parts import every
 from shared import share_everything
 
 import compiler
-from compiler.codegen import llvm
 from compiler.generate import RandomChoices, Space
 from compiler.generate import program as drawn
 from compiler.inputs import draw
@@ -87,23 +87,8 @@ def test_counted_loops_turn_as_often_as_they_should(turns, threads, monkeypatch)
     assert np.allclose(found[1], expected, atol=1e-5)
 
 
-SUMMED_AS_LLVM_LIKES = {
-    7: "dots of f32[15] in a loop of constant trip count are summed in another order than in one that is shared"
-}
-"""Programs whose bits depend on the number of threads on CPUs without AVX-512, and why."""
-
-
-def seeds():
-    """Which programs are drawn; a known fault does not hide others."""
-    for seed in range(40):
-        is_known = seed in SUMMED_AS_LLVM_LIKES and not llvm.Target.host().has("avx512f")
-        marks = [pytest.mark.xfail(reason=SUMMED_AS_LLVM_LIKES[seed], strict=True)] if is_known else []
-        marks += [pytest.mark.sweep] if seed % 3 != 1 else []
-        yield pytest.param(seed, marks=marks)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", list(seeds()))
+@pytest.mark.parametrize("seed", every(3, range(40), first=1))
 def test_who_does_what_changes_no_bit(seed, monkeypatch):
     module = drawn(RandomChoices(seed), SPACE, name="drawn")
     alone = compiled(module, 1)
