@@ -16,7 +16,7 @@ from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.types import PRED, S32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.record import Record, Trait, record, table
+from compiler.tf2xla.record import Lower, Record, Trait, record, table
 
 _LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
 
@@ -121,48 +121,40 @@ def _only_result(operation: Operation, test: Computation) -> None:
     test.remove([root])
 
 
-def _calling(name: str, doc: str, *, is_stateful: bool) -> Record:
-    text = (
-        "args: Tin[] -> output: Tout[]; Tin: list(type); Tout: list(type); f: func; config: string = ''; "
-        "config_proto: string = ''; executor_type: string = ''"
+_FUNCTION = (
+    "args: Tin[] -> output: Tout[]; Tin: list(type); Tout: list(type); f: func; config: string = ''; "
+    "config_proto: string = ''; executor_type: string = ''"
+)
+_IF = (
+    "cond: Tcond, input: Tin[] -> output: Tout[]; Tcond: {any}; Tin: list(type); Tout: list(type); "
+    "then_branch: func; else_branch: func; output_shapes: list(shape) = []"
+)
+_CASE = (
+    "branch_index: int32, input: Tin[] -> output: Tout[]; Tin: list(type); Tout: list(type); branches: list(func); "
+    "output_shapes: list(shape) = []"
+)
+_WHILE = (
+    "input: T[] -> output: T[]; T: list(type); cond: func; body: func; output_shapes: list(shape) = []; "
+    "parallel_iterations: int = 10"
+)
+
+
+def _calls(name: str, signature: str, lower: Lower, doc: str, *, is_stateful: bool) -> Record:
+    return record(name, signature, lower, doc, traits=Trait.CALLS | (Trait.STATEFUL if is_stateful else Trait.NONE))
+
+
+def _both(name: str, signature: str, lower: Lower, doc: str) -> tuple[Record, Record]:
+    """The op whose functions may have effects, and the one whose functions have none."""
+    return (
+        _calls(name, signature, lower, doc, is_stateful=True),
+        _calls(f"Stateless{name}", signature, lower, doc, is_stateful=False),
     )
-    return record(name, text, _call, doc, traits=Trait.CALLS | (Trait.STATEFUL if is_stateful else Trait.NONE))
-
-
-def _branching(name: str, *, is_stateful: bool) -> Record:
-    text = (
-        "cond: Tcond, input: Tin[] -> output: Tout[]; Tcond: {any}; Tin: list(type); Tout: list(type); "
-        "then_branch: func; else_branch: func; output_shapes: list(shape) = []"
-    )
-    traits = Trait.CALLS | (Trait.STATEFUL if is_stateful else Trait.NONE)
-    return record(name, text, _if, "One of two functions, by a condition.", traits=traits)
-
-
-def _choosing(name: str, *, is_stateful: bool) -> Record:
-    text = (
-        "branch_index: int32, input: Tin[] -> output: Tout[]; Tin: list(type); Tout: list(type); branches: list(func); "
-        "output_shapes: list(shape) = []"
-    )
-    traits = Trait.CALLS | (Trait.STATEFUL if is_stateful else Trait.NONE)
-    return record(name, text, _case, "One of several functions, the last for an index out of range.", traits=traits)
-
-
-def _looping(name: str, *, is_stateful: bool) -> Record:
-    text = (
-        "input: T[] -> output: T[]; T: list(type); cond: func; body: func; output_shapes: list(shape) = []; "
-        "parallel_iterations: int = 10"
-    )
-    traits = Trait.CALLS | (Trait.STATEFUL if is_stateful else Trait.NONE)
-    return record(name, text, _while, "A function again and again, as long as another says so.", traits=traits)
 
 
 RECORDS = table(
-    _calling("PartitionedCall", "A function.", is_stateful=False),
-    _calling("StatefulPartitionedCall", "A function, which may have effects.", is_stateful=True),
-    _branching("If", is_stateful=True),
-    _branching("StatelessIf", is_stateful=False),
-    _choosing("Case", is_stateful=True),
-    _choosing("StatelessCase", is_stateful=False),
-    _looping("While", is_stateful=True),
-    _looping("StatelessWhile", is_stateful=False),
+    _calls("PartitionedCall", _FUNCTION, _call, "A function.", is_stateful=False),
+    _calls("StatefulPartitionedCall", _FUNCTION, _call, "A function, which may have effects.", is_stateful=True),
+    *_both("If", _IF, _if, "One of two functions, by a condition."),
+    *_both("Case", _CASE, _case, "One of several functions, the last for an index out of range."),
+    *_both("While", _WHILE, _while, "A function again and again, as long as another says so."),
 )
