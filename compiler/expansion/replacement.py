@@ -1,15 +1,16 @@
-"""How expander passes replace an instruction by others that mean the same: counted, in order, with nothing left behind.
+"""How passes replace an instruction by others that mean the same: counted, in order, with nothing left behind.
 
-Back ends rely on expansions, so each is a required rewrite.
+Back ends rely on expansions, so each is a required rewrite; what only makes a program simpler is not.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
-from compiler.analysis.effects import held_by_control
-from compiler.ir.control import stand_in
-from compiler.ir.module import Instruction, Module
+from compiler.analysis.effects import held_by_control, within_fusions
+from compiler.ir.control import is_ordered, stand_in
+from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 
 Expand = Callable[[Instruction], Instruction | None]
@@ -34,6 +35,32 @@ def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
             computation.remove([instruction])
         if found:
             computation.sort()
+    if changed:
+        module.sort_computations()
+    return changed
+
+
+Calls = Counter[Computation]
+"""How many instructions call each computation of a module."""
+Simplify = Callable[[Instruction, Calls, set[Instruction]], bool]
+"""Makes an instruction simpler, given calls and what control dependencies name; returns whether it did anything."""
+
+
+def simplify_each(module: Module, opcode: str, simplify: Simplify) -> bool:
+    """Simplify the instructions of an opcode outside of kernels that no control dependency holds in their place.
+
+    Returns whether any of them changed.
+    """
+    inside = within_fusions(module)
+    calls = Counter(callee for i in module.instructions() for callee in i.called_computations())
+    changed = False
+    for computation in [c for c in module.computations if c not in inside]:
+        found = [i for i in computation.instructions if i.opcode == opcode]
+        held = held_by_control(computation) if found else set()
+        simpler = [simplify(i, calls, held) for i in found if i not in held and not is_ordered(i)]
+        if any(simpler):
+            computation.sort()
+            changed = True
     if changed:
         module.sort_computations()
     return changed

@@ -10,12 +10,10 @@ for a result that is not used.  Branches that others call, too, stay as they are
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
-from compiler.analysis.effects import held_by_control, within_fusions
-from compiler.ir.control import is_ordered
-from compiler.ir.module import Computation, Instruction, Module, inline
+from compiler.expansion.replacement import Calls, simplify_each
+from compiler.ir.module import Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import TupleShape
 from compiler.ir.source_lines import keeping_source
@@ -25,23 +23,10 @@ from compiler.ops.control import branches_by_operand, chosen_branch
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    inside = within_fusions(module)
-    calls = Counter(callee for i in module.instructions() for callee in i.called_computations())
-    changed = False
-    for computation in [c for c in module.computations if c not in inside]:
-        found = [i for i in computation.instructions if i.opcode == "conditional"]
-        held = held_by_control(computation) if found else set()
-        free = [i for i in found if i not in held and not is_ordered(i)]
-        simpler = [_simplify(conditional, calls, held, fuel) for conditional in free]
-        if any(simpler):
-            computation.sort()
-            changed = True
-    if changed:
-        module.sort_computations()
-    return changed
+    return simplify_each(module, "conditional", lambda found, calls, held: _simplify(found, calls, held, fuel))
 
 
-def _simplify(conditional: Instruction, calls: Counter[Computation], held: set[Instruction], fuel: Fuel) -> bool:
+def _simplify(conditional: Instruction, calls: Calls, held: set[Instruction], fuel: Fuel) -> bool:
     selector = conditional.operands[0]
     if not (conditional.users or conditional.is_root):
         return False

@@ -15,14 +15,14 @@ that others wait for.  A loop that may never end yields its unchanged pieces nev
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
 
-from compiler.analysis.effects import has_effect, held_by_control, within_fusions
+from compiler.analysis.effects import has_effect, held_by_control
 from compiler.analysis.turns import step_of, turns_of
 from compiler.expansion.loop_state import LoopState, flatten, is_piece, may_be_flattened
+from compiler.expansion.replacement import Calls, simplify_each
 from compiler.ir.control import is_ordered
 from compiler.ir.literal import Literal
 from compiler.ir.module import Computation, Instruction, Module, computed_from, inline
@@ -33,22 +33,10 @@ from compiler.ops.build import constant
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    inside = within_fusions(module)
-    calls = Counter(callee for i in module.instructions() for callee in i.called_computations())
-    changed = False
-    for computation in [c for c in module.computations if c not in inside]:
-        loops = [i for i in computation.instructions if i.opcode == "while"]
-        held = held_by_control(computation) if loops else set()
-        simpler = [_simplify(loop, calls, fuel) for loop in loops if loop not in held and not is_ordered(loop)]
-        if any(simpler):
-            computation.sort()
-            changed = True
-    if changed:
-        module.sort_computations()
-    return changed
+    return simplify_each(module, "while", lambda loop, calls, _held: _simplify(loop, calls, fuel))
 
 
-def _simplify(loop: Instruction, calls: Counter[Computation], fuel: Fuel) -> bool:
+def _simplify(loop: Instruction, calls: Calls, fuel: Fuel) -> bool:
     if any(calls[callee] != 1 for callee in loop.called_computations()) or not may_be_flattened(loop):
         return False
     turns = turns_of(loop)
@@ -152,7 +140,8 @@ def _leave_out(state: LoopState, fuel: Fuel) -> bool:
     if not any(user.users or user.is_root for user in state.loop.users):
         return False  # the loop itself is not needed, or is for what it does
     asked = _needed(state.condition, [state.condition.root])
-    read = {u for u in state.loop.users if u.users or u.is_root or u in held_by_control(state.loop.computation)}
+    held = held_by_control(state.loop.computation)
+    read = {user for user in state.loop.users if user.users or user.is_root or user in held}
     needed = {user.attributes["index"] for user in {*asked, *read} if is_piece(user) or user in read}
     while True:
         kept = _needed(state.body, (state.following[number] for number in needed))
