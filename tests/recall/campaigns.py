@@ -22,11 +22,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from recall import blamed, planting, record, sites, table
-from recall.measure import ENGINES, IMPORTED, name_of
+from recall.measure import IMPORTED, name_of
 from recall.record import ROOT
 from recall.sites import Site
 from searching.search import CPU_LIMIT_S, support_of
 
+from xlabench.commands.fuzz import ENGINES
 from xlabench.fuzzing.generate import PROFILES
 
 LONGER_S = 2400.0

@@ -24,6 +24,7 @@ from searching.search import Search, support_of, use_forked_workers
 
 import compiler
 from xlabench.cases import inputs
+from xlabench.commands.fuzz import ENGINES
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import build, engine, execute
 from xlabench.fuzzing.config import Config
@@ -31,9 +32,6 @@ from xlabench.fuzzing.fuzz import Generated
 from xlabench.judging.judge import judge
 
 IMPORTED = "imported"
-ENGINES = ("cpu:opt=0", "cpu:fusion=off,opt=0", "nvptx:sim")
-"""Those that `xlabench fuzz` takes where none are given."""
-
 
 _FIRST = (
     "add", "broadcast", "compare", "concatenate", "constant", "convert", "dot", "iota", "multiply", "reduce",

@@ -8,10 +8,12 @@ import sys
 
 import pytest
 from recall import blamed, campaigns, planting, record
-from recall.measure import ENGINES, name_of
+from recall.measure import name_of
 from recall.record import ROOT
 from recall.sites import Site, named
 from searching.search import support_of
+
+from xlabench.commands.fuzz import ENGINES
 
 PERMUTED = "(first[d] for d in second)"
 TRANSPOSED = """ENTRY main { x = f32[2,3,4] parameter(0) t = f32[3,4,2] transpose(x), dimensions={1,2,0}

@@ -12,7 +12,8 @@ from xlabench.commands.examples import examples
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.generate import PROFILES
 
-_ENGINES = ("cpu", "cpu:fusion=off", "nvptx:sim")
+ENGINES = ("cpu", "cpu:fusion=off", "nvptx:sim")
+"""Those of a campaign where none are given."""
 
 _EXAMPLES = """
 xlabench fuzz --budget 10m --workers 2 --out campaign
@@ -26,7 +27,7 @@ xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out 
     short_help="Run generated programs on all engines and keep what goes wrong.",
     epilog=examples(_EXAMPLES),
 )
-@engines_option(_ENGINES)
+@engines_option(ENGINES)
 @click.option("--profile", type=click.Choice(list(PROFILES)), default="ratchet", show_default=True)
 @click.option(
     "--vary/--no-vary",
