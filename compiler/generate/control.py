@@ -16,7 +16,7 @@ from compiler.generate.scope import Scope
 from compiler.ir.module import Instruction, computed_from
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import PRED, S32, ElementType
-from compiler.ops import OPS, Trait, narrowing
+from compiler.ops import OPS, Trait, having, narrowing
 from compiler.ops.build import build, parameter
 
 _MOST_TRIPS = 4
@@ -28,7 +28,7 @@ _PLAIN_PERCENT, _MANY_PERCENT, _CHAINED_PERCENT = 40, 25, 30
 _ALIKE_PERCENT, _LEAST_ALIKE = 40, 2
 _EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25, 70
 _DERIVED_PERCENT = 80
-_GIVEN = frozenset({"parameter", "get-tuple-element", "constant", "iota"})
+_GIVEN = having(Trait.STRUCTURAL | Trait.GENERATES) - {"tuple"}
 _LEAST_UNKNOWN = 2  # turns, where they are not known; a loop of one is none
 
 

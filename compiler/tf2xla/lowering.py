@@ -21,7 +21,7 @@ from compiler.graph.names import Endpoint, endpoint, is_control
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import TupleShape
-from compiler.ops import OPS
+from compiler.ops import OPS, Trait, having
 from compiler.ops.build import build, parameter
 from compiler.tf2xla.operation import Array, Operation
 from compiler.tf2xla.ops import RECORDS
@@ -32,7 +32,7 @@ MOST_NODES = 200_000
 DEEPEST = 64
 """Functions that stand in each other."""
 
-_UNKNOWN = ("parameter", "rng", "rng-bit-generator", "rng-get-and-update-state", "partition-id", "replica-id")
+_UNKNOWN = having(Trait.RANDOM) | {"parameter"}
 
 
 class Lowering:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[3]
 MOST_TABLES = 25
 NOT_OF_HLO = (
     "compiler/ops",
+    "compiler/tf2xla/ops",
     "compiler/backends/nvptx/simulator",
     "compiler/backends/cpu/c_names.py",
     "compiler/codegen/libcalls.py",
