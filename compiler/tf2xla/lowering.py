@@ -83,6 +83,21 @@ class Lowering:
         value: Array = evaluate_instruction(instruction, operands)  # type: ignore[assignment, arg-type]  # or a tuple
         return value
 
+    def written(
+        self, node: Node, record: Record, inputs: Sequence[Expression], computation: Computation
+    ) -> dict[str, list[Expression]]:
+        """The outputs of a node by its record, by their names."""
+        operation = Operation(node, record.signature, inputs, computation, self)
+        try:
+            results = record.lower(operation)
+        except ShapeError as error:
+            raise operation.invalid(str(error)) from error
+        listed = [results] if isinstance(results, Expression) else list(results or ())
+        named: dict[str, list[Expression]] = {}
+        for port, result in zip(record.signature.outputs, listed, strict=True):
+            named[port.name] = [result] if isinstance(result, Expression) else list(result)
+        return named
+
     def inline(self, function: FunctionReference, inputs: Sequence[Expression], caller: Operation) -> list[Expression]:
         """The results of a function on inputs, written where the caller is."""
         return [one for part in self.call(function, inputs, caller).values() for one in part]
@@ -310,17 +325,7 @@ class Body:
         return self._lowering.call(FunctionReference(node.op, node.attributes), inputs, caller)
 
     def _written(self, node: Node, record: Record, inputs: Sequence[Expression]) -> dict[str, list[Expression]]:
-        operation = Operation(node, record.signature, inputs, self._computation, self._lowering)
-        try:
-            results = record.lower(operation)
-        except ShapeError as error:
-            raise operation.invalid(str(error)) from error
-        listed = [results] if isinstance(results, Expression) else list(results or ())
-        ports = record.signature.outputs
-        named: dict[str, list[Expression]] = {}
-        for port, result in zip(ports, listed, strict=True):
-            named[port.name] = [result] if isinstance(result, Expression) else list(result)
-        return named
+        return self._lowering.written(node, record, inputs, self._computation)
 
 
 def without_unused(computation: Computation) -> None:

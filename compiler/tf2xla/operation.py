@@ -21,6 +21,10 @@ Array = NDArray[Any]
 _PYTHON = {"int": int, "float": float, "bool": bool, "string": bytes, "type": DataType, "shape": PartialShape}
 
 
+class NotConstantError(InputError):
+    """A value that must be known when the graph is compiled, and is not."""
+
+
 class Library(Protocol):
     """What a lowering asks of the one who lowers the rest."""
 
@@ -203,13 +207,14 @@ class Operation:
         """The error to raise where the node makes sense and has no meaning here."""
         return UnsupportedError(f"op {self.node.op} (node {self.node.name!r})", "the lowering to HLO", reason)
 
-    def not_constant(self, name: str) -> InputError:
+    def not_constant(self, name: str) -> NotConstantError:
         """The error to raise where an input's value must be known and is not."""
         names = [port.name for port in self.signature.inputs]
-        return self.invalid(
+        said = self.invalid(
             f"input {names.index(name)}, {name!r}, must be a compile-time constant: sizes and "
             "dimensions follow from it; feed it as a value, or make it of constants and shapes"
         )
+        return NotConstantError(str(said))
 
     def _check_types(self, port: Port, given: Sequence[Expression]) -> None:
         if port.is_list:
