@@ -104,6 +104,15 @@ def test_calls_are_differentiated():
     assert agrees(builder, called, x, AT)
 
 
+@pytest.mark.parametrize("is_true", [True, False])
+def test_sides_of_a_switch_are_differentiated(is_true):
+    builder, x = started()
+    predicate = builder.add("Placeholder", name="p", dtype="bool", shape=[]).output
+    false, true = builder.add("Switch", x.op("Exp"), predicate).outputs
+    y = builder.add("Merge", [false.op("Square"), true.op("Sin")]).output
+    assert agrees(builder, y, x, AT, p=np.array(is_true))
+
+
 @pytest.mark.parametrize("op", ["If", "Case"])
 @pytest.mark.parametrize("chosen", [0, 1])
 def test_branches_are_differentiated(op, chosen):
