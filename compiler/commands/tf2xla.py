@@ -48,7 +48,9 @@ def command(
     What has no lowering is refused by its op's name (exit code 125).  It needs the package protobuf (the extra
     `graphs`), and no TensorFlow.
 
-    With --json: `inputs` and `outputs` (names, in order), and `text`, or `output`.
+    Variables that the graph reads are parameters after the inputs, what it writes are results after the outputs.
+
+    With --json: `inputs`, `reads`, `outputs` and `writes` (names, in order), and `text`, or `output`.
     """
     graph = parse_graph(sys.stdin.buffer.read(), "<stdin>") if str(file) == "-" else read_graph(file)
     given = dict(map(_feed, feeds))
@@ -62,7 +64,7 @@ def command(
         if not fetches:
             raise InputError("nothing is asked for: give --fetch NAME, an output of a node, once or more often")
         lowered = lower(graph, {**given, **dict(_placeholders(graph, given))}, fetches, file.stem)
-    facts = {"inputs": list(lowered.inputs), "outputs": list(lowered.outputs)}
+    facts = {name: list(getattr(lowered, name)) for name in ("inputs", "reads", "outputs", "writes")}
     write(output, compiler.to_text(lowered.module), facts if as_json else None)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.tf2xla.gradients.spreading import conj, sizes
+from compiler.tf2xla.gradients.spreading import conj, rank_of, sizes
 from compiler.tf2xla.record import Differentiate
 from compiler.tf2xla.terms import Built, Gradient, Output
 
@@ -64,8 +64,7 @@ def _root(node: Built, g: Output) -> Sequence[Gradient]:
 def _bias(node: Built, g: Output) -> Output:
     """Spread over all but the channels."""
     x = node["out_backprop"]
-    rank = x.rank
-    assert rank is not None, "ranks are known where channels are"
+    rank = rank_of(node, x)
     if node.attribute("data_format") == b"NCHW" and rank > 2:
         g = g.op("Reshape", np.array([-1, *[1] * (rank - 2)], np.int32))
     return g.op("BroadcastTo", sizes(x))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from compiler.diagnostics import UnsupportedError
-from compiler.tf2xla.gradients.spreading import INT32
+from compiler.tf2xla.gradients.spreading import INT32, rank_of, unknown
 from compiler.tf2xla.record import Differentiate
 from compiler.tf2xla.terms import Built, Gradient, IndexedSlices, Output
 
@@ -42,7 +42,8 @@ def _gathered(node: Built, g: Output) -> Sequence[Gradient]:
     axis = 0
     if is_new:
         known = node["axis"].value
-        assert known is not None, "elements are taken along a known axis"
+        if known is None:
+            raise unknown(node, "its axis")
         axis = int(known)
     batch = node.attribute("batch_dims") if is_new else 0
     if not axis and not batch:
@@ -53,12 +54,11 @@ def _gathered(node: Built, g: Output) -> Sequence[Gradient]:
 def _gathered_along(node: Built, g: Output, axis: int, batch: int) -> Output:
     """By segments: the index in front, each index of the batch having rows of its own."""
     params, indices = node["params"], node["indices"]
-    assert params.rank is not None, "ranks are known where elements are taken along an axis"
-    assert indices.rank is not None
-    axis, batch = axis % params.rank, batch % (indices.rank + 1)
-    count = indices.rank - batch
+    whole, own_rank = rank_of(node, params), rank_of(node, indices)
+    axis, batch = axis % whole, batch % (own_rank + 1)
+    count = own_rank - batch
     outer = axis - batch
-    rank = params.rank - 1 + count
+    rank = whole - 1 + count
     inside = range(axis, axis + count)
     order = [*range(batch), *inside, *range(batch, axis), *range(axis + count, rank)]
     own, index_sizes = params.op("Shape"), indices.op("Shape")
@@ -75,7 +75,7 @@ def _gathered_along(node: Built, g: Output, axis: int, batch: int) -> Output:
     total = (times * length).op("Reshape", np.array([], np.int32))
     summed = rows.op("UnsortedSegmentSum", flat, total)
     shaped = summed.op("Reshape", _pieces(node, _cut(own, 0, batch), length, *rest))
-    back = [*range(batch), *range(batch + 1, batch + 1 + outer), batch, *range(batch + 1 + outer, params.rank)]
+    back = [*range(batch), *range(batch + 1, batch + 1 + outer), batch, *range(batch + 1 + outer, whole)]
     return shaped.op("Transpose", back)
 
 
@@ -101,10 +101,7 @@ def _kept_rows(node: Built, g: Output) -> Output:
     ids = node["segment_ids"]
     rows = g.op("GatherV2", _inside(ids), 0)
     keeps = ids.op("GreaterEqual", ids.op("ZerosLike"))
-    rank, own = node["data"].rank, ids.rank
-    assert rank is not None, "ranks of segments are known"
-    assert own is not None
-    for _ in range(rank - own):
+    for _ in range(rank_of(node, node["data"]) - rank_of(node, ids)):
         keeps = keeps.op("ExpandDims", -1)
     return keeps.op("SelectV2", rows, rows.op("ZerosLike"))
 

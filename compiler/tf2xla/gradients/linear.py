@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.tf2xla.gradients.products import without_spread
-from compiler.tf2xla.gradients.spreading import conj, sizes, unspread
+from compiler.tf2xla.gradients.spreading import conj, rank_of, sizes, unspread
 from compiler.tf2xla.record import Differentiate
 from compiler.tf2xla.terms import Built, Gradient, Output
 
@@ -53,8 +53,7 @@ def _product(x: Output, y: Output, *, adj_x: bool = False, adj_y: bool = False) 
 def _cholesky(node: Built, g: Output) -> Output:
     """By Iain Murray's formula: L^-H Phi(L^H G) L^-1, symmetric, half of its diagonal."""
     factor = node.output
-    rank = factor.rank
-    assert rank is not None, "ranks of matrices are known"
+    rank = rank_of(node, factor)
     middle = _lower_half(_product(factor, g, adj_x=True))
     diagonal = middle.op("MatrixBandPart", 0, 0)
     middle = middle - diagonal * 0.5

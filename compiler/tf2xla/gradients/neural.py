@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.tf2xla.gradients.spreading import rank_of
 from compiler.tf2xla.record import Differentiate
 from compiler.tf2xla.terms import Built, Output
 
@@ -48,8 +49,7 @@ def _bias(node: Built, g: Output) -> Sequence[Output]:
 
 
 def _plain_bias(node: Built, g: Output) -> Sequence[Output]:
-    assert node["value"].rank is not None, "a bias is added to arrays of a known rank"
-    return g, g.op("Sum", list(range(node["value"].rank - 1)))
+    return g, g.op("Sum", list(range(rank_of(node, node["value"]) - 1)))
 
 
 GRADIENTS: dict[str, Differentiate] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from compiler.tf2xla.gradients.spreading import INT32, sizes
+from compiler.tf2xla.gradients.spreading import INT32, rank_of, sizes, unknown
 from compiler.tf2xla.record import Differentiate, no_gradient
 from compiler.tf2xla.terms import Built, Output
 
@@ -67,10 +67,11 @@ def _product(node: Built, g: Output) -> Output:
     """The product of all others: those before along the axes times those behind, so that a 0 does no harm."""
     x = node.inputs[0]
     axes = _axes(node)
-    assert axes is not None, "products are lowered along known axes"
-    assert x.rank is not None
-    order = [*axes, *(axis for axis in range(x.rank) if axis not in axes)]
-    inverse = [order.index(axis) for axis in range(x.rank)]
+    rank = rank_of(node, x)
+    if axes is None:
+        raise unknown(node, "its axes")
+    order = [*axes, *(axis for axis in range(rank) if axis not in axes)]
+    inverse = [order.index(axis) for axis in range(rank)]
     turned = x.op("Transpose", order)
     first = turned.op("Shape")
     rows = turned.op("Reshape", _halves(node, first, len(axes)))

@@ -6,10 +6,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from compiler.diagnostics import UnsupportedError
 from compiler.graph import BY_NAME
 from compiler.tf2xla.terms import Built, Output
 
 INT32 = BY_NAME["int32"]
+
+
+def rank_of(node: Built, x: Output) -> int:
+    """The number of dimensions of an input or output, which a formula must know.
+
+    Raises:
+        UnsupportedError: it is not known.
+    """
+    if x.rank is None:
+        raise unknown(node, f"the number of dimensions of {x.name}")
+    return x.rank
+
+
+def unknown(node: Built, what: str) -> UnsupportedError:
+    """The error to raise where a formula needs what is not known before the graph runs."""
+    subject = f"the gradient of {node.node.name!r} ({node.node.op})"
+    return UnsupportedError(subject, "its formula", f"it needs {what}, which is not known: give shapes and constants")
 
 
 def conj(x: Output) -> Output:

@@ -66,6 +66,15 @@ def test_an_op_without_a_gradient_is_named():
         gradients(builder, [x.op("Shape")], [x])
 
 
+def test_a_formula_that_needs_a_rank_says_so():
+    builder = Builder()
+    x = builder.add("Placeholder", name="x", dtype="float32").output
+    with pytest.raises(
+        compiler.UnsupportedError, match=r"the gradient of 'Prod' \(Prod\) .*number of dimensions of x:0"
+    ):
+        gradients(builder, [x.op("Prod", [0])], [x])
+
+
 def test_rows_of_a_variable_have_gradients_of_rows():
     builder = Builder()
     v = builder.add("VarHandleOp", dtype="float64", shape=[4, 2], shared_name="v").output
