@@ -167,6 +167,7 @@ def is_narrow(value):
     return kind is not None and kind.is_float and kind.bits < 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", DIFFERENTIATED)
 def test_gradients_are_what_differences_say(op):
     for case in cases_of(op):
