@@ -196,6 +196,10 @@ class Computation:
         for start in self.instructions:
             if start in done:
                 continue
+            if done.issuperset(_dependencies(start)):  # nearly always
+                done.add(start)
+                order.append(start)
+                continue
             stack, waiting = [(start, iter(_dependencies(start)))], {start}
             while stack:
                 instruction, pending = stack[-1]
@@ -215,7 +219,7 @@ class Computation:
 
 def _dependencies(instruction: Instruction) -> tuple[Instruction, ...]:
     predecessors: tuple[Instruction, ...] = instruction.attributes.get("control-predecessors", ())
-    return (*instruction.operands, *predecessors)
+    return (*instruction.operands, *predecessors) if predecessors else instruction.operands
 
 
 _NO_ROOT = Instruction("tuple", ArrayShape.__new__(ArrayShape), name="<no root>")
