@@ -21,13 +21,23 @@ from compiler.ir.module import Computation, Module
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype
 from compiler.ops.build import build, constant, parameter
-from compiler.tf2xla.constants import must_be_known
+from compiler.tf2xla.constants import known_arguments, must_be_known
 from compiler.tf2xla.lowering import Body, Lowering, without_unused
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
 
-__all__ = ["RECORDS", "Lowered", "Record", "Trait", "lower", "lower_function", "must_be_known", "output_count"]
+__all__ = [
+    "RECORDS",
+    "Lowered",
+    "Record",
+    "Trait",
+    "known_arguments",
+    "lower",
+    "lower_function",
+    "must_be_known",
+    "output_count",
+]
 
 Feed = ArrayShape | np.ndarray[Any, Any]
 """What is fed: a type with sizes, or a value."""
