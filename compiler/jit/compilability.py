@@ -88,13 +88,13 @@ class Compilability:
         return self._functions[name]
 
     def _types(self, node: Node, called: list[str]) -> str:
-        given = output_types(node, self._library) or ()
-        for data_type in (*input_types(node, self._library), *given):
+        both = (*input_types(node, self._library), *(output_types(node, self._library) or ()))
+        if any(map(is_reference, both)):
+            return "it takes or gives a reference to a variable"
+        for data_type in both:
             if data_type is None or data_type.element_type is not None or data_type in (RESOURCE, VARIANT):
                 continue
             return f"HLO has no type for {data_type}"
-        if any(map(is_reference, given)):
-            return "it gives a reference to a variable"
         record = RECORDS.get(node.op)
         if called or record is None:
             return ""

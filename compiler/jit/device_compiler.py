@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from compiler.diagnostics import InputError, UnsupportedError
@@ -26,24 +27,13 @@ from compiler.ir.types import of_dtype
 from compiler.jit.flags import DEFAULTS, Flags
 from compiler.jit.profiler import Statistics
 from compiler.options import CompileOptions
-from compiler.tf2xla import Lowered, known_arguments, lower_function
+from compiler.tf2xla import Lowered, Resource, known_arguments, lower_function
 
 Array = NDArray[Any]
-_NO_VARIABLES: tuple[str, ...] = ()
 Run = Callable[..., Sequence[Array]]
 """A compiled module: takes its parameters, gives the leaves of its result."""
 Build = Callable[[Module], Run]
 """Compiles a module."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """A variable that a cluster takes: what it is called, and the type and sizes of what it holds, None of nothing."""
-
-    name: str
-    shape: ArrayShape | None = None
-
-
 Argument = Array | Resource
 """What a cluster is given: an array, or a variable with what it holds."""
 
@@ -94,13 +84,13 @@ class Compiled:
             The results of the cluster, and what variables hold afterwards, by their names.
         """
         held = variables or {}
-        missing = [name for name in _NO_VARIABLES if name not in held]
+        missing = [name for name in self.lowered.reads if name not in held]
         if missing:
             raise InputError(f"variable {missing[0]!r} is read, and no value is given for it")
         given = [arguments[place] for place in self._places]
-        results = list(self._run(*given, *(held[name] for name in _NO_VARIABLES)))
+        results = list(self._run(*given, *(held[name] for name in self.lowered.reads)))
         count = len(self.lowered.outputs)
-        return results[:count], dict(zip(_NO_VARIABLES, results[count:], strict=True))
+        return results[:count], dict(zip(self.lowered.writes, results[count:], strict=True))
 
 
 @dataclass(slots=True)
@@ -225,11 +215,11 @@ class DeviceCompiler:
         reference: FunctionReference,
         cluster: _Cluster,
         arguments: Sequence[Argument],
-        _variables: Mapping[str, ArrayShape] | None,
+        variables: Mapping[str, ArrayShape] | None,
     ) -> Compiled:
         start = time.perf_counter_ns()
         feeds = [_feed(argument, is_known=number in cluster.known) for number, argument in enumerate(arguments)]
-        lowered = lower_function(self._graph(), reference.name, feeds)
+        lowered = lower_function(self._graph(), reference.name, feeds, variables)
         run = self.build(lowered.module)
         duration = time.perf_counter_ns() - start
         cluster.statistics.compiled(duration)
@@ -242,11 +232,9 @@ def _keys(attributes: Mapping[str, Attribute]) -> list[tuple[str, str]]:
     return [(name, repr(value)) for name, value in attributes.items()]
 
 
-def _feed(argument: Argument, *, is_known: bool) -> ArrayShape | Array:
+def _feed(argument: Argument, *, is_known: bool) -> ArrayShape | Resource | Array:
     """What the lowering is given of an argument."""
-    if isinstance(argument, Resource):
-        raise UnsupportedError(f"variable {argument.name!r}", "the lowering to HLO", "clusters hold no variables yet")
-    if is_known:
+    if isinstance(argument, Resource) or is_known:
         return argument
     element_type = of_dtype(argument.dtype)
     if element_type is None:

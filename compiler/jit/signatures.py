@@ -14,6 +14,8 @@ from compiler.tf2xla.signature import Port
 
 RESOURCE, VARIANT, STRING = BY_NAME["resource"], BY_NAME["variant"], BY_NAME["string"]
 
+_REFERENCE = 100  # between the number of a type and that of references to it
+
 Library = Mapping[str, Function]
 Types = tuple[DataType | None, ...]
 
@@ -71,11 +73,9 @@ def _types(node: Node, library: Library, *, is_input: bool) -> Types | None:
         return tuple(one.type if one.type.number else None for one in arguments)
     if node.op in _GIVEN:
         return _given(node, is_input=is_input)
-    if node.op in _REFERENCES and not is_input:
-        return _reference(node)
     record = RECORDS.get(node.op)
     if record is None:
-        return None
+        return _reference(node) if node.op in _REFERENCES and not is_input else None
     ports = record.signature.inputs if is_input else record.signature.outputs
     return tuple(one for port in ports for one in _port_types(node, port))
 
@@ -88,19 +88,14 @@ def _given(node: Node, *, is_input: bool) -> Types:
 
 
 _GIVEN = ("_Arg", "_Retval")
-_REFERENCE_OPS = """
-    Variable VariableV2 TemporaryVariable Assign AssignAdd AssignSub ScatterAdd ScatterSub ScatterUpdate RefIdentity
-    RefEnter RefExit RefNextIteration RefMerge RefSwitch RefSelect ApplyGradientDescent ApplyMomentum ApplyAdam
-    ApplyAdagrad ApplyRMSProp
-"""
-_REFERENCES = frozenset(_REFERENCE_OPS.split())
-"""Ops of TensorFlow 1 whose first output is a reference to a variable."""
+_REFERENCES = ("TemporaryVariable", "RefIdentity", "RefEnter", "RefExit", "RefNextIteration", "RefMerge", "RefSwitch")
+"""Ops without a record whose outputs are references to a variable."""
 
 
 def _reference(node: Node) -> Types:
     value = node.attributes.get("dtype", node.attributes.get("T"))
     base = value.base.number if isinstance(value, DataType) else 0
-    return (DataType(base + 100),) * (2 if node.op == "RefSwitch" else 1)
+    return (DataType(base + _REFERENCE),) * (2 if node.op == "RefSwitch" else 1)
 
 
 def _port_types(node: Node, port: Port) -> Types:
@@ -113,6 +108,8 @@ def _port_types(node: Node, port: Port) -> Types:
         number = _attribute(node, port.number)
         count = number if isinstance(number, int) else 0
     stated = BY_NAME.get(port.type) or _attribute(node, port.type)
+    if isinstance(stated, DataType) and port.is_reference:
+        stated = DataType(stated.base.number + _REFERENCE)
     return (stated if isinstance(stated, DataType) else None,) * count
 
 
