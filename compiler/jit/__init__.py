@@ -15,13 +15,14 @@ The passes are TensorFlow's, one a file, and decide as its release 2.21 does.
 from __future__ import annotations
 
 from compiler.jit.attributes import cluster_of
-from compiler.jit.device_compiler import Compiled, DeviceCompiler, Mode, Resource, on_backend, on_reference
+from compiler.jit.device_compiler import Compiled, DeviceCompiler, Mode, on_backend, on_reference
 from compiler.jit.execution import Execution, for_execution
 from compiler.jit.flags import Flags, flags_of, parse_flags
 from compiler.jit.mark_for_compilation import Marking
 from compiler.jit.options import DEFAULT, OFF, ON_1, ON_2, Options, Progress
 from compiler.jit.pipeline import Optimized, cluster, optimize
 from compiler.jit.profiler import Statistics
+from compiler.tf2xla import Resource
 
 __all__ = [
     "DEFAULT",

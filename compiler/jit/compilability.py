@@ -62,7 +62,9 @@ class Compilability:
     def _of(self, node: Node, inside: tuple[str, ...]) -> str:
         if "_scoped_allocator" in node.attributes or "_forward_from" in node.attributes:
             return "it shares memory with another node, which clusters do not"
-        if node.op in NO_LOWERING or (node.op not in RECORDS and node.op not in self._library):
+        if node.op in NO_LOWERING:
+            return f"op {node.op} is never compiled"
+        if node.op not in RECORDS and node.op not in self._library:
             return f"op {node.op} has no lowering" + did_you_mean(node.op, RECORDS)
         called = called_functions(node, self._library)
         for name in called:
