@@ -52,7 +52,7 @@ def test_one_cluster():
 
 def test_two_clusters_take_from_each_other():
     graph = _encapsulated(
-        f"a = Placeholder()\nb = Neg(a) {ONE}\nc = Exp(b) {ONE}\nd = Mul(b, a) {TWO}\ne = AddV2(c, d) {TWO}\nr = _Retval(e)"
+        f"a = Placeholder()\nb = Neg(a) {ONE}\nc = Exp(b) {ONE}\nd = Mul(b, a) {TWO}\ne = AddV2(c, d) {TWO}\nr = Neg(e)"
     )
     assert graph.node("cluster_1").inputs == ("a",)
     assert graph.node("cluster_2").inputs == ("cluster_1", "a", "cluster_1:1")

@@ -87,7 +87,12 @@ CASES = {
     "OpsOnReferences": ("v = Variable()\nk = Const()\na = Assign(v, k)\nn = Neg(a)", "", ["n"]),
     "ClusterControlTrigger": ("a = _Recv()\nt = ControlTrigger(^a)\nu = ControlTrigger()\nc = Const(^u)", "", []),
     "RandomShape": (
-        "s = Const() {dtype=int32, value=[2]}\nr = RandomUniformInt(s, s, s) {Tout=int32, T=int32}\nx = Stop()\ny = Reshape(x, r)",
+        """
+        s = Const() {dtype=int32, value=[2]}
+        r = RandomUniformInt(s, s, s) {Tout=int32, T=int32}
+        x = Stop()
+        y = Reshape(x, r)
+        """,
         "",
         ["y"],
     ),
@@ -153,7 +158,16 @@ CASES = {
     "ExcludedOps": ("x = Stop()\na = Neg(x)\nb = Exp(a)", "--tf_xla_cluster_exclude_ops=Exp", ["a"]),
     "Fuel": ("x = Stop()\na = Neg(x)\nb = Neg(a)\nc = Neg(b)", "--tf_xla_clustering_fuel=2", ["a b"]),
     "DeadAtDifferentTimes": (
-        "p = Stop()\nx = Stop()\ns = Switch(x, p)\na = Neg(s)\nb = Neg(s:1)\nm = Merge(a, b)\nc = Neg(m)\nd = AddV2(c, x)",
+        """
+        p = Stop()
+        x = Stop()
+        s = Switch(x, p)
+        a = Neg(s)
+        b = Neg(s:1)
+        m = Merge(a, b)
+        c = Neg(m)
+        d = AddV2(c, x)
+        """,
         "",
         ["a", "b", "c d"],
     ),
@@ -330,7 +344,7 @@ def test_a_clustered_graph_is_not_clustered_again():
 
 @pytest.mark.parametrize("flag", ["--tf_xla_ops_to_cluster=Negg", "--tf_xla_cluster_exclude_ops=Negg"])
 def test_a_flag_that_names_no_op_is_an_error(flag):
-    with pytest.raises(InputError, match="'Negg' passed to --tf_xla_.*did you mean Neg"):
+    with pytest.raises(InputError, match=r"'Negg' passed to --tf_xla_.*did you mean Neg"):
         marked("a = Const()", flags=flag)
 
 

@@ -48,13 +48,20 @@ CASES = {
         {"r": "cluster_0"},
     ),
     "ConstantsStay": (
-        "k = Const() {dtype=int32, value=[4], _XlaCluster=cluster_0}\nx = Placeholder()\n"
-        "r = Reshape(x, k) {Tshape=int32, _XlaCluster=cluster_0}",
+        """
+        k = Const() {dtype=int32, value=[4], _XlaCluster=cluster_0}
+        x = Placeholder()
+        r = Reshape(x, k) {Tshape=int32, _XlaCluster=cluster_0}
+        """,
         {"k": "cluster_0", "r": "cluster_0"},
     ),
     "ConstantsThatWaitForAnotherDeviceGo": (
-        "g = NoOp() on /gpu:0\nk = Const(^g) {dtype=int32, value=[4], _XlaCluster=cluster_0}\nx = Placeholder()\n"
-        "r = Reshape(x, k) {Tshape=int32, _XlaCluster=cluster_0}",
+        """
+        g = NoOp() on /gpu:0
+        k = Const(^g) {dtype=int32, value=[4], _XlaCluster=cluster_0}
+        x = Placeholder()
+        r = Reshape(x, k) {Tshape=int32, _XlaCluster=cluster_0}
+        """,
         {"r": "cluster_0"},
     ),
     "RootShapeConsumers": (
@@ -115,7 +122,8 @@ def test_nothing_is_copied_where_nothing_goes_to_the_host(other, device):
 
 
 def test_what_reads_variables_is_not_run_twice():
-    text = "v = VarHandleOp() {dtype=int32}\np = ReadVariableOp(v) {dtype=int32, _XlaCluster=cluster_0}\no = Neg(p) {T=int32}"
+    read = "p = ReadVariableOp(v) {dtype=int32, _XlaCluster=cluster_0}"
+    text = f"v = VarHandleOp() {{dtype=int32}}\n{read}\no = Neg(p) {{T=int32}}"
     assert "p/declustered" not in {one.name for one in _declustered(text, "/gpu:0").nodes}
 
 
