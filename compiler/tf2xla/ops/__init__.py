@@ -1,5 +1,8 @@
 """One record for each op, by family, and the table of them all."""
 
+from dataclasses import replace
+
+from compiler.tf2xla.gradients import GRADIENTS
 from compiler.tf2xla.ops import (
     binary,
     calls,
@@ -10,12 +13,32 @@ from compiler.tf2xla.ops import (
     reductions,
     selection,
     shapes,
+    state,
     structure,
+    training,
     unary,
 )
 from compiler.tf2xla.record import Record
 
-_FAMILIES = (structure, unary, binary, selection, products, reductions, shapes, movement, indexing, neural, calls)
+_FAMILIES = (
+    structure,
+    unary,
+    binary,
+    selection,
+    products,
+    reductions,
+    shapes,
+    movement,
+    indexing,
+    neural,
+    calls,
+    state,
+    training,
+)
 
-RECORDS: dict[str, Record] = {name: record for family in _FAMILIES for name, record in family.RECORDS.items()}
+RECORDS: dict[str, Record] = {
+    name: replace(record, gradient=GRADIENTS.get(name))
+    for family in _FAMILIES
+    for name, record in family.RECORDS.items()
+}
 """Every op's record."""
