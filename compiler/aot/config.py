@@ -140,9 +140,10 @@ def read_graph_and_config(path: Path, config: Path | None, signature: str) -> tu
         UnsupportedError: the library `protobuf` is not installed, or the checkpoint's form is not read here.
     """
     if not is_saved_model(path):
+        graph = read_graph(path)
         if config is None:
             raise InputError(f"{path}: a graph does not say what is fed and fetched: give --config")
-        return read_graph(path), read_config(config)
+        return graph, read_config(config)
     model = read_saved_model(path)
     of_signature = config_of_model(model, signature, str(path))
     if config is None:
