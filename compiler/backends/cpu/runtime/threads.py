@@ -202,8 +202,8 @@ class Pool:
 
 _RUN_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2)
 _EXPORTS = (
-    "run", "worker", "workers", "capacity", "patience", "tick_scale", "most_balance", "ticks", "eager", "sleepers", "stop", "reset",
-    "relax",
+    "run", "worker", "workers", "capacity", "patience", "tick_scale", "most_balance", "ticks", "eager", "sleepers",
+    "stop", "reset", "relax",
 )  # fmt: skip
 
 

@@ -118,9 +118,12 @@ def test_short_programs_soon_after_each_other_do(pool: threads.Pool, library: ll
     assert padded(2) in [run_rounds(pool, library, 2, work=20_000) for _ in range(200)]
 
 
-def fall_asleep() -> None:
-    """Until workers have waited so long that they sleep, and a rest is over."""
-    time.sleep(0.11)
+def fall_asleep(pool: threads.Pool) -> None:
+    """Wait until all workers sleep, and a rest is over."""
+    sleepers = ctypes.c_int32.from_address(pool._library.address("sleepers"))
+    time.sleep(0.1)
+    while sleepers.value < pool.workers:
+        time.sleep(0.01)
 
 
 def test_workers_that_fell_asleep_wake_up(pool: threads.Pool, library: llvm.Library) -> None:
