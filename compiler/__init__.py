@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler import edit, frontends, generate, mutation, ops
 from compiler.backends.cpu import limits
+from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Executable, Facts
 from compiler.codegen.llvm import version as llvm_version
 from compiler.custom_calls import load_custom_calls, register_custom_call
@@ -20,6 +21,7 @@ from compiler.diagnostics import CompilerError, InputError, ParseError, Unsuppor
 from compiler.driver import (
     compile,  # noqa: A004  # the name that users of compilers expect
     compile_ahead,
+    decide,
     environment_options,
     interpret,
     load,
@@ -51,6 +53,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "CompileOptions",
     "CompilerError",
+    "Decisions",
     "Environment",
     "Executable",
     "Facts",
@@ -64,6 +67,7 @@ __all__ = [
     "WideResult",
     "compile",
     "compile_ahead",
+    "decide",
     "device_count",
     "edit",
     "environment_options",

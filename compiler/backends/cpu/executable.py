@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.backends.cpu import bounds, machines, program
+from compiler.backends.cpu import bounds, machines, plan, program
 from compiler.backends.cpu.image import Image, create, leaf, sources
 from compiler.backends.cpu.kernels.foreign import Callback, errors_of
+from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.runtime import bounds as checks
 from compiler.backends.cpu.runtime import guarded, memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.entry import Entry
+from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
 from compiler.codegen import llvm, parts
 from compiler.ir.module import Module
+from compiler.ir.rewrite import Refusal
 from compiler.options import CompileOptions
 from compiler.plan import check_bytes, has_bytes
 from compiler.text.printer import to_text
@@ -37,7 +40,7 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
 
 
 def _built(module: Module, options: CompileOptions) -> program.Program:
-    built = program.build(module, _target(options), _threads(options))
+    built = program.build(module, _machine(options), _threads(options))
     if options.check_bounds:
         bounds.check(built)
     return built
@@ -46,6 +49,10 @@ def _built(module: Module, options: CompileOptions) -> program.Program:
 def _target(options: CompileOptions) -> llvm.Target:
     """This machine, without what it is to do without."""
     return machines.without(llvm.Target.host(), options.without)
+
+
+def _machine(options: CompileOptions) -> Machine:
+    return Machine.of(_target(options))
 
 
 def _threads(options: CompileOptions) -> int:
@@ -63,6 +70,11 @@ def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions
         return _built(prepare(), options)
 
     return CpuExecutable(Image.from_bytes(data), lowering, options, phases)
+
+
+def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Refusal]) -> Decisions:
+    """What would be decided about a module that the pipeline `compile` has prepared."""
+    return plan.decisions(module, _machine(options), _threads(options), refusals)
 
 
 KEEPER = Keeper(_depends_on, lambda executable: executable.image.to_bytes(), _restore)

@@ -84,7 +84,7 @@ def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> 
         assignment.arena_bytes,
         assignment.lower_bound_bytes,
         program.threads,
-        program.work > _HOLD_LOCK_NS or any(instruction.opcode == "while" for instruction in module.instructions()),
+        program.cost_ns > _HOLD_LOCK_NS or any(instruction.opcode == "while" for instruction in module.instructions()),
     )
 
 

@@ -19,10 +19,9 @@ from compiler.backends.cpu.kernels.convolution.plan import (
     strides,
 )
 from compiler.backends.cpu.kernels.convolution.words import narrowed
-from compiler.backends.cpu.kernels.gemm.plan import registers, vector_bits
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm import Target
 from compiler.ir.module import Instruction
 
 _BAND_BYTES = 512 << 10
@@ -46,11 +45,11 @@ class _Place:
     stride: int
 
 
-def plans(kernel: Kernel, convolution: Instruction, target: Target, threads: int) -> list[Plan]:
+def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: int) -> list[Plan]:
     """Decide how to compute a convolution for calls with up to that many threads: a plan for each phase."""
-    shape = in_words(shape_of(convolution), narrowed(kernel, convolution, target))
+    shape = in_words(shape_of(convolution), narrowed(kernel, convolution, machine))
     places = _places(shape)
-    lanes = vector_bits(target) // 8 // shape.size
+    lanes = machine.vector_bits // 8 // shape.size
     if shape.form == "features":
         lanes = min(lanes, max(4, 1 << (shape.outputs - 1).bit_length()))
     flattened = _flattened(shape, places)
@@ -58,7 +57,7 @@ def plans(kernel: Kernel, convolution: Instruction, target: Target, threads: int
     counts = [place.count for place in places]
     # Few pieces of work: no tile may be higher than one thread's part.
     counts[banded] = -(-counts[banded] // -(-threads // _outer_items(shape)))
-    boxes, rows, vectors = _tile(shape, counts, (lanes, registers(target)), flattened)
+    boxes, rows, vectors = _tile(shape, counts, (lanes, machine.vector_registers), flattened)
     draft = _Draft(kernel, shape, places, boxes, banded, flattened)
     block = draft.block(lanes)
     band = draft.band(block, threads)

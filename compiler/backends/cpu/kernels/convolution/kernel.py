@@ -6,20 +6,25 @@ finished sums that applies the epilogue and stores.  A window of single elements
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from compiler.backends.cpu.kernels import dot, loop
 from compiler.backends.cpu.kernels.convolution import choice, tile
 from compiler.backends.cpu.kernels.convolution.memory import Layout, emit_packing, emit_starts
 from compiler.backends.cpu.kernels.convolution.pack import PatchCopy
-from compiler.backends.cpu.kernels.convolution.plan import Plan, strides
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.convolution.plan import Form, strides
+from compiler.backends.cpu.kernels.convolution.plan import Plan as PhasePlan
+from compiler.backends.cpu.kernels.dot.kernel import plan_of
+from compiler.backends.cpu.kernels.dot.product import Product
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
+from compiler.backends.cpu.kernels.vectors.interleaving import interleave
+from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import cost, element, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, linear
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.product import accumulation_type, pointwise
 from compiler.codegen.signature import arguments, elemental_of, store
@@ -27,25 +32,76 @@ from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
 
 
-def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
-    """Emit a convolution kernel for calls with up to that many threads."""
-    found = kernel.of_opcode("convolution")
-    if len(found) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != found[0].array.dims:
-        raise UnsupportedError("a fusion of this form around convolution", "the CPU back end", kernel.name)
-    factors = pointwise(found[0])
-    if factors is not None:
-        return dot.emit_product(module, kernel, dot.Product(kernel, found[0], *factors), target, threads)
-    plans = choice.plans(kernel, found[0], target, threads)
-    work = cost.nanoseconds(kernel)
-    layout = Layout.of(plans)
-    names = [] if plans[0].weights_direct else [emit_packing(module, kernel, plans, layout)]
-    names.append(_emit_nest(module, kernel, plans, layout))
-    parallel = work > cost.PARALLEL_NS
-    workspace_bytes = layout.workspace_bytes(threads if parallel else 1)
-    return EmittedKernel(kernel, tuple(names), workspace_bytes, parallel, work)
+class ConvolutionGiven(Given):
+    """A kernel around a convolution."""
+
+    @cached_property
+    def convolution(self) -> Instruction:
+        """The convolution."""
+        found = self.kernel.of_opcode("convolution")
+        if len(found) != 1 or len(self.kernel.roots) != 1 or self.kernel.roots[0].array.dims != found[0].array.dims:
+            raise UnsupportedError("a fusion of this form around convolution", "the CPU back end", self.kernel.name)
+        return found[0]
+
+    @cached_property
+    def plans(self) -> list[PhasePlan]:
+        """How each phase would be walked."""
+        return choice.plans(self.kernel, self.convolution, self.machine, self.threads)
 
 
-def _emit_nest(module: Module, kernel: Kernel, plans: Sequence[Plan], layout: Layout) -> str:
+def _pointwise(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan where a window of single elements makes a product of matrices."""
+    factors = pointwise(given.convolution)
+    if factors is None:
+        return Declined("windows have more elements than one")
+    return plan_of(given, Product(given.kernel, given.convolution, *factors))
+
+
+def _as(form: Form) -> Callable[[ConvolutionGiven], Plan | Declined]:
+    """The plan of a form, if the convolution has it."""
+
+    def decide(given: ConvolutionGiven) -> Plan | Declined:
+        first = given.plans[0]
+        if first.shape.form != form:
+            return Declined(f"vectors of {first.shape.form} are filled better")
+        return _implicit(given, given.plans)
+
+    return decide
+
+
+def _implicit(given: ConvolutionGiven, plans: Sequence[PhasePlan]) -> Plan:
+    layout, kernel, first = Layout.of(plans), given.kernel, plans[0]
+
+    def emit(module: Module) -> Functions:
+        packing = () if first.weights_direct else (emit_packing(module, kernel, plans, layout),)
+        return *packing, _emit_nest(module, kernel, plans, layout)
+
+    copied = {"input": first.patch_direct, "weights": first.weights_direct, "sums": first.out_direct}
+    details: dict[str, Detail] = {
+        "tile": [first.rows, first.vectors * first.lanes],
+        "band": first.band,
+        "block": first.block,
+        "phases": len(plans),
+        "copied": [name for name, is_direct in copied.items() if not is_direct],
+    }
+    if first.shape.narrowed:
+        details["words"] = first.shape.narrowed.words.instruction
+    return given.plan(emit, given.cost_ns, shared_bytes=layout.shared, thread_bytes=layout.own, details=details)
+
+
+CONVOLUTION = Kind(
+    (
+        Strategy("matrix product", _pointwise),
+        Strategy("vectors of features", _as("features")),
+        Strategy("vectors of places", _as("places")),
+        Strategy("vectors of lanes", _as("lanes")),
+    ),
+    ConvolutionGiven,
+)
+"""Convolution kernels."""
+
+
+def _emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout: Layout) -> str:
     """Define the function that computes everything else: item by item, all phases from one copy where there is one."""
     b = Builder(begin(module, kernel))
     own = b.mul(THREAD, integer(layout.own))
@@ -82,7 +138,7 @@ class _Nest:
         self,
         b: Builder,
         kernel: Kernel,
-        plan: Plan,
+        plan: PhasePlan,
         layout: Layout,
         scratch: Value,
         tiles: dict[tile.Tile, Value],
@@ -321,7 +377,7 @@ class _Nest:
             self._store_one(at, b.load(self.type, b.gep(self.type, self.sums, offset)))
             return
         (_, dim, stride, number), *rest = loops
-        at_once = loop.interleave(self.kernel, plan.columns, cost.nanoseconds(self.kernel)) if not rest else 0
+        at_once = interleave(self.kernel, plan.columns, cost.nanoseconds(self.kernel)) if not rest else 0
         stop, base = integer(shape.outputs), b.mul(item.group, integer(shape.outputs))
         if number >= 0:
             banded = number == plan.banded

@@ -10,13 +10,15 @@ along k, which is read as it is.
 
 from __future__ import annotations
 
-from compiler.backends.cpu.kernels.dot import Product, emit_product
-from compiler.backends.cpu.kernels.emitted import EmittedKernel
+from compiler.analysis.decision import Decision, no, unless
+from compiler.backends.cpu.kernels.dot.kernel import plan_of
+from compiler.backends.cpu.kernels.dot.product import Product
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, Gemm, Operand, VectorLoad
+from compiler.backends.cpu.kernels.strategy import Given, Plan
+from compiler.backends.strategy import Declined
 from compiler.codegen import complex_numbers, element
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import Builder, Module, Value, floating, integer, vector_type
+from compiler.codegen.llvm_ir import Builder, Value, floating, integer, vector_type
 from compiler.codegen.product import Factor, accumulation_type, factor
 from compiler.codegen.signature import arguments
 from compiler.ir.module import Instruction
@@ -25,20 +27,24 @@ _FEW = 4
 """Rows or columns up to which a product counts as matrix times vector."""
 
 
-def applies(kernel: Kernel) -> bool:
+def suits(kernel: Kernel) -> Decision:
     """Whether a kernel is nothing but a dot of complex numbers, and of more than vectors, which are only read once."""
     root = kernel.roots[0]
     if root.opcode != "dot" or not root.array.element_type.is_complex:
-        return False
+        return no("it is no dot of complex numbers")
     if factor(root, 0).count(factor(root, 0).free) == factor(root, 1).count(factor(root, 1).free) == 1:
-        return False
+        return no("vectors are read only once")
     given = {leaf for leaf, _ in kernel.leaves}
-    return accumulation_type(root) is root.array.element_type and given.issuperset(root.operands)
+    straight = accumulation_type(root) is root.array.element_type and given.issuperset(root.operands)
+    return unless(not straight, "factors are converted before they are multiplied")
 
 
-def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
-    """Emit such a kernel for calls with up to that many threads."""
-    return emit_product(module, kernel, _ComplexProduct(kernel, kernel.roots[0]), target, threads)
+def decide(given: Given) -> Plan | Declined:
+    """The plan of such a kernel."""
+    suited = suits(given.kernel)
+    if not suited:
+        return Declined(suited.reason)
+    return plan_of(given, _ComplexProduct(given.kernel, given.kernel.roots[0]))
 
 
 class _ComplexProduct(Product):

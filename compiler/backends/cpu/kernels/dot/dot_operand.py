@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 
 from compiler.analysis.views import View, view
-from compiler.backends.cpu.kernels import addresses
+from compiler.backends.cpu.kernels.dot import addresses
+from compiler.backends.cpu.kernels.dot.narrow import unconverted
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, Narrow, Operand, VectorLoad
-from compiler.backends.cpu.kernels.narrow import unconverted
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel

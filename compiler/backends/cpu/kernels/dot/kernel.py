@@ -7,132 +7,139 @@ element is stored.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from compiler.analysis.views import view
-from compiler.backends.cpu.kernels import addresses, gemm, loop
-from compiler.backends.cpu.kernels.dot_operand import DotOperand
-from compiler.backends.cpu.kernels.emitted import EmittedKernel, parameters
-from compiler.backends.cpu.kernels.gemm import split
-from compiler.backends.cpu.kernels.gemm.product import Array, Gemm
-from compiler.codegen import cost, element
-from compiler.codegen.elemental import Elemental
-from compiler.codegen.index import Emission, reshape
+from compiler.backends.cpu.kernels.dot.product import Product
+from compiler.backends.cpu.kernels.emitted import parameters
+from compiler.backends.cpu.kernels.gemm import amx, split
+from compiler.backends.cpu.kernels.gemm.kernel import Product as GemmProduct
+from compiler.backends.cpu.kernels.gemm.kernel import ProductOnTiles
+from compiler.backends.cpu.kernels.gemm.plan import Form, plan
+from compiler.backends.cpu.kernels.gemm.plan import Plan as GemmPlan
+from compiler.backends.cpu.kernels.gemm.product import Gemm
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy, first_of
+from compiler.backends.cpu.machine import Machine
+from compiler.backends.strategy import Declined, Detail
+from compiler.codegen import signature
+from compiler.codegen.in_place import same_element
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
-from compiler.codegen.product import Factor, accumulation_type, factor
-from compiler.codegen.signature import arguments, elemental_of
+from compiler.codegen.llvm_ir import Module
+from compiler.codegen.product import factor
 from compiler.diagnostics import UnsupportedError
-from compiler.ir.module import Instruction
 
 
-def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
-    """Emit a dot kernel for calls with up to that many threads."""
+@dataclass(frozen=True)
+class ProductGiven(Given):
+    """A kernel around a product, with that product and the plan for it."""
+
+    product: Product
+
+    @cached_property
+    def gemm(self) -> Gemm:
+        """The product of matrices."""
+        return self.product.gemm()
+
+    @cached_property
+    def planned(self) -> GemmPlan:
+        """How it would be computed as a whole, in vectors."""
+        return plan(self.gemm, self.machine)
+
+    def whole(self, form: GemmProduct | ProductOnTiles, **details: Detail) -> Plan:
+        """The plan of a single function."""
+
+        def emit(module: Module) -> Functions:
+            name = module.free_name(self.kernel.name)
+            form.emit(module, name, self.parameters)
+            return (name,)
+
+        return self.plan(emit, self.cost_ns, thread_bytes=form.thread_bytes, details=details)
+
+    @property
+    def parameters(self) -> signature.Parameters:
+        """What the product's callbacks refer to."""
+        return parameters(self.kernel)[:-3]
+
+
+def _on_tiles(given: ProductGiven) -> Plan | Declined:
+    """Sums in tile registers."""
+    suits = amx.suits(given.gemm, given.machine)
+    return given.whole(ProductOnTiles(given.gemm)) if suits else Declined(suits.reason)
+
+
+def _split(given: ProductGiven) -> Plan | Declined:
+    """Parts of long sums, and another function that adds them up."""
+    whole = given.gemm
+    pays = split.pays(whole, given.planned)
+    if not pays:
+        return Declined(pays.reason)
+    parts = split.parts(whole)
+    shared = split.partial_bytes(whole, parts)
+    part = GemmProduct(plan(split.partial(whole, parts), given.machine), shared)
+
+    def emit(module: Module) -> Functions:
+        name = module.free_name(given.kernel.name)
+        part.emit(module, name, given.parameters)
+        split.emit_sum(module, f"{name}.sum", whole, parts, given.parameters)
+        return name, f"{name}.sum"
+
+    details: dict[str, Detail] = {"parts": parts, **_details(part.plan)}
+    return given.plan(emit, given.cost_ns, shared_bytes=shared, thread_bytes=part.thread_bytes, details=details)
+
+
+def _as(form: Form) -> Callable[[ProductGiven], Plan | Declined]:
+    """The plan of a form, if the product has it."""
+
+    def decide(given: ProductGiven) -> Plan | Declined:
+        planned = given.planned
+        if planned.form != form:
+            return Declined(planned.why)
+        return given.whole(GemmProduct(planned), **_details(planned))
+
+    return decide
+
+
+def _details(planned: GemmPlan) -> dict[str, Detail]:
+    """The sizes that a product was given."""
+    found: dict[str, Detail] = {"extent": [planned.gemm.batch, planned.gemm.m, planned.gemm.n, planned.gemm.k]}
+    if planned.form in ("dot", "tile"):
+        found["tile"] = [planned.rows, planned.columns if planned.form == "tile" else planned.vectors]
+    if planned.form == "tile":
+        found["block"] = [planned.row_block * planned.rows, planned.column_block * planned.columns, planned.depth]
+        direct = {"lhs": planned.lhs_direct, "rhs": planned.rhs_direct, "out": planned.out_direct}
+        found["packed"] = [name for name, is_direct in direct.items() if not is_direct]
+    if planned.gemm.words:
+        found["words"] = planned.gemm.words.instruction
+    return found
+
+
+PRODUCTS: tuple[Strategy[ProductGiven, Functions], ...] = (
+    Strategy("tile registers", _on_tiles, in_place=True),
+    Strategy("split sums", _split, in_place=True),
+    Strategy("register tiles", _as("tile"), in_place=True),
+    Strategy("sums along vectors", _as("dot"), in_place=True),
+    Strategy("rows streamed", _as("stream"), in_place=True),
+    Strategy("zeros", _as("zero"), in_place=True),
+    Strategy("nothing", _as("empty"), in_place=True),
+)
+"""How products of matrices are computed: an epilogue reads what it needs of an operand's element before the store."""
+
+
+def given_of(kernel: Kernel, machine: Machine, threads: int) -> ProductGiven:
+    """What is known of a dot kernel."""
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:
         raise UnsupportedError("a fusion of this form around dot", "the CPU back end", kernel.name)
     product = Product(kernel, dots[0], factor(dots[0], 0), factor(dots[0], 1))
-    return emit_product(module, kernel, product, target, threads)
+    return ProductGiven(kernel, machine, threads, product)
 
 
-def emit_product(module: Module, kernel: Kernel, product: Product, target: Target, threads: int) -> EmittedKernel:
-    """Emit a kernel that computes a product."""
-    own = parameters(kernel)[:-3]
-    name = module.free_name(kernel.name)
-    work, whole = cost.nanoseconds(kernel), product.gemm()
-    parts, parallel = split.parts(whole, target), work > cost.PARALLEL_NS
-    threads = threads if parallel else 1
-    if parts == 1:
-        per_thread = gemm.emit(module, name, whole, target, own)
-        return EmittedKernel(kernel, (name,), per_thread * threads, parallel, work)
-    shared = split.partial_bytes(whole, parts)
-    per_thread = gemm.emit(module, name, split.partial(whole, parts), target, own, shared=shared)
-    split.emit_sum(module, f"{name}.sum", whole, parts, own)
-    functions = name, f"{name}.sum"
-    return EmittedKernel(kernel, functions, shared + per_thread * threads, parallel, work)
+def plan_of(given: Given, product: Product) -> Plan:
+    """The plan of a kernel that a product amounts to."""
+    chosen = first_of(PRODUCTS, ProductGiven(given.kernel, given.machine, given.threads, product))
+    return replace(chosen.plan, inner=chosen, details={})
 
 
-class Product:
-    """The mapping from an HLO dot in a kernel, or what amounts to one, to a `Gemm`.
-
-    The result's dimensions are those of the batch, the rows and the columns; a factor without a batch serves all of it.
-    """
-
-    def __init__(self, kernel: Kernel, dot: Instruction, lhs: Factor, rhs: Factor) -> None:
-        self.kernel = kernel
-        self.dot = dot
-        self.type = accumulation_type(dot)
-        self.lhs, self.rhs = lhs, rhs
-        self.operands = (
-            DotOperand(kernel, lhs, lhs.free, lhs.depth, self.type),
-            DotOperand(kernel, rhs, rhs.depth, rhs.free, self.type),
-        )
-        self.batch = max(lhs.count(lhs.batch), rhs.count(rhs.batch))
-        if 0 in (lhs.count(lhs.batch), rhs.count(rhs.batch)):
-            self.batch = 0
-
-    def gemm(self) -> Gemm:
-        """The matrix product."""
-        plain = self.kernel.roots == (self.dot,) and self.dot.array.element_type is self.type
-        addend = self._addend()
-        return Gemm(
-            batch=self.batch,
-            m=self.lhs.count(self.lhs.free),
-            n=self.rhs.count(self.rhs.free),
-            k=self.lhs.count(self.lhs.depth),
-            type=element.value_type(self.type),
-            lhs=self.operands[0].operand(),
-            rhs=self.operands[1].operand(),
-            store=self._store,
-            out=self._result() if plain or addend else None,
-            addend=addend,
-            accumulates=addend is not None and bool(self.kernel.in_place),
-            interleave=loop.interleave(self.kernel, self.rhs.count(self.rhs.free), cost.nanoseconds(self.kernel)),
-        )
-
-    def _addend(self) -> Array | None:
-        """What is added to the product, where that is all the epilogue and lies plainly, or spread, in memory."""
-        (root,), leaves = self.kernel.roots, dict(self.kernel.leaves)
-        if root.opcode != "add" or self.dot not in root.operands or root.array.element_type is not self.type:
-            return None
-        (other, *_) = [operand for operand in root.operands if operand is not self.dot] or [self.dot]
-        spread = other.opcode == "broadcast" and other not in leaves
-        seen = view(other.operands[0] if spread else other, leaves)
-        if seen is None:
-            return None
-        dims = root.array.dims
-        if spread:
-            strides = dict(zip(other.attributes["dimensions"], seen.strides, strict=True))
-            seen = replace(seen, dims=dims, strides=tuple(strides.get(d, 0) for d in range(len(dims))))
-        columns = len(dims) - len(self.rhs.free)
-        rows = columns - len(self.lhs.free)
-        if dims[rows:] != (*self.lhs.sizes(self.lhs.free), *self.rhs.sizes(self.rhs.free)):
-            return None
-        row, column = seen.joint_stride(range(rows, columns)), seen.joint_stride(range(columns, len(dims)))
-        if row is None or column is None:
-            return None
-        return Array(addresses.of_view(self.kernel, seen, range(rows)), row, column)
-
-    def _result(self) -> Array:
-        n = self.rhs.count(self.rhs.free)
-        matrix = self.lhs.count(self.lhs.free) * n
-        out, type_ = arguments(self.kernel).outputs[0], element.storage_type(self.type)
-        return Array(addresses.of_batches(out, type_, [(self.batch, matrix)]), n, 1)
-
-    def _store(self, builder: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
-        kernel, (root,) = self.kernel, self.kernel.roots
-        emission = Emission(builder)
-        m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
-        sizes = self.batch, m, n
-        places = [emission.opaque(index, size) for index, size in zip((batch, row, column), sizes, strict=True)]
-        at = reshape(emission, places, sizes, self.dot.array.dims)
-        result = element.convert(builder, value, self.type, self.dot.array.element_type)
-        inner = elemental_of(kernel, emission)
-        values = Elemental(emission, {**inner.leaves, self.dot: lambda _: result})
-        stored = values.value(root, tuple(at)) if root is not self.dot else result
-        rows = builder.add(builder.mul(batch, integer(m)), row)
-        offset = builder.add(builder.mul(rows, integer(n)), column)
-        root_type = root.array.element_type
-        address = builder.gep(element.storage_type(root_type), arguments(kernel).outputs[0], offset)
-        element.store(builder, root_type, stored, address)
+DOT = Kind(PRODUCTS, given_of, same_element)
+"""Dot kernels."""

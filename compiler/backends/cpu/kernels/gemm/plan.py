@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from compiler.backends.cpu.kernels.gemm.dot import sums_vectors
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm.words import narrowed
-from compiler.codegen.llvm import Target
+from compiler.backends.cpu.machine import Machine
 from compiler.diagnostics import UnsupportedError
 
 Form: TypeAlias = Literal["empty", "zero", "dot", "stream", "tile"]
@@ -84,20 +84,21 @@ class Plan:
 
     The forms are `dot` (few columns: a reduction along k per element, of `rows` and `vectors` columns at a time),
     `stream` (few rows: rows of the right factor are read once, in order), `tile` (everything else) and, without any
-    work, `zero` (k = 0) and `empty`.
+    work, `zero` (k = 0) and `empty`; `why` says why it is this form and no other.
     """
 
     gemm: Gemm
     form: Form
+    why: str
     lanes: int
     rows: int
     vectors: int
     depth: int
-    row_block: int
-    column_block: int
-    lhs_direct: bool
-    rhs_direct: bool
-    out_direct: bool
+    row_block: int = 1
+    column_block: int = 1
+    lhs_direct: bool = False
+    rhs_direct: bool = False
+    out_direct: bool = False
 
     @property
     def columns(self) -> int:
@@ -163,35 +164,24 @@ class Plan:
         return -(-self.gemm.k // self.depth)
 
 
-def vector_bits(target: Target) -> int:
-    """The width of the target's vector registers."""
-    if target.has("avx512f"):
-        return 512
-    return 256 if target.has("avx2") else 128
-
-
-def registers(target: Target) -> int:
-    """How many vector registers the target has."""
-    return 32 if target.has("avx512f") or not target.triple.startswith("x86_64") else 16
-
-
-def plan(gemm: Gemm, target: Target) -> Plan:
+def plan(gemm: Gemm, machine: Machine) -> Plan:
     """Decide how to compute the product; the plan's `gemm` may be the transposed one."""
     if gemm.type not in ELEMENT_BYTES:
         known = ", ".join(ELEMENT_BYTES)
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
-    lanes = vector_bits(target) // 8 // ELEMENT_BYTES[gemm.type]
-    gemm, form = _form(gemm, lanes, registers(target))
+    lanes = machine.vector_bits // 8 // ELEMENT_BYTES[gemm.type]
+    registers = machine.vector_registers
+    gemm, form, why = _form(gemm, lanes, registers)
     gemm = _within_runs(gemm, lanes)
     if form == "dot":
-        rows, vectors = _sums(gemm, registers(target))
+        rows, vectors = _sums(gemm, registers)
     else:
-        gemm = narrowed(gemm, target, vector_bits(target)) if form == "tile" else gemm
+        gemm = narrowed(gemm, machine) if form == "tile" else gemm
         if form == "tile" and not gemm.words and gemm.n * 2 <= lanes:
             # Half a vector that is stored whole is faster than a vector of which half is.
             lanes //= 2
-        rows, vectors = _register_tile(gemm, lanes, registers(target))
-    first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
+        rows, vectors = _register_tile(gemm, lanes, registers)
+    first = Plan(gemm=gemm, form=form, why=why, lanes=lanes, rows=rows, vectors=vectors, depth=max(gemm.k, 1))
     return _blocked(first) if form == "tile" else first
 
 
@@ -209,21 +199,24 @@ def _within_runs(gemm: Gemm, lanes: int) -> Gemm:
     return replace(gemm, lhs=lhs, rhs=rhs)
 
 
-def _form(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form]:
+def _form(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form, str]:
+    """The product, maybe the transposed one, the form that it gets, and why."""
     if 0 in (gemm.batch, gemm.m, gemm.n):
-        return gemm, "empty"
+        return gemm, "empty", "there is no result"
     if gemm.k == 0:
-        return gemm, "zero"
+        return gemm, "zero", "nothing is summed"
     if _prefers_transposed(gemm, lanes):
         gemm = gemm.transposed()
     if gemm.n <= _NARROW and gemm.lhs.row_major:
-        return gemm, "dot"
+        return gemm, "dot", f"there are {_NARROW} columns at most"
     if gemm.m <= _NARROW and (gemm.rhs.row_major or gemm.rhs.vector is None):
-        return gemm, "stream"
+        return gemm, "stream", f"there are {_NARROW} rows at most"
     summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, registers))
-    if _summed_cycles(summed, lanes, registers) < _tiled_cycles(gemm, lanes, registers):
-        return summed, "dot"
-    return gemm, "tile"
+    sums, tiles = _summed_cycles(summed, lanes, registers), _tiled_cycles(gemm, lanes, registers)
+    if sums < tiles:
+        return summed, "dot", f"sums along k take {sums:.0f} cycles, register tiles {tiles:.0f}"
+    compared = f"{sums:.0f}" if sums < math.inf else "no vectors, or more columns than they have registers for"
+    return gemm, "tile", f"register tiles take {tiles:.0f} cycles, sums along k {compared}"
 
 
 def _tiled_cycles(gemm: Gemm, lanes: int, registers: int) -> float:

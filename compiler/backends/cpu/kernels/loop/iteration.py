@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from compiler.analysis.iteration import Iteration, depends_on, iteration_of
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
 from compiler.codegen import cost, element, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import ZERO, Emission, Index
@@ -31,40 +32,45 @@ _TURNS = 100
 _NOTHING: Mapping[Instruction, Value] = MappingProxyType({})
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit an iteration kernel."""
-    blocks = _Blocks(module, kernel)
-    work = blocks.work
-    blocks.emit()
-    return EmittedKernel(kernel, (blocks.builder.function.name,), 0, work > cost.PARALLEL_NS, work)
+def _decide(given: Given) -> Plan:
+    """The plan of a block of elements after the other."""
+    (loop,) = given.kernel.of_opcode("while")
+    form = iteration_of(loop)
+    states = [form.initial[number] for number in form.arrays]
+    kept = _unchanging(form)
+    size = states[0].array.size
+    widest = max(value.array.element_type.size_bytes for value in (*states, *kept.values()))
+    vectors = max(1, min(_MOST_VECTORS, _REGISTERS // (len(states) + len(kept))))
+    length = vectors * _VECTOR_BYTES // widest
+    turn = sum(cost.COST[i.opcode] for i in form.body.instructions)
+
+    def emit(module: Module) -> Functions:
+        blocks = _Blocks(module, given.kernel, form, length)
+        blocks.emit()
+        return (blocks.builder.function.name,)
+
+    return given.plan(emit, _TURNS * size * turn, details={"block": length, "blocks": -(-size // length)})
+
+
+ITERATION = Kind((Strategy("blocks", _decide),), Given)
+"""Iteration kernels."""
 
 
 class _Blocks:
     """Emits the kernel; threads take blocks in turn, since blocks may take unequally long."""
 
-    def __init__(self, module: Module, kernel: Kernel) -> None:
+    def __init__(self, module: Module, kernel: Kernel, form: Iteration, length: int) -> None:
         self.kernel = kernel
-        (loop,) = kernel.of_opcode("while")
-        self.form = iteration_of(loop)
-        self.size = self.form.initial[self.form.arrays[0]].array.size
+        self.form = form
+        self.size = form.initial[form.arrays[0]].array.size
         self.builder = Builder(begin(module, kernel))
-        kept = _unchanging(self.form)
-        states = [self.form.initial[number] for number in self.form.arrays]
-        widest = max(value.array.element_type.size_bytes for value in (*states, *kept.values()))
-        vectors = max(1, min(_MOST_VECTORS, _REGISTERS // (len(states) + len(kept))))
-        self.length = vectors * _VECTOR_BYTES // widest
-        self.states = {n: self._array(value) for n, value in zip(self.form.arrays, states, strict=True)}
-        self.kept = {key: (value, self._array(value)) for key, value in kept.items()}
+        self.length = length
+        self.states = {n: self._array(form.initial[n]) for n in form.arrays}
+        self.kept = {key: (value, self._array(value)) for key, value in _unchanging(form).items()}
 
     def _array(self, value: Instruction) -> Value:
         type_ = element.storage_type(value.array.element_type)
         return self.builder.emit(PTR, f"alloca [{self.length} x {type_}], align 64")
-
-    @property
-    def work(self) -> float:
-        """The expected time on one thread."""
-        turn = sum(cost.COST[i.opcode] for i in self.form.body.instructions)
-        return _TURNS * self.size * turn
 
     def emit(self) -> None:
         """All blocks, the last of which may be shorter."""

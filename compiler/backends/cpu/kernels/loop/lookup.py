@@ -12,9 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels import lanes
-from compiler.backends.cpu.kernels.lane_rules import fits
-from compiler.backends.cpu.kernels.lanes import Lanes
+from compiler.backends.cpu.kernels.emitted import begin
+from compiler.backends.cpu.kernels.loop.given import LoopGiven
+from compiler.backends.cpu.kernels.strategy import Functions, Plan
+from compiler.backends.cpu.kernels.vectors import lanes
+from compiler.backends.cpu.kernels.vectors.lane_rules import fits
+from compiler.backends.cpu.kernels.vectors.lanes import Lanes
+from compiler.backends.cpu.machine import Machine
+from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import element, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, constant
@@ -37,20 +42,34 @@ _BYTE = 255
 _PAIR = 2
 
 
-def find(module: Module, kernel: Kernel, group: nest.Group) -> list[Instruction]:
-    """The gathers of a loop kernel that are lookups in registers; none where the kernel is better a plain loop."""
-    found = [i for i in kernel.body() if i.opcode == "gather" and _is_lookup(module, kernel, i)]
+def decide(given: LoopGiven) -> Plan | Declined:
+    """The plan where gathers are lookups in registers."""
+    kernel = given.kernel
+    found = [i for i in kernel.body() if i.opcode == "gather" and _is_lookup(given.machine, kernel, i)]
+    if not found:
+        return Declined("no gather takes single elements of a small table that the machine can look up")
     sizes = {gather.array.element_type.size_bytes for gather in found}
-    if len(sizes) != 1 or group.once or group.size < _FEWEST or group.loops[-1] < 2 * _VECTOR_BYTES:
-        return []
+    if len(sizes) != 1:
+        return Declined("tables have elements of several sizes")
+    if given.kernel.outputs[0].size < _FEWEST or given.group.loops[-1] < 2 * _VECTOR_BYTES:
+        return Declined("too few elements to load tables for")
     others = [i for i in kernel.body() if i not in found]
     tables = {gather.operands[0] for gather in found}
     leaves = [leaf for leaf, _ in kernel.leaves if leaf not in tables]
-    plain = all(isinstance(root.shape, ArrayShape) for root in kernel.roots)
-    return found if plain and fits(others, leaves) else []
+    if not all(isinstance(root.shape, ArrayShape) for root in kernel.roots) or not fits(others, leaves):
+        return Declined("something else that it computes has no form on vectors")
+
+    def emit(module: Module) -> Functions:
+        function = begin(module, kernel)
+        _emit(LaneBuilder(function), kernel, given.group, found, parallel=plan.parallel)
+        return (function.name,)
+
+    details: dict[str, Detail] = {"loops": given.group.loops, "lookups": [gather.name for gather in found]}
+    plan = given.plan(emit, given.cost_ns, details=details)
+    return plan
 
 
-def _is_lookup(module: Module, kernel: Kernel, gather: Instruction) -> bool:
+def _is_lookup(machine: Machine, kernel: Kernel, gather: Instruction) -> bool:
     """Whether single elements of a small table in memory are taken, by one index each."""
     table, attributes = gather.operands[0], gather.attributes
     element_type = table.array.element_type
@@ -63,12 +82,12 @@ def _is_lookup(module: Module, kernel: Kernel, gather: Instruction) -> bool:
         and tuple(attributes["slice_sizes"]) == (1,)
         and tuple(attributes.get("collapsed_slice_dims", ())) == (0,)
         and needed is not None
-        and needed[0] in module.features
+        and machine.has(needed[0])
         and element_type.name in ("pred", "s8", "u8", "s16", "u16", "s32", "u32", "bf16", "f16", "f32")
     )
 
 
-def emit(
+def _emit(
     builder: LaneBuilder, kernel: Kernel, group: nest.Group, lookups: Sequence[Instruction], *, parallel: bool
 ) -> None:
     """Emit the whole kernel."""

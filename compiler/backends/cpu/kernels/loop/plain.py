@@ -1,4 +1,4 @@
-"""Loop kernels: every element of the results on its own, in as few and as plain loops as can be.
+"""Loop kernels as loops that LLVM makes vectors of, in as few and as plain ones as can be.
 
 LLVM vectorises the innermost loop, which is contiguous in the result.  Several results of equal dimensions are computed
 in one pass, so that what they share is computed once.
@@ -8,118 +8,148 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
-from compiler.backends.cpu.kernels import halves, lookup, tabulated, tiles
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import LINE
-from compiler.codegen import cost, crossing, movement, nest, pieces, scalar
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
+from compiler.backends.cpu.kernels.loop import tabulated
+from compiler.backends.cpu.kernels.loop.given import LoopGiven, body_of, may_be_near
+from compiler.backends.cpu.kernels.strategy import Functions, Plan
+from compiler.backends.cpu.kernels.vectors.interleaving import has_complex, interleave
+from compiler.backends.cpu.kernels.vectors.lanes import LINE
+from compiler.backends.strategy import Declined, Detail
+from compiler.codegen import cost, crossing, movement, nest, pieces
 from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
-from compiler.codegen.signature import elemental_of, store_roots
-from compiler.ir.module import Instruction
-from compiler.ir.shape import ArrayShape
-from compiler.ir.types import ElementType
+from compiler.codegen.signature import elemental_of
 
 _LARGEST_JAM = 64
 """Instructions in a turn of the innermost loop up to which it takes in those of another."""
-_FEW = 64
-_FEW_TERMS = 8
-_SHORT, _MANY_TURNS = 256, 4096
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
-_SHORT_ROWS = (4, 8, 16, 32)
-"""Lengths of rows of which edges are masked, not run apart; others would be found by division."""
-_CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.033, 0.42, 1.35, 3.3
-"""Weights of bodies, in nanoseconds per element, between which a loop is interleaved."""
-_WORTH, _WELL_WORTH = 0.25e6, 0.67e6
-"""Nanoseconds of work for which compiling a long, and a very long, body four times over is worth while."""
-_WORTH_ALL = 0.083e6
-"""And a short one eight times over; longer ones that often if they are well worth it."""
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a loop kernel."""
-    size = kernel.outputs[0].size
-    work = cost.nanoseconds(kernel)
-    function = begin(module, kernel)
-    if size == 0:
-        Builder(function).ret()
-        return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
-
-    (group,) = nest.plan(module, parameters(kernel), [size], _body(kernel))
-    group = replace(group, once=bool(kernel.in_place))
-    if _is_drawn(kernel):
-        group = nest.without_tiny_loops(group)
-    elif _has_short_rows(kernel, group):
-        group = nest.without_innermost(group)
-    parallel = work > cost.PARALLEL_NS
-    # Tiles at the edges overlap others.
-    tiling = None if group.once else tiles.find(module, kernel, group)
-    lookups = lookup.find(module, kernel, group)
-    if lookups:
-        lookup.emit(LaneBuilder(function), kernel, group, lookups, parallel=parallel)
-    elif tiling is not None:
-        tiles.emit(Builder(function), tiling, parallel=parallel)
-    elif tables := tabulated.find(kernel):
-        _emit_pieces(Builder(function), kernel, _jam(module, kernel, group), _body(kernel, tables), work)
-    elif pairs := halves.find(module, kernel, group):
-        halves.emit(LaneBuilder(function), kernel, group, pairs, parallel=parallel)
-    else:
-        _emit_pieces(Builder(function), kernel, _jam(module, kernel, group), _body(kernel), work)
-    return EmittedKernel(kernel, (function.name,), 0, parallel, work)
+def decide(given: LoopGiven) -> Plan:
+    """The plan of a kernel whose elements are computed as they are written down."""
+    return _plan(given, ())
 
 
-def _body(kernel: Kernel, tables: Sequence[tabulated.Table] = ()) -> nest.Body:
-    """Computes and stores the results at a point, what has tables by looking it up."""
-
-    def body(emission: Emission, linear: Sequence[Index]) -> None:
-        values = tabulated.looking_up(elemental_of(kernel, emission), tables)
-        store_roots(kernel, values, nest.coordinates(emission, linear[0], kernel.outputs[0].dims), linear[0])
-
-    return body
+def decide_tabulated(given: LoopGiven) -> Plan | Declined:
+    """The same where chains of functions are looked up in tables in memory."""
+    tables = tabulated.find(given.kernel)
+    if isinstance(tables, Declined):
+        return tables
+    return _plan(given, tables)
 
 
-def _emit_pieces(builder: Builder, kernel: Kernel, group: nest.Group, body: nest.Body, work: float) -> None:
-    """Emit the whole kernel as loops that LLVM makes vectors of."""
-    parallel = work > cost.PARALLEL_NS
-    level = nest.split_level([1 if n == group.jammed else size for n, size in enumerate(group.loops)])
+def _plan(given: LoopGiven, tables: Sequence[tabulated.Table]) -> Plan:
+    kernel, work = given.kernel, given.cost_ns
+    group = _jam(given.scratch, kernel, given.group)
     length = group.loops[group.innermost]
-    known = _known(builder, kernel, group)
-    near, often = not group.once and _may_be_near(kernel, length), _has_complex(kernel)
-    turns = _Turns(builder, known, interleave(kernel, length, work), near, often)
-    part, joined = None, nest.joined(group) if parallel else 1
-    if joined > 1:
-        part, level = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS), -1
-    elif parallel:
-        align = (_BLOCK if near and length % _BLOCK == 0 else LINE) if level == group.innermost else 1
-        part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
-    pieces.walk(
-        builder,
-        group,
-        lambda index: turns.body(lambda emission: body(emission, [index])),
-        split=level,
-        joined=joined,
-        part=part,
-        innermost=turns.run,
-        known=known,
+    shared = _Shared.of(group) if cost.pays_threads(work) else _Shared(nest.split_level(_split(group)), 1)
+    loops = _Loops(
+        kernel=kernel,
+        group=group,
+        tables=tables,
+        shared=shared,
+        parallel=cost.pays_threads(work),
+        interleave=interleave(kernel, length, work),
+        near=not group.once and may_be_near(kernel, length),
     )
-    builder.ret()
+    details = loops.details
+    if tables:
+        details["tables"] = [table.root.name for table in tables]
+    return given.plan(loops.emit, work, details=details)
 
 
-def takes_sums(kernel: Kernel) -> bool:
-    """Whether reductions of a few terms each, which are not read from memory one by one, are better done in a loop.
+def _split(group: nest.Group) -> list[int]:
+    """Turns of the loops of which threads may share one."""
+    return [1 if n == group.jammed else size for n, size in enumerate(group.loops)]
 
-    Neighbouring results then lie in the lanes of vectors; along a row, vectors would be mostly empty.
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The loop that threads share, -1 for the first `joined` ones as one."""
+
+    level: int
+    joined: int
+
+    @staticmethod
+    def of(group: nest.Group) -> _Shared:
+        joined = nest.joined(group)
+        return _Shared(-1 if joined > 1 else nest.split_level(_split(group)), joined)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loops:
+    """All that is decided about a kernel.
+
+    Attributes:
+        kernel: what is computed.
+        group: the loops.
+        tables: what is looked up, not computed.
+        shared: the loop that threads share.
+        parallel: whether they do.
+        interleave: vectors that the innermost loop computes at once, 0 for as many as LLVM likes.
+        near: whether it runs in blocks with the cheaper forms of functions first.
     """
-    sums = kernel.of_opcode("reduce")
-    if not kernel.is_of_arrays:
-        return False
-    sizes = [(i.array.size, i.operands[0].array.size) for i in sums]
-    few = all(kept >= _SHORT and all_ <= _FEW_TERMS * kept for kept, all_ in sizes)
-    return few and all(leaf.array.size <= kept < all_ for leaf, _ in kernel.leaves for kept, all_ in sizes)
+
+    kernel: Kernel
+    group: nest.Group
+    tables: Sequence[tabulated.Table]
+    shared: _Shared
+    parallel: bool
+    interleave: int
+    near: bool
+
+    @property
+    def details(self) -> dict[str, Detail]:
+        """What there is to say about them."""
+        found: dict[str, Detail] = {"loops": self.group.loops}
+        if self.parallel:
+            found |= (
+                {"joined_loops": self.shared.joined} if self.shared.joined > 1 else {"split_loop": self.shared.level}
+            )
+        if self.interleave:
+            found["interleave"] = self.interleave
+        if self.group.jammed is not None:
+            found["jammed_loop"] = self.group.jammed
+        if self.near:
+            found["block"] = _BLOCK
+        return found
+
+    def emit(self, module: Module) -> Functions:
+        """Write the kernel's function."""
+        function = begin(module, self.kernel)
+        builder, group = Builder(function), self.group
+        level, joined = self.shared.level, self.shared.joined
+        length = group.loops[group.innermost]
+        known = _known(builder, self.kernel, group)
+        turns = _Turns(builder, known, self.interleave, self.near, has_complex(self.kernel))
+        part = None
+        if joined > 1:
+            part = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
+        elif self.parallel:
+            align = (_BLOCK if self.near and length % _BLOCK == 0 else LINE) if level == group.innermost else 1
+            part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
+        body = body_of(self.kernel, self.tables)
+        pieces.walk(
+            builder,
+            group,
+            lambda index: turns.body(partial(_at, body, index)),
+            split=level,
+            joined=joined,
+            part=part,
+            innermost=turns.run,
+            known=known,
+        )
+        builder.ret()
+        return (function.name,)
+
+
+def _at(body: nest.Body, index: Index, emission: Emission) -> None:
+    body(emission, [index])
 
 
 def _jam(module: Module, kernel: Kernel, group: nest.Group) -> nest.Group:
@@ -191,65 +221,3 @@ class _Turns:
                 builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
             ):
                 turn(loop.index)
-
-
-def _is_drawn(kernel: Kernel) -> bool:
-    """Whether functions are computed of numbers that come from few others, such as random ones, and not from arrays."""
-    few = all(leaf.array.size <= _FEW for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape))
-    return few and any(instruction.opcode in scalar.APPROXIMATE for instruction in kernel.body())
-
-
-def _has_short_rows(kernel: Kernel, group: nest.Group) -> bool:
-    """Whether rows that run in pieces leave little to be made vectors of, while neighbours lie behind one another."""
-    if len(group.loops) < 2 or group.loops[-1] not in _SHORT_ROWS or not group.breaks or any(group.moving):
-        return False
-    arrays = [leaf.array.dims for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape) and leaf.array.rank]
-    alike = all(dims == kernel.outputs[0].dims for dims in arrays)
-    return alike and bool(group.breaks[-1]) and not group.breaks[-2]
-
-
-def may_go_back(kernel: Kernel) -> bool:
-    """Whether a kernel may compute elements again that it has written already, or had better be free to do so."""
-    crosses = kernel.of_opcode("transpose") + [i for i in kernel.of_opcode("broadcast") if _permutes(i)]
-    return bool(crosses) or _may_be_near(kernel, kernel.outputs[0].size)
-
-
-def _permutes(broadcast: Instruction) -> bool:
-    dimensions = broadcast.attributes["dimensions"]
-    return list(dimensions) != sorted(dimensions)
-
-
-def _may_be_near(kernel: Kernel, length: int) -> bool:
-    """Whether a kernel calls functions that have a cheaper form, in loops that are long enough."""
-    body = [i for i in kernel.body() if i.operands and isinstance(i.operands[0].shape, ArrayShape)]
-    found = any(scalar.has_near_form(instruction) for instruction in body)
-    return found and length >= _SHORT
-
-
-def _types(kernel: Kernel) -> set[ElementType]:
-    return {i.array.element_type for i in kernel.body() if isinstance(i.shape, ArrayShape)}
-
-
-def _has_complex(kernel: Kernel) -> bool:
-    return any(type_.is_complex for type_ in _types(kernel))
-
-
-def interleave(kernel: Kernel, length: int, work: float) -> int:
-    """How many vectors to compute at once, 0 to leave it to LLVM, which counts registers and leaves long bodies single.
-
-    A polynomial is a chain of operations that wait for one another: one vector at a time keeps the units idle most of
-    the time, while operands that no longer fit into registers cost next to nothing.  A CPU looks some two hundred
-    operations ahead: of eight vectors taken in turn enough are ready among these, of fewer with long chains they are
-    not.  Long bodies take long to compile so many times over: they get fewer.
-    """
-    types = _types(kernel)
-    weight = sum(cost.COST[instruction.opcode] for instruction in kernel.body())
-    weight *= 2 if any(type_.bits == 64 for type_ in types) else 1
-    # Parts of complex numbers are shuffled more than computed with.
-    if length < _SHORT or not _CHAIN <= weight < _ENDLESS or _has_complex(kernel):
-        return 0
-    enough = 0.0 if weight < _LONG else _WORTH if weight < _VERY_LONG else _WELL_WORTH
-    if work < enough:
-        return 2
-    # What is left of a loop by so many vectors is done one by one.
-    return 8 if length >= _MANY_TURNS and work >= (_WORTH_ALL if weight < _LONG else _WELL_WORTH) else 4

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from compiler.analysis.updates import is_elementwise
+from compiler.backends.strategy import Declined
 from compiler.codegen import cost, element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.kernel import Kernel
@@ -66,10 +67,10 @@ class Table:
         return element.from_bits(builder, result, bits)
 
 
-def find(kernel: Kernel) -> list[Table]:
-    """The chains of a loop kernel that are better looked up."""
+def find(kernel: Kernel) -> list[Table] | Declined:
+    """The chains of a loop kernel that are better looked up, or why there are none."""
     if kernel.outputs[0].size < _FEWEST or not kernel.is_of_arrays:
-        return []
+        return Declined(f"fewer than {_FEWEST} elements, for which no table is made")
     found = []
     for root, argument, chain in islice(_chains(kernel), _MOST):
         entries = _entries(chain, argument)
@@ -77,7 +78,7 @@ def find(kernel: Kernel) -> list[Table]:
             content = "".join(map(_ESCAPED.__getitem__, entries.tobytes()))
             definition = f'internal unnamed_addr constant [{entries.nbytes} x i8] c"{content}", align 64'
             found.append(Table(root, argument, definition, 8 * entries.itemsize))
-    return found
+    return found or Declined("no chain of functions of one number of 16 bits is long enough")
 
 
 def looking_up(values: Elemental, tables: Iterable[Table]) -> Elemental:

@@ -18,13 +18,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
-from compiler.backends.cpu.kernels import streaming
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, parameters
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
 from compiler.backends.cpu.kernels.gemm.pack import transpose
+from compiler.backends.cpu.kernels.loop.given import LoopGiven
+from compiler.backends.cpu.kernels.strategy import Functions, Plan
+from compiler.backends.cpu.kernels.vectors import streaming
+from compiler.backends.cpu.machine import Machine
+from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import crossing, nest
 from compiler.codegen.crossing import Access, Crossing
 from compiler.codegen.index import Emission, Index, Variable, constant, whole
-from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Loop, Module, Value, integer, keep_rolled, vector_type
 from compiler.codegen.signature import arguments
 from compiler.ops import Trait, narrowing
@@ -47,16 +50,40 @@ _MOVEMENT = narrowing(Trait.MOVES, "transpose reshape bitcast") | {"copy"}
 """What may stand in a tile: elements go to other places, and none is left out or repeated."""
 
 
-def find(module: Module, kernel: Kernel, group: nest.Group) -> Crossing | None:
-    """Whether a loop kernel should be tiled, and how."""
-    found = crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _FEWEST)
+def decide(given: LoopGiven) -> Plan | Declined:
+    """The plan where something is read across."""
+    tiling = _crossing(given)
+    if isinstance(tiling, Declined):
+        return tiling
+    tiled = _Tiling.of(tiling, given.machine)
+
+    def emit(module: Module) -> Functions:
+        function = begin(module, given.kernel)
+        builder = Builder(function)
+        _Tiled(builder, tiled).emit(parallel=plan.parallel)
+        builder.ret()
+        return (function.name,)
+
+    sizes = [tiled.rows.most * tiled.rows.side, tiled.columns.most * tiled.columns.side]
+    read = [access.leaf.name for access in tiling.accesses]
+    details: dict[str, Detail] = {"loops": given.group.loops, "tile": sizes, "read_across": read}
+    plan = given.plan(emit, given.cost_ns, details={**details, "streams": tiled.streams})
+    return plan
+
+
+def _crossing(given: LoopGiven) -> Crossing | Declined:
+    """What a loop kernel reads across, or why it is not tiled."""
+    kernel, group = given.kernel, given.group
+    found = crossing.find(nest.scratch(given.scratch, parameters(kernel)), kernel, group, _FEWEST)
     if found is None:
-        return None
+        return Declined("nothing is read across its innermost loop that another loop would read in order")
     size = max(access.leaf.array.element_type.size_bytes for access in found.accesses)
     counts = group.loops[found.loop], group.loops[-1]
     padded = math.prod(_rounded_up(count, _side(count, size)) / count for count in counts)
     # Elements of 8 bytes are loaded one by one no faster than squares of which half is thrown away.
-    return found if size > _NARROW_BYTES or padded <= _WORTH else None
+    if size <= _NARROW_BYTES and padded > _WORTH:
+        return Declined(f"tiles would transpose {padded:.1f} times what there is")
+    return found
 
 
 def _side(count: int, size: int) -> int:
@@ -68,12 +95,6 @@ def _side(count: int, size: int) -> int:
 
 def _rounded_up(count: int, side: int) -> int:
     return -(-count // side) * side
-
-
-def emit(builder: Builder, tiling: Crossing, *, parallel: bool) -> None:
-    """Emit the whole kernel."""
-    _Tiled(builder, tiling).emit(parallel=parallel)
-    builder.ret()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,25 +142,48 @@ class _Tile:
     column: Value
 
 
+@dataclass(frozen=True, slots=True)
+class _Tiling:
+    """What is decided about a tiled kernel.
+
+    Attributes:
+        crossing: what is read across.
+        rows: blocks of the loop that reads in order.
+        columns: blocks of the innermost loop.
+        streams: whether results go past the caches.
+    """
+
+    crossing: Crossing
+    rows: _Blocks
+    columns: _Blocks
+    streams: bool
+
+    @staticmethod
+    def of(crossing: Crossing, machine: Machine) -> _Tiling:
+        """Sizes of tiles for a machine."""
+        size = max(access.leaf.array.element_type.size_bytes for access in crossing.accesses)
+        most = max(1, min(_MOST_BLOCKS, _TILE_BYTES // (_SIDE * size)))
+        counts = crossing.group.loops
+        rows, columns = counts[crossing.loop], counts[-1]
+        # What is streamed is whole lines.
+        streams = min(rows, columns) >= _SIDE and streaming.pays(machine, crossing.kernel.outputs, columns)
+        sides = [_SIDE if streams else _side(count, size) for count in (rows, columns)]
+        return _Tiling(crossing, _Blocks(rows, most, sides[0]), _Blocks(columns, most, sides[1]), streams)
+
+
 class _Tiled:
     """The loops of a tiled kernel; counters are one index per loop of the group."""
 
-    def __init__(self, builder: Builder, tiling: Crossing) -> None:
+    def __init__(self, builder: Builder, decided: _Tiling) -> None:
         self.builder = builder
-        self.tiling = tiling
+        self.tiling = tiling = decided.crossing
         self.counts = tiling.group.loops
         self.across, self.inner = tiling.loop, len(self.counts) - 1
+        self.rows, self.columns, self.streams = decided.rows, decided.columns, decided.streams
         sizes = [access.leaf.array.element_type.size_bytes for access in tiling.accesses]
-        most = max(1, min(_MOST_BLOCKS, _TILE_BYTES // (_SIDE * max(sizes))))
-        outputs = tiling.kernel.outputs
-        rows, columns = self.counts[self.across], self.counts[self.inner]
-        # What is streamed is whole lines.
-        self.streams = min(rows, columns) >= _SIDE and streaming.pays(builder.module, outputs, columns)
-        self.rows, self.columns = (
-            _Blocks(count, most, _SIDE if self.streams else _side(count, max(sizes))) for count in (rows, columns)
-        )
         # Rows of a buffer are a vector more than a power of two apart, so that they do not fall on the same few lines.
-        self.pitch = (most + 1) * _SIDE
+        self.pitch = (self.rows.most + 1) * _SIDE
+        outputs = tiling.kernel.outputs
         # Bits are moved, not numbers, so that parts of complex ones stay together.
         self.buffers = self._buffers(sizes)
         moves = len(tiling.kernel.roots) == 1 and all(i.opcode in _MOVEMENT for i in tiling.kernel.body())

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
 from compiler.codegen import cost, nest, updating
 from compiler.codegen.index import Emission, Index
-from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit an in-place update kernel."""
+def _decide(given: Given) -> Plan:
+    """The plan of a loop over the update."""
+    kernel = given.kernel
     size = updating.shape_of(kernel).size
     work = size * cost.per_element(kernel)
-    builder = Builder(begin(module, kernel))
 
     def body(emission: Emission, at: Sequence[Index]) -> None:
         updating.write_element(kernel, emission, at[0])
 
-    if size:
-        (group,) = nest.plan(module, parameters(kernel), [size], body)
-        level = nest.split_level(group.loops)
-        part = nest.share(builder, group.loops[level], THREAD, THREADS) if work > cost.PARALLEL_NS else None
-        with nest.loops(builder, group, split=level, part=part) as index:
-            body(Emission(builder), [index])
-    builder.ret()
-    return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
+    groups = nest.plan(given.scratch, parameters(kernel), [size], body) if size else []
+
+    def emit(module: Module) -> Functions:
+        builder = Builder(begin(module, kernel))
+        for group in groups:
+            level = nest.split_level(group.loops)
+            part = nest.share(builder, group.loops[level], THREAD, THREADS) if plan.parallel else None
+            with nest.loops(builder, group, split=level, part=part) as index:
+                body(Emission(builder), [index])
+        builder.ret()
+        return (builder.function.name,)
+
+    loops = [count for group in groups for count in group.loops]
+    plan = given.plan(emit, work, details={"loops": loops})
+    return plan
+
+
+UPDATE = Kind((Strategy("loops over the update", _decide),), Given)
+"""In-place update kernels."""

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.lanes import whole_blocks
-from compiler.backends.cpu.kernels.reduction_nest import Finish, ReductionNest, Walk
+from compiler.backends.cpu.kernels.reduce.reduction_nest import Finish, ReductionNest, Walk
+from compiler.backends.cpu.kernels.vectors.lanes import whole_blocks
 from compiler.codegen import element, nest
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.llvm_ir import Value, integer

@@ -12,8 +12,9 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
-from compiler.backends.cpu.kernels.reduction_nest import ReductionNest, Walk
+from compiler.analysis.decision import Decision, no, unless
+from compiler.backends.cpu.kernels.reduce.reduction_nest import ReductionNest, Walk
+from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Lanewise, Loops
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, constant
 from compiler.codegen.llvm_ir import Value, integer
@@ -24,10 +25,12 @@ _MOST_VECTORS = 8
 """Vectors of accumulators that leave registers for what is computed."""
 
 
-def fits(loops: ReductionNest) -> bool:
+def fits(loops: ReductionNest) -> Decision:
     """Whether there are few columns, in one loop, and values that lanes may start from."""
     few = len(loops.loops[-1].loops) == 1 and 1 < loops.counts(reduced=False)[-1] <= _MOST_COLUMNS
-    return few and loops.form.identities is not None
+    if not few:
+        return no(f"the last dimension has more than {_MOST_COLUMNS} columns, or one")
+    return unless(loops.form.identities is None, "there is nothing that lanes may start from")
 
 
 def emit(loops: ReductionNest, emission: Emission, walk: Walk, lanes: Lanes) -> None:

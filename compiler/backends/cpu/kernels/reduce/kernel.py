@@ -14,19 +14,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 
-from compiler.backends.cpu.kernels import columns, few_columns
-from compiler.backends.cpu.kernels.chains import Accumulators
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lane_rules import fits
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops, at_lane, in_lane, row_lane
-from compiler.backends.cpu.kernels.reduction_nest import ReductionNest, Walk
+from compiler.analysis.decision import Decision, no, unless
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
+from compiler.backends.cpu.kernels.loop.given import LoopGiven
+from compiler.backends.cpu.kernels.loop.kernel import LOOPS
+from compiler.backends.cpu.kernels.reduce import columns, few_columns
+from compiler.backends.cpu.kernels.reduce.reduction_nest import ReductionNest, Walk
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy, first_of
+from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
+from compiler.backends.cpu.kernels.vectors.lane_rules import fits
+from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Lanewise, Loops, at_lane, in_lane, row_lane
+from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import cost, nest
 from compiler.codegen.index import Emission, Index, Variable, whole
-from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.reduction import Reduction
 from compiler.ir.shape import ArrayShape
@@ -38,77 +43,188 @@ _CHUNK_NS = 350.0
 _MOST_CHUNKS = 64
 _ENOUGH_UNITS = 16
 """Rows, or tiles of columns, from which on threads share them whole: what loops share in the same way is near then."""
+_FEW_TERMS = 8
+"""Terms of sums up to which neighbouring sums are better made side by side."""
 _FAR, _WIDE = 1 << 20, 2048
 """So many elements are in no cache; if rows have so many columns, threads share these, and each sums up all rows."""
 
 
-def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
-    """Emit a reduction kernel for calls with up to that many threads."""
-    form = Reduction(kernel)
-    if form.kept == 0:
-        function = begin(module, kernel)
-        Builder(function).ret()
-        return EmittedKernel(kernel, (function.name,), 0, parallel=False, work=0.0)
-    work = cost.nanoseconds(kernel)
-    emitter = _Emitter(module, form, target, threads)
-    chunks = emitter.chunks(work)
-    if chunks == 1:
-        parallel = form.kept > 1 and work > cost.PARALLEL_NS
-        return EmittedKernel(kernel, (emitter.reduce_all(),), 0, parallel, work)
-    names = (emitter.reduce_chunks(chunks), emitter.combine_chunks(chunks))
-    return EmittedKernel(kernel, names, sum(form.partial_bytes(chunks)), parallel=True, work=work)
+class ReduceGiven(Given):
+    """A reduction kernel with the loops that it is walked by, and what of it goes in vectors."""
 
+    @cached_property
+    def form(self) -> Reduction:
+        """What is reduced, along which dimensions."""
+        return Reduction(self.kernel)
 
-class _Emitter:
-    """Emits the functions of one reduction kernel."""
-
-    def __init__(self, module: Module, form: Reduction, target: Target, threads: int) -> None:
-        self.module = module
-        self.form = form
-        self.target = target
-        self.threads = threads
+    @cached_property
+    def nest(self) -> ReductionNest:
+        """The loops over kept and reduced dimensions."""
+        form = self.form
 
         def touch(emission: Emission, at: Sequence[Index]) -> None:
-            self.form.elements(emission, at)
+            form.elements(emission, at)
 
-        loops = nest.plan(module, parameters(form.kernel), [group.size for group in form.groups], touch)
-        self.nest = ReductionNest(form, loops, Accumulators.of(form.reduces, form.combine, target))
+        loops = nest.plan(self.scratch, parameters(self.kernel), [group.size for group in form.groups], touch)
+        return ReductionNest(form, loops, Accumulators.of(form.reduces, form.combine, self.machine))
 
-    def chunks(self, work: float) -> int:
+    @cached_property
+    def chunks(self) -> int:
         """How many parts the outermost reduced loop is cut into; depends on the program alone."""
         total, kept = math.prod(self.form.dims), self.form.kept
         units = kept
         if not self.form.is_row:
             last = self.nest.counts(reduced=False)[-1]
             units = kept // max(1, last) * -(-last // columns.TILE)
-        whole = units >= _ENOUGH_UNITS or self._shares_columns
-        if whole or work <= cost.PARALLEL_NS or not total or self.form.identities is None:
+        whole = units >= _ENOUGH_UNITS or self.shares_columns
+        if whole or not cost.pays_threads(self.cost_ns) or not total or self.form.identities is None:
             return 1
         outermost = self.nest.counts(reduced=True)[0]
-        enough = max(total // _CHUNK_ELEMENTS, int(work / _CHUNK_NS))
+        enough = max(total // _CHUNK_ELEMENTS, int(self.cost_ns / _CHUNK_NS))
         most = max(1, min(_MOST_CHUNKS // max(1, units), enough, outermost // 2))
         # A power of two is shared evenly among most numbers of threads.
         return 1 << (most.bit_length() - 1)
 
     @property
-    def _shares_columns(self) -> bool:
+    def shares_columns(self) -> bool:
         """Whether threads take columns of their own; the order of sums hangs on this, so the shape alone decides."""
         wide = not self.form.is_row and self.nest.counts(reduced=False)[-1] >= _WIDE
         return wide and math.prod(self.form.dims) >= _FAR
 
+    @cached_property
+    def lanes(self) -> Lanes | None:
+        """The lanes along the innermost reduced loop; None where what is reduced cannot be emitted on vectors."""
+        reduced = self.nest.counts(reduced=True)
+        computed, leaves = self.form.computed()
+        if not fits([*computed, *self.form.reducers()], leaves):
+            return None
+        arrays = [i.array for i in (*computed, *leaves) if isinstance(i.shape, ArrayShape)]
+        lanes = Lanes.choose(self.machine.has, arrays, reduced[-1])
+        if lanes and self.form.identities is None and (len(reduced) > 1 or reduced[0] < lanes.width):
+            return None
+        return lanes
+
+    @cached_property
+    def result_lanes(self) -> Lanes | None:
+        """Lanes of neighbouring results, None where what is computed of them cannot be emitted on vectors."""
+        body, leaves = list(self.form.kernel.body()), [leaf for leaf, _ in self.form.kernel.leaves]
+        if not fits([*(i for i in body if i not in self.form.reduces), *self.form.reducers()], leaves):
+            return None
+        arrays = [i.array for i in (*body, *leaves) if isinstance(i.shape, ArrayShape)]
+        return Lanes.choose(self.machine.has, arrays, self.form.kept)
+
+    @property
+    def few_columns(self) -> Decision:
+        """Whether the results of the last dimension are accumulated beside each other."""
+        if self.form.is_row:
+            return no("the last dimensions are reduced")
+        fitting = few_columns.fits(self.nest)
+        return fitting and unless(self.lanes is None, "not all that is reduced has a form on vectors")
+
+
+def _sums_in_loop(given: ReduceGiven) -> Plan | Declined:
+    """The plan of reductions of a few terms each, which are not read from memory one by one: those of a loop.
+
+    Neighbouring results then lie in the lanes of vectors; along a row, vectors would be mostly empty.
+    """
+    kernel = given.kernel
+    if not kernel.is_of_arrays:
+        return Declined("it reduces several arrays at once")
+    sizes = [(i.array.size, i.operands[0].array.size) for i in kernel.of_opcode("reduce")]
+    if not all(kept >= SHORT and all_ <= _FEW_TERMS * kept for kept, all_ in sizes):
+        return Declined(f"fewer than {SHORT} results, or sums of more than {_FEW_TERMS} terms")
+    if not all(leaf.array.size <= kept < all_ for leaf, _ in kernel.leaves for kept, all_ in sizes):
+        return Declined("terms are read from memory one by one")
+    chosen = first_of(LOOPS, LoopGiven(kernel, given.machine, given.threads))
+    return replace(chosen.plan, inner=chosen, details={})
+
+
+def _nothing(given: ReduceGiven) -> Plan | Declined:
+    """The plan of a reduction that keeps nothing."""
+    if given.form.kept:
+        return Declined("there are results")
+
+    def emit(module: Module) -> Functions:
+        function = begin(module, given.kernel)
+        Builder(function).ret()
+        return (function.name,)
+
+    return given.plan(emit, 0.0)
+
+
+def _rows(given: ReduceGiven) -> Plan | Declined:
+    """The plan where the innermost loop runs along what is reduced."""
+    if not given.form.is_row:
+        return Declined("the last dimension is kept")
+    return _plan(given, lanes=given.lanes.width if given.lanes else 1)
+
+
+def _few_columns(given: ReduceGiven) -> Plan | Declined:
+    """The plan where results of a short last dimension are accumulated beside each other."""
+    decided = given.few_columns
+    if not decided or not given.lanes:
+        return Declined(decided.reason)
+    return _plan(given, lanes=given.lanes.width)
+
+
+def _columns(given: ReduceGiven) -> Plan:
+    """The plan where accumulators of neighbouring results lie in L1."""
+    return _plan(given, tile=_tile(given))
+
+
+def _tile(given: ReduceGiven) -> int:
+    width = given.nest.counts(reduced=False)[-1]
+    return columns.shared_tile(width, given.threads) if given.shares_columns else columns.TILE
+
+
+def _plan(given: ReduceGiven, **details: Detail) -> Plan:
+    """What is alike in the plans of all forms."""
+    emitter, chunks = _Emitter(given), given.chunks
+    details |= {"reduced_loops": given.nest.counts(reduced=True), "kept_loops": given.nest.counts(reduced=False)}
+    if chunks == 1:
+        return given.plan(emitter.reduce_all, given.cost_ns, divisible=given.form.kept > 1, details=details)
+    partial_bytes = sum(given.form.partial_bytes(chunks))
+
+    def emit(module: Module) -> Functions:
+        return *emitter.reduce_chunks(module, chunks), emitter.combine_chunks(module, chunks)
+
+    return given.plan(emit, given.cost_ns, shared_bytes=partial_bytes, details={"chunks": chunks, **details})
+
+
+REDUCE = Kind(
+    (
+        Strategy("a few terms in a loop", _sums_in_loop),
+        Strategy("nothing", _nothing),
+        Strategy("rows", _rows),
+        Strategy("few columns", _few_columns),
+        Strategy("columns", _columns),
+    ),
+    ReduceGiven,
+)
+"""Reduction kernels."""
+
+
+class _Emitter:
+    """Emits the functions of one reduction kernel."""
+
+    def __init__(self, given: ReduceGiven) -> None:
+        self.given = given
+        self.form = given.form
+        self.nest = given.nest
+
     # -- functions ----------------------------------------------------------------------------------------------
-    def reduce_all(self) -> str:
+    def reduce_all(self, module: Module) -> Functions:
         """One function from operands to results."""
-        builder = LaneBuilder(begin(self.module, self.form.kernel))
+        builder = LaneBuilder(begin(module, self.form.kernel))
         emission = Emission(builder)
         ranges = [nest.all_of(count) for count in self.nest.counts(reduced=True)]
         self._walk(emission, Walk((THREAD, THREADS), ranges, self.form.initial, self.form.finish))
         builder.ret()
-        return builder.function.name
+        return (builder.function.name,)
 
-    def reduce_chunks(self, chunks: int) -> str:
+    def reduce_chunks(self, module: Module, chunks: int) -> Functions:
         """The first of two functions: every chunk's partial results into the workspace."""
-        builder = LaneBuilder(begin(self.module, self.form.kernel, ".partial"))
+        builder = LaneBuilder(begin(module, self.form.kernel, ".partial"))
         emission = Emission(builder)
         outermost, *inner = self.nest.counts(reduced=True)
         part = nest.share(builder, chunks, THREAD, THREADS)
@@ -125,13 +241,13 @@ class _Emitter:
             self._walk(emission, Walk(everything, ranges, lambda _: self.form.identities or [], save))
             emission.leave()
         builder.ret()
-        return builder.function.name
+        return (builder.function.name,)
 
-    def combine_chunks(self, chunks: int) -> str:
+    def combine_chunks(self, module: Module, chunks: int) -> str:
         """The second function: the partial results of each result combined in order."""
-        builder = LaneBuilder(begin(self.module, self.form.kernel, ".combine"))
+        builder = LaneBuilder(begin(module, self.form.kernel, ".combine"))
         emission = Emission(builder)
-        lanes = self._result_lanes()
+        lanes = self.given.result_lanes
         part = nest.share(builder, self.form.kept, THREAD, THREADS, align=lanes.width if lanes else 1)
 
         def result(kept: Index) -> None:
@@ -163,18 +279,16 @@ class _Emitter:
         if self.form.is_row:
             self._rows(emission, walk)
             return
-        lanes = self._lanes() if few_columns.fits(self.nest) else None
-        if lanes:
+        lanes = self.given.lanes
+        if self.given.few_columns and lanes:
             few_columns.emit(self.nest, emission, walk, lanes)
         else:
-            width = self.nest.counts(reduced=False)[-1]
-            tile = columns.shared_tile(width, self.threads) if self._shares_columns else columns.TILE
-            columns.emit(self.nest, emission, walk, tile)
+            columns.emit(self.nest, emission, walk, _tile(self.given))
 
     def _rows(self, emission: Emission, walk: Walk) -> None:
         """Each result on its own, its accumulators in registers."""
         builder, counts = emission.builder, self.nest.counts(reduced=False)
-        lanes, reduced = self._lanes(), self.nest.counts(reduced=True)
+        lanes, reduced = self.given.lanes, self.nest.counts(reduced=True)
         side = self._side(lanes, walk.share) if lanes else 1
         part = nest.share(builder, self.form.kept, *walk.share, align=side)
         with builder.loop(part.start, part.stop, step=side, name="row") as row:
@@ -202,25 +316,5 @@ class _Emitter:
 
     def _side(self, lanes: Lanes, share: tuple[Value, Value]) -> int:
         """How many rows are walked side by side."""
-        joins = share == (THREAD, THREADS) and self._result_lanes() is not None
+        joins = share == (THREAD, THREADS) and self.given.result_lanes is not None
         return lanes.together(self.form.kept, math.prod(self.nest.counts(reduced=True))) if joins else 1
-
-    def _lanes(self) -> Lanes | None:
-        """The lanes along the innermost reduced loop; None where what is reduced cannot be emitted on vectors."""
-        reduced = self.nest.counts(reduced=True)
-        computed, leaves = self.form.computed()
-        if not fits([*computed, *self.form.reducers()], leaves):
-            return None
-        arrays = [i.array for i in (*computed, *leaves) if isinstance(i.shape, ArrayShape)]
-        lanes = Lanes.choose(self.target.has, arrays, reduced[-1])
-        if lanes and self.form.identities is None and (len(reduced) > 1 or reduced[0] < lanes.width):
-            return None
-        return lanes
-
-    def _result_lanes(self) -> Lanes | None:
-        """Lanes of neighbouring results, None where what is computed of them cannot be emitted on vectors."""
-        body, leaves = list(self.form.kernel.body()), [leaf for leaf, _ in self.form.kernel.leaves]
-        if not fits([*(i for i in body if i not in self.form.reduces), *self.form.reducers()], leaves):
-            return None
-        arrays = [i.array for i in (*body, *leaves) if isinstance(i.shape, ArrayShape)]
-        return Lanes.choose(self.target.has, arrays, self.form.kept)

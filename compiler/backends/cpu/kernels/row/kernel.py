@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
-from compiler.backends.cpu.kernels import lane_rules, row_lanes
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.backends.cpu.kernels.lanes import Lanes
-from compiler.codegen import cost, element, nest
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
+from compiler.backends.cpu.kernels.row import row_lanes
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
+from compiler.backends.cpu.kernels.vectors import lane_rules
+from compiler.backends.cpu.kernels.vectors.lanes import Lanes
+from compiler.backends.strategy import Declined
+from compiler.codegen import element, nest
+from compiler.codegen.in_place import same_row
 from compiler.codegen.index import Emission, Index, Variable, whole
-from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value
 from compiler.codegen.reduction import identities_of
 from compiler.codegen.row_values import Load, RowValues
@@ -20,19 +23,66 @@ from compiler.ir.module import Instruction
 from compiler.ir.types import BF16
 
 
-def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
-    """Emit a row kernel."""
-    rows = Rows(kernel)
-    work = cost.nanoseconds(kernel)
-    builder = LaneBuilder(begin(module, kernel))
-    group = _plan(module, rows)
-    chosen = _lanes(target, rows, group)
+class RowGiven(Given):
+    """A row kernel with its phases and the loops over a row's positions."""
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The phases."""
+        return Rows(self.kernel)
+
+    @cached_property
+    def group(self) -> nest.Group:
+        """The loops."""
+        return _plan(self.scratch, self.rows)
+
+
+def _lanes(given: RowGiven) -> Plan | Declined:
+    """The plan where every phase goes along a row in vectors."""
+    rows, group = given.rows, given.group
+    along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
+    leaves = [leaf for leaf, _ in rows.kernel.leaves]
+    if not all(identities_of(reduce) for reduce in rows.reduces):
+        return Declined("there is nothing that lanes of some reduction may start from")
+    if not lane_rules.fits(along, leaves):
+        return Declined("not all that is computed along a row has a form on vectors")
+    arrays = [i.array for i in (*along, *leaves)]
+    chosen = Lanes.choose(given.machine.has, arrays, group.loops[-1], paired=_are_pairs(rows))
     if chosen is None:
-        _one_by_one(builder, rows, group)
-    else:
-        row_lanes.emit(builder, row_lanes.Form(rows, group, target, chosen))
-    builder.ret()
-    return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
+        return Declined("rows are too short for vectors")
+
+    def emit(module: Module) -> Functions:
+        builder = LaneBuilder(begin(module, given.kernel))
+        row_lanes.emit(builder, row_lanes.Form(rows, group, given.machine, chosen))
+        builder.ret()
+        return (builder.function.name,)
+
+    details = {"lanes": chosen.width, "paired": chosen.paired, **_extent(given)}
+    return given.plan(emit, given.cost_ns, details=details)
+
+
+def _elements(given: RowGiven) -> Plan:
+    """The plan of one element after the other."""
+
+    def emit(module: Module) -> Functions:
+        builder = LaneBuilder(begin(module, given.kernel))
+        _one_by_one(builder, given.rows, given.group)
+        builder.ret()
+        return (builder.function.name,)
+
+    return given.plan(emit, given.cost_ns, details=_extent(given))
+
+
+def _extent(given: RowGiven) -> dict[str, int]:
+    return {"rows": given.rows.count, "row_length": given.rows.length, "phases": len(given.rows.phases)}
+
+
+ROW = Kind(
+    (Strategy("rows in vectors", _lanes, in_place=True), Strategy("rows by elements", _elements, in_place=True)),
+    RowGiven,
+    same_row,
+)
+"""Row kernels: all of a row is read before any of it is written."""
 
 
 def _one_by_one(builder: Builder, rows: Rows, group: nest.Group) -> None:
@@ -46,15 +96,6 @@ def _one_by_one(builder: Builder, rows: Rows, group: nest.Group) -> None:
         for phase in rows.phases:
             _pass(values, phase, group)
         values.store_row_results()
-
-
-def _lanes(target: Target, rows: Rows, group: nest.Group) -> Lanes | None:
-    """The lanes along a row, None where not every phase can have some."""
-    along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
-    leaves = [leaf for leaf, _ in rows.kernel.leaves]
-    if not all(identities_of(reduce) for reduce in rows.reduces) or not lane_rules.fits(along, leaves):
-        return None
-    return Lanes.choose(target.has, [i.array for i in (*along, *leaves)], group.loops[-1], paired=_are_pairs(rows))
 
 
 def _are_pairs(rows: Rows) -> bool:

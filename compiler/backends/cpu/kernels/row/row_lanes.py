@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from compiler.backends.cpu.kernels import lane_rules, lanes
-from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
-from compiler.backends.cpu.kernels.lanes import Counters, Lanes, Lanewise, Loops
+from compiler.backends.cpu.kernels.vectors import lane_rules, lanes
+from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Lanewise, Loops
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen import access, element, nest
 from compiler.codegen.index import Emission, Index, Lane
 from compiler.codegen.lane_builder import LaneBuilder
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import PTR, Builder, Value, integer, vector_type, zero
 from compiler.codegen.movement import always
 from compiler.codegen.reduction import identities_of
@@ -51,7 +51,7 @@ class Form:
 
     rows: Rows
     group: nest.Group
-    target: Target
+    machine: Machine
     lanes: Lanes
 
     @property
@@ -81,7 +81,7 @@ def emit(builder: LaneBuilder, form: Form) -> None:
         mine = _Side.of(rows, emission, loop.index, [(k.loader(emission), k.saver(emission)) for k in kept])
         loops = Loops.all_of(form.group.loops)
         for number, phase in enumerate(rows.phases):
-            reduction = mine.reduction(phase, form.group, form.target, fetches=number > 0)
+            reduction = mine.reduction(phase, form.group, form.machine, fetches=number > 0)
             (results,) = form.chained([phase], side).reduce(emission, loops, reduction)
             mine.leave(phase, results)
         mine.store_row_results()
@@ -159,7 +159,7 @@ class _Side:
         with lanes.in_lane(self.every.emission, self.lane):
             self.every.store_row_results()
 
-    def reduction(self, phase: Phase, group: nest.Group, target: Target, *, fetches: bool) -> Lanewise:
+    def reduction(self, phase: Phase, group: nest.Group, machine: Machine, *, fetches: bool) -> Lanewise:
         """What a phase does along the rows; it begins here."""
         start = self.enter(phase)
 
@@ -177,7 +177,7 @@ class _Side:
             return self.every.combine(phase, left, right)
 
         identities = [value for reduce in phase.reduces for value in identities_of(reduce) or ()]
-        kept = Accumulators.of(phase.reduces, combine, target)
+        kept = Accumulators.of(phase.reduces, combine, machine)
         return Lanewise([partial(elements, values) for values in self.many], kept, start, identities)
 
     def fetch_next(self, values: RowValues, position: Index) -> None:
@@ -259,7 +259,7 @@ class _Steps:
                 rows.leave(phases[earlier], found[earlier][number - earlier - 1])
             if not phase.reduces:
                 self._place(rows, builder.compare("sge", own, part.start))
-            reductions.append(rows.reduction(phase, form.group, form.target, fetches=False))
+            reductions.append(rows.reduction(phase, form.group, form.machine, fetches=False))
         loops = Loops.all_of(form.group.loops)
         results = form.chained(phases, self.side).reduce(emission, loops, *reductions)
         rows.leave(phases[-1], results[-1])

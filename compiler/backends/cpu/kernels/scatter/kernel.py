@@ -14,13 +14,17 @@ but the shapes.  Each is applied to an array of its own; what these hold is then
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Literal
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin, parameters
-from compiler.codegen import cost, element, elemental, nest, scattering
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
+from compiler.backends.strategy import Declined
+from compiler.codegen import element, elemental, nest, scattering
+from compiler.codegen.in_place import Pairs
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, I64, PTR, Builder, Module, Value, integer, keep_rolled
@@ -49,31 +53,120 @@ _PER_ELEMENT = 4
 _MOST_CHUNKED_BYTES = 256 << 10
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a scatter kernel."""
-    work = cost.nanoseconds(kernel)
-    neutral = _neutral(kernel)
-    if neutral is not None:
-        names = _apply_chunks(module, kernel, neutral), _join_chunks(module, kernel)
-        return EmittedKernel(kernel, names, (_CHUNKS - 1) * _chunk_bytes(kernel), work > cost.PARALLEL_NS, work)
-    copied = sum(shape.size_bytes for shape in kernel.outputs)
-    near = _shared(kernel) is None and copied <= _NEAR_COPY * scattering.updates(kernel).size
-    parallel = work > cost.PARALLEL_NS and not near
-    copies = () if kernel.in_place else (_copy(module, kernel),)
-    return EmittedKernel(kernel, (*copies, _update(module, kernel)), 0, parallel, work)
+class ScatterGiven(Given):
+    """A scatter kernel, with what threads may share of it."""
+
+    @cached_property
+    def shared(self) -> Literal["within", "row"] | None:
+        """The rows that windows go to, a dimension of all windows, or nothing.
+
+        Within windows a CPU that reads ahead takes from another's cache what that is about to write, and rows are
+        shared unevenly only where windows are; so they come first where there are many.
+        """
+        kernel = self.kernel
+        updates, dimension = scattering.updates(kernel), scattering.window_dimension(kernel)
+        window = updates.size // max(1, math.prod(scattering.batch_of(kernel)))
+        enough = _ENOUGH if math.prod(scattering.batch_of(kernel)) < _MANY else _ENOUGH_OF_MANY
+        row = scattering.row_dimension(kernel)
+        rows = 0 if row is None or window < enough else kernel.outputs[0].dims[row]
+        if rows >= _MANY_ROWS:
+            return "row"
+        if dimension is not None and updates.dims[dimension] * _size_bytes(kernel) >= _PART_BYTES:
+            return "within"
+        return "row" if rows else None
+
+    def updated(self, update: Callable[[Module], str], *, divisible: bool) -> Plan:
+        """The plan of a copy, if the operands are still needed, and an update."""
+
+        def emit(module: Module) -> Functions:
+            copies = () if self.kernel.in_place else (_copy(module, self.kernel),)
+            return *copies, update(module)
+
+        return self.plan(emit, self.cost_ns, divisible=divisible, details={"copies": not self.kernel.in_place})
 
 
-def _neutral(kernel: Kernel) -> Value | None:
-    """What leaves every element as it is, where updates are applied in chunks; else None."""
+def _chunks(given: ScatterGiven) -> Plan | Declined:
+    """The plan of chunks of updates, each applied to an array of its own."""
+    kernel = given.kernel
     shape, size = kernel.outputs[0], scattering.updates(kernel).size
-    if len(kernel.outputs) > 1 or _shared(kernel) == "within" or size < max(_FEWEST_CHUNKED, _PER_ELEMENT * shape.size):
-        return None
+    if len(kernel.outputs) > 1 or given.shared == "within":
+        return Declined("there are several operands, or parts of all windows to share")
+    if size < max(_FEWEST_CHUNKED, _PER_ELEMENT * shape.size):
+        return Declined(f"fewer than {_FEWEST_CHUNKED} updates, or than {_PER_ELEMENT} for each element")
     type_ = shape.element_type
     function = combiner.ufunc(kernel.roots[0].attributes["to_apply"], type_)
     if function is None or type_.is_complex or shape.size_bytes > _MOST_CHUNKED_BYTES:
-        return None
-    neutral = combiner.identity(function, type_)
-    return None if neutral is None else element.constant(type_, neutral)
+        return Declined("the combiner is not a plain one, or operands are too large to have several")
+    identity = combiner.identity(function, type_)
+    if identity is None:
+        return Declined("the combiner has no identity")
+    neutral = element.constant(type_, identity)
+
+    def emit(module: Module) -> Functions:
+        return _apply_chunks(module, kernel, neutral), _join_chunks(module, kernel)
+
+    own = (_CHUNKS - 1) * _chunk_bytes(kernel)
+    details = {"chunks": _CHUNKS, "copies": not kernel.in_place}
+    return given.plan(emit, given.cost_ns, shared_bytes=own, details=details)
+
+
+def _rows(given: ScatterGiven) -> Plan | Declined:
+    """The plan where each thread applies the windows that lie in its rows."""
+    row = scattering.row_dimension(given.kernel)
+    if given.shared != "row" or row is None:
+        return Declined("windows are short, or not of rows of their own, or there are few rows")
+    size = given.kernel.outputs[0].dims[row]
+
+    def part(builder: Builder) -> _Part:
+        return _Part(row=row, range=nest.share(builder, size, THREAD, THREADS))
+
+    return given.updated(partial(_update, given.kernel, part), divisible=True)
+
+
+def _within(given: ScatterGiven) -> Plan | Declined:
+    """The plan where each thread applies its part of every window."""
+    kernel, dimension = given.kernel, scattering.window_dimension(given.kernel)
+    if given.shared != "within" or dimension is None:
+        return Declined(f"no dimension of windows has {_PART_BYTES} bytes of which each place is one of the operand")
+    size, align = scattering.updates(kernel).dims[dimension], max(1, _LINE_BYTES // _size_bytes(kernel))
+
+    def part(builder: Builder) -> _Part:
+        return _Part(within=dimension, range=nest.share(builder, size, THREAD, THREADS, align=align))
+
+    return given.updated(partial(_update, kernel, part), divisible=True)
+
+
+def _alone(given: ScatterGiven) -> Plan:
+    """The plan where one thread applies all windows, and others help to copy where that is much beside them."""
+    kernel = given.kernel
+    near = sum(shape.size_bytes for shape in kernel.outputs) <= _NEAR_COPY * scattering.updates(kernel).size
+    return given.updated(partial(_update, kernel, None), divisible=not near)
+
+
+def _overwrites(kernel: Kernel) -> Pairs:
+    """All operands, which then need no copies, or none; what indices and updates are made of is read at any time."""
+    (scatter,) = kernel.roots
+    count, numbers = len(kernel.outputs), dict(kernel.leaves)
+    operands, others = scatter.operands[:count], replace(kernel, roots=scatter.operands[count:])
+    if not all(operand in numbers for operand in operands):
+        return ()
+    places = [numbers[operand] for operand in operands]
+    needed = {*others.roots, *(operand for value in others.body() for operand in value.operands)}
+    once = len(set(places)) == count and not {numbers[value] for value in needed if value in numbers} & set(places)
+    return tuple(enumerate(places)) if once else ()
+
+
+SCATTER = Kind(
+    (
+        Strategy("chunks of updates", _chunks, in_place=True),
+        Strategy("rows shared", _rows, in_place=True),
+        Strategy("windows shared", _within, in_place=True),
+        Strategy("one thread", _alone, in_place=True),
+    ),
+    ScatterGiven,
+    _overwrites,
+)
+"""Scatter kernels."""
 
 
 def _chunk_bytes(kernel: Kernel) -> int:
@@ -140,44 +233,18 @@ def _copy_loops(module: Module, kernel: Kernel, builder: Builder, shared: tuple[
         body(Emission(builder), [index])
 
 
-def _shared(kernel: Kernel) -> Literal["within", "row"] | None:
-    """What threads share: the rows that windows go to, a dimension of all windows, or nothing.
-
-    Within windows a CPU that reads ahead takes from another's cache what that is about to write, and rows are shared
-    unevenly only where windows are; so they come first where there are many.
-    """
-    updates, dimension = scattering.updates(kernel), scattering.window_dimension(kernel)
-    window = updates.size // max(1, math.prod(scattering.batch_of(kernel)))
-    enough = _ENOUGH if math.prod(scattering.batch_of(kernel)) < _MANY else _ENOUGH_OF_MANY
-    row = scattering.row_dimension(kernel)
-    rows = 0 if row is None or window < enough else kernel.outputs[0].dims[row]
-    if rows >= _MANY_ROWS:
-        return "row"
-    if dimension is not None and updates.dims[dimension] * _size_bytes(kernel) >= _PART_BYTES:
-        return "within"
-    return "row" if rows else None
-
-
 def _size_bytes(kernel: Kernel) -> int:
     return max(shape.element_type.size_bytes for shape in kernel.outputs)
 
 
-def _update(module: Module, kernel: Kernel) -> str:
+def _update(kernel: Kernel, part: Callable[[Builder], _Part] | None, module: Module) -> str:
+    """The function that applies the updates: a thread its part, or one thread all."""
     builder = Builder(begin(module, kernel, ".update"))
-    updates = scattering.updates(kernel)
-    if updates.size:
-        shared, row = scattering.window_dimension(kernel), scattering.row_dimension(kernel)
-        how = _shared(kernel)
-        if how == "within" and shared is not None:
-            align = max(1, _LINE_BYTES // _size_bytes(kernel))
-            part = nest.share(builder, updates.dims[shared], THREAD, THREADS, align=align)
-            _apply_all(module, kernel, builder, _Part(within=shared, range=part))
-        elif how == "row" and row is not None:
-            part = nest.share(builder, kernel.outputs[0].dims[row], THREAD, THREADS)
-            _apply_all(module, kernel, builder, _Part(row=row, range=part))
-        else:
-            with builder.when(builder.compare("eq", THREAD, integer(0)), "alone"):
-                _apply_all(module, kernel, builder, _Part())
+    if scattering.updates(kernel).size and part:
+        _apply_all(module, kernel, builder, part(builder))
+    elif scattering.updates(kernel).size:
+        with builder.when(builder.compare("eq", THREAD, integer(0)), "alone"):
+            _apply_all(module, kernel, builder, _Part())
     builder.ret()
     return builder.function.name
 

@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.index import Emission
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Value, floating, integer, mangled
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Instruction
@@ -89,13 +89,13 @@ class Extremum:
         return builder.select(is_nan, floating(math.nan, self.type), builder.cast("bitcast", bits, self.type))
 
 
-def _extremum_of(reduce: Instruction, target: Target) -> Extremum | None:
+def _extremum_of(reduce: Instruction, machine: Machine) -> Extremum | None:
     """How a reduction of one array is kept, None as what it is; 64-bit integers have extrema in AVX-512 only."""
     opcode = binary_opcode(reduce.attributes["to_apply"])
     element_type = reduce.operands[0].array.element_type
     if opcode not in _EXTREMA or not element_type.is_float or element_type.is_complex:
         return None
-    if element_type.bits == 64 and not target.has("avx512f"):
+    if element_type.bits == 64 and not machine.has("avx512f"):
         return None
     return Extremum(opcode, element.value_type(element_type))
 
@@ -112,10 +112,10 @@ class Accumulators:
     extrema: Sequence[Extremum | None]
 
     @staticmethod
-    def of(reduces: Sequence[Instruction], combine: Combine, target: Target) -> Accumulators:
-        """What a target keeps for the values of reductions."""
+    def of(reduces: Sequence[Instruction], combine: Combine, machine: Machine) -> Accumulators:
+        """What a machine keeps for the values of reductions."""
         extrema = [
-            _extremum_of(reduce, target) if len(reduce.operands) == 2 else None
+            _extremum_of(reduce, machine) if len(reduce.operands) == 2 else None
             for reduce in reduces
             for _ in reduce.operands[: len(reduce.operands) // 2]
         ]

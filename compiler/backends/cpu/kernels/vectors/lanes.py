@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from compiler.backends.cpu.kernels.chains import Accumulators
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
+from compiler.backends.cpu.kernels.vectors.chains import Accumulators
 from compiler.codegen import cost, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, even_first, whole

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer, vector_type
+from compiler.backends.cpu.machine import Machine
+from compiler.codegen.llvm_ir import I64, Builder, Value, integer, vector_type
 from compiler.ir.shape import ArrayShape
 
 _LINE_BYTES = 64
@@ -19,10 +20,10 @@ _LEAST_BYTES = 8 << 20
 _WORD_BYTES = 8
 
 
-def pays(module: Module, outputs: Sequence[ArrayShape], row: int) -> bool:
+def pays(machine: Machine, outputs: Sequence[ArrayShape], row: int) -> bool:
     """Whether results made of rows of so many elements are worth streaming, in lines that are whole."""
     whole = all(output.element_type.size_bytes * row % _LINE_BYTES == 0 for output in outputs)
-    return "avx2" in module.features and whole and sum(output.size_bytes for output in outputs) >= _LEAST_BYTES
+    return machine.has("avx2") and whole and sum(output.size_bytes for output in outputs) >= _LEAST_BYTES
 
 
 def is_aligned(builder: Builder, outputs: Sequence[Value]) -> Value:

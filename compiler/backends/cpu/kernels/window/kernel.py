@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
-from compiler.backends.cpu.kernels import scan, scan_long
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
+from compiler.backends.cpu.kernels.window import scan, scan_long
+from compiler.backends.strategy import Declined
 from compiler.codegen import element, nest
-from compiler.codegen.cost import PARALLEL_NS
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
-from compiler.codegen.scanning import direction
+from compiler.codegen.scanning import Direction, direction
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
 from compiler.ir.attributes import WindowDimension
@@ -29,45 +33,138 @@ _CHUNK = 1024
 """Accumulators held at a time."""
 _MOST_UNROLLED = 32
 _STEP_NS = 0.04
+"""Nanoseconds for an element of a window."""
 
 
-def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
-    """Emit a reduce-window kernel for calls with up to that many threads."""
-    (instruction,) = kernel.roots
-    found = direction(instruction)
-    if found is not None and scan_long.pays(kernel, found):
-        return scan_long.emit(module, kernel, found)
-    if found is not None:
-        return scan.emit(module, kernel, found, threads)
-    rows = _Rows(module, kernel)
-    rows.emit()
-    work = _STEP_NS * instruction.array.size * math.prod(part.size for part in rows.window)
-    bytes_ = threads * rows.scratch_bytes
-    return EmittedKernel(kernel, (rows.builder.function.name,), bytes_, work > PARALLEL_NS, work)
+_Form: TypeAlias = "Callable[[_Rows, Sequence[Index]], None]"
+"""Emits a row at a place along the outer dimensions."""
+
+
+class WindowGiven(Given):
+    """A reduce-window kernel, with the direction that it scans in where it is a scan."""
+
+    @cached_property
+    def way(self) -> Direction | None:
+        """The direction."""
+        return direction(self.kernel.roots[0])
+
+
+def _scan_long(given: WindowGiven) -> Plan | Declined:
+    """The plan of scans of few long rows."""
+    return Declined(_NO_SCAN) if given.way is None else scan_long.decide(given, given.way)
+
+
+def _scan(given: WindowGiven) -> Plan | Declined:
+    """The plan of scans of some rows at a time."""
+    return Declined(_NO_SCAN) if given.way is None else scan.decide(given, given.way)
+
+
+def _unrolled(given: WindowGiven) -> Plan | Declined:
+    """The plan where a window's points are written out over a row."""
+    rows = _Extent.of(given.kernel)
+    if not rows.is_inside:
+        return Declined("windows reach beyond the array")
+    if rows.points > _MOST_UNROLLED:
+        return Declined(f"windows have more than {_MOST_UNROLLED} points")
+    return _rows(given, rows, _Rows.unrolled)
+
+
+def _held(given: WindowGiven) -> Plan:
+    """The plan where accumulators of a row lie in L1."""
+    return _rows(given, _Extent.of(given.kernel), _Rows.chunks)
+
+
+def _rows(given: WindowGiven, rows: _Extent, form: _Form) -> Plan:
+    (instruction,) = given.kernel.roots
+    work = _STEP_NS * instruction.array.size * rows.points
+    scratch = given.threads * _CHUNK * combiner_of(instruction).types[0].size_bytes
+
+    def emit(module: Module) -> Functions:
+        emitter = _Rows(module, given.kernel, rows)
+        emitter.emit(form)
+        return (emitter.builder.function.name,)
+
+    return given.plan(emit, work, shared_bytes=scratch, details={"row": rows.row, "points": rows.points})
+
+
+_NO_SCAN = "windows do not hold everything from one end of a dimension on"
+
+REDUCE_WINDOW = Kind(
+    (
+        Strategy("scan in blocks", _scan_long),
+        Strategy("scan", _scan),
+        Strategy("windows unrolled", _unrolled),
+        Strategy("windows point by point", _held),
+    ),
+    WindowGiven,
+)
+"""reduce-window kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """Rows of results, which are the last dimensions that the window leaves alone, or else the last one.
+
+    Attributes:
+        dims: of the array.
+        out: dimensions of the result.
+        window: the window.
+        trailing: how many dimensions it leaves alone.
+    """
+
+    dims: tuple[int, ...]
+    out: tuple[int, ...]
+    window: tuple[WindowDimension, ...]
+    trailing: int
+
+    @staticmethod
+    def of(kernel: Kernel) -> _Extent:
+        """The rows of a kernel."""
+        (instruction,) = kernel.roots
+        dims = instruction.operands[0].array.dims
+        window = tuple(window_of(instruction, len(dims)))
+        plain = itertools.takewhile(lambda part: part == WindowDimension(), reversed(window))
+        return _Extent(dims, instruction.array.dims, window, len(list(plain)))
+
+    @property
+    def outer(self) -> int:
+        """Dimensions around rows."""
+        return len(self.dims) - max(1, self.trailing)
+
+    @property
+    def row(self) -> int:
+        """Results of a row."""
+        return math.prod(self.out[self.outer :])
+
+    @property
+    def points(self) -> int:
+        """Elements of a window."""
+        return math.prod(part.size for part in self.window)
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether every point of every window is an element."""
+        parts = zip(self.window, self.dims, self.out, strict=True)
+        return all(
+            p.pad_low <= 0 and (o - 1) * p.stride + (p.size - 1) * p.rhs_dilate - p.pad_low < n for p, n, o in parts
+        )
 
 
 class _Rows:
-    """Emits one thread's rows: the last dimensions that the window leaves alone, or else the last one."""
+    """Emits one thread's rows."""
 
-    def __init__(self, module: Module, kernel: Kernel) -> None:
+    def __init__(self, module: Module, kernel: Kernel, extent: _Extent) -> None:
         (instruction,) = kernel.roots
         self.kernel = kernel
         self.array, self.initial = instruction.operands
-        self.dims, self.out = self.array.array.dims, instruction.array.dims
-        self.window = window_of(instruction, len(self.dims))
+        self.dims, self.out, self.window = extent.dims, extent.out, extent.window
+        self.row, self.outer, self.trailing = extent.row, extent.outer, extent.trailing
         self.combiner = combiner_of(instruction)
         self.type = element.value_type(self.combiner.types[0])
         self.scratch_bytes = _CHUNK * self.combiner.types[0].size_bytes
-        plain = itertools.takewhile(lambda part: part == WindowDimension(), reversed(self.window))
-        self.trailing = len(list(plain))
-        self.outer = len(self.dims) - max(1, self.trailing)
         self.builder = Builder(begin(module, kernel))
 
-    @property
-    def _row(self) -> int:
-        return math.prod(self.out[self.outer :])
-
-    def emit(self) -> None:
+    def emit(self, form: _Form) -> None:
         """Everything."""
         b = self.builder
         sizes = self.out[: self.outer]
@@ -77,28 +174,19 @@ class _Rows:
             emission = Emission(b)
             at = nest.coordinates(emission, emission.opaque(row.index, count), sizes)
             places = [emission.opaque(emission.value(i), n) for i, n in zip(at, sizes, strict=True)]
-            if self._is_inside() and math.prod(part.size for part in self.window) <= _MOST_UNROLLED:
-                self._unrolled(places)
-            else:
-                self._chunks(places)
+            form(self, places)
         b.ret()
-
-    def _is_inside(self) -> bool:
-        """Whether every point of every window is an element."""
-        parts = zip(self.window, self.dims, self.out, strict=True)
-        return all(
-            p.pad_low <= 0 and (o - 1) * p.stride + (p.size - 1) * p.rhs_dilate - p.pad_low < n for p, n, o in parts
-        )
 
     def _values(self, emission: Emission) -> Elemental:
         return elemental_of(self.kernel, emission)
 
-    def _unrolled(self, places: Sequence[Index]) -> None:
+    def unrolled(self, places: Sequence[Index]) -> None:
+        """A row whose windows' points are written out."""
         b = self.builder
-        with b.loop(integer(0), integer(self._row), name="element", nonempty=True) as loop:
+        with b.loop(integer(0), integer(self.row), name="element", nonempty=True) as loop:
             emission = Emission(b)
             values = self._values(emission)
-            along = digits(Variable(loop.index, self._row), self.out[self.outer :])
+            along = digits(Variable(loop.index, self.row), self.out[self.outer :])
             total = [values.value(self.initial, ())]
             for point in itertools.product(*(range(part.size) for part in self.window)):
                 source = tuple(
@@ -116,8 +204,9 @@ class _Rows:
             offset = offset.times(size) + index
         store(emission, root.array, result, arguments(self.kernel).outputs[0], offset)
 
-    def _chunks(self, places: Sequence[Index]) -> None:
-        b, row = self.builder, self._row
+    def chunks(self, places: Sequence[Index]) -> None:
+        """A row in chunks of accumulators, to which the window's points are added one by one."""
+        b, row = self.builder, self.row
         own = b.mul(THREAD, integer(self.scratch_bytes))
         held = b.gep(I8, arguments(self.kernel).workspace, own)
         with b.loop(
@@ -182,7 +271,7 @@ class _Rows:
             emission = Emission(b)
             values = self._values(emission)
             if point is None:
-                along = list(digits(Variable(loop.index, self._row), self.dims[self.outer :]))
+                along = list(digits(Variable(loop.index, self.row), self.dims[self.outer :]))
             else:
                 moved = b.add(b.mul(loop.index, integer(part.stride)), shift)
                 along = [emission.opaque(moved, self.dims[-1])]

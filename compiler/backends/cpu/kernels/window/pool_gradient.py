@@ -10,9 +10,10 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
+from compiler.backends.strategy import Declined
 from compiler.codegen import elemental, nest
-from compiler.codegen.cost import PARALLEL_NS
 from compiler.codegen.index import Emission, Index, Variable, digits, linear
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
@@ -23,28 +24,29 @@ from compiler.ir.windows import window_of
 
 _MOST_POINTS = 32
 _STEP_NS = 0.08
+"""Nanoseconds for an element."""
 
 
-def applies(kernel: Kernel) -> bool:
-    """Whether windows are small, lie side by side and cover elements only."""
+def decide(given: Given) -> Plan | Declined:
+    """The plan where windows are small, lie side by side and cover elements only."""
+    kernel = given.kernel
     (instruction,) = kernel.roots
     array, source, _ = instruction.operands
     window = window_of(instruction, array.array.rank)
-    beside = all(part == WindowDimension(part.size, stride=part.size) for part in window)
-    small = math.prod(part.size for part in window) <= _MOST_POINTS
-    return beside and small and bool(source.array.size) and not array.array.element_type.is_complex
+    if any(part != WindowDimension(part.size, stride=part.size) for part in window):
+        return Declined("windows do not lie side by side")
+    points = math.prod(part.size for part in window)
+    if points > _MOST_POINTS:
+        return Declined(f"windows have more than {_MOST_POINTS} points")
+    if not source.array.size or array.array.element_type.is_complex:
+        return Declined("there are no windows, or complex numbers in them")
+    rest = any(size % part.size for size, part in zip(instruction.array.dims, window, strict=True))
 
+    def emit(module: Module) -> Functions:
+        before = (_fill(module, kernel),) if rest else ()
+        return *before, _pick(module, kernel, window)
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a select-and-scatter kernel for which `applies` holds."""
-    (instruction,) = kernel.roots
-    work = _STEP_NS * instruction.array.size
-    names = []
-    window = window_of(instruction, instruction.array.rank)
-    if any(size % part.size for size, part in zip(instruction.array.dims, window, strict=True)):
-        names.append(_fill(module, kernel))
-    names.append(_pick(module, kernel, window))
-    return EmittedKernel(kernel, tuple(names), 0, work > PARALLEL_NS, work)
+    return given.plan(emit, _STEP_NS * instruction.array.size, details={"points": points})
 
 
 def _fill(module: Module, kernel: Kernel) -> str:

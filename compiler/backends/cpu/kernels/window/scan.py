@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
 from compiler.codegen import complex_numbers, element, nest
-from compiler.codegen.cost import PARALLEL_NS
 from compiler.codegen.index import Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
@@ -26,21 +27,58 @@ _COLUMNS = 512
 """Neighbouring results carried along an outer dimension at a time, at most."""
 _LEAST_COLUMNS = 64
 STEP_NS = 0.16
+"""Nanoseconds for an element."""
 
 
-def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> EmittedKernel:
-    """Emit a scan for calls with up to that many threads."""
-    work = STEP_NS * kernel.outputs[0].size
-    found = Scan(module, kernel, way, threads=threads)
-    found.emit()
-    name = found.builder.function.name
-    return EmittedKernel(kernel, (name,), threads * found.scratch_bytes, work > PARALLEL_NS, work)
+def decide(given: Given, way: Direction) -> Plan:
+    """The plan of a scan."""
+    extent = Extent.of(given.kernel, way, given.threads)
+
+    def emit(module: Module) -> Functions:
+        found = Scan(module, given.kernel, way, extent)
+        found.emit()
+        return (found.builder.function.name,)
+
+    work = STEP_NS * given.kernel.outputs[0].size
+    details = {"extent": [extent.outer, extent.length, extent.inner]}
+    return given.plan(emit, work, shared_bytes=given.threads * extent.scratch_bytes, details=details)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """An array seen as (outer, length, inner), of whose inner elements so many `columns` are carried at a time.
+
+    Attributes:
+        outer: rows along the dimension.
+        length: elements of one.
+        inner: elements of the dimensions within.
+        columns: neighbours that are carried along together.
+        scratch_bytes: room for them, for each thread.
+    """
+
+    outer: int
+    length: int
+    inner: int
+    columns: int
+    scratch_bytes: int
+
+    @staticmethod
+    def of(kernel: Kernel, way: Direction, threads: int = 1) -> Extent:
+        """The array that a kernel scans, for calls with up to that many threads."""
+        (instruction,) = kernel.roots
+        dims = instruction.operands[0].array.dims
+        outer, inner = math.prod(dims[: way.dim]), math.prod(dims[way.dim + 1 :])
+        # A part of the columns for each thread, where there are not blocks enough.
+        share = -(-inner // max(1, threads // max(1, outer)))
+        columns = min(_COLUMNS, -(-share // _LEAST_COLUMNS) * _LEAST_COLUMNS)
+        scratch = 0 if inner == 1 else columns * combiner_of(instruction).types[0].size_bytes
+        return Extent(outer, dims[way.dim], inner, columns, scratch)
 
 
 class Scan:
-    """Emits one thread's part: the array is seen as (outer, length, inner)."""
+    """Emits one thread's part."""
 
-    def __init__(self, module: Module, kernel: Kernel, way: Direction, suffix: str = "", *, threads: int = 1) -> None:
+    def __init__(self, module: Module, kernel: Kernel, way: Direction, extent: Extent, suffix: str = "") -> None:
         (instruction,) = kernel.roots
         self.kernel = kernel
         self.array, self.initial = instruction.operands
@@ -48,13 +86,8 @@ class Scan:
         self.way = way
         self.combiner = combiner_of(instruction)
         self.type = element.value_type(self.combiner.types[0])
-        self.outer = math.prod(self.dims[: way.dim])
-        self.length = self.dims[way.dim]
-        self.inner = math.prod(self.dims[way.dim + 1 :])
-        # A part of the columns for each thread, where there are not blocks enough.
-        share = -(-self.inner // max(1, threads // max(1, self.outer)))
-        self.columns = min(_COLUMNS, -(-share // _LEAST_COLUMNS) * _LEAST_COLUMNS)
-        self.scratch_bytes = 0 if self.inner == 1 else self.columns * self.combiner.types[0].size_bytes
+        self.outer, self.length, self.inner = extent.outer, extent.length, extent.inner
+        self.columns, self.scratch_bytes = extent.columns, extent.scratch_bytes
         self.builder = Builder(begin(module, kernel, suffix))
 
     def emit(self) -> None:

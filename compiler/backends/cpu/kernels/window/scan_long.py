@@ -6,10 +6,10 @@ block's first element, since the reducer need not have an identity.
 
 from __future__ import annotations
 
-import math
-
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
-from compiler.backends.cpu.kernels.scan import CHAINS, STEP_NS, Scan
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
+from compiler.backends.cpu.kernels.window.scan import CHAINS, STEP_NS, Extent, Scan
+from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import element, nest
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
@@ -17,39 +17,42 @@ from compiler.codegen.llvm_ir import Module, Value, integer
 from compiler.codegen.reduction import REASSOCIATE
 from compiler.codegen.scanning import Direction
 from compiler.codegen.signature import arguments, elemental_of
+from compiler.codegen.windows import combiner_of
 
 _STEPS = 1024
 _LONG = 8 * _STEPS
 
 
-def pays(kernel: Kernel, way: Direction) -> bool:
-    """Whether there are too few rows to scan rows at a time, and long ones."""
-    dims = kernel.roots[0].operands[0].array.dims
-    outer, inner = math.prod(dims[: way.dim]), math.prod(dims[way.dim + 1 :])
-    return inner == 1 and dims[way.dim] >= _LONG and 0 < outer < CHAINS // 2
+def decide(given: Given, way: Direction) -> Plan | Declined:
+    """The plan of a scan of few long rows."""
+    kernel, extent = given.kernel, Extent.of(given.kernel, way)
+    if extent.inner > 1:
+        return Declined("it goes along an outer dimension")
+    if extent.length < _LONG:
+        return Declined(f"rows have fewer than {_LONG} elements")
+    if not 0 < extent.outer < CHAINS // 2:
+        return Declined("there are rows enough to scan several at a time")
 
+    def emit(module: Module) -> Functions:
+        parts = [_Blocks(module, kernel, way, extent, suffix) for suffix in (".totals", ".starts", "")]
+        parts[0].totals()
+        parts[1].starts()
+        parts[2].scan()
+        return tuple(part.builder.function.name for part in parts)
 
-def emit(module: Module, kernel: Kernel, way: Direction) -> EmittedKernel:
-    """Emit a scan of few long rows."""
-    parts = [_Blocks(module, kernel, way, suffix) for suffix in (".totals", ".starts", "")]
-    parts[0].totals()
-    parts[1].starts()
-    parts[2].scan()
-    names = tuple(part.builder.function.name for part in parts)
-    return EmittedKernel(kernel, names, parts[2].totals_bytes, parallel=True, work=STEP_NS * kernel.outputs[0].size)
+    # A value for each whole block, and for the steps that are left of each row.
+    totals = extent.outer * (extent.length // _STEPS + 1) * combiner_of(kernel.roots[0]).types[0].size_bytes
+    work = STEP_NS * kernel.outputs[0].size
+    details: dict[str, Detail] = {"extent": [extent.outer, extent.length], "block": _STEPS}
+    return given.plan(emit, work, shared_bytes=totals, details=details)
 
 
 class _Blocks(Scan):
     """Emits one part: each row is seen as whole blocks of steps, and the steps that are left."""
 
-    def __init__(self, module: Module, kernel: Kernel, way: Direction, suffix: str) -> None:
-        super().__init__(module, kernel, way, suffix)
+    def __init__(self, module: Module, kernel: Kernel, way: Direction, extent: Extent, suffix: str) -> None:
+        super().__init__(module, kernel, way, extent, suffix)
         self.count, self.rest = divmod(self.length, _STEPS)
-
-    @property
-    def totals_bytes(self) -> int:
-        """Room for a value for each whole block, and for the steps that are left of each row."""
-        return self.outer * (self.count + 1) * self.combiner.types[0].size_bytes
 
     def totals(self) -> None:
         """The total of each whole block."""

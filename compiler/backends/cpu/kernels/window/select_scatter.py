@@ -6,8 +6,11 @@ Windows may pick the same element and the combiner need not commute, so one thre
 from __future__ import annotations
 
 import math
+from functools import partial
 
-from compiler.backends.cpu.kernels.emitted import EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import begin
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
+from compiler.backends.cpu.kernels.window import pool_gradient
 from compiler.codegen import element, elemental, nest
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
@@ -19,10 +22,25 @@ from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
 
 _STEP_NS = 2.0
+"""Nanoseconds for a point of a window."""
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a select-and-scatter kernel."""
+def _in_order(given: Given) -> Plan:
+    """The plan of one thread that goes through all windows."""
+    (instruction,) = given.kernel.roots
+    array, source, _ = instruction.operands
+    points = math.prod(part.size for part in window_of(instruction, array.array.rank))
+    work = _STEP_NS * points * source.array.size
+    return given.plan(partial(_emit, given.kernel), work, divisible=False, details={"points": points})
+
+
+SELECT_AND_SCATTER = Kind(
+    (Strategy("windows side by side", pool_gradient.decide), Strategy("windows in order", _in_order)), Given
+)
+"""select-and-scatter kernels."""
+
+
+def _emit(kernel: Kernel, module: Module) -> Functions:
     (instruction,) = kernel.roots
     array, source, initial = instruction.operands
     builder = Builder(begin(module, kernel))
@@ -37,10 +55,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         place = tuple(emission.opaque(emission.value(i), n) for i, n in zip(at, source.array.dims, strict=True))
         _scatter(kernel, instruction, emission, place)
     builder.ret()
-    points = math.prod(part.size for part in window_of(instruction, array.array.rank))
-    return EmittedKernel(
-        kernel, (builder.function.name,), 0, parallel=False, work=_STEP_NS * points * source.array.size
-    )
+    return (builder.function.name,)
 
 
 def _scatter(kernel: Kernel, instruction: Instruction, emission: Emission, place: Indices) -> None:

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import x86
 
-from compiler.backends.cpu.kernels.gemm.kernel import emit
 from compiler.backends.cpu.kernels.gemm.plan import plan
 from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Operand
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm import Library, Target, assembly, optimise, parse
 from compiler.codegen.llvm_ir import PTR, Module, Value, floating, integer
 from compiler.diagnostics import UnsupportedError
+from tests.compiler.backends.cpu.kernels.products import emit
 
 LLVM_TYPES = {"f4": "float", "f8": "double", "i4": "i32", "i8": "i64", "i1": "i8"}
 _CANARY = 0xA5
@@ -205,7 +206,7 @@ def test_narrower_vectors(case, target):
 ])  # fmt: skip
 def test_few_columns_are_summed_along_vectors_of_k(case):
     if case.target is not x86.HOST or x86.HOST.has("avx512f"):
-        assert plan(described(case), case.target).form == "dot"
+        assert plan(described(case), Machine.of(case.target)).form == "dot"
     x86.require(case.target)
     check(case)
 
@@ -284,4 +285,4 @@ def test_arm_uses_fused_vector_instructions():
 def test_an_unknown_accumulation_type_is_named():
     gemm = replace(described(Case(2, 2, 2)), type="half")
     with pytest.raises(UnsupportedError, match=r"accumulation in half .*known are float, double, i32, i64"):
-        plan(gemm, Target.host())
+        plan(gemm, Machine.of(Target.host()))

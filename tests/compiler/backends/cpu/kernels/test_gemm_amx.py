@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import x86
 
-from compiler.backends.cpu.kernels.gemm.amx import applies
-from compiler.backends.cpu.kernels.gemm.kernel import emit
+from compiler.backends.cpu.kernels.gemm.amx import suits
 from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm import Library, Target, assembly, optimise, parse
 from compiler.codegen.llvm_ir import PTR, Module, Value, integer
+from tests.compiler.backends.cpu.kernels.products import emit
 
 # Element type of a factor: NumPy, LLVM, and how LLVM converts it to the type of the sums.
 KINDS = {
@@ -23,6 +24,7 @@ KINDS = {
 }
 _VNNI = Target(x86.HOST.triple, "alderlake", "+avx2,+fma,+avxvnni")
 _FLAT = Target(x86.HOST.triple, x86.HOST.cpu, ",".join(f for f in x86.HOST.features.split(",") if "amx" not in f))
+_TILES = Machine.of(Target("x86_64-unknown-linux-gnu", "sapphirerapids", "+amx-tile,+amx-bf16,+amx-int8", jit=False))
 SHAPES = [(16, 16, 16), (17, 33, 67), (32, 32, 64), (45, 70, 131), (64, 96, 128), (33, 300, 18), (96, 64, 640)]
 
 
@@ -153,13 +155,14 @@ def test_word_instructions_are_used_where_there_are_any(kind, target, instructio
 
 def test_small_products_stay_in_vectors():
     for shape in ((1, 64, 64), (64, 15, 64), (64, 64, 8)):
-        assert not applies(product(("bf16", "bf16"), shape), Target.host())
+        assert not suits(product(("bf16", "bf16"), shape), _TILES)
 
 
 def test_the_sums_decide_with_the_factors():
     gemm = product(("s8", "s8"), (64, 64, 64))
-    assert not applies(replace(gemm, type="i64"), Target.host())
-    assert not applies(replace(gemm, rhs=product(("bf16", "bf16"), (64, 64, 64)).rhs), Target.host())
+    assert suits(gemm, _TILES)
+    assert not suits(replace(gemm, type="i64"), _TILES)
+    assert not suits(replace(gemm, rhs=product(("bf16", "bf16"), (64, 64, 64)).rhs), _TILES)
 
 
 @pytest.mark.parametrize(("kind", "instruction"), [("bf16", "tdpbf16ps"), ("s8", "tdpbssd"), ("u8", "tdpbuud")])
@@ -167,4 +170,4 @@ def test_tile_instructions_are_used_where_there_are_any(kind, instruction):
     gemm, target = product((kind, kind), (64, 64, 64)), Target.host()
     module = Module()
     emit(module, "product", gemm, target, [(PTR, name) for name in ("lhs", "rhs", "out")])
-    assert (instruction in assembly(parse(str(module), target, 1), target, 1)) == applies(gemm, target)
+    assert (instruction in assembly(parse(str(module), target, 1), target, 1)) == bool(suits(gemm, Machine.of(target)))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.cpu.kernels.gemm import amx
+from compiler.backends.cpu import machine
 
 _RESULTS = {"f32": "f32", "f64": "f64", "s32": "s32", "bf16": "f32", "s8": "s32", "c64": "c64"}
 _FORMS = [
@@ -42,7 +42,7 @@ def factor(kind, dims, seed):
 @pytest.mark.parametrize("kind", _RESULTS)
 @pytest.mark.parametrize("form", _FORMS, ids=str)
 def test_long_sums_are_split(kind, form, monkeypatch):
-    monkeypatch.setattr(amx, "permitted", lambda: False)  # what is computed on tiles is not split
+    monkeypatch.setattr(machine, "permits_tiles", lambda: False)  # what is computed on tiles is not split
     swapped, batch, m, n = form
     k = 33_001 if m * n <= 5 else 9_011
     text, left, right = program(kind, swapped, (batch, m, n, k))

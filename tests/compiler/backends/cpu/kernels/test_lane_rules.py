@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.cpu.kernels import lane_rules
+from compiler.backends.cpu.kernels.vectors import lane_rules
 from compiler.codegen import scalar
 from compiler.inputs import draw
 from compiler.ops import OPS

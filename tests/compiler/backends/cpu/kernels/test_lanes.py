@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.cpu.kernels.lanes import Lanes
+from compiler.backends.cpu.kernels.vectors.lanes import Lanes
 from compiler.codegen.llvm import Target
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import TYPES

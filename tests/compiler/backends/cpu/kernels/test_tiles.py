@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.cpu.kernels import streaming
+from compiler.backends.cpu.kernels.vectors import streaming
 
 TRANSPOSE = """HloModule m
 ENTRY e {{
