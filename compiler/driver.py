@@ -144,17 +144,26 @@ def compile(  # noqa: A001  # the name that users of compilers expect
 
 
 def decide(
-    module_or_text: Module | str | bytes, backend: str = "cpu", options: CompileOptions = DEFAULT_OPTIONS
+    module_or_text: Module | str | bytes,
+    backend: str = "cpu",
+    options: CompileOptions = DEFAULT_OPTIONS,
+    *,
+    machine: str = "",
+    cpu: str = "",
 ) -> Decisions:
     """What would be decided about a module, or its text, by a back end: which kernels it makes, how, and why so.
 
-    Nothing is emitted.  Raises what `compile` does.
+    `machine` and `cpu` are those of `compile_ahead`, for what would be decided on another CPU than this one; a GPU is
+    named by the options.  Raises what `compile` does.
     """
+    if machine and backend != "cpu":
+        raise InputError(f"back end {backend!r} has no CPU to be told of; give an architecture")
+    target = target_for(machine, cpu) if machine else None
     if isinstance(module_or_text, str | bytes):
         module_or_text = hlo_text(module_or_text)
     module, fuel = _read(module_or_text, options, Phases()), Fuel(options.fuel)
     run(module, PIPELINES[_backend(backend).pipeline], options, fuel=fuel)
-    return BACKENDS[backend].decide(module, options, fuel.refusals)
+    return BACKENDS[backend].decide(module, options, fuel.refusals, target)
 
 
 def compile_ahead(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Executable, Keeper, Phases
+from compiler.codegen.llvm import Target
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Refusal
 from compiler.options import CompileOptions
@@ -43,9 +44,18 @@ class Backend(NamedTuple):
         executable: Executable = resolve_name(self.code)(module, options, phases)
         return executable
 
-    def decide(self, module: Module, options: CompileOptions, refusals: Sequence[Refusal]) -> Decisions:
-        """What the back end would decide about a module that the pipeline has prepared; `refusals` are fusion's."""
-        decisions: Decisions = resolve_name(self.decided)(module, options, refusals)
+    def decide(
+        self, module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: Target | None
+    ) -> Decisions:
+        """What the back end would decide about a module.
+
+        Args:
+            module: as the pipeline has prepared it.
+            options: those of a compilation.
+            refusals: what fusion considered and did not do.
+            target: the machine, where it is not this one.
+        """
+        decisions: Decisions = resolve_name(self.decided)(module, options, refusals, target)
         return decisions
 
     @property

@@ -36,7 +36,13 @@ def run(module: Module, fuel: Fuel) -> bool:
         if computation in fused_bodies or computation in applied:
             continue
         changed |= _cut_sorts(module, computation, fuel)
-        groups = [group for group in _groups(computation, fuel) if worth_a_fusion(group)]
+        groups = []
+        for group in _groups(computation, fuel):
+            if worth_a_fusion(group):
+                groups.append(group)
+            else:
+                for member in group.members - set(group.roots):
+                    fuel.refuse(INTO_USER, member, f"{group.root.name}, which uses it, only views it")
         order = {instruction: number for number, instruction in enumerate(computation.instructions)}
         for group in groups:
             _outline(module, group, order)
@@ -104,7 +110,7 @@ def _homes(instruction: Instruction, of: dict[Instruction, list[Group]]) -> list
         return "it is the computation's result" if instruction.is_root else "nobody uses it"
     for user in instruction.users:
         if user not in of:
-            return f"it is an operand of {user.name}, a {user.opcode}, which reads memory"
+            return f"{user.name}, a {user.opcode}, takes it from memory"
     homes = list(dict.fromkeys(group for user in instruction.users for group in of[user]))
     if len(homes) > 1 and not may_copy(instruction, len(homes)):
         return f"{len(homes)} kernels use it, and each would compute it again"

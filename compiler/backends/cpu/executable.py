@@ -72,9 +72,12 @@ def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions
     return CpuExecutable(Image.from_bytes(data), lowering, options, phases)
 
 
-def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Refusal]) -> Decisions:
-    """What would be decided about a module that the pipeline `compile` has prepared."""
-    return plan.decisions(module, _machine(options), _threads(options), refusals)
+def decide_module(
+    module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: llvm.Target | None
+) -> Decisions:
+    """What would be decided about a module that the pipeline `compile` has prepared, on this machine or a target."""
+    machine = _machine(options) if target is None else Machine.of(machines.without(target, options.without))
+    return plan.decisions(module, machine, _threads(options), refusals)
 
 
 KEEPER = Keeper(_depends_on, lambda executable: executable.image.to_bytes(), _restore)

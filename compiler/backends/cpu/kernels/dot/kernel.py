@@ -88,13 +88,21 @@ def _split(given: ProductGiven) -> Plan | Declined:
     return given.plan(emit, given.cost_ns, shared_bytes=shared, thread_bytes=part.thread_bytes, details=details)
 
 
+_RATHER: dict[Form, str] = {
+    "stream": "there are more than a few rows, or none of them is read in order",
+    "zero": "there is something to sum, or no result",
+    "empty": "there are results",
+}
+"""Why products do not have the forms that numbers of rows alone decide about."""
+
+
 def _as(form: Form) -> Callable[[ProductGiven], Plan | Declined]:
     """The plan of a form, if the product has it."""
 
     def decide(given: ProductGiven) -> Plan | Declined:
         planned = given.planned
         if planned.form != form:
-            return Declined(planned.why)
+            return Declined(_RATHER.get(form, planned.why))
         return given.whole(GemmProduct(planned), **_details(planned))
 
     return decide

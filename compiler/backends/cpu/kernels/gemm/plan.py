@@ -211,12 +211,18 @@ def _form(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form, str]:
         return gemm, "dot", f"there are {_NARROW} columns at most"
     if gemm.m <= _NARROW and (gemm.rhs.row_major or gemm.rhs.vector is None):
         return gemm, "stream", f"there are {_NARROW} rows at most"
+    return _cheaper(gemm, lanes, registers)
+
+
+def _cheaper(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form, str]:
+    """The cheaper of register tiles and sums along k."""
     summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, registers))
     sums, tiles = _summed_cycles(summed, lanes, registers), _tiled_cycles(gemm, lanes, registers)
     if sums < tiles:
         return summed, "dot", f"sums along k take {sums:.0f} cycles, register tiles {tiles:.0f}"
-    compared = f"{sums:.0f}" if sums < math.inf else "no vectors, or more columns than they have registers for"
-    return gemm, "tile", f"register tiles take {tiles:.0f} cycles, sums along k {compared}"
+    if sums == math.inf:
+        return gemm, "tile", "rows are not read in vectors, or there are too many columns, or few rows"
+    return gemm, "tile", f"register tiles take {tiles:.0f} cycles, sums along k {sums:.0f}"
 
 
 def _tiled_cycles(gemm: Gemm, lanes: int, registers: int) -> float:

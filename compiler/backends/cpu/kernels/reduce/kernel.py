@@ -167,8 +167,10 @@ def _few_columns(given: ReduceGiven) -> Plan | Declined:
     return _plan(given, lanes=given.lanes.width)
 
 
-def _columns(given: ReduceGiven) -> Plan:
+def _columns(given: ReduceGiven) -> Plan | Declined:
     """The plan where accumulators of neighbouring results lie in L1."""
+    if given.form.is_row:
+        return Declined("the last dimensions are reduced")
     return _plan(given, tile=_tile(given))
 
 
