@@ -165,12 +165,14 @@ def placed(module: Module, kernels: Mapping[Instruction, Any], refusals: Sequenc
         kernels: the instructions that have kernels.
         refusals: what fusion considered and did not do.
     """
-    reasons = {refusal.where: refusal.reason for refusal in refusals}
+    reasons: dict[str, list[str]] = {}
+    for refusal in refusals:
+        reasons.setdefault(refusal.where, []).append(refusal.reason)
     yield from _placed(module.entry, kernels, reasons)
 
 
 def _placed(
-    computation: Computation, kernels: Mapping[Instruction, Any], reasons: Mapping[str, str]
+    computation: Computation, kernels: Mapping[Instruction, Any], reasons: Mapping[str, list[str]]
 ) -> Iterator[Placed]:
     for instruction in computation.instructions:
         name = path_of(instruction)
@@ -195,12 +197,12 @@ def _members(instruction: Instruction) -> Iterator[Placed]:
                 yield Placed(path_of(member), member.opcode, path_of(instruction), "")
 
 
-def _reason(instruction: Instruction, reasons: Mapping[str, str]) -> str:
+def _reason(instruction: Instruction, reasons: Mapping[str, list[str]]) -> str:
     """Why an instruction, or what a fusion was grown from, is not in the kernel of those who use it."""
     names = [instruction.name]
     if instruction.opcode == "fusion":
         root = instruction.attributes["calls"].root
         names += [value.name for value in (root.operands if root.opcode == "tuple" else (root,))]
     parent = instruction.computation.name
-    found = [reasons[where] for name in names if (where := f"{parent}/{name}") in reasons]
-    return found[0] if found else _PASSES
+    found = [reason for name in names for reason in reasons.get(f"{parent}/{name}", ())]
+    return "; ".join(dict.fromkeys(found)) or _PASSES

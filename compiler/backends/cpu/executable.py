@@ -77,7 +77,9 @@ def decide_module(
 ) -> Decisions:
     """What would be decided about a module that the pipeline `compile` has prepared, on this machine or a target."""
     machine = _machine(options) if target is None else Machine.of(machines.without(target, options.without))
-    return plan.decisions(module, machine, _threads(options), refusals)
+    threads = _threads(options)
+    words = f"{machine}, up to {threads} threads" if threads > 1 else f"{machine}, one thread"
+    return plan.decisions(plan.plan(module, machine, threads), module, words, refusals)
 
 
 KEEPER = Keeper(_depends_on, lambda executable: executable.image.to_bytes(), _restore)
@@ -156,6 +158,12 @@ class CpuExecutable:
     def module(self) -> Module:
         """The module as the back end was given it."""
         return self._lowering().module
+
+    @property
+    def decisions_digest(self) -> str:
+        """A digest of all that was decided about it."""
+        lowered = self._lowering()
+        return plan.decisions(lowered.plan, lowered.module, "", None).digest
 
     @property
     def threads(self) -> int:

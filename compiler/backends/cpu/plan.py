@@ -76,9 +76,15 @@ def _overwritable(kernels: Mapping[Instruction, Kernel], instruction: Instructio
     return [(number, kernel.inputs[n]) for number, n in KINDS[kernel.kind].overwrites(kernel)] if kernel else []
 
 
-def decisions(module: Module, machine: Machine, threads: int, refusals: Sequence[Refusal]) -> Decisions:
-    """What was decided about a module that the pipeline has prepared, to be read; `refusals` are fusion's."""
-    found = plan(module, machine, threads)
+def decisions(found: ProgramPlan, module: Module, machine: str, refusals: Sequence[Refusal] | None) -> Decisions:
+    """What was decided about a module, to be read.
+
+    Args:
+        found: the decisions.
+        module: what they are about.
+        machine: what they are for, in words.
+        refusals: what fusion considered and did not do; where nobody knows, no reasons are asked for at all.
+    """
     kernels = []
     for instruction, kernel in found.kernels.items():
         choice = found.choices[instruction]
@@ -86,7 +92,7 @@ def decisions(module: Module, machine: Machine, threads: int, refusals: Sequence
             instruction=path_of(instruction),
             kind=kernel.kind.value,
             strategy=choice.path,
-            others=others_of(choice),
+            others=() if refusals is None else others_of(choice),
             cost_ns=choice.plan.cost_ns,
             workspace_bytes=choice.plan.workspace_bytes,
             shared=_shared(found, instruction),
@@ -94,8 +100,7 @@ def decisions(module: Module, machine: Machine, threads: int, refusals: Sequence
             details=details_of(choice),
         )
         kernels.append(decided)
-    words = f"{machine}, up to {threads} threads" if threads > 1 else f"{machine}, one thread"
-    return Decisions("cpu", words, tuple(placed(module, found.kernels, refusals)), tuple(kernels))
+    return Decisions("cpu", machine, tuple(placed(module, found.kernels, refusals or ())), tuple(kernels))
 
 
 def _shared(found: ProgramPlan, instruction: Instruction) -> str:

@@ -54,6 +54,7 @@ class Program:
         emitted: the kernels, in the order of the schedule.
         threads: how many threads it is worth running on.
         cost_ns: estimated nanoseconds on one thread; loops count one turn.
+        plan: what was decided about it.
     """
 
     ir: Module
@@ -62,6 +63,7 @@ class Program:
     emitted: dict[Instruction, EmittedKernel]
     threads: int
     cost_ns: float
+    plan: ProgramPlan
 
     @property
     def functions(self) -> list[str]:
@@ -98,7 +100,7 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
     complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
     _Driver(ir, assignment, emitted, decided.threads, profile=False).function(module, PROGRAM)
     cost_ns = sum(kernel.cost_ns for kernel in emitted.values())
-    return Program(ir, module, assignment, emitted, decided.threads, cost_ns)
+    return Program(ir, module, assignment, emitted, decided.threads, cost_ns, decided)
 
 
 def _emit(ir: Module, decided: ProgramPlan, instruction: Instruction) -> EmittedKernel:

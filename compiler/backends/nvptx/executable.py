@@ -45,7 +45,9 @@ def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Re
     """What would be decided about a module that the pipeline `compile-nvptx` has prepared; options name the GPU."""
     arch = _architecture(options)
     target_of(arch)
-    return decisions(module, _gpu(arch, options), arch, refusals)
+    gpu = _gpu(arch, options)
+    words = f"{arch}, {gpu.shared_bytes >> 10} KiB of shared memory{', atomics' if gpu.atomics else ''}"
+    return decisions(build(module, gpu), module, words, refusals)
 
 
 def _architecture(options: CompileOptions) -> str:
@@ -129,6 +131,11 @@ class NvptxExecutable:
         if self.device is None:
             return Facts(self.resources, proven=ptxas.to_sentence(self.resources, self.arch))
         return Facts(self.resources, ran=self.device.account())
+
+    @property
+    def decisions_digest(self) -> str:
+        """A digest of all that was decided about it."""
+        return decisions(self._program, self.module, "", None).digest
 
     def _connect(self, device: Device) -> None:
         self.device = device

@@ -87,9 +87,15 @@ def _emit(ir: Module, kernel: Kernel, choice: Choice[Launches]) -> EmittedKernel
     return EmittedKernel(kernel, plan.emit(ir), plan.workspace_bytes, plan.emit)
 
 
-def decisions(module: HloModule, gpu: Gpu, arch: str, refusals: Sequence[Refusal]) -> Decisions:
-    """What was decided about a module that the pipeline has prepared, to be read; `refusals` are fusion's."""
-    program = build(module, gpu)
+def decisions(program: Program, module: HloModule, gpu: str, refusals: Sequence[Refusal] | None) -> Decisions:
+    """What was decided about a module, to be read.
+
+    Args:
+        program: what was made of it.
+        module: the module.
+        gpu: what it was made for, in words.
+        refusals: what fusion considered and did not do; where nobody knows, no reasons are asked for at all.
+    """
     kernels = []
     for instruction, choice in program.choices.items():
         launches = program.emitted[instruction].launches
@@ -98,7 +104,7 @@ def decisions(module: HloModule, gpu: Gpu, arch: str, refusals: Sequence[Refusal
             instruction=path_of(instruction),
             kind=program.emitted[instruction].kernel.kind.value,
             strategy=choice.path,
-            others=others_of(choice),
+            others=() if refusals is None else others_of(choice),
             cost_ns=None,
             workspace_bytes=choice.plan.workspace_bytes,
             shared=f"{len(launches)} {together}",
@@ -106,8 +112,7 @@ def decisions(module: HloModule, gpu: Gpu, arch: str, refusals: Sequence[Refusal
             details={**details_of(choice), "grid": [f"{launch.blocks}*{launch.threads}" for launch in launches]},
         )
         kernels.append(decided)
-    words = f"{arch}, {gpu.shared_bytes >> 10} KiB of shared memory{', atomics' if gpu.atomics else ''}"
-    return Decisions("nvptx", words, tuple(placed(module, program.choices, refusals)), tuple(kernels))
+    return Decisions("nvptx", gpu, tuple(placed(module, program.choices, refusals or ())), tuple(kernels))
 
 
 @dataclass(frozen=True, slots=True)
