@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from compiler import edit, frontends, generate, mutation, ops
 from compiler.backends.cpu import limits
-from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Executable, Facts
 from compiler.codegen.llvm import version as llvm_version
 from compiler.custom_calls import load_custom_calls, register_custom_call
@@ -53,7 +52,6 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "CompileOptions",
     "CompilerError",
-    "Decisions",
     "Environment",
     "Executable",
     "Facts",

@@ -192,8 +192,8 @@ def to_text(changes: Changes) -> Iterator[str]:
             whose = "; whose time did is not decided" if speedup.kind == "changed" else ""
             yield f"{speedup.kind}: {speedup.program}, speed-up of {changes.later.speedup_of} {steps}{whose}"
     for engine in dict.fromkeys(found.engine for found in changes.compiled):
-        programs = [found.program for found in changes.compiled if found.engine == engine]
-        yield f"compiled differently: {len(programs)} on {engine}: {', '.join(programs)}"
+        others = [found.program for found in changes.compiled if found.engine == engine]
+        yield f"compiled differently: {len(others)} on {engine}: {', '.join(others)}"
     for name, programs in (
         ("only in the earlier run", changes.only_earlier),
         ("only in the later run", changes.only_later),

@@ -30,7 +30,6 @@ _NEAR_BYTES = 640 << 10
 _COLLISION = 2048
 _BANDS_PER_THREAD = 2
 _FEWEST_STEPS = 64
-_FMA_LATENCY = 4.0
 _LOAD_CYCLES = 0.05
 _MOST_VECTORS = 4
 
@@ -57,7 +56,7 @@ def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: i
     counts = [place.count for place in places]
     # Few pieces of work: no tile may be higher than one thread's part.
     counts[banded] = -(-counts[banded] // -(-threads // _outer_items(shape)))
-    boxes, rows, vectors = _tile(shape, counts, (lanes, machine.vector_registers), flattened)
+    boxes, rows, vectors = _tile(shape, counts, (lanes, machine), flattened)
     draft = _Draft(kernel, shape, places, boxes, banded, flattened)
     block = draft.block(lanes)
     band = draft.band(block, threads)
@@ -97,32 +96,34 @@ def _banded(places: list[_Place], shape: Shape) -> int:
     return next((n for n, place in enumerate(places) if place.out != shape.labels.output_batch), 0)
 
 
-def _cycles(form: Form, rows: int, vectors: int) -> float:
+def _cycles(form: Form, machine: Machine, rows: int, vectors: int) -> float:
     """Of one step of a tile: by multiply-adds, by loads (those that are not aligned count twice), by latency."""
     loads = {"features": rows + vectors, "places": rows + 2 * vectors, "lanes": rows * vectors + vectors}[form]
-    return max(rows * vectors / 2, loads / 2, _FMA_LATENCY) + loads * _LOAD_CYCLES
+    return max(rows * vectors / 2, loads / 2, machine.multiply_add_cycles) + loads * _LOAD_CYCLES
 
 
 def _tile(
-    shape: Shape, counts: list[int], machine: tuple[int, int], flattened: int
+    shape: Shape, counts: list[int], vectors_of: tuple[int, Machine], flattened: int
 ) -> tuple[tuple[int, ...], int, int]:
     """How much of each dimension of places a tile covers, its rows and vectors."""
-    lanes, available = machine
+    lanes, machine = vectors_of
     best: tuple[float, tuple[int, ...], int, int] | None = None
     widest = _MOST_VECTORS if shape.form == "places" else min(_MOST_VECTORS, -(-shape.outputs // lanes))
     # In form lanes everything is read in vectors; neighbouring ones share pages and prefetching.
     for vectors in range(widest if shape.form == "lanes" else 1, widest + 1):
-        most = (available - vectors - 1) // vectors
+        most = (machine.vector_registers - vectors - 1) // vectors
         if shape.form == "places":
             boxes = (1,) * len(counts)
             rows = _even(shape.outputs, most)
             across = -(-_run(shape, counts, flattened) // (vectors * lanes))
-            cost = across * _rounded(shape.outputs, rows) * _cycles(shape.form, rows, vectors)
+            cost = across * _rounded(shape.outputs, rows) * _cycles(shape.form, machine, rows, vectors)
         else:
             boxes = _boxes(counts, most)
             rows = math.prod(boxes)
             full, rest = divmod(-(-shape.outputs // lanes), vectors)
-            width = full * _cycles(shape.form, rows, vectors) + (_cycles(shape.form, rows, rest) if rest else 0.0)
+            width = full * _cycles(shape.form, machine, rows, vectors) + (
+                _cycles(shape.form, machine, rows, rest) if rest else 0.0
+            )
             cost = math.prod(map(_rounded, counts, boxes)) * width
         if best is None or cost < best[0]:
             best = cost, boxes, rows, vectors
