@@ -15,7 +15,7 @@ from compiler.backends.cpu.kernels.sort.network import Network
 from compiler.codegen import llvm
 from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.sort_key import sort_key
-from tests.compiler.backends.cpu.kernels.test_sort import JAX, Array, check, plain, sort_text, values
+from tests.compiler.backends.cpu.kernels.sort.test_kernel import JAX, Array, check, plain, sort_text, values
 
 LENGTHS = (2, 3, 5, 16, 17, 63, 65, 200, 1000, 2049, 5000)
 
