@@ -279,8 +279,11 @@ class _Draft:
         parts[labels.output_batch] = Part(count=shape.batch)
         walks = tuple(
             Walk(
-                *(place.out, parts[place.out].count, place.stride * patch[place.lhs]),
-                *(out[place.out] * parts[place.out].every, min(box, parts[place.out].count)),
+                dim=place.out,
+                count=parts[place.out].count,
+                patch=place.stride * patch[place.lhs],
+                out=out[place.out] * parts[place.out].every,
+                box=min(box, parts[place.out].count),
             )
             for place, box in zip(self.places, self.boxes, strict=True)
         )
@@ -290,13 +293,28 @@ class _Draft:
         if shape.form == "places":
             counts = [band if n == self.banded else walk.count for n, walk in enumerate(walks)]
             flat = 1 + sum((c - 1) * w.patch for c, w in list(zip(counts, walks, strict=True))[-self.flattened :])
+        patch_start = sum(part.skipped * patch[dim] for part, dim in zip(phase, labels.input_spatial, strict=True))
+        out_start = sum(part.first * out[dim] for part, dim in zip(phase, labels.output_spatial, strict=True))
         return Plan(
-            *(shape, lanes, vectors, rows, walks, self.banded, band, block, tuple(sources)),
-            _steps(shape, phase, patch, block, None if not direct else strides(shape.rhs.array.dims), panel),
-            *(self.patch_direct, direct, self.out_direct, self.flattened, flat, phase),
-            sum(part.skipped * patch[dim] for part, dim in zip(phase, labels.input_spatial, strict=True)),
-            sum(part.first * out[dim] for part, dim in zip(phase, labels.output_spatial, strict=True)),
-            weight_start,
+            shape=shape,
+            lanes=lanes,
+            vectors=vectors,
+            rows=rows,
+            walks=walks,
+            banded=self.banded,
+            band=band,
+            block=block,
+            sources=tuple(sources),
+            steps=_steps(shape, phase, patch, block, strides(shape.rhs.array.dims) if direct else None, panel),
+            patch_direct=self.patch_direct,
+            weights_direct=direct,
+            out_direct=self.out_direct,
+            flattened=self.flattened,
+            flat=flat,
+            phase=phase,
+            patch_start=patch_start,
+            out_start=out_start,
+            weight_start=weight_start,
         )
 
 

@@ -61,7 +61,11 @@ class _ComplexProduct(Product):
         m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
         out = self._result()
         return Gemm(
-            *(self.batch, m, 2 * n, 2 * self.lhs.count(self.lhs.depth), type_),
+            batch=self.batch,
+            m=m,
+            n=2 * n,
+            k=2 * self.lhs.count(self.lhs.depth),
+            type=type_,
             lhs=self._left(),
             rhs=self._right(type_),
             store=self._store_part,

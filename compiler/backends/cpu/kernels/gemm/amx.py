@@ -11,6 +11,7 @@ The operating system lets a process use the tiles only when asked (once); the ke
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from compiler.analysis.decision import YES, Decision, no
@@ -98,26 +99,35 @@ class AmxNest:
         self.out = gemm.out if plain and gemm.out is not None and gemm.out.column == 1 else None
         last = gemm.n - (self.columns - 1) * _BLOCK
         self.panels = Panels(
-            *(self.right.operand(), I32, _TILE, _BLOCK, last, self.columns, self.steps),
+            operand=self.right.operand(),
+            type=I32,
+            lanes=_TILE,
+            width=_BLOCK,
+            last=last,
+            count=self.columns,
+            depth=self.steps,
             pad=_BLOCK,
             whole=self.whole % _TILE == 0,
         )
-        self.sizes = (
-            self.column_block * per_panel + _TILE * _WORD_BYTES,
-            per_panel,
-            max(-(-self.panels.staging_elements // _TILE) * _TILE, _BLOCK * _TILE) * _WORD_BYTES,
-            0 if self.out else _BLOCK * _BLOCK * _WORD_BYTES,
-        )
+        self.sizes = {
+            "packed right": self.column_block * per_panel + _TILE * _WORD_BYTES,
+            "packed left": per_panel,
+            "staging": max(-(-self.panels.staging_elements // _TILE) * _TILE, _BLOCK * _TILE) * _WORD_BYTES,
+            "sums": 0 if self.out else _BLOCK * _BLOCK * _WORD_BYTES,
+        }
+        """Bytes of what lies in a thread's workspace, one behind the other."""
 
     @property
     def workspace_bytes(self) -> int:
         """Bytes of workspace per thread."""
-        return sum(self.sizes)
+        return sum(self.sizes.values())
 
     def emit(self, b: Builder, scratch: Value, threads: tuple[Value, Value]) -> None:
         """The whole nest, for one thread."""
-        offsets = [sum(self.sizes[:position]) for position in range(len(self.sizes))]
-        packed_right, packed_left, staging, sums = (b.gep(I8, scratch, integer(offset)) for offset in offsets)
+        offsets = itertools.accumulate((0, *self.sizes.values()))
+        packed_right, packed_left, staging, sums = (
+            b.gep(I8, scratch, integer(offset)) for offset in list(offsets)[:-1]
+        )
         packer = Packer(f"{self.name}.rhs", self.panels, staging)
         mine = share(b, Extent(self.gemm.batch, self.rows, self.columns), *threads)
         with b.when(mine.present(b), "present"):

@@ -79,7 +79,11 @@ def partial(gemm: Gemm, count: int) -> Gemm:
 
     part = _Part(gemm.batch, count, size)
     return Gemm(
-        *(gemm.batch * count, gemm.m, gemm.n, size, gemm.type),
+        batch=gemm.batch * count,
+        m=gemm.m,
+        n=gemm.n,
+        k=size,
+        type=gemm.type,
         lhs=part.operand(gemm.lhs, gemm.type, down=False),
         rhs=part.operand(gemm.rhs, gemm.type, down=True),
         store=store,
