@@ -20,6 +20,7 @@ from compiler.diagnostics import CompilerError, InputError, ParseError, Unsuppor
 from compiler.driver import (
     compile,  # noqa: A004  # the name that users of compilers expect
     compile_ahead,
+    decide,
     environment_options,
     interpret,
     load,
@@ -64,6 +65,7 @@ __all__ = [
     "WideResult",
     "compile",
     "compile_ahead",
+    "decide",
     "device_count",
     "edit",
     "environment_options",

@@ -66,6 +66,11 @@ COST: Mapping[str, float] = {
 """Nanoseconds per element of each opcode in a vectorised f32 loop on a CPU."""
 
 
+def pays_threads(work_ns: float) -> bool:
+    """Whether work of so many nanoseconds on one thread is worth being shared."""
+    return work_ns > PARALLEL_NS
+
+
 def nanoseconds(kernel: Kernel) -> float:
     """The expected time of a kernel on one thread."""
     compute = sum(_instruction_ns(instruction) for instruction in kernel.body())

@@ -10,17 +10,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.backends.cpu import bounds, machines, program
+from compiler.backends.cpu import bounds, machines, plan, program
 from compiler.backends.cpu.image import Image, create, leaf, sources
 from compiler.backends.cpu.kernels.foreign import Callback, errors_of
+from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.runtime import bounds as checks
 from compiler.backends.cpu.runtime import guarded, memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.entry import Entry
+from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
 from compiler.codegen import llvm, parts
 from compiler.ir.module import Module
+from compiler.ir.rewrite import Refusal
 from compiler.options import CompileOptions
 from compiler.plan import check_bytes, has_bytes
 from compiler.text.printer import to_text
@@ -38,7 +41,7 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
 
 
 def _built(module: Module, options: CompileOptions) -> program.Program:
-    built = program.build(module, _target(options), _threads(options))
+    built = program.build(module, _machine(options), _threads(options))
     if options.check_bounds:
         bounds.check(built)
     return built
@@ -47,6 +50,10 @@ def _built(module: Module, options: CompileOptions) -> program.Program:
 def _target(options: CompileOptions) -> llvm.Target:
     """This machine, without what it is to do without."""
     return machines.without(llvm.Target.host(), options.without)
+
+
+def _machine(options: CompileOptions) -> Machine:
+    return Machine.of(_target(options))
 
 
 def _threads(options: CompileOptions) -> int:
@@ -64,6 +71,16 @@ def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions
         return _built(prepare(), options)
 
     return CpuExecutable(Image.from_bytes(data), lowering, options, phases)
+
+
+def decide_module(
+    module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: llvm.Target | None
+) -> Decisions:
+    """What would be decided about a module that the pipeline `compile` has prepared, on this machine or a target."""
+    machine = _machine(options) if target is None else Machine.of(machines.without(target, options.without))
+    threads = _threads(options)
+    words = f"{machine}, up to {threads} threads" if threads > 1 else f"{machine}, one thread"
+    return plan.decisions(plan.plan(module, machine, threads), module, words, refusals)
 
 
 KEEPER = Keeper(_depends_on, lambda executable: executable.image.to_bytes(), _restore)
@@ -143,6 +160,12 @@ class CpuExecutable:
     def module(self) -> Module:
         """The module as the back end was given it."""
         return self._lowering().module
+
+    @property
+    def decisions_digest(self) -> str:
+        """A digest of all that was decided about it."""
+        lowered = self._lowering()
+        return plan.decisions(lowered.plan, lowered.module, "", None).digest
 
     @property
     def threads(self) -> int:

@@ -87,7 +87,7 @@ def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> 
         assignment.lower_bound_bytes,
         program.threads,
         round(program.shared_work),
-        program.work > _HOLD_LOCK_NS or any(instruction.opcode == "while" for instruction in module.instructions()),
+        program.cost_ns > _HOLD_LOCK_NS or any(instruction.opcode == "while" for instruction in module.instructions()),
     )
 
 

@@ -8,24 +8,22 @@ program for one thread, and has no phases at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from compiler.analysis.buffers import Assignment, branches, check_unique_callers, complete, lay_out
+from compiler.analysis.buffers import Assignment, branches, complete
 from compiler.analysis.placing import Buffer, Place, alignment_of
 from compiler.analysis.turns import counted_turns
 from compiler.backends.cpu.frame import lay_in_frame
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
-from compiler.backends.cpu.kernels.reuse import reusable
-from compiler.backends.cpu.kernels.table import EMITTERS
+from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.phases import Phases, Step
+from compiler.backends.cpu.plan import ProgramPlan, plan
 from compiler.backends.cpu.pointers import BASES, Pointers
-from compiler.backends.cpu.sharing import alone, shared_work
+from compiler.backends.cpu.sharing import shared_work
 from compiler.backends.cpu.turns import Copies
 from compiler.codegen import cost, nest
-from compiler.codegen.kernel import Kernel, callees, kernel_of, scheduled
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.module import Module as HloModule
@@ -47,8 +45,9 @@ class Program:
         assignment: where everything lies.
         emitted: the kernels, in the order of the schedule.
         threads: how many threads it is worth running on.
-        work: estimated nanoseconds on one thread; loops count one turn.
+        cost_ns: estimated nanoseconds on one thread; loops count one turn.
         shared_work: the same of what threads share, all turns of loops counted.
+        plan: what was decided about it.
     """
 
     ir: Module
@@ -56,8 +55,9 @@ class Program:
     assignment: Assignment
     emitted: dict[Instruction, EmittedKernel]
     threads: int
-    work: float
+    cost_ns: float
     shared_work: float
+    plan: ProgramPlan
 
     @property
     def functions(self) -> list[str]:
@@ -85,41 +85,30 @@ TIMELINE = "timeline"
 """The global that holds (start, end) cycle counts of each function of each kernel, in order, for each thread."""
 
 
-def build(module: HloModule, target: Target, threads: int) -> Program:
-    """Emit a scheduled module as a program for up to that many threads."""
-    check_unique_callers(module)
-    ir = Module(target.present, unrolls=True)
-    unasked = {loop.attributes["condition"].root for loop in _loops(module.entry) if counted_turns(loop) is not None}
-    kernels = {i: kernel_of(i) for i in scheduled(module.entry) if i not in unasked}
-    assignment = lay_out(module, partial(_reusable, kernels))
-    for instruction, pairs in assignment.reused.items():
-        kernel = kernels[instruction]
-        in_place = tuple((number, kernel.inputs.index(operand)) for number, operand in pairs)
-        kernels[instruction] = replace(kernel, in_place=in_place)
-    emitted = {i: EMITTERS[kernel.kind](ir, kernel, target, threads) for i, kernel in kernels.items()}
-    by_one = alone(module.entry, emitted, threads)
-    emitted = {i: replace(kernel, parallel=kernel.parallel and i not in by_one) for i, kernel in emitted.items()}
-    if not any(kernel.parallel for kernel in emitted.values()):
-        threads = 1
-    lay_in_frame(module.entry, assignment, emitted, threads)
+def build(module: HloModule, machine: Machine, threads: int) -> Program:
+    """Emit a scheduled module as a program for up to that many threads of a machine."""
+    decided = plan(module, machine, threads)
+    ir, assignment = Module(machine.features, unrolls=True), decided.assignment
+    emitted = {i: _emit(ir, decided, i) for i in decided.kernels}
+    lay_in_frame(module.entry, assignment, emitted, decided.threads)
     complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
-    _Driver(ir, assignment, emitted, threads, profile=False).function(module, PROGRAM)
-    work = sum(kernel.work for kernel in emitted.values())
-    return Program(ir, module, assignment, emitted, threads, work, shared_work(module.entry, emitted))
+    _Driver(ir, assignment, emitted, decided.threads, profile=False).function(module, PROGRAM)
+    cost_ns = sum(kernel.cost_ns for kernel in emitted.values())
+    shared_ns = shared_work(module.entry, emitted)
+    return Program(ir, module, assignment, emitted, decided.threads, cost_ns, shared_ns, decided)
 
 
-def _loops(computation: Computation) -> Iterator[Instruction]:
-    """The loops of a computation and of those that its control flow runs."""
-    for instruction in computation.instructions:
-        yield from (instruction,) if instruction.opcode == "while" else ()
-        for callee in callees(instruction):
-            yield from _loops(callee)
-
-
-def _reusable(kernels: Mapping[Instruction, Kernel], instruction: Instruction) -> list[tuple[int, Instruction]]:
-    """Results of an instruction and the operands in whose memory they may be written."""
-    kernel = kernels.get(instruction)
-    return [(number, kernel.inputs[n]) for number, n in reusable(kernel)] if kernel else []
+def _emit(ir: Module, decided: ProgramPlan, instruction: Instruction) -> EmittedKernel:
+    """Write a kernel as it was decided."""
+    chosen = decided.choices[instruction].plan
+    return EmittedKernel(
+        kernel=decided.kernels[instruction],
+        functions=chosen.emit(ir),
+        workspace_bytes=chosen.workspace_bytes,
+        parallel=decided.shares(instruction),
+        cost_ns=chosen.cost_ns,
+        callback=chosen.keeps,
+    )
 
 
 class _Driver:
@@ -190,7 +179,7 @@ class _Driver:
             if number and shared:
                 self.phases.end()
             emit = partial(self._call, function, (*reads, *writes), instruction, shared=shared)
-            self.phases.add(Step(emit, reads, touched, shared, emitted.work / len(emitted.functions)))
+            self.phases.add(Step(emit, reads, touched, shared, emitted.cost_ns / len(emitted.functions)))
 
     def _call(
         self, function: str, buffers: Sequence[Buffer], kernel: Instruction, here: Pointers, *, shared: bool
@@ -226,7 +215,7 @@ class _Driver:
 
     def _is_long(self, buffer: Buffer) -> bool:
         """Whether to copy a buffer takes long enough to be shared."""
-        return self.threads > 1 and _copy_ns(buffer) > cost.PARALLEL_NS
+        return self.threads > 1 and cost.pays_threads(_copy_ns(buffer))
 
     def _pointer(self, buffer: Buffer) -> Value:
         return self.pointers.of(buffer)

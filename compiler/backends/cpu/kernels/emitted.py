@@ -25,8 +25,8 @@ class EmittedKernel:
         kernel: what it computes.
         functions: names of the functions to call, in order.
         workspace_bytes: scratch memory it needs, for all chunks together.
-        parallel: whether its functions share the work out; if not, one thread runs them alone.
-        work: estimated nanoseconds on one thread.
+        parallel: whether threads share its functions' work; if not, one thread runs them alone.
+        cost_ns: estimated nanoseconds on one thread.
         callback: what of Python it calls, which must live as long as the code does.
     """
 
@@ -34,7 +34,7 @@ class EmittedKernel:
     functions: tuple[str, ...]
     workspace_bytes: int
     parallel: bool
-    work: float
+    cost_ns: float
     callback: Any = None
 
 

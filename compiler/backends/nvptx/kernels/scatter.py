@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property, partial
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Launches, Plan, Strategy, planned
+from compiler.backends.strategy import Declined
 from compiler.codegen import nest, scattering
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
@@ -37,26 +40,67 @@ _MOST_ASKED = 1 << 34
 """Elements that ask, and questions in all, up to which asking is faster: updates in order wait for memory each time."""
 
 
-def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
-    """Emit a scatter kernel."""
-    size = kernel.outputs[0].size
-    if size == 0:
-        return EmittedKernel(kernel, ())
+class ScatterGiven(Given):
+    """A scatter kernel, with the atomic operation of its combiner, where the GPU may use it."""
 
-    write = _atomic(kernel) if gpu.atomics else None
-    if write is None and _is_sorted(kernel):
-        return EmittedKernel(kernel, (_find(module, kernel),))
-    if write is None and _asks(kernel):
-        return EmittedKernel(kernel, (_gather(module, kernel),))
+    @cached_property
+    def write(self) -> scattering.Write | None:
+        """The operation."""
+        return _atomic(self.kernel) if self.gpu.atomics else None
+
+
+def _finding(given: ScatterGiven) -> Plan | Declined:
+    """The plan where each element finds its own windows, which are in the order of the elements."""
+    if given.write is not None:
+        return Declined("atomic operations are asked for, and there is one for the combiner")
+    if not _is_sorted(given.kernel):
+        return Declined("the windows are not in the order of the elements that they are for")
+    return planned(lambda module: (_find(module, given.kernel),))
+
+
+def _asking(given: ScatterGiven) -> Plan | Declined:
+    """The plan where each element asks all windows for what they have for it."""
+    if given.write is not None:
+        return Declined("atomic operations are asked for, and there is one for the combiner")
+    if not _asks(given.kernel):
+        return Declined("updates do not meet, or to ask all windows takes longer than to apply them in order")
+    return planned(lambda module: (_gather(module, given.kernel),))
+
+
+def _atomically(given: ScatterGiven) -> Plan | Declined:
+    """The plan of a copy, and updates in any order by atomic operations."""
+    if given.write is None:
+        return Declined("no atomic operation is allowed, or there is none for the combiner")
+    return planned(partial(_copy_and_update, given.kernel, given.write))
+
+
+def _in_order(given: ScatterGiven) -> Plan:
+    """The plan of a copy, and updates in the order of a sequential program where they may meet."""
+    return planned(partial(_copy_and_update, given.kernel, None))
+
+
+SCATTER = Kind(
+    (
+        NOTHING,
+        Strategy("elements find their windows", _finding),
+        Strategy("elements ask windows", _asking),
+        Strategy("updates by atomic operations", _atomically),
+        Strategy("updates in order", _in_order),
+    ),
+    ScatterGiven,
+)
+"""Scatter kernels."""
+
+
+def _copy_and_update(kernel: Kernel, write: scattering.Write | None, module: Module) -> Launches:
+    size = kernel.outputs[0].size
 
     def copy(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
         scattering.copy_element(kernel, emission, emission.opaque(number, size))
 
     copied = grid.for_each(module, kernel, size, copy, "_copy")
-    if scattering.updates(kernel).size == 0:
-        return EmittedKernel(kernel, (copied,))
-    return EmittedKernel(kernel, (copied, _update(module, kernel, write)))
+    return (copied, _update(module, kernel, write)) if scattering.updates(kernel).size else (copied,)
 
 
 def _asks(kernel: Kernel) -> bool:

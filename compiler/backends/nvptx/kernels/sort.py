@@ -12,12 +12,15 @@ is first in those, until a line is a block's.  Parts stay in the order of the li
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.merge_path import MergePath, Run
+from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
+from compiler.backends.strategy import Declined
 from compiler.codegen import element, elemental, nest
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
@@ -39,17 +42,53 @@ _FEW = _SHORT // 8
 """So many of a line are few: parts of which those are kept shrink quickly."""
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a sort kernel."""
-    if kernel.outputs[0].size == 0:
-        return EmittedKernel(kernel, ())
-    sorter = _Sorter(module, kernel)
-    if sorter.length <= _SHORT:
-        return EmittedKernel(kernel, (sorter.whole_lines(),), 2 * sum(sorter.sizes))
-    first = sorter.results.read
-    if first <= _FEW:
-        return EmittedKernel(kernel, tuple(sorter.first_of_parts(first)), 4 * sum(sorter.sizes))
-    return EmittedKernel(kernel, tuple(sorter.width_by_width()), 2 * sum(sorter.sizes))
+class SortGiven(Given):
+    """A sort kernel, with what emits it."""
+
+    @cached_property
+    def seen(self) -> _Sorter:
+        """What emits it, to be looked at."""
+        return _Sorter(self.scratch, self.kernel)
+
+    def plan(self, emit: Callable[[_Sorter], Iterable[Launch]], *, copies: int) -> Plan:
+        """The plan of a form that needs so many copies of the lines."""
+        return planned(
+            lambda module: tuple(emit(_Sorter(module, self.kernel))),
+            workspace_bytes=copies * sum(self.seen.sizes),
+            details={"lines": self.seen.count // max(1, self.seen.length), "line_length": self.seen.length},
+        )
+
+
+def _whole(given: SortGiven) -> Plan | Declined:
+    """The plan of a block for each line."""
+    if given.seen.length > _SHORT:
+        return Declined(f"lines have more than {_SHORT} elements")
+    return given.plan(lambda sorter: (sorter.whole_lines(),), copies=2)
+
+
+def _first(given: SortGiven) -> Plan | Declined:
+    """The plan of the first of each part of a line, and of these the first."""
+    first = given.seen.results.read
+    if first > _FEW:
+        return Declined(f"more than {_FEW} elements of a line are read")
+    return given.plan(lambda sorter: sorter.first_of_parts(first), copies=4)
+
+
+def _merges(given: SortGiven) -> Plan:
+    """The plan of merges of ever longer runs."""
+    return given.plan(lambda sorter: sorter.width_by_width(), copies=2)
+
+
+SORT = Kind(
+    (
+        NOTHING,
+        Strategy("a block for each line", _whole),
+        Strategy("the first of each part", _first),
+        Strategy("merges of runs", _merges),
+    ),
+    SortGiven,
+)
+"""Sort kernels."""
 
 
 @dataclass(frozen=True, slots=True)
