@@ -18,7 +18,7 @@ from compiler.backends.cpu.runtime import guarded, memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
-from compiler.codegen import llvm, parts
+from compiler.codegen import cost, llvm, parts
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
 from compiler.plan import check_bytes, has_bytes
@@ -37,7 +37,8 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
 
 
 def _built(module: Module, options: CompileOptions) -> program.Program:
-    built = program.build(module, _target(options), _threads(options))
+    with cost.sharing_all(is_asked=options.share_all):
+        built = program.build(module, _target(options), _threads(options))
     if options.check_bounds:
         bounds.check(built)
     return built

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from compiler.analysis.turns import turns_of
 from compiler.backends.cpu.kernels.emitted import EmittedKernel
+from compiler.codegen.cost import shares_all
 from compiler.codegen.kernel import CONTROL, callees, scheduled
 from compiler.ir.module import Computation, Instruction
 
@@ -29,6 +30,8 @@ Emitted: TypeAlias = Mapping[Instruction, EmittedKernel]
 
 def alone(entry: Computation, emitted: Emitted, threads: int) -> set[Instruction]:
     """The kernels of a program that are not shared, beside those that are not parallel."""
+    if shares_all():
+        return set()
     found = set(_of_loops(entry, emitted, threads))
     shared = emitted.keys() - found
     return found if _is_worth_waking(entry, emitted, shared, threads) else set(emitted)

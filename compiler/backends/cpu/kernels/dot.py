@@ -41,7 +41,7 @@ def emit_product(module: Module, kernel: Kernel, product: Product, target: Targe
     own = parameters(kernel)[:-3]
     name = module.free_name(kernel.name)
     work, whole = cost.nanoseconds(kernel), product.gemm()
-    parts, parallel = split.parts(whole, target), work > cost.PARALLEL_NS
+    parts, parallel = split.parts(whole, target), cost.pays(work)
     threads = threads if parallel else 1
     if parts == 1:
         per_thread = gemm.emit(module, name, whole, target, own)

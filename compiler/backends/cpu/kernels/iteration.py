@@ -36,7 +36,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     blocks = _Blocks(module, kernel)
     work = blocks.work
     blocks.emit()
-    return EmittedKernel(kernel, (blocks.builder.function.name,), 0, work > cost.PARALLEL_NS, work)
+    return EmittedKernel(kernel, (blocks.builder.function.name,), 0, cost.pays(work), work)
 
 
 class _Blocks:

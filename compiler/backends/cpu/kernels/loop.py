@@ -55,7 +55,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         group = nest.without_tiny_loops(group)
     elif _has_short_rows(kernel, group):
         group = nest.without_innermost(group)
-    parallel = work > cost.PARALLEL_NS
+    parallel = cost.pays(work)
     # Tiles at the edges overlap others.
     tiling = None if group.once else tiles.find(module, kernel, group)
     lookups = lookup.find(module, kernel, group)
@@ -84,7 +84,7 @@ def _body(kernel: Kernel, tables: Sequence[tabulated.Table] = ()) -> nest.Body:
 
 def _emit_pieces(builder: Builder, kernel: Kernel, group: nest.Group, body: nest.Body, work: float) -> None:
     """Emit the whole kernel as loops that LLVM makes vectors of."""
-    parallel = work > cost.PARALLEL_NS
+    parallel = cost.pays(work)
     level = nest.split_level([1 if n == group.jammed else size for n, size in enumerate(group.loops)])
     length = group.loops[group.innermost]
     known = _known(builder, kernel, group)

@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
-from compiler.codegen import elemental, nest
-from compiler.codegen.cost import PARALLEL_NS
+from compiler.codegen import cost, elemental, nest
 from compiler.codegen.index import Emission, Index, Variable, digits, linear
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
@@ -44,7 +43,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if any(size % part.size for size, part in zip(instruction.array.dims, window, strict=True)):
         names.append(_fill(module, kernel))
     names.append(_pick(module, kernel, window))
-    return EmittedKernel(kernel, tuple(names), 0, work > PARALLEL_NS, work)
+    return EmittedKernel(kernel, tuple(names), 0, cost.pays(work), work)
 
 
 def _fill(module: Module, kernel: Kernel) -> str:

@@ -53,7 +53,7 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
     emitter = _Emitter(module, form, target, threads)
     chunks = emitter.chunks(work)
     if chunks == 1:
-        parallel = form.kept > 1 and work > cost.PARALLEL_NS
+        parallel = form.kept > 1 and cost.pays(work)
         return EmittedKernel(kernel, (emitter.reduce_all(),), 0, parallel, work)
     names = (emitter.reduce_chunks(chunks), emitter.combine_chunks(chunks))
     return EmittedKernel(kernel, names, sum(form.partial_bytes(chunks)), parallel=True, work=work)
@@ -82,7 +82,7 @@ class _Emitter:
             last = self.nest.counts(reduced=False)[-1]
             units = kept // max(1, last) * -(-last // columns.TILE)
         whole = units >= _ENOUGH_UNITS or self._shares_columns
-        if whole or work <= cost.PARALLEL_NS or not total or self.form.identities is None:
+        if whole or not cost.pays(work) or not total or self.form.identities is None:
             return 1
         outermost = self.nest.counts(reduced=True)[0]
         enough = max(total // _CHUNK_ELEMENTS, int(work / _CHUNK_NS))

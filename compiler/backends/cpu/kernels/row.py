@@ -32,7 +32,7 @@ def emit(module: Module, kernel: Kernel, target: Target) -> EmittedKernel:
     else:
         row_lanes.emit(builder, row_lanes.Form(rows, group, target, chosen))
     builder.ret()
-    return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
+    return EmittedKernel(kernel, (builder.function.name,), 0, cost.pays(work), work)
 
 
 def _one_by_one(builder: Builder, rows: Rows, group: nest.Group) -> None:

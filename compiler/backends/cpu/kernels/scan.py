@@ -11,8 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
-from compiler.codegen import complex_numbers, element, nest
-from compiler.codegen.cost import PARALLEL_NS
+from compiler.codegen import complex_numbers, cost, element, nest
 from compiler.codegen.index import Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
@@ -34,7 +33,7 @@ def emit(module: Module, kernel: Kernel, way: Direction, threads: int) -> Emitte
     found = Scan(module, kernel, way, threads=threads)
     found.emit()
     name = found.builder.function.name
-    return EmittedKernel(kernel, (name,), threads * found.scratch_bytes, work > PARALLEL_NS, work)
+    return EmittedKernel(kernel, (name,), threads * found.scratch_bytes, cost.pays(work), work)
 
 
 class Scan:

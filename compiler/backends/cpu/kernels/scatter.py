@@ -55,10 +55,10 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     neutral = _neutral(kernel)
     if neutral is not None:
         names = _apply_chunks(module, kernel, neutral), _join_chunks(module, kernel)
-        return EmittedKernel(kernel, names, (_CHUNKS - 1) * _chunk_bytes(kernel), work > cost.PARALLEL_NS, work)
+        return EmittedKernel(kernel, names, (_CHUNKS - 1) * _chunk_bytes(kernel), cost.pays(work), work)
     copied = sum(shape.size_bytes for shape in kernel.outputs)
     near = _shared(kernel) is None and copied <= _NEAR_COPY * scattering.updates(kernel).size
-    parallel = work > cost.PARALLEL_NS and not near
+    parallel = cost.pays(work) and not near
     copies = () if kernel.in_place else (_copy(module, kernel),)
     return EmittedKernel(kernel, (*copies, _update(module, kernel)), 0, parallel, work)
 

@@ -23,8 +23,8 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
     if size:
         (group,) = nest.plan(module, parameters(kernel), [size], body)
         level = nest.split_level(group.loops)
-        part = nest.share(builder, group.loops[level], THREAD, THREADS) if work > cost.PARALLEL_NS else None
+        part = nest.share(builder, group.loops[level], THREAD, THREADS) if cost.pays(work) else None
         with nest.loops(builder, group, split=level, part=part) as index:
             body(Emission(builder), [index])
     builder.ret()
-    return EmittedKernel(kernel, (builder.function.name,), 0, work > cost.PARALLEL_NS, work)
+    return EmittedKernel(kernel, (builder.function.name,), 0, cost.pays(work), work)

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from compiler.backends.cpu.kernels import scan, scan_long
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
-from compiler.codegen import element, nest
-from compiler.codegen.cost import PARALLEL_NS
+from compiler.codegen import cost, element, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, Variable, digits
 from compiler.codegen.kernel import Kernel
@@ -43,7 +42,7 @@ def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
     rows.emit()
     work = _STEP_NS * instruction.array.size * math.prod(part.size for part in rows.window)
     bytes_ = threads * rows.scratch_bytes
-    return EmittedKernel(kernel, (rows.builder.function.name,), bytes_, work > PARALLEL_NS, work)
+    return EmittedKernel(kernel, (rows.builder.function.name,), bytes_, cost.pays(work), work)
 
 
 class _Rows:

@@ -40,7 +40,7 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
     layout = Layout.of(plans)
     names = [] if plans[0].weights_direct else [emit_packing(module, kernel, plans, layout)]
     names.append(_emit_nest(module, kernel, plans, layout))
-    parallel = work > cost.PARALLEL_NS
+    parallel = cost.pays(work)
     workspace_bytes = layout.workspace_bytes(threads if parallel else 1)
     return EmittedKernel(kernel, tuple(names), workspace_bytes, parallel, work)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
 from compiler.backends.cpu.kernels.fft.line_pass import LinePass, pass_of
-from compiler.codegen import fourier, nest
-from compiler.codegen.cost import PARALLEL_NS
+from compiler.codegen import cost, fourier, nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.signature import arguments
@@ -28,7 +27,7 @@ def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
         builder = Builder(begin(module, kernel))
         builder.ret()
         names.append(builder.function.name)
-    parallel = work > PARALLEL_NS
+    parallel = cost.pays(work)
     workspace_bytes = between_bytes + line_bytes * (threads if parallel else 1)
     return EmittedKernel(kernel, tuple(names), workspace_bytes, parallel, work)
 

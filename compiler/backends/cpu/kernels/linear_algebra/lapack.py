@@ -18,8 +18,7 @@ from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
 from compiler.backends.cpu.kernels.linear_algebra.qr import Product, Qr
 from compiler.backends.cpu.kernels.linear_algebra.schur import Schur
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
-from compiler.codegen import element, nest
-from compiler.codegen.cost import PARALLEL_NS
+from compiler.codegen import cost, element, nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
@@ -75,7 +74,7 @@ def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> Emitte
         method.run(builder, pointers, workspace)
     builder.ret()
     work = method.work * batch
-    is_shared = batch > 1 and work > PARALLEL_NS
+    is_shared = batch > 1 and cost.pays(work)
     workspace_bytes = thread_bytes * (threads if is_shared else 1)
     return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, work)
 

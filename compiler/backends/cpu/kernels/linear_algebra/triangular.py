@@ -12,8 +12,7 @@ from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel
 from compiler.backends.cpu.kernels.linear_algebra.factor import Factor
 from compiler.backends.cpu.kernels.linear_algebra.sides import Sides
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
-from compiler.codegen import element, nest
-from compiler.codegen.cost import PARALLEL_NS
+from compiler.codegen import cost, element, nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, floating, integer
@@ -45,7 +44,7 @@ def emit_cholesky(module: Module, kernel: Kernel, target: Target, threads: int) 
             _fill_with_nan(builder, pair[1], form.size)
     builder.ret()
     expected = factor.work * form.batch
-    is_shared = form.batch > 1 and expected > PARALLEL_NS
+    is_shared = form.batch > 1 and cost.pays(expected)
     workspace_bytes = factor.workspace_bytes * (threads if is_shared else 1)
     return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, expected)
 
@@ -66,7 +65,7 @@ def emit_solve(module: Module, kernel: Kernel, target: Target, threads: int) -> 
     if not Sides.suits(form):
         _solve_each(builder, form)
         work = _STEP_NS * form.sides * form.size * form.size / 2
-        return EmittedKernel(kernel, (builder.function.name,), 0, form.sides > 1 and work > PARALLEL_NS, work)
+        return EmittedKernel(kernel, (builder.function.name,), 0, form.sides > 1 and cost.pays(work), work)
     sides = Sides(form, Tiles(module, kernel.name, element.storage_type(form.element_type), target))
     part = nest.share(builder, sides.count, THREAD, THREADS)
     offset = builder.mul(THREAD, integer(sides.workspace_bytes))
@@ -75,7 +74,7 @@ def emit_solve(module: Module, kernel: Kernel, target: Target, threads: int) -> 
     with builder.loop(part.start, part.stop, name="strip", scalar=True) as loop:
         sides.call(builder, solve, loop.index, unknowns)
     builder.ret()
-    is_shared = sides.count > 1 and sides.work > PARALLEL_NS
+    is_shared = sides.count > 1 and cost.pays(sides.work)
     workspace_bytes = sides.workspace_bytes * (threads if is_shared else 1)
     return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, sides.work)
 
