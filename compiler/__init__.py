@@ -26,6 +26,7 @@ from compiler.driver import (
     optimize,
 )
 from compiler.inputs import settle_elided
+from compiler.ir.decisions import Decisions, watching
 from compiler.ir.module import Module, print_with
 from compiler.options import CompileOptions, Environment
 from compiler.plan import device_count, times_given
@@ -51,6 +52,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "CompileOptions",
     "CompilerError",
+    "Decisions",
     "Environment",
     "Executable",
     "Facts",
@@ -87,4 +89,5 @@ __all__ = [
     "to_text",
     "trace",
     "verify",
+    "watching",
 ]

@@ -39,7 +39,7 @@ from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
 
 _IDENTITY = "campaign.json"
 _BATCH = 20
-_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes", "variants", "asked", "told")
+_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "ways", "changes", "variants", "asked", "told")
 
 
 @dataclass(slots=True)
@@ -54,6 +54,7 @@ class Progress:
     seconds: Counter[str] = field(default_factory=Counter)
     pairs: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
+    ways: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
     variants: Counter[str] = field(default_factory=Counter)
     asked: Counter[str] = field(default_factory=Counter)
@@ -67,6 +68,7 @@ class Progress:
         self.seconds.update(record["seconds"])
         self.pairs.update(record["pairs"])
         self.rules.update(record["rules"])
+        self.ways.update(record["ways"])
         self.changes.update(record["changes"])
         self.variants.update(record["variants"])
         self.asked.update(record["asked"])

@@ -96,6 +96,7 @@ def nothing_known() -> dict[str, Any]:
         "instructions": 0,
         "pairs": (),
         "rules": (),
+        "ways": (),
         "changes": (),
         "variants": (),
         "asked": {},

@@ -8,6 +8,7 @@ any other is of our own, and the stage tells in which step of which case.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
@@ -30,6 +31,7 @@ from xlabench.errors import verdict_of
 from xlabench.fuzzing import generate, telling
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
+from xlabench.fuzzing.reached import Keeper, keys_of
 from xlabench.jobs import differing, engine_of, flakiness, same_bytes, standard_of, write_arrays
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
@@ -60,7 +62,8 @@ class Answer:
 def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run cases by number; their records go to `records.jsonl` in the folder that is given."""
     draw = drawer_of(arguments["drawing"])
-    baseline = _Baseline()
+    baseline, corpus = _Baseline(), arguments["drawing"].get("corpus")
+    keeper = Keeper(Path(corpus["folder"])) if corpus else None
     made = cache(partial(engine_of, arguments["factory"]))
     folder = Path(arguments["folder"])
     with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
@@ -72,7 +75,8 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
             case = draw(number)
             drawing_s = time.perf_counter() - begin
             engines = {spec: made(case.on(spec)) for spec in arguments["engines"]}
-            for part in chain([_described(case, drawing_s)], _run_case(case, engines, folder, baseline, say)):
+            run = _run_case(case, engines, folder, baseline, say, keeper)
+            for part in chain([_described(case, drawing_s)], run):
                 line = json.dumps({"number": number, **part}) + "\n"
                 with kept_in(folder):
                     records.write(line)
@@ -162,7 +166,7 @@ def _described(case: Case, drawing_s: float) -> dict[str, Any]:
 
 
 def _run_case(
-    case: Case, engines: Mapping[str, Engine], folder: Path, baseline: _Baseline, say: Say
+    case: Case, engines: Mapping[str, Engine], folder: Path, baseline: _Baseline, say: Say, keeper: Keeper | None
 ) -> Iterator[dict[str, Any]]:
     """Parts of the record of a case, as they become known; engines by the specs that their variants are of."""
     spent: dict[str, float] = {}
@@ -175,8 +179,9 @@ def _run_case(
     with _timed(spent, "telling"):
         counts = _counts(case)
     yield {"asked": _first(counts, 0), "told": _first(counts, 1), "seconds": _taken(spent)}
+    decided = compiler.Decisions()
     for spec, subject in engines.items():
-        answer = _Asking(case, spec, subject, expected, baseline, say, spent).answer()
+        answer = _Asking(case, spec, subject, expected, baseline, say, spent, decided).answer()
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
         yield {"verdicts": {spec: verdict}, "seconds": _taken(spent)}
         if answer.verdict not in FINE:
@@ -184,8 +189,25 @@ def _run_case(
             _keep(case, subject.spec, expected[answer.kind], answer, folder)
     say(f"{case.number} {US} trace")
     with _timed(spent, "tracing"):
-        rules = _rules(case)
-    yield {"rules": rules, "seconds": _taken(spent)}
+        rules = _rules(case, decided)
+    yield {"rules": rules, "ways": sorted(decided.ways), "seconds": _taken(spent)}
+    if keeper is not None:
+        say(f"{case.number} {US} keep")
+        with _timed(spent, "keeping"):
+            keeper.look()
+            keeper.take(case.module, keys_of(decided), partial(_reaches, list(engines.values())))
+        yield {"seconds": _taken(spent)}
+
+
+def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
+    """What a program comes to on engines; nothing of one that cannot be compiled."""
+    with compiler.watching() as decided:
+        for subject in engines:
+            try:
+                build(subject, module)
+            except Exception:  # noqa: BLE001 - the case that it is a part of was compiled, and is what is kept then
+                return set()
+    return keys_of(decided)
 
 
 def _counts(case: Case) -> dict[str, list[int]]:
@@ -238,9 +260,10 @@ def _types(instruction: Any) -> list[str]:
     return [shape.element_type.name for shape in shapes if hasattr(shape, "element_type")]
 
 
-def _rules(case: Case) -> list[str]:
-    if case.number % _TRACED_EVERY:
-        return []
+def _rules(case: Case, decided: compiler.Decisions) -> list[str]:
+    """The rules by which engines of ours rewrote a case; now and then those of ours where no engine is."""
+    if decided.rules or case.number % _TRACED_EVERY:
+        return sorted(decided.rules)
     rewrites = compiler.trace(case.module, compiler.CompileOptions()).rewrites
     return sorted({f"{rewrite.pass_name}: {rewrite.rule}" for rewrite in rewrites})
 
@@ -259,14 +282,16 @@ class _Asking:
     baseline: _Baseline
     say: Say
     spent: dict[str, float]
+    decided: compiler.Decisions
 
     def answer(self) -> Answer:
         """What is wrong first, or the least that can be said of all calls."""
         case, spec = self.case, self.spec
         self.say(f"{case.number} {spec} compile")
         try:
-            with _timed(self.spent, f"{spec} compile"):
+            with _timed(self.spent, f"{spec} compile"), compiler.watching() as decided:
                 program = build(self.subject, case.module)
+            self.decided.add(decided)
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
             return _raised(error)
         least = Answer("bitwise")
@@ -337,9 +362,17 @@ def _key(error: BaseException) -> str:
     return f"{type(error).__name__} in {place}: {words[:_LONGEST_KEY]}"
 
 
+def _name_of(number: int, spec: str) -> str:
+    """A folder's name for what an engine did to a case; of a spec that says much, its beginning and its hash."""
+    name = spec.translate(str.maketrans(":,=", "---"))
+    if len(name) > _LONGEST_KEY:
+        name = f"{name[:_LONGEST_KEY]}-{hashlib.sha256(spec.encode()).hexdigest()[:16]}"
+    return f"{number}-{name}"
+
+
 def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, folder: Path) -> None:
     """Leave a finding; its last file says that it is whole."""
-    place = folder / f"{case.number}-{spec.translate(str.maketrans(':,=', '---'))}"
+    place = folder / _name_of(case.number, spec)
     text = compiler.to_text(case.module)
     entry = {
         "number": case.number,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from compiler.analysis.buffers import Assignment, assign, branches, check_unique_callers, pack_again
 from compiler.analysis.placing import Buffer, Place
@@ -16,6 +17,7 @@ from compiler.backends.nvptx.streams import spread
 from compiler.codegen.kernel import KernelKind, kernel_of, scheduled
 from compiler.codegen.llvm_ir import Module
 from compiler.diagnostics import UnsupportedError
+from compiler.ir.decisions import went
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.module import Module as HloModule
 
@@ -45,6 +47,10 @@ def build(module: HloModule, gpu: Gpu) -> Program:
     check_unique_callers(module)
     ir = Module()
     emitted = {i: _emit(ir, i, gpu) for i in scheduled(module.entry)}
+    lines = {function.name: function.lines for function in ir.functions}
+    for kernel in emitted.values():
+        asked = (lines.get(launch.function, ()) for launch in kernel.launches)
+        went(f"nvptx {kernel.kernel.kind.value}", chain.from_iterable(asked))
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     steps = tuple(_Steps(emitted, assignment).of(module.entry))
     steps = persist(ir, gpu, steps, list(emitted.values()), "persistent")

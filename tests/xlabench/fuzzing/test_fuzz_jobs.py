@@ -55,6 +55,13 @@ def test_a_finding_that_is_half_written_is_none(tmp_path, batch, monkeypatch):
     assert list(findings.left_in(tmp_path)) == []
 
 
+def test_findings_of_engines_that_say_much_have_names_that_files_may_have():
+    specs = [f"cpu:disable_passes={'+'.join(['loop-invariant-code-motion'] * count)}" for count in (9, 10)]
+    names = [fuzz_jobs._name_of(7, spec) for spec in specs]
+    assert len(set(names)) == 2
+    assert all(len(name) < 128 and name.startswith("7-cpu-") for name in names)
+
+
 def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     arguments = {
