@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from xlabench.atomic import new_folder
 from xlabench.commands.campaign_options import campaign_options, engine_specs, run
 from xlabench.commands.engine_lists import engines_option
 from xlabench.commands.examples import examples
@@ -20,6 +22,8 @@ xlabench fuzz --budget 10m --workers 2 --out campaign
     ten minutes on our engines; called again, it goes on
 xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out beside-xla
     a thousand programs, XLA among the suspects
+xlabench fuzz --budget 8h --workers 8 --corpus corpus --out tonight
+    a night; what its programs came to first is a start for the next one
 """
 
 
@@ -35,6 +39,11 @@ xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out 
     show_default=True,
     help="Draw for each program what the specs of engines leave open: opt, threads, CPU features, passes.",
 )
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path),
+    help="Folder that keeps the programs that came to something new, for this campaign and others at once or later.",
+)
 @campaign_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -47,5 +56,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Ctrl-C ends a campaign after the programs at hand (exit code 130); the same command goes on.
     A bug of xlabench's own in one program is a finding `error`, with its traceback: exit 70 at the end.
     """
-    source = Generated(options["profile"], options["vary"])
+    corpus = options["corpus"]
+    kept = "" if corpus is None else str(new_folder(corpus).resolve())
+    source = Generated(options["profile"], options["vary"], kept)
     ctx.exit(run(options, engine_specs(options["engines"]), source, name="fuzzing"))

@@ -36,10 +36,11 @@ from xlabench.fuzzing.crew import PRELOAD, Crew, Done
 from xlabench.fuzzing.findings import Finding, Findings, Raw
 from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
+from xlabench.fuzzing.reached import known
 
 _IDENTITY = "campaign.json"
 _BATCH = 20
-_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "ways", "changes", "variants", "asked", "told")
+_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "ways", "tellingly", "changes", "variants", "asked", "told")
 
 
 @dataclass(slots=True)
@@ -55,6 +56,7 @@ class Progress:
     pairs: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
     ways: Counter[str] = field(default_factory=Counter)
+    tellingly: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
     variants: Counter[str] = field(default_factory=Counter)
     asked: Counter[str] = field(default_factory=Counter)
@@ -69,6 +71,7 @@ class Progress:
         self.pairs.update(record["pairs"])
         self.rules.update(record["rules"])
         self.ways.update(record["ways"])
+        self.tellingly.update(record["tellingly"])
         self.changes.update(record["changes"])
         self.variants.update(record["variants"])
         self.asked.update(record["asked"])
@@ -295,11 +298,24 @@ def _summary(begun: _Campaign, *, is_interrupted: bool) -> dict[str, Any]:
         "verdicts": dict(progress.verdicts),
         "variants": dict(progress.variants),
         "telling": _telling(progress),
-        "coverage": {"rules": dict(progress.rules), **begun.source.coverage(progress, begun.support)},
+        "coverage": {**_reach(progress), **begun.source.coverage(progress, begun.support)},
         "findings": [asdict(finding) for finding in begun.found.all],
     }
     _write(begun.folder / "results.json", summary)
     return summary
+
+
+def _reach(progress: Progress) -> dict[str, Any]:
+    """What the passes and back ends came to, and what of it that small programs of our own do was never come to."""
+    if not progress.ways:
+        return {"rules": dict(progress.rules)}
+    reached = {f"rule {rule}" for rule in progress.rules} | set(progress.ways)
+    return {
+        "rules": dict(progress.rules),
+        "tellingly": dict(progress.tellingly),
+        "ways": dict(progress.ways),
+        "never": sorted(known() - reached),
+    }
 
 
 def _telling(progress: Progress) -> dict[str, Any]:

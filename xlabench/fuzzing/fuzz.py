@@ -42,15 +42,19 @@ _Question = tuple[str, str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Programs of a profile, which is a key of `xlabench.fuzzing.generate.PROFILES`, in variants of engines or not."""
+    """Programs of a profile, which is a key of `xlabench.fuzzing.generate.PROFILES`, in variants of engines or not.
+
+    `corpus` is a folder that keeps the programs that come to something new, "" for none.
+    """
 
     profile: str = "ratchet"
     varied: bool = True
+    corpus: str = ""
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The profile, and whether engines are varied."""
-        return {"profile": self.profile, "varied": self.varied}
+        """The profile, whether engines are varied, and the corpus if there is one."""
+        return {"profile": self.profile, "varied": self.varied, **({"corpus": self.corpus} if self.corpus else {})}
 
     def support(self, config: Config, inquiry: Inquiry) -> Any:
         """What some engine does not support, or the reference does not give a meaning."""
@@ -87,6 +91,7 @@ class Generated:
             "seed": config.seed,
             "banned": support["banned"],
             "varied": self.varied,
+            **({"corpus": {"folder": self.corpus, "names": []}} if self.corpus else {}),
         }
 
     def narrowed(self, _config: Config, _support: Any, raw: Raw) -> Raw:

@@ -12,9 +12,10 @@ import hashlib
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -32,6 +33,7 @@ from xlabench.fuzzing import generate, telling
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.reached import Keeper, keys_of
+from xlabench.fuzzing.telling import Told
 from xlabench.jobs import differing, engine_of, flakiness, same_bytes, standard_of, write_arrays
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
@@ -42,21 +44,26 @@ from xlabench.worker import Say
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
 _LONGEST_KEY = 80
-_TOLD_EVERY = 24  # one run of the reference for each instruction
+_TOLD_EVERY = 12  # one run of the reference for each instruction
 _CALLS_IN_SIMULATOR = 2  # one of which takes longer than all that a processor makes
 _ON = "@"
+_REPEATED_EVERY = 6
 _TRACED_EVERY = 8  # the passes run once more for their rewrites only
 
 
 @dataclass(slots=True)
 class Answer:
-    """One engine's verdict on one case; `kind` is that of the inputs with which it came."""
+    """One engine's verdict on one case; `kind` is that of the inputs with which it came.
+
+    `held` are the engine's own arrays, of which `actual` may be a copy.
+    """
 
     verdict: str
     message: str = ""
     key: str = ""
     actual: Sequence[Array] = field(default_factory=list)
     kind: str = ""
+    held: Sequence[Array] = field(default_factory=list)
 
 
 def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
@@ -175,10 +182,6 @@ def _run_case(
         for kind, _ in case.calls:
             say(f"{case.number} reference {phase_of('run', kind)}")
             expected[kind] = baseline.expected(case, kind)
-    say(f"{case.number} {US} telling")
-    with _timed(spent, "telling"):
-        counts = _counts(case)
-    yield {"asked": _first(counts, 0), "told": _first(counts, 1), "seconds": _taken(spent)}
     decided = compiler.Decisions()
     for spec, subject in engines.items():
         answer = _Asking(case, spec, subject, expected, baseline, say, spent, decided).answer()
@@ -187,6 +190,10 @@ def _run_case(
         if answer.verdict not in FINE:
             say(f"{case.number} {US} keep")
             _keep(case, subject.spec, expected[answer.kind], answer, folder)
+    say(f"{case.number} {US} telling")
+    with _timed(spent, "telling"):
+        found = _told(case, decided)
+    yield {**_shares(found), "tellingly": _tellingly(decided, found), "seconds": _taken(spent)}
     say(f"{case.number} {US} trace")
     with _timed(spent, "tracing"):
         rules = _rules(case, decided)
@@ -210,15 +217,27 @@ def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
     return keys_of(decided)
 
 
-def _counts(case: Case) -> dict[str, list[int]]:
-    """By opcode how many instructions were asked whether they tell, and how many did; now and then only."""
+def _told(case: Case, decided: compiler.Decisions) -> list[Told]:
+    """What instructions tell, those first at which rules fired; now and then only."""
     if case.number % _TOLD_EVERY:
-        return {}
-    return telling.told(case.module, [inputs for _, inputs in case.calls], np.random.default_rng(case.number))
+        return []
+    rewritten = frozenset(chain.from_iterable(decided.rules.values()))
+    calls = [inputs for _, inputs in case.calls]
+    return telling.told(case.module, calls, np.random.default_rng(case.number), rewritten)
 
 
-def _first(counts: Mapping[str, Sequence[int]], place: int) -> dict[str, int]:
-    return {opcode: count[place] for opcode, count in counts.items() if count[place]}
+def _shares(found: Sequence[Told]) -> dict[str, dict[str, int]]:
+    """By opcode how many instructions were asked whether they tell, and how many did."""
+    return {
+        "asked": dict(Counter(one.opcode for one in found)),
+        "told": dict(Counter(one.opcode for one in found if one.tells)),
+    }
+
+
+def _tellingly(decided: compiler.Decisions, found: Sequence[Told]) -> list[str]:
+    """The rules that fired where it shows: at an instruction whose value, were it another, a result would tell."""
+    telling_places = {one.place for one in found if one.tells}
+    return sorted(rule for rule, places in decided.rules.items() if places & telling_places)
 
 
 def calls_on(spec: str, case: Case) -> list[tuple[str, list[Array]]]:
@@ -294,14 +313,30 @@ class _Asking:
             self.decided.add(decided)
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
             return _raised(error)
-        least = Answer("bitwise")
+        least, answers = Answer("bitwise"), list[Answer]()
         for kind, inputs in calls_on(spec, case):
             found = self._called(program, kind, inputs)
             found.kind = kind
             if found.verdict not in FINE:
                 return found
+            answers.append(replace(found, actual=[np.array(array) for array in found.actual]))
+            answers[-1].held = found.actual
             least = max(least, found, key=lambda one: _LEAST.index(one.verdict))
-        return least
+        return self._repeated(program, answers) or least
+
+    def _repeated(self, program: Program, answers: Sequence[Answer]) -> Answer | None:
+        """What it says of an engine that results change while other calls run, or when the first call is made again."""
+        for answer in answers:
+            if not same_bytes(answer.actual, answer.held):
+                return replace(answer, verdict="wrong", message="results changed while another call ran", key="held")
+        if not answers or (is_simulated(self.spec) and self.case.number % _REPEATED_EVERY):
+            return None
+        first = answers[0]
+        self.say(f"{self.case.number} {self.spec} {phase_of('run', first.kind)}")
+        inputs = self.case.given(first.kind)
+        with _timed(self.spent, f"{self.spec} run"):
+            found = _otherwise(lambda: execute(self.subject, program, inputs).results, first.actual)
+        return replace(found, kind=first.kind) if found else None
 
     def _called(self, program: Program, kind: str, inputs: list[Array]) -> Answer:
         case, subject, spec, say = self.case, self.subject, self.spec, self.say
