@@ -15,7 +15,7 @@ from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.types import Kind
-from compiler.plan import device_count
+from compiler.plan import device_count, looks_beyond
 
 _NEW_PERCENT, _DERIVED_PERCENT = 55, 40
 _HEADER = frozenset({"replica_count", "entry_computation_layout", "is_scheduled", "frontend_attributes"})
@@ -38,8 +38,7 @@ def _is_plain(shape: object) -> bool:
 def plant(scope: Scope, fragment: Module) -> Instruction | None:
     """Add what a fragment does to a computation; None where there is no room, or it is for other devices."""
     program = scope.program
-    devices = device_count(fragment)
-    if devices not in (1, program.devices) or (devices > 1 and scope.depth):
+    if not _suits(fragment, program.devices, scope.depth):
         return None
     sizes = [leaf.size for i in fragment.instructions() for leaf in leaves(i.shape) if isinstance(leaf, ArrayShape)]
     if max(sizes, default=0) > program.room():
@@ -58,6 +57,14 @@ def plant(scope: Scope, fragment: Module) -> Instruction | None:
             continue
         made[instruction] = scope.adopt(instruction.clone([made[operand] for operand in instruction.operands]))
     return _offered(scope, made[copy.entry.root])
+
+
+def _suits(fragment: Module, devices: int, depth: int) -> bool:
+    """Whether a fragment is for so many devices, and may stand so deep: where some of them exchange all come by."""
+    if devices == 1:
+        return device_count(fragment) == 1
+    exchanging = any(looks_beyond(instruction) for instruction in fragment.instructions())
+    return not exchanging or (device_count(fragment) == devices and not depth)
 
 
 def _given(scope: Scope, shape: ArrayShape) -> Instruction:
