@@ -153,8 +153,9 @@ class Scope:
         return made
 
     def _offer(self, made: Instruction) -> None:
-        if isinstance(made.shape, ArrayShape) and not made.shape.is_dynamic:
-            self.program.spent += made.shape.size
+        is_array = isinstance(made.shape, ArrayShape) and made.array.element_type.kind is not Kind.OPAQUE
+        if is_array and not made.array.is_dynamic:
+            self.program.spent += made.array.size
             self.values.append(made)
 
     def adopt(self, made: Instruction) -> Instruction:

@@ -133,8 +133,8 @@ class Source(Protocol):
     def beforehand(self, config: Config, support: Any) -> Iterable[Raw | OwnFailure]:
         """What went wrong before anything was drawn."""
 
-    def has_programs(self, support: Any) -> bool:
-        """Whether anything can be drawn."""
+    def size(self, support: Any) -> int | None:
+        """How many programs can be drawn, None where there is always another one."""
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """What a worker draws by: `drawer`, a function as `module:function`, and what that takes."""
@@ -239,7 +239,7 @@ def _draw(begun: _Campaign, observe: Observe, interruptible: Interruptible) -> b
     """Run what is not done; returns whether it was interrupted, of which what is stored then is the result."""
     with interruptible() as wants_an_end:
         try:
-            if begun.source.has_programs(begun.support):
+            if begun.source.size(begun.support) != 0:
                 _run(begun, observe, wants_an_end)
         except KeyboardInterrupt:
             begun.progress = _progress(begun.folder)
@@ -255,7 +255,7 @@ def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -
         tempfile.TemporaryDirectory(prefix=".batches-", dir=begun.folder) as scratch,
         Crew(config, source.drawing(config, support), scratch) as crew,
     ):
-        for done in crew.batches(_pending(config, progress, wants_an_end)):
+        for done in crew.batches(_pending(config, source.size(support), progress, wants_an_end)):
             _take(begun, done, narrow=partial(source.narrowed, config, support))
             progress.finish(done.cases)
             progress.elapsed_s = before + time.monotonic() - begin
@@ -351,14 +351,18 @@ def _progress(folder: Path) -> Progress:
     return atomic.stored(stored, Progress.from_json, "remove it, and all its cases are run again")
 
 
-def _pending(config: Config, progress: Progress, wants_an_end: Callable[[], bool]) -> Iterator[tuple[int, list[int]]]:
-    """What is not done of batches, until the count is reached, the time is up or somebody wants an end."""
+def _pending(
+    config: Config, size: int | None, progress: Progress, wants_an_end: Callable[[], bool]
+) -> Iterator[tuple[int, list[int]]]:
+    """What is not done of batches, until the count is reached or all are, the time is up or somebody wants an end."""
+    counts = [count for count in (config.count, size) if count is not None]
+    most = min(counts) if counts else None
     deadline = None if config.budget_s is None else time.monotonic() + config.budget_s
     batch = 0
-    while config.count is None or batch * _BATCH < config.count:
+    while most is None or batch * _BATCH < most:
         if wants_an_end() or (deadline is not None and time.monotonic() >= deadline):
             return
-        last = (batch + 1) * _BATCH if config.count is None else min((batch + 1) * _BATCH, config.count)
+        last = (batch + 1) * _BATCH if most is None else min((batch + 1) * _BATCH, most)
         cases = list(range(batch * _BATCH + progress.done.get(batch, 0), last))
         if cases:
             yield batch, cases

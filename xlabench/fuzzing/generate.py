@@ -172,7 +172,7 @@ def planting(space: Space, corpus: Corpus, rng: np.random.Generator) -> Space:
     """The space with a few programs of a corpus as fragments, varied."""
     count = int(rng.integers(1, _MOST_FRAGMENTS, endpoint=True))
     fragments = [variation.varied(corpus.draw(rng), rng) for _ in range(count)]
-    kept = tuple(fragment for fragment in fragments if compiler.generate.is_fragment(fragment))
+    kept = tuple(f for f in fragments if compiler.generate.is_fragment(f) and variation.has_meaning(f, rng))
     return replace(space, fragments=kept, fragment_percent=int(rng.choice(_FRAGMENT_PERCENTS)))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import compiler
 from compiler.generate import RandomChoices
+from xlabench.fuzzing.values import make_inputs
 
 Module = Any  # the compiler's; the harness sees its data by attribute only
 Instruction = Any
@@ -26,9 +27,15 @@ _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33)
 _TYPES = ("bf16", "f16", "f32", "f64", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "c64", "c128")
 _OPEN = frozenset({"bitcast", "custom-call", "dynamic-reshape", "set-dimension-size", "ragged-all-to-all"})
 _COUNTERS = frozenset("su")
+_MOST_STEPS = 5_000
+_KINDS = ("tame", "extreme", "special")
 _MOST, _MOST_IDENTITIES = 3, 2
 _BOOLEANS = ("lower", "left_side", "is_reverse", "largest")
 _DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
+
+
+class _EndlessError(Exception):
+    """A loop does not end, or not soon."""
 
 
 def varied(module: Module, rng: Rng) -> Module:
@@ -40,9 +47,39 @@ def varied(module: Module, rng: Rng) -> Module:
     changes = [CHANGES[name] for name in (_ALWAYS_RIGHT if is_open else CHANGES)]
     for _ in range(int(rng.integers(_MOST, endpoint=True))):
         changed = changes[int(rng.integers(len(changes)))](module, rng)
-        if changed is not None and is_valid(changed):
+        if changed is not None and is_valid(changed) and has_meaning(changed, rng):
             module = changed
     return module
+
+
+def has_meaning(module: Module, rng: Rng) -> bool:
+    """Whether the reference comes to an end with a program that is valid: some things are seen only then.
+
+    How often a loop turns may be up to what a program is given, which in another program may be anything.  Whatever
+    the reference raises besides refusing the program is a finding.
+    """
+    kinds = _KINDS if any(instruction.opcode == "while" for instruction in module.instructions()) else _KINDS[:1]
+    try:
+        for kind in kinds:
+            compiler.interpret(module, *make_inputs(module, rng, kind), around=_Steps())
+    except (_EndlessError, compiler.CompilerError):
+        return False
+    except Exception:  # noqa: BLE001 - the campaign comes to it again, and says so
+        return True
+    return True
+
+
+class _Steps:
+    """Stands in for the meanings of instructions, all as they are, until there are too many."""
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    def __call__(self, _: Instruction, operands: Any, evaluate: Any) -> Any:
+        self._done += 1
+        if self._done > _MOST_STEPS:
+            raise _EndlessError
+        return evaluate(operands)
 
 
 def is_valid(module: Module) -> bool:
@@ -81,8 +118,8 @@ def _resized(module: Module, rng: Rng) -> Module | None:
 
 
 def _with_identities(module: Module, rng: Rng) -> Module | None:
-    count = int(rng.integers(1, _MOST_IDENTITIES, endpoint=True))
-    return compiler.mutation.mutate(module, RandomChoices(int(rng.integers(1 << 62))), count=count)[0]
+    changes = int(rng.integers(1, _MOST_IDENTITIES, endpoint=True))
+    return compiler.mutation.mutate(module, RandomChoices(int(rng.integers(1 << 62))), count=changes)[0]
 
 
 def _near_miss(module: Module, rng: Rng) -> Module | None:

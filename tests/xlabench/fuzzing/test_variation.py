@@ -33,3 +33,16 @@ def test_seeds_may_be_planted_and_what_they_reach_is_known():
     with compiler.watching() as decided:
         compiler.optimize(seeds()[-1])
     assert {f"rule {rule}" for rule in decided.rules} <= known()
+
+
+def test_loops_that_turn_as_often_as_they_are_told_are_not_planted():
+    text = """c {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
+      n = s32[] get-tuple-element(s), index=1 m = s32[] constant(7) ROOT r = pred[] compare(i, {most}), direction=LT }}
+    b {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
+      n = s32[] get-tuple-element(s), index=1 one = s32[] constant(1) j = s32[] add(i, one)
+      ROOT t = (s32[], s32[]) tuple(j, n) }}
+    ENTRY e {{ n = s32[] parameter(0) z = s32[] constant(0) t = (s32[], s32[]) tuple(z, n)
+      ROOT w = (s32[], s32[]) while(t), condition=c, body=b }}"""
+    rng = np.random.default_rng(0)
+    assert variation.has_meaning(compiler.parse(text.format(most="m")), rng)
+    assert not variation.has_meaning(compiler.parse(text.format(most="n")), rng)
