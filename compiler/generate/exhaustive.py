@@ -153,7 +153,7 @@ def _decisions(opcode: str, element_type: str, base: tuple[int, ...]) -> tuple[t
     return tuple(packing.asked(Small(opcode, element_type, base)))
 
 
-def programs(element_types: Sequence[str], banned: frozenset[tuple[str, str]] = frozenset()) -> Iterator[Small]:
+def small_programs(element_types: Sequence[str], banned: frozenset[tuple[str, str]] = frozenset()) -> Iterator[Small]:
     """All small programs on some types, those of one instruction first."""
     pairs = [
         (opcode, kind)

@@ -40,7 +40,7 @@ def plant(scope: Scope, fragment: Module) -> Instruction | None:
     program = scope.program
     if not _suits(fragment, program.devices, scope.depth):
         return None
-    sizes = [leaf.size for i in fragment.instructions() for leaf in leaves(i.shape) if isinstance(leaf, ArrayShape)]
+    sizes = [leaf.size for i in fragment.instructions() for leaf in leaves(i.shape)]
     if max(sizes, default=0) > program.room():
         return None
     copy = fragment.clone()

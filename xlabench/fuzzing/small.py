@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.generate import exhaustive
+from compiler.generate import Packing, Small, small_programs, space_of
 from xlabench.fuzzing import variants
 from xlabench.fuzzing.generate import PROFILES, Case
 from xlabench.fuzzing.values import make_inputs, several
@@ -26,9 +26,9 @@ Banned = frozenset[tuple[str, str]]
 
 
 @cache
-def _order(banned: Banned) -> tuple[tuple[exhaustive.Small, ...], tuple[int, ...]]:
+def _order(banned: Banned) -> tuple[tuple[Small, ...], tuple[int, ...]]:
     """All small programs, and in which order they come."""
-    known = tuple(exhaustive.programs(_TYPES, banned))
+    known = tuple(small_programs(_TYPES, banned))
     return known, tuple(map(int, np.random.default_rng(0).permutation(len(known))))
 
 
@@ -52,7 +52,7 @@ def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
         known, order = _order(banned)
         place = (number * shards + shard) * PACK
         chosen = [known[k] for k in order[place : place + PACK]]
-        packing = exhaustive.Packing(f"fuzz_{number}", exhaustive.space_of(_TYPES, banned))
+        packing = Packing(f"fuzz_{number}", space_of(_TYPES, banned))
         several_of_them = sum(packing.add(small) for small in chosen)
         module = packing.finish()
         rng = np.random.default_rng([seed, number])

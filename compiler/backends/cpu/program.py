@@ -107,8 +107,8 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
         kernels[instruction] = replace(kernel, in_place=in_place)
     emitted = {i: EMITTERS[kernel.kind](ir, kernel, target, threads) for i, kernel in kernels.items()}
     lines = {function.name: function.lines for function in ir.functions}
-    for kernel in emitted.values():
-        went(f"cpu {kernel.kernel.kind.value}", chain.from_iterable(lines.get(name, ()) for name in kernel.functions))
+    for one in emitted.values():
+        went(f"cpu {one.kernel.kind.value}", chain.from_iterable(lines.get(name, ()) for name in one.functions))
     by_one = alone(module.entry, emitted, threads)
     emitted = {i: replace(kernel, parallel=kernel.parallel and i not in by_one) for i, kernel in emitted.items()}
     if not any(kernel.parallel for kernel in emitted.values()):
