@@ -26,7 +26,6 @@ from compiler.driver import (
     optimize,
 )
 from compiler.inputs import settle_elided
-from compiler.ir.decisions import Decisions, watching
 from compiler.ir.module import Module, print_with
 from compiler.options import CompileOptions, Environment
 from compiler.plan import device_count, times_given
@@ -52,7 +51,6 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "CompileOptions",
     "CompilerError",
-    "Decisions",
     "Environment",
     "Executable",
     "Facts",
@@ -89,5 +87,4 @@ __all__ = [
     "to_text",
     "trace",
     "verify",
-    "watching",
 ]

@@ -2,7 +2,8 @@
 
 `choices` is where decisions come from, `scope` the program under construction; a *recipe* adds one instruction of an
 opcode to it, and the recipes stand in families as the op records do.  `table` holds them all and `program`;
-`fragments` plants pieces of other programs, and `exhaustive` has all small programs in a fixed order.
+`fragments` plants pieces of other programs, and `exhaustive` has all small programs in a fixed order.  What programs
+reach when they are compiled is known to whoever is `watching`.
 """
 
 from compiler.generate.choices import Choices, RandomChoices
@@ -10,12 +11,14 @@ from compiler.generate.exhaustive import Packing, Small, small_programs, space_o
 from compiler.generate.fragments import is_fragment
 from compiler.generate.scope import Space
 from compiler.generate.table import FAMILIES, PAIRS, RECIPES, program
+from compiler.ir.decisions import Decisions, watching
 
 __all__ = [
     "FAMILIES",
     "PAIRS",
     "RECIPES",
     "Choices",
+    "Decisions",
     "Packing",
     "RandomChoices",
     "Small",
@@ -24,4 +27,5 @@ __all__ = [
     "program",
     "small_programs",
     "space_of",
+    "watching",
 ]

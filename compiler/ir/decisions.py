@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from compiler.ir.rewrite import Rewrite
 
@@ -53,10 +54,21 @@ def rewritten(rewrites: Iterable[Rewrite]) -> None:
             watched.rules.setdefault(f"{rewrite.pass_name}: {rewrite.rule}", set()).add(rewrite.where)
 
 
-def went(kernel: str, lines: Iterable[str]) -> None:
-    """Tell of a kernel of some kind, by the names of the blocks of its code."""
+class Written(Protocol):
+    """A function of code that was written."""
+
+    name: str
+    lines: list[str]
+
+
+def went(back_end: str, kernels: Iterable[tuple[str, Iterable[str]]], functions: Iterable[Written]) -> None:
+    """Tell of kernels by their kinds and the names of their functions, and by the names of the blocks of these."""
     watched = _WATCHED.get()
-    if watched is not None:
+    if watched is None:
+        return
+    written = {function.name: function.lines for function in functions}
+    for kind, names in kernels:
+        kernel = f"{back_end} {kind}"
         watched.ways.add(kernel)
-        labels = (_LABEL.fullmatch(line) for line in lines)
+        labels = (_LABEL.fullmatch(line) for name in names for line in written.get(name, ()))
         watched.ways.update(f"{kernel} {label[1]}" for label in labels if label)

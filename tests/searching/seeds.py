@@ -82,7 +82,7 @@ def reached(module, scratch):
             made = make_inputs(module, rng, kind)
             sys.setprofile(None if number else called)
             if not number:
-                with compiler.watching() as decided:
+                with compiler.generate.watching() as decided:
                     executables = [(subject, build(subject, module)) for subject, _ in executables]
                 calls |= {f"{_KEY}{key}" for key in keys_of(decided)}
             expected = compiler.interpret(module, *made)

@@ -12,7 +12,6 @@ import hashlib
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -29,11 +28,10 @@ from xlabench import atomic
 from xlabench.engines import Engine, Program, build, execute, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
-from xlabench.fuzzing import generate, telling
+from xlabench.fuzzing import described, generate
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.reached import Keeper, keys_of
-from xlabench.fuzzing.telling import Told
 from xlabench.jobs import differing, engine_of, flakiness, same_bytes, standard_of, write_arrays
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
@@ -44,7 +42,6 @@ from xlabench.worker import Say
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
 _LONGEST_KEY = 80
-_TOLD_EVERY = 12  # one run of the reference for each instruction
 _CALLS_IN_SIMULATOR = 2  # one of which takes longer than all that a processor makes
 _ON = "@"
 _REPEATED_EVERY = 6
@@ -83,7 +80,7 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
             drawing_s = time.perf_counter() - begin
             engines = {spec: made(case.on(spec)) for spec in arguments["engines"]}
             run = _run_case(case, engines, folder, baseline, say, keeper)
-            for part in chain([_described(case, drawing_s)], run):
+            for part in chain([described.made_of(case, drawing_s)], run):
                 line = json.dumps({"number": number, **part}) + "\n"
                 with kept_in(folder):
                     records.write(line)
@@ -159,19 +156,6 @@ class _Baseline:
         return self._results
 
 
-def _described(case: Case, drawing_s: float) -> dict[str, Any]:
-    """What is known of a case before it is run."""
-    return {
-        "instructions": sum(len(c.instructions) for c in case.module.computations),
-        "pairs": sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
-        "changes": list(case.changes),
-        "variants": sorted(
-            f"{name} {key}={value}" for name, options in case.options.items() for key, value in options.items()
-        ),
-        "seconds": {"drawing": drawing_s},
-    }
-
-
 def _run_case(
     case: Case, engines: Mapping[str, Engine], folder: Path, baseline: _Baseline, say: Say, keeper: Keeper | None
 ) -> Iterator[dict[str, Any]]:
@@ -182,7 +166,7 @@ def _run_case(
         for kind, _ in case.calls:
             say(f"{case.number} reference {phase_of('run', kind)}")
             expected[kind] = baseline.expected(case, kind)
-    decided = compiler.Decisions()
+    decided = compiler.generate.Decisions()
     for spec, subject in engines.items():
         answer = _Asking(case, spec, subject, expected, baseline, say, spent, decided).answer()
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
@@ -192,8 +176,8 @@ def _run_case(
             _keep(case, subject.spec, expected[answer.kind], answer, folder)
     say(f"{case.number} {US} telling")
     with _timed(spent, "telling"):
-        found = _told(case, decided)
-    yield {**_shares(found), "tellingly": _tellingly(decided, found), "seconds": _taken(spent)}
+        found = described.told(case, decided)
+    yield {**described.shares(found), "tellingly": described.tellingly(decided, found), "seconds": _taken(spent)}
     say(f"{case.number} {US} trace")
     with _timed(spent, "tracing"):
         rules = _rules(case, decided)
@@ -208,36 +192,13 @@ def _run_case(
 
 def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
     """What a program comes to on engines; nothing of one that cannot be compiled."""
-    with compiler.watching() as decided:
+    with compiler.generate.watching() as decided:
         for subject in engines:
             try:
                 build(subject, module)
             except Exception:  # noqa: BLE001 - the case that it is a part of was compiled, and is what is kept then
                 return set()
     return keys_of(decided)
-
-
-def _told(case: Case, decided: compiler.Decisions) -> list[Told]:
-    """What instructions tell, those first at which rules fired; now and then only."""
-    if case.number % _TOLD_EVERY:
-        return []
-    rewritten = frozenset(chain.from_iterable(decided.rules.values()))
-    calls = [inputs for _, inputs in case.calls]
-    return telling.told(case.module, calls, np.random.default_rng(case.number), rewritten)
-
-
-def _shares(found: Sequence[Told]) -> dict[str, dict[str, int]]:
-    """By opcode how many instructions were asked whether they tell, and how many did."""
-    return {
-        "asked": dict(Counter(one.opcode for one in found)),
-        "told": dict(Counter(one.opcode for one in found if one.tells)),
-    }
-
-
-def _tellingly(decided: compiler.Decisions, found: Sequence[Told]) -> list[str]:
-    """The rules that fired where it shows: at an instruction whose value, were it another, a result would tell."""
-    telling_places = {one.place for one in found if one.tells}
-    return sorted(rule for rule, places in decided.rules.items() if places & telling_places)
 
 
 def calls_on(spec: str, case: Case) -> list[tuple[str, list[Array]]]:
@@ -273,13 +234,7 @@ def kind_in(phase: str) -> tuple[str, str]:
     return bare, kind
 
 
-def _types(instruction: Any) -> list[str]:
-    """The element types of what an instruction works on, or yields where it has no operands."""
-    shapes = [o.shape for o in instruction.operands] or [instruction.shape]
-    return [shape.element_type.name for shape in shapes if hasattr(shape, "element_type")]
-
-
-def _rules(case: Case, decided: compiler.Decisions) -> list[str]:
+def _rules(case: Case, decided: compiler.generate.Decisions) -> list[str]:
     """The rules by which engines of ours rewrote a case; now and then those of ours where no engine is."""
     if decided.rules or case.number % _TRACED_EVERY:
         return sorted(decided.rules)
@@ -301,14 +256,14 @@ class _Asking:
     baseline: _Baseline
     say: Say
     spent: dict[str, float]
-    decided: compiler.Decisions
+    decided: compiler.generate.Decisions
 
     def answer(self) -> Answer:
         """What is wrong first, or the least that can be said of all calls."""
         case, spec = self.case, self.spec
         self.say(f"{case.number} {spec} compile")
         try:
-            with _timed(self.spent, f"{spec} compile"), compiler.watching() as decided:
+            with _timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
                 program = build(self.subject, case.module)
             self.decided.add(decided)
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it

@@ -1,9 +1,9 @@
 """The programs that came to something new, kept in a folder that workers, campaigns and nights share.
 
 What a program comes to are the rewrites that its compilations did, the kinds of kernels and the ways through their
-code (`compiler.watching`).  One that comes to something that none in the folder does is cut down to what still does,
-and kept: a file of HLO, whose first lines say what it was kept for.  Campaigns plant varied pieces of such programs in
-others, the rarest the most often.
+code (`compiler.generate.watching`).  One that comes to something that none in the folder does is cut down to what
+still does, and kept: a file of HLO, whose first lines say what it was kept for.  Campaigns plant varied pieces of such
+programs in others, the rarest the most often.
 
 Files are only added, under names that follow from what is in them.  So a batch of cases is drawn from the files that
 were there when it began, and from the list of these again.
@@ -65,7 +65,7 @@ def _ours(name: str) -> str:
     return (files("suites") / "seeds" / name).read_text(encoding="utf-8")
 
 
-def keys_of(decided: compiler.Decisions) -> set[str]:
+def keys_of(decided: compiler.generate.Decisions) -> set[str]:
     """What a compilation came to, in words."""
     return {f"rule {rule}" for rule in decided.rules} | decided.ways
 

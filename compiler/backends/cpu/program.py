@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 
 from compiler.analysis.buffers import Assignment, branches, check_unique_callers, complete, lay_out
 from compiler.analysis.placing import ALIGNMENT, Buffer, Place, alignment_of
@@ -106,9 +105,7 @@ def build(module: HloModule, target: Target, threads: int) -> Program:
         in_place = tuple((number, kernel.inputs.index(operand)) for number, operand in pairs)
         kernels[instruction] = replace(kernel, in_place=in_place)
     emitted = {i: EMITTERS[kernel.kind](ir, kernel, target, threads) for i, kernel in kernels.items()}
-    lines = {function.name: function.lines for function in ir.functions}
-    for one in emitted.values():
-        went(f"cpu {one.kernel.kind.value}", chain.from_iterable(lines.get(name, ()) for name in one.functions))
+    went("cpu", [(one.kernel.kind.value, one.functions) for one in emitted.values()], ir.functions)
     by_one = alone(module.entry, emitted, threads)
     emitted = {i: replace(kernel, parallel=kernel.parallel and i not in by_one) for i, kernel in emitted.items()}
     if not any(kernel.parallel for kernel in emitted.values()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from compiler.analysis.buffers import Assignment, assign, branches, check_unique_callers, pack_again
 from compiler.analysis.placing import Buffer, Place
@@ -47,10 +46,8 @@ def build(module: HloModule, gpu: Gpu) -> Program:
     check_unique_callers(module)
     ir = Module()
     emitted = {i: _emit(ir, i, gpu) for i in scheduled(module.entry)}
-    lines = {function.name: function.lines for function in ir.functions}
-    for kernel in emitted.values():
-        asked = (lines.get(launch.function, ()) for launch in kernel.launches)
-        went(f"nvptx {kernel.kernel.kind.value}", chain.from_iterable(asked))
+    launched = [(one.kernel.kind.value, [launch.function for launch in one.launches]) for one in emitted.values()]
+    went("nvptx", launched, ir.functions)
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     steps = tuple(_Steps(emitted, assignment).of(module.entry))
     steps = persist(ir, gpu, steps, list(emitted.values()), "persistent")

@@ -15,7 +15,7 @@ WHOLE = """ENTRY main { x = f32[4] parameter(0) y = f32[4] negate(x) z = f32[4] 
 
 
 def reaches(module):
-    with compiler.watching() as decided:
+    with compiler.generate.watching() as decided:
         compiler.optimize(module)
     return keys_of(decided)
 
