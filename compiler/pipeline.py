@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.diagnostics import InputError, did_you_mean
+from compiler.ir.decisions import rewritten
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Fuel, Rewrite
 from compiler.options import CompileOptions
@@ -286,6 +287,7 @@ def run(
                 number += 1
             if stable:
                 break
+    rewritten(result.rewrites)
     return result
 
 

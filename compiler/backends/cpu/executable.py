@@ -21,7 +21,7 @@ from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
-from compiler.codegen import llvm, parts
+from compiler.codegen import cost, llvm, parts
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Refusal
 from compiler.options import CompileOptions
@@ -41,7 +41,8 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
 
 
 def _built(module: Module, options: CompileOptions) -> program.Program:
-    built = program.build(module, _machine(options), _threads(options))
+    with cost.sharing_all(is_asked=options.share_all):
+        built = program.build(module, _machine(options), _threads(options))
     if options.check_bounds:
         bounds.check(built)
     return built
@@ -137,6 +138,8 @@ class CpuExecutable:
         self.call: Callable[..., list[Array]] = self._entry.call
         if options.check_memory or options.check_bounds:
             self.call = functools.partial(guarded.call, self._entry.snapshot(), watched=options.check_bounds)
+        if options.share_all:
+            self.call = functools.partial(_eagerly, self.call)
         if callbacks:
             self.call = functools.partial(_with_callbacks, self.call, callbacks)
         if not has_bytes(self._call_bytes):
@@ -216,6 +219,12 @@ class CpuExecutable:
         code = llvm.compile_all([source], self._target, self._opt, threads=1)
         kernels = {name: self._library.address(name) for name in self.image.kernels}
         return llvm.Library(code, (program.PROFILE, program.TIMELINE), self._target, self._opt, imports=kernels)
+
+
+def _eagerly(call: Callable[..., list[Array]], *inputs: object) -> list[Array]:
+    """A call that leaves to other threads whatever they can do of it."""
+    with threads.pool().eager():
+        return call(*inputs)
 
 
 def _with_callbacks(call: Callable[..., list[Array]], callbacks: Sequence[Callback], *inputs: object) -> list[Array]:

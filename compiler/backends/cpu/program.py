@@ -25,6 +25,7 @@ from compiler.backends.cpu.sharing import shared_work
 from compiler.backends.cpu.turns import Copies
 from compiler.codegen import cost, nest
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
+from compiler.ir.decisions import went
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.module import Module as HloModule
 
@@ -90,6 +91,7 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
     decided = plan(module, machine, threads)
     ir, assignment = Module(machine.features, unrolls=True), decided.assignment
     emitted = {i: _emit(ir, decided, i) for i in decided.kernels}
+    went("cpu", [(one.kernel.kind.value, one.functions) for one in emitted.values()], ir.functions)
     lay_in_frame(module.entry, assignment, emitted, decided.threads)
     complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
     _Driver(ir, assignment, emitted, decided.threads, profile=False).function(module, PROGRAM)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Protocol, TypeAlias
 
 from compiler.analysis.turns import turns_of
+from compiler.codegen.cost import shares_all
 from compiler.codegen.kernel import CONTROL, callees, scheduled
 from compiler.ir.module import Computation, Instruction
 
@@ -42,6 +43,8 @@ Kernels: TypeAlias = Mapping[Instruction, Work]
 
 def alone(entry: Computation, kernels: Kernels, threads: int) -> set[Instruction]:
     """The kernels of a program that are not shared, beside those that are not parallel."""
+    if shares_all():
+        return set()
     found = set(_of_loops(entry, kernels, threads))
     shared = kernels.keys() - found
     return found if _is_worth_waking(entry, kernels, shared, threads) else set(kernels)
