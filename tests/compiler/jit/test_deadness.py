@@ -214,15 +214,19 @@ def test_frames_are_in_formulas_of_loops():
 
 
 def test_a_value_that_is_no_recurrence_is_a_symbol():
-    lines = ["e = Enter(v0) {frame_name=f}", "m = Merge(e, n)", "n = NextIteration(s0)", "x = Relu(m)"]
+    lines = ["e = Enter(v0) {frame_name=f}", "m = Merge(e, back)", "back = NextIteration(e)", "x = Relu(m)"]
     deadness, number = _deadness(lines)
     assert str(deadness.of(number["x"])) == "m:0"
-    deadness, number = _deadness([*lines[:2], "n = NextIteration(o)", "o = AddV2(s0, m)"])
+    deadness, number = _deadness(
+        [*lines[:2], "back = NextIteration(o)", "g = Enter(s0) {frame_name=f}", "o = AddV2(g, m)"]
+    )
     assert str(deadness.of(number["m"])) == "{#true,&,~*c0:0}<f>"
-    deadness, number = _deadness([*lines[:2], "n = NextIteration(o)", "o = Merge(s0, m)"])
+    deadness, number = _deadness(
+        [*lines[:2], "back = NextIteration(o)", "g = Enter(s0) {frame_name=f}", "o = Merge(g, m)"]
+    )
     assert str(deadness.of(number["m"])) == "m:0"
     with pytest.raises(InputError, match="comes back to it from"):
-        _deadness([*lines[:1], "m = Merge(e, n, o)", lines[2], "o = NextIteration(s1)"])
+        _deadness([*lines[:1], "m = Merge(e, back, o)", lines[2], "o = NextIteration(s1)"])
 
 
 def test_formulas_that_stand_deep_in_each_other_stay_comparable():
