@@ -124,11 +124,3 @@ class Topology:
 def is_a(node: Node, kind: str) -> bool:
     """Whether a node is an op, or the op of that name for references to variables, of the loops and switches of v1."""
     return node.op in (kind, f"Ref{kind}")
-
-
-_CONTROL_FLOW = ("Switch", "Merge", "Enter", "Exit", "NextIteration")
-
-
-def is_control_flow(node: Node) -> bool:
-    """Whether a node gives dead tensors, or takes them, or moves tensors between frames of loops."""
-    return node.op in ("_SwitchN", "_XlaMerge") or any(is_a(node, kind) for kind in _CONTROL_FLOW)
