@@ -7,12 +7,16 @@ from compiler.tf2xla.ops import (
     binary,
     calls,
     complexes,
+    convolution,
     indexing,
     movement,
     neural,
+    normalization,
     ordering,
     pieces,
+    pooling,
     products,
+    random,
     reductions,
     scatters,
     selection,
@@ -42,6 +46,10 @@ _FAMILIES = (
     calls,
     state,
     training,
+    convolution,
+    pooling,
+    normalization,
+    random,
 )
 
 RECORDS: dict[str, Record] = {
