@@ -141,7 +141,7 @@ _SPECIAL = {
     "ReadVariableOp": Run._read,
     "AssignVariableOp": Run._assign,
     "AssignAddVariableOp": Run._assign_add,
-    "StatefulPartitionedCall": Run._called,
+    **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), Run._called),
     "_XlaCompile": Run._compile,
     "_XlaRun": Run._run_compiled,
 }
