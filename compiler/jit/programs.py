@@ -45,12 +45,21 @@ def _known(graph: Graph) -> list[Node]:
     for number in reversed(topology.post_order()):
         node = _stated(topology.nodes[number])
         data = [edge.source for edge in topology.inputs[number] if not edge.is_control]
-        types = (*input_types(node, library), *(output_types(node, library) or (None,)))
-        is_known = node.op in library or (node.op in RECORDS and not attribute_problem(node))
-        is_known &= None not in types and len(types) >= len(data)
-        if number in topology.numbers and is_known and all(one in kept for one in data):
+        is_known = number in topology.numbers and _makes_sense(node, library)
+        if is_known and all(one in kept for one in data):
             kept[number] = replace(node, inputs=node.data_inputs)
     return list(kept.values())
+
+
+def _makes_sense(node: Node, library: Library) -> bool:
+    """Whether a node's op is known, and has what it takes."""
+    record = RECORDS.get(node.op)
+    if node.op not in library and (record is None or attribute_problem(node)):
+        return False
+    taken = input_types(node, library)
+    takes_nothing = record is not None and bool(record.signature.inputs) and not taken
+    types = (*taken, *(output_types(node, library) or (None,)))
+    return None not in types and len(taken) == len(node.data_inputs) and not takes_nothing
 
 
 def _stated(node: Node) -> Node:
