@@ -11,9 +11,21 @@ import re
 
 import numpy as np
 
-from compiler.graph import BY_NAME, AttributeList, FunctionReference, Graph, Node, PartialShape, tensor_of
-from compiler.jit import Options, Progress, cluster, parse_flags
-from compiler.tf2xla import RECORDS
+from compiler.graph import (
+    BY_NAME,
+    AttributeList,
+    DataType,
+    FunctionReference,
+    Graph,
+    Node,
+    PartialShape,
+    Tensor,
+    tensor_of,
+    verify,
+)
+from compiler.jit import Options, Progress, parse_flags
+from compiler.jit.mark_for_compilation import mark_for_compilation
+from compiler.tf2xla import RECORDS, output_count
 
 FLOAT, INT, BOOL = (BY_NAME[name] for name in ("float32", "int32", "bool"))
 SETTLED = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit --tf_xla_min_cluster_size=1"
@@ -32,6 +44,24 @@ def node_of(line):
     taken = tuple(one.strip() for one in inputs.split(",") if one.strip())
     stated = dict(_attribute(one) for one in re.split(r", (?=\w+=)", attributes or "") if one)
     return Node(name, op, taken, device or "", {**_needed(op, taken), **stated})
+
+
+def text_of(graph):
+    """A graph in that text: types, and sizes of constants, which is all that clustering looks at."""
+    return "\n".join(_line(node) for node in graph.nodes)
+
+
+def _line(node):
+    stated = []
+    for name, value in sorted(node.attributes.items()):
+        if isinstance(value, DataType) and value != FLOAT:
+            stated.append(f"{name}={value}")
+        elif name in ("frame_name", "num_outs"):
+            stated.append(f"{name}={value.decode() if isinstance(value, bytes) else value}")
+        elif isinstance(value, Tensor) and value.dims and str(value.type) == "int32":
+            stated.append(f"{name}=[{' '.join(map(str, value.array().reshape(-1)))}]")
+    attributes = f" {{{', '.join(stated)}}}" if stated else ""
+    return f"{node.name} = {node.op}({', '.join(node.inputs)}){attributes}"
 
 
 def _attribute(text):
@@ -75,5 +105,7 @@ def _needed(op, inputs):
 def marked(text, *functions, flags="", options=None):
     """The clusters of a graph: each as its nodes in the order of their names, and the marking."""
     graph = text if isinstance(text, Graph) else graph_of(text, *functions)
-    _, marking = cluster(graph, parse_flags(flags, parse_flags(SETTLED)), options or Options(progress=Progress()))
+    verify(graph, output_count)
+    settled = parse_flags(flags, parse_flags(SETTLED))
+    marking = mark_for_compilation(graph, settled, options or Options(progress=Progress()))
     return sorted(" ".join(sorted(nodes)) for nodes in marking.members().values()), marking

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from compiler.graph import Node
 from compiler.jit.signatures import Library, called_functions
 from compiler.jit.topology import Topology
+from compiler.tf2xla import RECORDS
 
 
 class Access(enum.Flag):
@@ -27,13 +28,22 @@ class Access(enum.Flag):
 
 
 _MODIFY = Access.READ | Access.WRITE
+_ACCESS: Mapping[str, Access] = {
+    **dict.fromkeys(
+        ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp"), Access.READ
+    ),
+    "AssignVariableOp": Access.WRITE,
+}
+"""Ops that do one thing only; all others that take a variable are taken to do both."""
 
 
 def access_of(node: Node, library: Library) -> Access:
     """What a node does to variables."""
-    if called_functions(node, library):
-        return _MODIFY
-    return _ACCESS.get(node.op, Access.NONE)
+    if node.op in _ACCESS:
+        return _ACCESS[node.op]
+    record = RECORDS.get(node.op)
+    takes = record is not None and any(port.type == "resource" for port in record.signature.inputs)
+    return _MODIFY if takes or called_functions(node, library) else Access.NONE
 
 
 def unsafe_pairs(
@@ -54,45 +64,3 @@ def unsafe_pairs(
             reaching |= {(number, access)}
         before[number] = reaching
     return unsafe
-
-
-_ACCESS: Mapping[str, Access] = {
-    **dict.fromkeys(
-        ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp"), Access.READ
-    ),
-    "AssignVariableOp": Access.WRITE,
-    **dict.fromkeys(
-        (
-            "AssignAddVariableOp",
-            "AssignSubVariableOp",
-            "ResourceStridedSliceAssign",
-            *(
-                f"ResourceScatter{how}"
-                for how in ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update", "NdAdd", "NdSub", "NdUpdate")
-            ),
-            *(
-                f"ResourceApply{how}"
-                for how in (
-                    "AdaMax",
-                    "Adadelta",
-                    "Adagrad",
-                    "AdagradDA",
-                    "AdagradV2",
-                    "Adam",
-                    "AddSign",
-                    "CenteredRMSProp",
-                    "Ftrl",
-                    "FtrlV2",
-                    "GradientDescent",
-                    "KerasMomentum",
-                    "Momentum",
-                    "PowerSign",
-                    "ProximalAdagrad",
-                    "ProximalGradientDescent",
-                    "RMSProp",
-                )
-            ),
-        ),
-        _MODIFY,
-    ),
-}

@@ -7,10 +7,12 @@ goes through; what it leaves out at the end has none.
 from compiler.tf2xla.gradients import (
     activations,
     elementwise,
+    images,
     indexing,
     movement,
     neural,
     products,
+    random,
     reductions,
     state,
     structure,
@@ -19,7 +21,19 @@ from compiler.tf2xla.record import Differentiate
 
 GRADIENTS: dict[str, Differentiate] = {
     name: formula
-    for family in (structure, state, elementwise, products, reductions, movement, indexing, neural, activations)
+    for family in (
+        activations,
+        elementwise,
+        images,
+        indexing,
+        movement,
+        neural,
+        products,
+        random,
+        reductions,
+        state,
+        structure,
+    )
     for name, formula in family.GRADIENTS.items()
 }
 """Every formula, by the op's name."""
