@@ -1,0 +1,63 @@
+"""TensorFlow's half of the compiler for those who build graphs and run them: one name of the front door.
+
+Loaded when it is first asked for, since most programs are HLO.
+"""
+
+from compiler.diagnostics import CompilerError
+from compiler.graph import (
+    BY_NAME,
+    Argument,
+    Attribute,
+    AttributeList,
+    DataType,
+    Function,
+    FunctionReference,
+    Graph,
+    Node,
+    PartialShape,
+    Tensor,
+    tensor_of,
+    to_binary,
+    to_text,
+)
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import of_dtype as element_type_of
+from compiler.tf2xla import RECORDS, Record, Trait, lower
+from compiler.tf2xla.builder import Builder
+from compiler.tf2xla.differentiation import NoGradientError, gradients
+from compiler.tf2xla.inference import trials_of
+from compiler.tf2xla.signature import Port, Signature
+from compiler.tf2xla.terms import Built, IndexedSlices, Output
+
+__all__ = [
+    "BY_NAME",
+    "RECORDS",
+    "Argument",
+    "ArrayShape",
+    "Attribute",
+    "AttributeList",
+    "Builder",
+    "Built",
+    "CompilerError",
+    "DataType",
+    "Function",
+    "FunctionReference",
+    "Graph",
+    "IndexedSlices",
+    "NoGradientError",
+    "Node",
+    "Output",
+    "PartialShape",
+    "Port",
+    "Record",
+    "Signature",
+    "Tensor",
+    "Trait",
+    "element_type_of",
+    "gradients",
+    "lower",
+    "tensor_of",
+    "to_binary",
+    "to_text",
+    "trials_of",
+]

@@ -1,0 +1,363 @@
+"""`tf.Graph`: what programs build, on the compiler's builder, with the scopes that they build it in.
+
+Names, device specifications, attributes and things to wait for are those of the scopes that are open when a node is
+made; so that gradients' nodes have them too, they are given to every node that the builder adds, whoever asked for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from compiler.tf import Attribute, Builder, Built, Node, Output, Signature
+from compiler.tf import Graph as Definition
+from xlabench.tensorflow.framework.places import Place, place_of
+from xlabench.tensorflow.framework.tensor import Operation, Tensor
+
+_SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*\Z")
+_FIRST = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+
+DeviceFunction = Callable[[Operation], str]
+AttributeScope = Mapping[str, "Attribute | Callable[[Node], Attribute] | None"]
+
+
+class Controls:
+    """A scope of things to wait for; nodes made in it that take others made in it wait through these."""
+
+    def __init__(self, waits: Sequence[Operation]) -> None:
+        self.waits = waits
+        self.seen: set[str] = set()
+
+
+class GraphKeys:
+    """Names of collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    MODEL_VARIABLES = "model_variables"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    LOSSES = "losses"
+    UPDATE_OPS = "update_ops"
+    TRAIN_OP = "train_op"
+    GLOBAL_STEP = "global_step"
+    SUMMARIES = "summaries"
+    INIT_OP = "init_op"
+    VARIABLES = "variables"
+
+
+class _Builder(Builder):
+    """The compiler's builder, which tells a graph of every node."""
+
+    def __init__(self, owner: Graph) -> None:
+        super().__init__()
+        self.graph.producer = _PRODUCER
+        self._owner = owner
+
+    def _built(self, node: Node, signature: Signature, takes: Mapping[str, Sequence[Output]]) -> Built:
+        self._owner.prepare(node, takes)
+        built = super()._built(node, signature, takes)
+        self._owner.adopt(built)
+        return built
+
+
+class Graph:
+    """A graph that is being built."""
+
+    def __init__(self) -> None:
+        self.builder: Builder = _Builder(self)
+        self._operations: dict[str, Operation] = {}
+        self._collections: dict[str, list[Any]] = {}
+        self._devices: list[Place | DeviceFunction] = []
+        self._attributes: list[AttributeScope] = []
+        self._controls: list[Controls] = []
+        self.sessions: list[Any] = SESSIONS
+        self.seed: int | None = None
+        self.finalized = False
+        self.scopes: dict[str, Any] = {}
+
+    @property
+    def definition(self) -> Definition:
+        """The graph as the compiler has it."""
+        return self.builder.graph
+
+    @property
+    def version(self) -> int:
+        """Another number whenever something was added."""
+        return len(self.builder.graph.nodes)
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """The graph that functions of the namespace add to."""
+        GRAPHS.append(self)
+        try:
+            yield self
+        finally:
+            GRAPHS.remove(self)
+
+    def finalize(self) -> None:
+        """Refuse changes from here on."""
+        self.finalized = True
+
+    # What is added.
+
+    def create(self, op: str, inputs: Sequence[Any], attributes: Mapping[str, Attribute], name: str) -> Operation:
+        """Add a node.
+
+        Args:
+            op: its op.
+            inputs: tensors, or lists of them where an input is several.
+            attributes: those that are stated.
+            name: its name in the open scope; with a `/` at its end the whole of it.
+        """
+        if self.finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+        if not _FIRST.match(name):
+            raise ValueError(f"'{name.rstrip('/')}' is not a valid scope name. A scope name has to match the following pattern: ^[A-Za-z0-9_.\\\\/>-]*$")  # noqa: E501
+        given = [[one.output for one in part] if isinstance(part, list) else part.output for part in inputs]
+        built = self.builder.add(op, *given, name=name, **attributes)
+        return self.operation_of(built)
+
+    def prepare(self, node: Node, takes: Mapping[str, Sequence[Output]]) -> None:
+        """What the open scopes say of a new node."""
+        for scope in self._attributes:
+            for name, value in scope.items():
+                made = value(node) if callable(value) else value
+                if made is not None:
+                    node.attributes.setdefault(name, made)
+        waits = self._waits({output.built.node.name for port in takes.values() for output in port})
+        stated = {text[1:] for text in node.inputs if text.startswith("^")}
+        node.inputs += tuple(f"^{name}" for name in waits if name not in stated)
+        for controls in self._controls:
+            controls.seen.add(node.name)
+
+    def adopt(self, built: Built) -> None:
+        """Know a new node."""
+        node = built.node
+        operation = self._operations[node.name] = Operation(self, built)
+        if self._devices and not node.device:
+            node.device = self._device(operation)
+
+    def _waits(self, inputs: set[str]) -> list[str]:
+        found: dict[str, None] = {}
+        for controls in self._controls:
+            if not inputs & controls.seen:
+                found.update((one.name, None) for one in controls.waits if one.name not in inputs)
+        return list(found)
+
+    def _device(self, operation: Operation) -> str:
+        place = Place()
+        for one in reversed(self._devices):
+            stated = one if isinstance(one, Place) else place_of(str(one(operation) or ""))
+            place = place.within(stated)
+        return str(place)
+
+    def operation_of(self, built: Built) -> Operation:
+        """The operation of a node."""
+        return self._operations[built.node.name]
+
+    def tensor_of(self, output: Output) -> Tensor:
+        """The tensor of an output."""
+        return self._operations[output.built.node.name].outputs[output.port]
+
+    # Scopes.
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Names that begin with this one; with a `/` at its end again one that was there."""
+        if name and not (_SCOPE if self.builder.names.scope else _FIRST).match(name):
+            raise ValueError(f"'{name}' is not a valid scope name. A scope name has to match the following pattern: ^[A-Za-z0-9_.\\\\/>-]*$")  # noqa: E501
+        with self.builder.names.within(name or "") as scope:
+            yield scope
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:  # noqa: ARG002, FBT002 - the signature is TensorFlow's
+        """A name that nobody has."""
+        return self.builder.names.unique(name)
+
+    @contextmanager
+    def device(self, device: Any) -> Iterator[None]:
+        """Nodes are to run there; None: nothing that is said outside counts."""
+        before = self._devices
+        if device is None:
+            self._devices = []
+        elif callable(device):
+            self._devices = [*before, device]
+        else:
+            self._devices = [*before, place_of(str(device))]
+        try:
+            yield
+        finally:
+            self._devices = before
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:  # noqa: ARG002, FBT002 - the signature is TensorFlow's
+        """Nodes are to run where another does."""
+        operation = op.op if hasattr(op, "op") else op
+        with self.device(operation.device or None):
+            yield
+
+    @contextmanager
+    def attributes(self, scope: AttributeScope) -> Iterator[None]:
+        """Nodes have these attributes."""
+        self._attributes.append(scope)
+        try:
+            yield
+        finally:
+            self._attributes.remove(scope)
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
+        """Nodes wait for these; None: for nothing that is said outside."""
+        before = self._controls
+        if control_inputs is None:
+            self._controls = []
+        else:
+            waits = [self.as_operation(one) for one in control_inputs]
+            self._controls = [*before, Controls(waits)]
+        try:
+            yield
+        finally:
+            self._controls = before
+
+    def as_operation(self, value: Any) -> Operation:
+        """The operation that makes a value."""
+        found = value.op if hasattr(value, "op") else value
+        if not isinstance(found, Operation):
+            found = self.as_graph_element(value)
+        if isinstance(found, Tensor):
+            return found.op
+        return found
+
+    # What is there.
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were made."""
+        return list(self._operations.values())
+
+    def as_graph_element(self, value: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+        """The tensor or operation that a value is, or names.
+
+        Raises:
+            KeyError: it is not in the graph.
+            ValueError: it is none, or of another graph.
+            TypeError: it is nothing of the kind.
+        """
+        allowed = " or ".join(word for word, is_meant in (("Tensor", allow_tensor), ("Operation", allow_operation)) if is_meant)
+        named = getattr(value, "graph_element", None)
+        value = named if named is not None else value
+        if isinstance(value, str):
+            return self._named(value, allowed, allow_tensor=allow_tensor, allow_operation=allow_operation)
+        if (isinstance(value, Tensor) and allow_tensor) or (isinstance(value, Operation) and allow_operation):
+            if value.graph is not self:
+                kind = "Tensor" if isinstance(value, Tensor) else "Operation"
+                raise ValueError(f"{kind} {value} is not an element of this graph.")
+            return value
+        raise TypeError(f"Can not convert a {type(value).__name__} into a {allowed}.")
+
+    def _named(self, name: str, allowed: str, *, allow_tensor: bool, allow_operation: bool) -> Any:
+        node, colon, port = name.partition(":")
+        if colon and allow_tensor:
+            if not port.isdigit():
+                raise ValueError(f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the form \"<op_name>:<output_index>\".")  # noqa: E501
+            if node not in self._operations:
+                raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {node!r}, does not exist in the graph.")  # noqa: E501
+            outputs = self._operations[node].outputs
+            if int(port) >= len(outputs):
+                raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {node!r}, exists but only has {len(outputs)} outputs.")  # noqa: E501
+            return outputs[int(port)]
+        if colon:
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a {allowed}.")
+        if not allow_operation:
+            if name in self._operations:
+                raise ValueError(f"The name {name!r} refers to an Operation, not a {allowed}.")
+            raise ValueError(f"The name {name!r} looks like an (invalid) Operation name, not a {allowed}. Tensor names must be of the form \"<op_name>:<output_index>\".")  # noqa: E501
+        if name not in self._operations:
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+        return self._operations[name]
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of a name; raises as `as_graph_element` does."""
+        found: Operation = self.as_graph_element(name, allow_tensor=False)
+        return found
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor of a name, `operation:number`; raises as `as_graph_element` does."""
+        found: Tensor = self.as_graph_element(name, allow_operation=False)
+        return found
+
+    def session_for(self, session: Any, said: str, method: str) -> Any:
+        """The session in which something of the graph runs.
+
+        Raises:
+            ValueError: there is none.
+        """
+        found = session or (self.sessions[-1] if self.sessions else None)
+        if found is None:
+            raise ValueError(
+                f"{said}: No default session is registered. Use `with sess.as_default()` or pass an explicit session to "
+                f"`{method}(session=sess)`"
+            )
+        if found.graph is not self:
+            raise ValueError(f"{said}: the default session's graph is different from this one's; pass an explicit session.")
+        return found
+
+    # Collections.
+
+    def add_to_collection(self, name: str, value: Any) -> None:
+        """Add a value to a collection."""
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Sequence[str] | str, value: Any) -> None:
+        """Add a value to several collections."""
+        for name in dict.fromkeys([names] if isinstance(names, str) else names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """A collection itself."""
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
+        """A collection's values, of those with names only what matches a scope."""
+        values = list(self._collections.get(name, ()))
+        if scope is None:
+            return values
+        return [one for one in values if hasattr(one, "name") and re.match(scope, one.name)]
+
+    def clear_collection(self, name: str) -> None:
+        """Forget a collection."""
+        self._collections.pop(name, None)
+
+    def as_graph_def(self, **_options: Any) -> Definition:
+        """The graph as data."""
+        return self.builder.graph
+
+
+_PRODUCER = 1882
+GRAPHS: list[Graph] = []
+"""The graphs that are the default, the innermost last."""
+SESSIONS: list[Any] = []
+"""The sessions that are the default, the innermost last."""
+_FALLBACK: list[Graph] = []
+
+
+def get_default_graph() -> Graph:
+    """The graph that functions of the namespace add to."""
+    if GRAPHS:
+        return GRAPHS[-1]
+    if not _FALLBACK:
+        _FALLBACK.append(Graph())
+    return _FALLBACK[0]
+
+
+def reset_default_graph() -> None:
+    """Begin with an empty graph.
+
+    Raises:
+        AssertionError: one is open.
+    """
+    if GRAPHS:
+        raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
+    _FALLBACK.clear()

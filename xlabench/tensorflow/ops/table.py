@@ -1,0 +1,110 @@
+"""Which public function of the namespace is which op: names, the order of arguments, and their older spellings.
+
+A row is `names = Op` and, where they are not the op's inputs and then its attributes with defaults, the arguments in
+order: `axis|dim>dim=-1` is an argument `axis`, also spelled `dim`, that is the op's `dim`, by default -1; without a
+default it must be given.  What cannot be said so is a function of its own in this folder.
+"""
+
+ROWS = """
+abs math.abs = Abs
+acos math.acos = Acos
+acosh math.acosh = Acosh
+add math.add = AddV2
+asin math.asin = Asin
+asinh math.asinh = Asinh
+atan math.atan = Atan
+atan2 math.atan2 = Atan2
+atanh math.atanh = Atanh
+bitwise.bitwise_and = BitwiseAnd
+bitwise.bitwise_or = BitwiseOr
+bitwise.bitwise_xor = BitwiseXor
+bitwise.invert = Invert
+bitwise.left_shift = LeftShift
+bitwise.right_shift = RightShift
+bitcast = Bitcast input type
+broadcast_dynamic_shape = BroadcastArgs shape_x>s0 shape_y>s1
+broadcast_to = BroadcastTo
+ceil math.ceil = Ceil
+check_numerics debugging.check_numerics = CheckNumerics tensor message
+cholesky linalg.cholesky = Cholesky
+clip_by_value = ClipByValue
+cos math.cos = Cos
+cosh math.cosh = Cosh
+cumprod math.cumprod = Cumprod x axis=0 exclusive=False reverse=False
+cumsum math.cumsum = Cumsum x axis=0 exclusive=False reverse=False
+div_no_nan math.divide_no_nan = DivNoNan
+equal math.equal = Equal x y
+erf math.erf = Erf
+erfc math.erfc = Erfc
+exp math.exp = Exp
+expand_dims = ExpandDims input axis|dim>dim
+expm1 math.expm1 = Expm1
+fill = Fill
+floor math.floor = Floor
+floordiv floor_div math.floordiv = FloorDiv
+floormod mod math.mod math.floormod = FloorMod
+gather_nd = GatherNd params indices
+greater math.greater = Greater
+greater_equal math.greater_equal = GreaterEqual
+identity = Identity
+invert_permutation math.invert_permutation = InvertPermutation
+is_finite debugging.is_finite math.is_finite = IsFinite
+is_inf debugging.is_inf math.is_inf = IsInf
+is_nan debugging.is_nan math.is_nan = IsNan
+less math.less = Less
+less_equal math.less_equal = LessEqual
+lgamma math.lgamma = Lgamma
+linalg.band_part matrix_band_part = MatrixBandPart
+linspace lin_space = LinSpace
+log math.log = Log
+log1p math.log1p = Log1p
+logical_and math.logical_and = LogicalAnd
+logical_not math.logical_not = LogicalNot
+logical_or math.logical_or = LogicalOr
+maximum math.maximum = Maximum
+minimum math.minimum = Minimum
+multiply mul math.multiply = Mul
+negative neg math.negative = Neg
+nn.elu = Elu
+nn.l2_loss = L2Loss
+nn.leaky_relu = LeakyRelu features alpha=0.2
+nn.relu = Relu
+nn.relu6 = Relu6
+nn.selu = Selu
+nn.softplus math.softplus = Softplus
+nn.softsign math.softsign = Softsign
+no_op = NoOp
+not_equal math.not_equal = NotEqual x y
+ones_like = OnesLike tensor>x
+pow math.pow = Pow
+prevent_gradient = PreventGradient
+reciprocal math.reciprocal = Reciprocal
+reshape manip.reshape = Reshape
+reverse manip.reverse = ReverseV2
+rint math.rint = Rint
+round math.round = Round
+rsqrt math.rsqrt = Rsqrt
+scatter_nd = ScatterNd indices updates shape
+sigmoid nn.sigmoid math.sigmoid = Sigmoid
+sign math.sign = Sign
+sin math.sin = Sin
+sinh math.sinh = Sinh
+slice = Slice input>input begin size
+sqrt math.sqrt = Sqrt
+square math.square = Square
+squared_difference math.squared_difference = SquaredDifference
+squeeze = Squeeze input axis|squeeze_dims>squeeze_dims=()
+stop_gradient = StopGradient
+subtract sub math.subtract = Sub
+tan math.tan = Tan
+tanh nn.tanh math.tanh = Tanh
+tensor_scatter_nd_add tensor_scatter_add = TensorScatterAdd tensor indices updates
+tensor_scatter_nd_update tensor_scatter_update = TensorScatterUpdate tensor indices updates
+tile manip.tile = Tile
+truncatediv = TruncateDiv
+truncatemod = TruncateMod
+unsorted_segment_sum math.unsorted_segment_sum = UnsortedSegmentSum data segment_ids num_segments
+xdivy math.xdivy = Xdivy
+xlogy math.xlogy = Xlogy
+zeros_like = ZerosLike tensor>x
+"""
