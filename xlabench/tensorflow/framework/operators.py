@@ -6,7 +6,7 @@ one.  Tensors are the same where they are the same object: `==` builds nothing, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -139,17 +139,18 @@ def _index(column: list[Any], name: str) -> Tensor:
     return convert_to_tensor(column if column else np.zeros(0, np.int32), wanted, name)
 
 
-def install(target: type) -> None:
-    """Give a class of what may stand for a tensor the operators."""
-    words = _BINARY.split()
-    for method, op, name, kind in zip(*[iter(words)] * 4, strict=True):
-        has_reversed = kind == "reversed"
-        setattr(target, f"__{method}__", _left(op, name, has_reversed=has_reversed, method=method))
-        if has_reversed:
-            setattr(target, f"__r{method}__", _right(op, name))
+def _operators() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for method, op, name, kind in zip(*[iter(_BINARY.split())] * 4, strict=True):
+        yield f"__{method}__", _left(op, name, has_reversed=kind == "reversed", method=method)
+        if kind == "reversed":
+            yield f"__r{method}__", _right(op, name)
     for method, op in _UNARY.items():
-        setattr(target, f"__{method}__", _only(op))
-    target.__getitem__ = part  # type: ignore[attr-defined]  # that is what it is for
+        yield f"__{method}__", _only(op)
+    yield "__getitem__", part
 
 
-install(Tensor)
+OPERATORS: Mapping[str, Callable[..., Any]] = dict(_operators())
+"""Every method that an operator of Python calls."""
+
+for _name, _method in OPERATORS.items():
+    setattr(Tensor, _name, _method)

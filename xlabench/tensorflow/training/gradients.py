@@ -1,0 +1,97 @@
+"""`tf.gradients`, `tf.hessians` and `tf.IndexedSlices`, on the compiler's walk backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compiler.tf import CompilerError, gradients as walk
+from compiler.tf import IndexedSlices as Rows
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import convert_to_tensor
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.tensor import Tensor
+
+
+class IndexedSlices:
+    """Rows of an array, of which others are zero: the gradient of what takes rows."""
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its elements."""
+        return self.values.dtype
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it is in."""
+        return self.values.graph
+
+    def fetch_parts(self) -> list[Tensor]:
+        """What a session fetches for it."""
+        return [one for one in (self.values, self.indices, self.dense_shape) if one is not None]
+
+    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:  # noqa: ARG002 - as tensors have it
+        """The array."""
+        if self.dense_shape is None:
+            raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape")
+        rows = self.dense_shape[0]
+        return apply("UnsortedSegmentSum", [self.values, self.indices, rows], {}, name or None).outputs[0]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _output(value: Any) -> Any:
+    handle = getattr(value, "handle", None)
+    return (handle if isinstance(handle, Tensor) else convert_to_tensor(value)).output
+
+
+def gradients(  # noqa: PLR0913 - the signature is TensorFlow's
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,  # noqa: ARG001
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,  # noqa: ARG001
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = "none",
+) -> list[Any]:
+    """The gradient of the sum of all `ys` to each of `xs`, None where nothing leads from it to them.
+
+    Raises:
+        LookupError: an op on the way has no gradient.
+        ValueError: types do not go together.
+    """
+    wanted = _listed(xs)
+    targets = [convert_to_tensor(one).output for one in _listed(ys)]
+    starts = None if grad_ys is None else [None if one is None else convert_to_tensor(one).output for one in _listed(grad_ys)]
+    stops = [] if stop_gradients is None else [_output(one) for one in _listed(stop_gradients)]
+    graph = get_default_graph()
+    try:
+        found = walk(graph.builder, targets, [_output(one) for one in wanted], starts, stops, name, gated=gate_gradients)
+    except CompilerError as error:
+        if isinstance(error, LookupError):
+            raise
+        raise ValueError(str(error)) from error
+    made = [_of(graph, one) for one in found]
+    if str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero":
+        made = [apply("ZerosLike", [x], {}).outputs[0] if one is None else one for one, x in zip(made, wanted, strict=True)]
+    return made
+
+
+def _of(graph: Any, found: Any) -> Any:
+    if isinstance(found, Rows):
+        return IndexedSlices(*(graph.tensor_of(one) for one in (found.values, found.indices, found.sizes)))
+    return None if found is None else graph.tensor_of(found)
+
+
+def any_gradient(found: Sequence[Any]) -> bool:
+    """Whether there is a gradient among these."""
+    return any(one is not None for one in found)
