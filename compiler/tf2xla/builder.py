@@ -15,21 +15,25 @@ import numpy as np
 
 from compiler.diagnostics import InputError, UnsupportedError, did_you_mean
 from compiler.graph import (
+    BY_NAME,
     Attribute,
     DataType,
     Function,
     Graph,
     Node,
+    PartialShape,
     Tensor,
     tensor_of,
 )
 from compiler.graph.names import endpoint
-from compiler.tf2xla.inference import Inference, types_of
+from compiler.tf2xla.inference import Inference, held_by, types_of
 from compiler.tf2xla.matching import attribute_of, matched
 from compiler.tf2xla.naming import Names
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, Given, Output
+
+_RESOURCE = BY_NAME["resource"]
 
 
 class Builder:
@@ -144,7 +148,7 @@ class Builder:
         types = [one for _, listed in ports for one in listed]
         facts = self._inference.shapes(built, RECORDS.get(node.op), types)
         outputs = [
-            Output(built, number, kind, shape, trials)
+            _variable(built, number) if kind == _RESOURCE else Output(built, number, kind, shape, trials)
             for number, (kind, (shape, trials)) in enumerate(zip(types, facts, strict=True))
         ]
         built.outputs = tuple(outputs)
@@ -165,6 +169,11 @@ class Builder:
             count = _count(empty, port)
             takes[port.name], inputs = inputs[:count], inputs[count:]
         self._built(node, signature, takes)
+
+
+def _variable(built: Built, number: int) -> Output:
+    holds, trials = held_by(built)
+    return Output(built, number, _RESOURCE, PartialShape(()), trials, holds)
 
 
 def _count(built: Built, port: Port) -> int:

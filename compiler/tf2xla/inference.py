@@ -19,12 +19,15 @@ from compiler.graph import BY_NAME, DataType, Function, Graph, PartialShape
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Computation, Module
 from compiler.ir.shape import ArrayShape
+from compiler.ir.types import ElementType
 from compiler.ops.build import constant, parameter
 from compiler.tf2xla.lowering import Lowering
 from compiler.tf2xla.operation import NotConstantError
 from compiler.tf2xla.record import Record
 from compiler.tf2xla.signature import Port
 from compiler.tf2xla.terms import UNKNOWN, Built, Output, Trial
+from compiler.tf2xla.tracing import no_handle
+from compiler.tf2xla.values import Handle, Value
 
 _SIZES = (12, 24)
 """What sizes that are not known are tried with: numbers that have many divisors."""
@@ -77,11 +80,12 @@ class Inference:
         """
         if record is not None and record.shapes is not None:
             return [(shape, trials_of(shape)) for shape in record.shapes(built)]
-        if record is None or any(one.element_type is None for one in types):
-            return [(UNKNOWN, ())] * len(types)
+        nothing: list[Facts] = [(UNKNOWN, ())] * len(types)
         inputs = built.inputs
-        if any(not one.trials or one.type.element_type is None for one in inputs):
-            return [(UNKNOWN, ())] * len(types)
+        if record is None or any(one.element_type is None for one in types):
+            return nothing
+        if any(not one.trials or _type_of(one) is None for one in inputs):
+            return nothing
         if built.node.op == "Const":
             return self._tried(built, record, inputs, len(types))
         key = self._key(built, inputs)
@@ -124,25 +128,48 @@ class Inference:
         module, entry = Module("trial"), Computation("main")
         module.entry = module.add_computation(entry)
         lowering = Lowering(Graph([], list(self._functions().values())), module)
-        expressions = []
+        expressions: list[Value] = []
         for number, (trial, output) in enumerate(zip(given, built.inputs, strict=True)):
-            element_type = output.type.element_type
+            element_type = _type_of(output)
             assert element_type is not None
-            if trial.value is not None:
+            if output.holds is not None or output.type.is_reference:
+                lowering.variables.declare(str(number), ArrayShape(element_type, trial.dims))
+                expressions.append(Handle(str(number), element_type, output.type.is_reference))
+            elif trial.value is not None:
                 expressions.append(Expression(constant(entry, array_literal(trial.value, element_type))))
             else:
                 expressions.append(Expression(parameter(entry, number, ArrayShape(element_type, trial.dims))))
         results = lowering.written(built.node, record, expressions, entry)
         return [self._result(lowering, one) for part in results.values() for one in part]
 
-    def _result(self, lowering: Lowering, expression: Expression) -> Trial:
+    def _result(self, lowering: Lowering, value: Value) -> Trial:
+        if isinstance(value, Handle):  # a reference handed on
+            shape = lowering.variables.shape(value.name)
+            return Trial(() if shape is None else shape.dims)
+        expression = no_handle(value, "a result")
         is_small = math.prod(expression.dims) <= _LARGEST_VALUE
         return Trial(expression.dims, lowering.value(expression) if is_small else None)
 
 
+def _type_of(output: Output) -> ElementType | None:
+    return (output.holds or output.type).element_type
+
+
+def held_by(built: Built) -> tuple[DataType | None, Trials]:
+    """What the variable is that a node gives out: declared by its attributes, or that of an input."""
+    if built.node.op == "VarHandleOp":
+        return built.attribute("dtype"), trials_of(built.attribute("shape"))
+    types, shapes = (built.attribute(f"_handle_{what}") or () for what in ("dtypes", "shapes"))
+    if types:
+        return types[0], trials_of(shapes[0]) if shapes else ()
+    return next(((one.holds, one.trials) for one in built.inputs if one.holds is not None), (None, ()))
+
+
 def _seen(output: Output) -> object:
-    return output.type, tuple(
-        (trial.dims, None if trial.value is None else trial.value.tobytes()) for trial in output.trials
+    return (
+        output.type,
+        output.holds,
+        tuple((trial.dims, None if trial.value is None else trial.value.tobytes()) for trial in output.trials),
     )
 
 

@@ -10,11 +10,11 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.expansion.expression import Expression
 from compiler.graph import PartialShape
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.signature import Signature, signature
 from compiler.tf2xla.terms import Built, Gradient
+from compiler.tf2xla.values import Value
 
 
 class Trait(enum.Flag):
@@ -29,7 +29,7 @@ class Trait(enum.Flag):
     """Its results follow from the shapes of its inputs alone, so that these need not be constants where it must be."""
 
 
-Lower = Callable[[Operation], Expression | Sequence[Expression | Sequence[Expression]] | None]
+Lower = Callable[[Operation], Value | Sequence[Value | Sequence[Value]] | None]
 """Writes HLO for a node; gives its outputs in order, one alone as it is, a list of tensors as a list."""
 Differentiate = Callable[..., Gradient | Sequence[Gradient]]
 """From a node and the gradients of its outputs those of its inputs in order, as new nodes."""

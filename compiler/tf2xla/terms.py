@@ -100,6 +100,8 @@ class Output:
     type: DataType
     shape: PartialShape
     trials: tuple[Trial, ...] = ()
+    holds: DataType | None = None
+    """Of a variable the type of what it holds, whose sizes then are those of the trials."""
 
     @property
     def name(self) -> str:
@@ -117,11 +119,19 @@ class Output:
     @property
     def value(self) -> Array | None:
         """Its value where it is known before anything runs."""
-        values = [trial.value for trial in self.trials]
+        values = [trial.value for trial in self.trials if self.holds is None]
         if not values or any(one is None for one in values):
             return None
         first = values[0]
         return first if all(np.array_equal(first, one) for one in values[1:]) else None  # type: ignore[arg-type]
+
+    @property
+    def held_shape(self) -> PartialShape:
+        """The shape of what a variable holds; of any other output its own."""
+        if self.holds is None or not self.trials:
+            return self.shape if self.holds is None else UNKNOWN
+        pairs = zip(*(trial.dims for trial in self.trials), strict=True)
+        return PartialShape(tuple(a if a == b else None for a, b in pairs))
 
     @property
     def rank(self) -> int | None:

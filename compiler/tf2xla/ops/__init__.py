@@ -13,12 +13,28 @@ from compiler.tf2xla.ops import (
     reductions,
     selection,
     shapes,
+    state,
     structure,
+    training,
     unary,
 )
 from compiler.tf2xla.record import Record
 
-_FAMILIES = (structure, unary, binary, selection, products, reductions, shapes, movement, indexing, neural, calls)
+_FAMILIES = (
+    structure,
+    unary,
+    binary,
+    selection,
+    products,
+    reductions,
+    shapes,
+    movement,
+    indexing,
+    neural,
+    calls,
+    state,
+    training,
+)
 
 RECORDS: dict[str, Record] = {
     name: replace(record, gradient=GRADIENTS.get(name))
