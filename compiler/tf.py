@@ -15,6 +15,7 @@ from compiler.graph import (
     Graph,
     Node,
     PartialShape,
+    PlaceholderName,
     Tensor,
     tensor_of,
     to_binary,
@@ -22,7 +23,9 @@ from compiler.graph import (
 )
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype as element_type_of
-from compiler.tf2xla import RECORDS, Record, Trait, lower
+from compiler.jit import Compiled, DeviceCompiler, Flags, Mode, Options, Progress, flags_of, for_execution, optimize
+from compiler.jit.signatures import output_names
+from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import NoGradientError, gradients
 from compiler.tf2xla.inference import trials_of
@@ -38,24 +41,36 @@ __all__ = [
     "AttributeList",
     "Builder",
     "Built",
+    "Compiled",
     "CompilerError",
     "DataType",
+    "DeviceCompiler",
+    "Flags",
     "Function",
     "FunctionReference",
     "Graph",
     "IndexedSlices",
+    "Mode",
     "NoGradientError",
     "Node",
+    "Options",
     "Output",
     "PartialShape",
+    "PlaceholderName",
     "Port",
+    "Progress",
     "Record",
+    "Resource",
     "Signature",
     "Tensor",
     "Trait",
     "element_type_of",
+    "flags_of",
+    "for_execution",
     "gradients",
     "lower",
+    "optimize",
+    "output_names",
     "tensor_of",
     "to_binary",
     "to_text",

@@ -14,7 +14,7 @@ import numpy as np
 
 from xlabench.tensorflow.config import ConfigProto, RunMetadata, RunOptions
 from xlabench.tensorflow.framework.graph import SESSIONS, Graph, get_default_graph
-from xlabench.tensorflow.runtime import clustering, executor, fetches, plan, step_stats
+from xlabench.tensorflow.runtime import calls, clustering, executor, fetches, plan, step_stats, steps
 from xlabench.tensorflow.runtime.feeds import Fed, keys_of
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import devices
@@ -45,8 +45,8 @@ class BaseSession:
             if self._config.device_count.get(one.place.type, 1) > 0 or one.is_host
         }
         self._resources = Resources()
-        self._clusters = clustering.Clusters(self._config, self._devices, self._resources)
-        self._plans: dict[Any, plan.Plan] = {}
+        self._clusters = clustering.Clusters(self._config, next(iter(self._devices)))
+        self._plans: dict[Any, steps.Plan] = {}
         self._fetches: dict[Any, fetches.Fetches] = {}
         self._fed: dict[Any, Fed] = {}
         self._is_closed = False
@@ -122,7 +122,7 @@ class BaseSession:
         if planned is None:
             planned = self._plans[key] = self._planned(asked, names)
         is_traced = options is not None and options.trace_level > RunOptions.NO_TRACE and run_metadata is not None
-        rows: list[step_stats.Row] | None = [] if is_traced else None
+        rows: list[steps.Row] | None = [] if is_traced else None
         found = executor.run(planned, values, rows)
         for pair, count in planned.copies.items():
             self.copies[pair] = self.copies.get(pair, 0) + count
@@ -158,12 +158,12 @@ class BaseSession:
             self._fed[key] = fed
         return fed
 
-    def _planned(self, asked: fetches.Fetches, feeds: tuple[str, ...]) -> plan.Plan:
+    def _planned(self, asked: fetches.Fetches, feeds: tuple[str, ...]) -> steps.Plan:
         around = plan.Around(
             self._devices,
             self._resources,
             self._clusters.cluster,
-            self._clusters.kernels,
+            {**calls.CALLS, **self._clusters.kernels},
             is_soft=bool(self._config.allow_soft_placement),
         )
         wanted = [one.name for one in asked.tensors]

@@ -29,7 +29,7 @@ def _shaped(node: Built, g: Output) -> Output:
 
 
 GRADIENTS: dict[str, Differentiate] = {
-    **dict.fromkeys(("Identity", "PlaceholderWithDefault", "IdentityN"), _same),
+    **dict.fromkeys(("Identity", "PlaceholderWithDefault", "IdentityN", "ReadVariableOp"), _same),
     "PreventGradient": _prevented,
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze"), _shaped),
     "Fill": lambda _node, g: [None, g.op("Sum", _every_axis(g))],

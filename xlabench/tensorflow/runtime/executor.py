@@ -12,11 +12,12 @@ from typing import Any
 from compiler.tf import CompilerError
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime.kernels import DEAD, raised
-from xlabench.tensorflow.runtime.plan import Plan, Step
-from xlabench.tensorflow.runtime.step_stats import Row
+from xlabench.tensorflow.runtime.steps import MERGES, Plan, Row, Step
 
-_MERGES = frozenset({"Merge", "_XlaMerge"})
-_FAILURES = {"UnsupportedError": errors.UnimplementedError}
+_FAILURES = {
+    "UnsupportedError": errors.UnimplementedError,
+    "UninitializedError": errors.FailedPreconditionError,
+}
 
 
 def run(plan: Plan, feeds: Sequence[Any], rows: list[Row] | None = None) -> list[Any]:
@@ -28,39 +29,44 @@ def run(plan: Plan, feeds: Sequence[Any], rows: list[Row] | None = None) -> list
     values = plan.slots.copy()
     for slot, value in zip(plan.feeds, feeds, strict=True):
         values[slot] = value
-    if rows is not None or not plan.quick_steps:
-        _carefully(plan.steps, values, rows)
-    else:
-        number = -1
-        try:
-            for number, (kernel, takes, first, stop) in enumerate(plan.quick):  # noqa: B007 - told of below
-                values[first:stop] = kernel([values[slot] for slot in takes])
-        except CompilerError as error:
-            raise _failure(plan.quick_steps[number], error) from error
+    step: Step | None = None
+    try:
+        if rows is not None:
+            for step in _alive(plan.steps, values):
+                _timed(step, values, rows)
+        elif plan.may_die:
+            for step in _alive(plan.quick, values):
+                values[step.first : step.stop] = step.kernel([values[slot] for slot in step.takes])
+        else:
+            for step in plan.quick:
+                values[step.first : step.stop] = step.kernel([values[slot] for slot in step.takes])
+    except CompilerError as error:
+        assert step is not None
+        raise _failure(step, error) from error
     return [values[slot] for slot in plan.fetches]
 
 
-def _carefully(steps: Sequence[Step], values: list[Any], rows: list[Row] | None) -> None:
-    """Every step, with its times, dead ones passed over."""
+def _alive(steps: Sequence[Step], values: list[Any]) -> Any:
+    """The steps that run, each when those before it have; the others leave dead values."""
     dead: set[int] = set()
-    for number, step in enumerate(steps):
-        start = time.time_ns()
-        inputs = [values[slot] for slot in step.takes]
-        is_dead = not dead.isdisjoint(step.waits) or any(one is DEAD for one in inputs)
-        if step.node.op in _MERGES:
-            is_dead = all(one is DEAD for one in inputs)
-        begin = time.time_ns()
-        if is_dead:
-            dead.add(number)
+    for step in steps:
+        inputs = [values[slot] is DEAD for slot in step.takes]
+        is_dead = all(inputs) if step.node.op in MERGES else any(inputs)
+        if is_dead or not dead.isdisjoint(step.waits):
+            dead.add(step.number)
             values[step.first : step.stop] = [DEAD] * (step.stop - step.first)
-            continue
-        try:
-            values[step.first : step.stop] = step.kernel(inputs)
-        except CompilerError as error:
-            raise _failure(step, error) from error
-        end = time.time_ns()
-        if rows is not None:
-            rows.append(Row(step, start, begin, end, time.time_ns(), tuple(values[step.first : step.stop])))
+        else:
+            yield step
+
+
+def _timed(step: Step, values: list[Any], rows: list[Row]) -> None:
+    start = time.time_ns()
+    inputs = [values[slot] for slot in step.takes]
+    begin = time.time_ns()
+    if step.node.op != "_Arg":  # what is fed lies in its slot
+        values[step.first : step.stop] = step.kernel(inputs)
+    end = time.time_ns()
+    rows.append(Row(step, start, begin, end, time.time_ns(), tuple(values[step.first : step.stop])))
 
 
 def _failure(step: Step, error: CompilerError) -> errors.OpError:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from compiler.tf import RECORDS, ArrayShape, Function, Graph, Node, element_type_of, lower
+from compiler.tf import RECORDS, ArrayShape, Function, Graph, Node, Port, Record, Resource, element_type_of, lower
 from xlabench.engines import engine
+from xlabench.tensorflow.runtime.resources import Variable
 
 Array = np.ndarray[Any, Any]
 Program = Callable[..., list[Array]]
@@ -31,19 +32,22 @@ def compiled(spec: str, module: Any) -> Program:
 class LoweredKernel:
     """The kernel of one node; a program for every signature that it meets."""
 
-    def __init__(self, node: Node, spec: str, functions: Sequence[Function] = ()) -> None:
+    def __init__(self, node: Node, spec: str) -> None:
         self._node = node
         self._spec = spec
-        self._functions = functions
-        self._constants = _constant_inputs(node)
-        self._programs: dict[Any, Callable[[Sequence[Array]], Sequence[Array]]] = {}
-        self.is_trivial = node.op in ("Identity", "StopGradient", "PreventGradient", "Snapshot")
+        self._constants = _inputs_of(node, lambda port, record: port.name in record.constants)
+        self._variables = _inputs_of(node, lambda port, _: port.type == "resource")
+        self._programs: dict[Any, Callable[[Sequence[Any]], Sequence[Array]]] = {}
+        self._passes_on = node.op in _PASS_ON
 
-    def __call__(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """The node's outputs on inputs."""
-        if self.is_trivial:
+    def __call__(self, inputs: Sequence[Any]) -> Sequence[Array]:
+        """The node's outputs on inputs; of variables, what they hold is taken, and changed."""
+        if self._passes_on:
             return inputs
-        key: Any = tuple([one.shape for one in inputs])
+        if self._variables:
+            key: Any = tuple([_shape_of(one) for one in inputs])
+        else:
+            key = tuple([one.shape for one in inputs])
         if self._constants:
             key = key, tuple([inputs[number].tobytes() for number in self._constants])
         program = self._programs.get(key)
@@ -51,56 +55,90 @@ class LoweredKernel:
             program = self._programs[key] = self._program(inputs, key)
         return program(inputs)
 
-    def _program(self, inputs: Sequence[Array], key: Any) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    def _program(self, inputs: Sequence[Any], key: Any) -> Callable[[Sequence[Any]], Sequence[Array]]:
         attributes = {name: value for name, value in self._node.attributes.items() if not name.startswith("_")}
-        try:
-            shared = self._spec, self._node.op, tuple(sorted(attributes.items())), tuple(x.dtype for x in inputs), key
-            known = _PROGRAMS.get(shared)
-        except TypeError:  # functions are not told apart by their names
-            return self._lowered(inputs, attributes)
+        types = tuple(_type_of(one) for one in inputs)
+        shared = self._spec, self._node.op, tuple(sorted(attributes.items())), types, key
+        known = _PROGRAMS.get(shared)
         if known is None:
             known = _PROGRAMS[shared] = self._lowered(inputs, attributes)
         return known
 
-    def _lowered(
-        self, inputs: Sequence[Array], attributes: Mapping[str, Any]
-    ) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    def _lowered(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Callable[[Sequence[Any]], Sequence[Array]]:
         names = [f"input_{number}" for number in range(len(inputs))]
         count = output_count(self._node)
         node = Node(self._node.name, self._node.op, tuple(names), attributes=dict(attributes))
-        graph = Graph([*(Node(name, "Placeholder") for name in names), node], list(self._functions))
-        feeds = {
-            name: value if number in self._constants else ArrayShape(element_type_of(value.dtype), value.shape)
-            for number, (name, value) in enumerate(zip(names, inputs, strict=True))
-        }
+        graph = Graph([*(Node(name, "Placeholder") for name in names), node])
+        feeds = {name: self._feed(number, inputs[number], name) for number, name in enumerate(names)}
         fetches = [f"{node.name}:{port}" if port else node.name for port in range(count)]
-        lowered = lower(graph, feeds, fetches, self._node.op)
+        lowered = lower(graph, feeds, fetches or [f"^{node.name}"], self._node.op)
         program = compiled(self._spec, lowered.module)
         taken = [names.index(name) for name in lowered.inputs]
+        if self._variables:
+            reads, writes = ([names.index(name) for name in part] for part in (lowered.reads, lowered.writes))
+            return lambda given: _changing(program, given, (taken, reads, writes), count)
         if taken == list(range(len(inputs))):
             return lambda given: program(*given)
         return lambda given: program(*[given[number] for number in taken])
 
+    def _feed(self, number: int, value: Any, name: str) -> Any:
+        if isinstance(value, Variable):
+            held = value.value
+            return Resource(name, None if held is None else ArrayShape(element_type_of(held.dtype), held.shape))
+        return value if number in self._constants else ArrayShape(element_type_of(value.dtype), value.shape)
 
-def output_count(node: Node) -> int:
+
+_PASS_ON = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
+
+
+def _changing(program: Program, given: Sequence[Any], places: tuple[list[int], ...], count: int) -> Sequence[Array]:
+    """Run a program that takes what variables hold after its inputs, and gives that after its outputs."""
+    taken, reads, writes = places
+    results = program(*[given[number] for number in taken], *[given[number].value for number in reads])
+    for number, value in zip(writes, results[count:], strict=True):
+        given[number].value = value
+    return results[:count]
+
+
+def _shape_of(value: Any) -> Any:
+    if isinstance(value, Variable):
+        return None if value.value is None else (value.value.dtype, value.value.shape)
+    return value.shape
+
+
+def _type_of(value: Any) -> Any:
+    return None if isinstance(value, Variable) else value.dtype
+
+
+def output_count(node: Node, functions: Sequence[Function] = ()) -> int:
     """How many outputs a node has."""
 
     def number_of(name: str) -> int | None:
         value = node.attributes.get(name)
         return value if isinstance(value, int) else len(getattr(value, "values", ()))
 
-    return RECORDS[node.op].outputs(number_of) or 0
+    if node.op in RECORDS:
+        return RECORDS[node.op].outputs(number_of) or 0
+    called = next((one for one in functions if one.name == node.op), None)
+    if called is not None:
+        return len(called.outputs)
+    return _WITHOUT_RECORD[node.op] if node.op in _WITHOUT_RECORD else number_of("Tresults") or 0
 
 
-def _constant_inputs(node: Node) -> tuple[int, ...]:
-    """The numbers of the inputs whose values a program depends on."""
-    record, found, at = RECORDS[node.op], [], 0
+_WITHOUT_RECORD = {"_XlaCompile": 2, "_XlaMerge": 2, "Switch": 2, "Merge": 2, "Print": 1, "CheckNumerics": 1, "Assert": 0}
+"""How many outputs ops have that run here and are no formulas."""
+
+
+def _inputs_of(node: Node, holds: Callable[[Port, Record], bool]) -> tuple[int, ...]:
+    """The numbers of the inputs of which something is true."""
+    record, at = RECORDS[node.op], 0
+    found: list[int] = []
     for port in record.signature.inputs:
         count = 1
         if not port.is_one:
             value = node.attributes.get(port.number or port.type)
             count = value if isinstance(value, int) else len(getattr(value, "values", ()))
-        if port.name in record.constants:
+        if holds(port, record):
             found += range(at, at + count)
         at += count
     return tuple(found)

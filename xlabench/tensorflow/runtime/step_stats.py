@@ -7,7 +7,7 @@ A device has its rows in the order in which they ran; copies between devices are
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,25 +15,11 @@ from xlabench.tensorflow.config import DeviceStepStats, NodeExecStats, NodeOutpu
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.runtime.kernels import DEAD
 from xlabench.tensorflow.runtime.resources import Variable
+from xlabench.tensorflow.runtime.steps import COPY, Row, Step
 
-if TYPE_CHECKING:
-    from xlabench.tensorflow.runtime.plan import Step
-
-_HIDDEN = "_Copy"
 _RESOURCE = 20
 _STRING = 7
 _ALLOCATOR = "cpu"
-
-
-class Row(NamedTuple):
-    """One execution of a step; nanoseconds since 1970."""
-
-    step: Step
-    start_ns: int
-    begin_ns: int
-    end_ns: int
-    stop_ns: int
-    outputs: tuple[Any, ...]
 
 
 def record(rows: Iterable[Row], metadata: RunMetadata) -> None:
@@ -41,14 +27,14 @@ def record(rows: Iterable[Row], metadata: RunMetadata) -> None:
     devices: dict[str, list[NodeExecStats]] = {}
     for row in rows:
         node = row.step.node
-        if node.op == _HIDDEN:
+        if node.op == COPY:
             source = node.inputs[0].partition(":")[0]
             kind = "MEMCPYHtoD" if "device:CPU:" in str(node.attributes["from"]) else "MEMCPYDtoH"
-            device = row.step.device if kind == "MEMCPYHtoD" else bytes(node.attributes["from"]).decode()  # type: ignore[arg-type]  # bytes
+            device = row.step.node.device if kind == "MEMCPYHtoD" else bytes(node.attributes["from"]).decode()  # type: ignore[arg-type]  # bytes
             where = devices.setdefault(f"{device}/memcpy", [])
             where.append(_stats(row, f"edge_{len(where)}_{source}:{kind}", kind))
             continue
-        where = devices.setdefault(row.step.device, [])
+        where = devices.setdefault(row.step.node.device, [])
         if not where:
             where.append(_source(row))
         where.append(_stats(row, node.name, _label(row.step)))
