@@ -1,1 +1,1 @@
-"""X."""
+"""Data that programs take from `tensorflow.examples`."""

@@ -1,1 +1,1 @@
-"""X."""
+"""Graphs and what they are made of."""

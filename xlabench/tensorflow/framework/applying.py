@@ -12,7 +12,7 @@ from typing import Any
 from compiler.tf import BY_NAME, RECORDS, AttributeList, CompilerError, FunctionReference, Port, Signature
 from xlabench.tensorflow.framework.convert import convert_to_tensor, tensor_value
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
-from xlabench.tensorflow.framework.graph import Graph, get_default_graph
+from xlabench.tensorflow.framework.graph import Graph, graph_of
 from xlabench.tensorflow.framework.shapes import as_shape
 from xlabench.tensorflow.framework.tensor import Operation
 
@@ -31,7 +31,7 @@ def apply(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: s
         ValueError: shapes do not go together, or a value makes no sense.
     """
     record = RECORDS.get(op)
-    graph = _graph_of(inputs)
+    graph = graph_of(*_flat(inputs))
     if record is None:
         raise NotImplementedError(f"op {op} has no record here, and so no function and no kernel")
     signature = record.signature
@@ -53,22 +53,6 @@ def create(graph: Graph, op: str, inputs: Sequence[Any], attributes: Mapping[str
         if isinstance(error, TypeError | LookupError):
             raise
         raise ValueError(str(error)) from error
-
-
-def _graph_of(inputs: Sequence[Any]) -> Graph:
-    """The graph that the inputs are in, or the default one.
-
-    Raises:
-        ValueError: they are in several.
-    """
-    found: Any = None
-    for one in _flat(inputs):
-        graph = getattr(one, "graph", None)
-        if isinstance(graph, Graph):
-            if found is not None and found.graph is not graph:
-                raise ValueError(f"{one!r} must be from the same graph as {found!r}.")
-            found = one if found is None else found
-    return get_default_graph() if found is None else found.graph
 
 
 def _flat(values: Any) -> Any:

@@ -67,6 +67,9 @@ class _Builder(Builder):
 class Graph:
     """A graph that is being built."""
 
+    is_function = False
+    """Whether it is the body of a function, which takes what it needs of the graph around it."""
+
     def __init__(self) -> None:
         self.builder: Builder = _Builder(self)
         self._operations: dict[str, Operation] = {}
@@ -117,9 +120,19 @@ class Graph:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if not _FIRST.match(name):
             raise ValueError(f"'{name.rstrip('/')}' is not a valid scope name. A scope name has to match the following pattern: ^[A-Za-z0-9_.\\\\/>-]*$")  # noqa: E501
-        given = [[one.output for one in part] if isinstance(part, list) else part.output for part in inputs]
+        given = [[self.own(one) for one in part] if isinstance(part, list) else self.own(part) for part in inputs]
         built = self.builder.add(op, *given, name=name, **attributes)
         return self.operation_of(built)
+
+    def own(self, tensor: Tensor) -> Output:
+        """The output that a tensor is in this graph.
+
+        Raises:
+            ValueError: it is in another.
+        """
+        if tensor.graph is not self:
+            raise ValueError(f"{tensor!r} must be from the same graph as the others: it is in another one.")
+        return tensor.output
 
     def prepare(self, node: Node, takes: Mapping[str, Sequence[Output]]) -> None:
         """What the open scopes say of a new node."""
@@ -350,6 +363,25 @@ def get_default_graph() -> Graph:
     if not _FALLBACK:
         _FALLBACK.append(Graph())
     return _FALLBACK[0]
+
+
+def graph_of(*values: Any) -> Graph:
+    """The graph that something made of these values is in: theirs, or the default one.
+
+    Raises:
+        ValueError: they are in several.
+    """
+    default = get_default_graph()
+    if default.is_function:
+        return default
+    found: Any = None
+    for one in values:
+        graph = getattr(one, "graph", None)
+        if isinstance(graph, Graph):
+            if found is not None and found.graph is not graph:
+                raise ValueError(f"{one!r} must be from the same graph as {found!r}.")
+            found = one if found is None else found
+    return default if found is None else found.graph  # type: ignore[no-any-return]  # that was asked
 
 
 def reset_default_graph() -> None:

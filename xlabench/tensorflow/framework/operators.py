@@ -14,7 +14,7 @@ import numpy as np
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
-from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.graph import get_default_graph, graph_of
 from xlabench.tensorflow.framework.tensor import Tensor
 
 _BINARY = """
@@ -65,7 +65,7 @@ def exclusive(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def _left(op: str, name: str, *, has_reversed: bool, method: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        graph = self.graph
+        graph = graph_of(self)
         with graph.as_default(), graph.name_scope(name) as scope:
             x = convert_to_tensor(self)
             try:
@@ -81,7 +81,7 @@ def _left(op: str, name: str, *, has_reversed: bool, method: str) -> Callable[[A
 
 def _right(op: str, name: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        graph = self.graph
+        graph = graph_of(self)
         with graph.as_default(), graph.name_scope(name) as scope:
             y = convert_to_tensor(self)
             x = convert_to_tensor(other, name="x", dtype=y.dtype.base_dtype)
@@ -124,7 +124,7 @@ def part(self: Any, key: Any) -> Tensor:
                 f"Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 "
                 f"tensors are valid indices, got {one!r}"
             )
-    graph = x.graph
+    graph = graph_of(x)
     with graph.as_default(), graph.name_scope("strided_slice") as scope:
         columns = [[row[n] for row in rows] for n in range(3)]
         filled = [[default if one is None else one for one in column] for column, default in zip(columns, (0, 0, 1), strict=True)]

@@ -1,1 +1,1 @@
-"""X."""
+"""Functions that add nodes to graphs."""

@@ -10,7 +10,7 @@ import numpy as np
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
-from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.graph import get_default_graph, graph_of
 from xlabench.tensorflow.framework.shapes import TensorShape
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.ops.math import one_of
@@ -70,7 +70,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 
 def _like(tensor: Any, dtype: Any, name: str | None, optimize: Any, kind: tuple[str, str, Callable[..., Tensor]]) -> Tensor:
     word, op, full = kind
-    graph = getattr(tensor, "graph", None) or get_default_graph()
+    graph = graph_of(tensor)
     with graph.as_default(), graph.name_scope(name or word) as scope:
         x = convert_to_tensor(tensor, name="tensor")
         wanted = x.dtype.base_dtype if dtype is None else as_dtype(dtype)
@@ -106,7 +106,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - the sig
 
 def _asked(value: Any, name: str | None, out_type: Any, kind: tuple[str, Callable[[TensorShape], Any]]) -> Tensor:
     op, say = kind
-    graph = getattr(value, "graph", None) or get_default_graph()
+    graph = graph_of(value)
     with graph.as_default(), graph.name_scope(name or op) as scope:
         tensor = convert_to_tensor(value, name="input")
         known = tensor.shape
@@ -156,7 +156,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
     """An array with its dimensions in another order, by default the reverse."""
     op = "ConjugateTranspose" if conjugate else "Transpose"
-    graph = getattr(a, "graph", None) or get_default_graph()
+    graph = graph_of(a)
     with graph.as_default(), graph.name_scope(name) as scope:
         x = convert_to_tensor(a, name="a")
         if perm is None:

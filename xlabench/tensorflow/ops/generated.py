@@ -1,4 +1,4 @@
-"""Functions of the namespace made from the records of ops and the rows of `ops/table.py`.
+"""Functions of the namespace made from the records of ops and the rows of `ops/rows.py`.
 
 A function takes the arguments that its row says and `name`, and gives the node's output, a list of them where there are
 several, or the operation where there is none.  `raw_ops` has a function of keywords for every record.
@@ -16,7 +16,7 @@ from compiler.tf import RECORDS, AttributeList, DataType, PartialShape, Record
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.dtypes import of_data_type
 from xlabench.tensorflow.framework.tensor import Operation
-from xlabench.tensorflow.ops.table import ROWS
+from xlabench.tensorflow.ops.rows import rows
 
 _REQUIRED = inspect.Parameter.empty
 
@@ -27,17 +27,6 @@ class Argument(NamedTuple):
     names: tuple[str, ...]
     port: str
     default: Any
-
-
-@cache
-def rows() -> Mapping[str, tuple[str, str]]:
-    """For each public name its op, and the text of its arguments."""
-    found: dict[str, tuple[str, str]] = {}
-    for line in ROWS.strip().splitlines():
-        names, _, what = line.partition(" = ")
-        op, _, arguments = what.partition(" ")
-        found.update((name, (op, arguments)) for name in names.split())
-    return found
 
 
 @cache

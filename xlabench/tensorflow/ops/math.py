@@ -10,7 +10,7 @@ import numpy as np
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
-from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.graph import get_default_graph, graph_of
 from xlabench.tensorflow.framework.operators import exclusive, quotient
 from xlabench.tensorflow.framework.tensor import Tensor
 
@@ -123,7 +123,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype.base_dtype == wanted:
         return x
-    graph = getattr(x, "graph", None) or get_default_graph()
+    graph = graph_of(x)
     with graph.as_default(), graph.name_scope(name or "Cast") as scope:
         value = convert_to_tensor(x, name="x")
         if value.dtype.base_dtype == wanted:
@@ -174,7 +174,7 @@ def matmul(  # noqa: PLR0913 - the signature is TensorFlow's
         raise NotImplementedError("tf.matmul of sparse matrices is not there: leave a_is_sparse and b_is_sparse out")
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("Only one of `transpose_a` and `adjoint_a` can be True.")
-    graph = next((one.graph for one in (a, b) if hasattr(one, "graph")), None) or get_default_graph()
+    graph = graph_of(a, b)
     with graph.as_default(), graph.name_scope(name or "MatMul") as scope:
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, a.dtype.base_dtype, name="b")
@@ -196,7 +196,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, of whole numbers in floats."""
-    graph = next((one.graph for one in (x, y) if hasattr(one, "graph")), None) or get_default_graph()
+    graph = graph_of(x, y)
     with graph.as_default(), graph.name_scope(name or "truediv") as scope:
         left = convert_to_tensor(x, name="x") if hasattr(x, "dense_tensor") or not hasattr(y, "dense_tensor") else None
         right = convert_to_tensor(y, None if left is None else left.dtype.base_dtype, name="y")
@@ -205,7 +205,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, of whole numbers rounded down."""
-    graph = next((one.graph for one in (x, y) if hasattr(one, "graph")), None) or get_default_graph()
+    graph = graph_of(x, y)
     with graph.as_default(), graph.name_scope(name or "div") as scope:
         left = convert_to_tensor(x, name="x")
         right = convert_to_tensor(y, left.dtype.base_dtype, name="y")

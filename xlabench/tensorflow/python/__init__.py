@@ -1,1 +1,1 @@
-"""X."""
+"""Modules that programs take from `tensorflow.python`."""

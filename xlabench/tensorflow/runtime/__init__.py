@@ -1,1 +1,1 @@
-"""X."""
+"""What runs graphs."""

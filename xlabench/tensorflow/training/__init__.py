@@ -1,1 +1,1 @@
-"""X."""
+"""Gradients, and steps down them."""

@@ -1,1 +1,1 @@
-"""X."""
+"""Data of tutorials."""

@@ -1,1 +1,1 @@
-"""X."""
+"""Modules of `tensorflow.python.client`."""

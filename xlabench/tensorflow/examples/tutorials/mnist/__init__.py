@@ -1,1 +1,1 @@
-"""X."""
+"""Handwritten digits."""

@@ -5,6 +5,10 @@ order: `axis|dim>dim=-1` is an argument `axis`, also spelled `dim`, that is the 
 default it must be given.  What cannot be said so is a function of its own in this folder.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+
 ROWS = """
 abs math.abs = Abs
 acos math.acos = Acos
@@ -108,3 +112,18 @@ xdivy math.xdivy = Xdivy
 xlogy math.xlogy = Xlogy
 zeros_like = ZerosLike tensor>x
 """
+
+
+def rows() -> Mapping[str, tuple[str, str]]:
+    """For each public name its op, and the text of its arguments."""
+    found: dict[str, tuple[str, str]] = {}
+    for line in ROWS.strip().splitlines():
+        public, _, what = line.partition(" = ")
+        op, _, arguments = what.partition(" ")
+        found.update((name, (op, arguments)) for name in public.split())
+    return found
+
+
+def names() -> list[str]:
+    """The public names."""
+    return list(rows())
