@@ -7,6 +7,7 @@ record without any is a failure of the tests.
 from dataclasses import dataclass, field
 
 import numpy as np
+import op_placed_rows
 import op_rows
 import op_state_rows
 from op_values import specials
@@ -142,6 +143,10 @@ def _made(name, rows, types=None, attribute="T"):
             known = [at for at, port in enumerate(signature.inputs) if port.name in RECORDS[name].constants]
             if name == "ConcatV2":
                 known = [len(inputs) - 1]
+            elif name.endswith("DynamicStitch"):
+                known = list(range(len(inputs) // 2))
+            elif name == "ConcatOffset":
+                known = list(range(len(inputs)))
             elif name == "Slice" and -1 in inputs[2]:
                 known = [1, 2]
             label = f"{name}/{data_type}/{number}"
@@ -234,6 +239,26 @@ CALLS = {
     "BiasAdd": _rows(op_rows.biases),
     "BiasAddV1": _rows(op_rows.plain_biases),
     "BiasAddGrad": _rows(op_rows.bias_gradients),
+    **{name: _rows(op_placed_rows.segments) for name in RECORDS if name.startswith("UnsortedSegment")},
+    "ScatterNd": _rows(op_placed_rows.scatters),
+    **{name: _rows(op_placed_rows.whole_scatters) for name in RECORDS if name.startswith("TensorScatter")},
+    "DynamicStitch": _rows(op_placed_rows.stitches),
+    "ParallelDynamicStitch": lambda name: _made(name, lambda kind: list(op_placed_rows.stitches(kind))[:2]),
+    "InvertPermutation": _rows(op_placed_rows.inverses),
+    "TopKV2": _rows(op_placed_rows.tops),
+    "InTopKV2": _rows(op_placed_rows.among),
+    "InTopK": _rows(op_placed_rows.stated_among),
+    **dict.fromkeys(("Cumsum", "Cumprod"), _rows(op_placed_rows.runs)),
+    "StridedSliceGrad": _rows(op_placed_rows.parts_back),
+    "MirrorPadGrad": _rows(op_placed_rows.mirrors_back),
+    "ConcatOffset": _rows(op_placed_rows.offsets, attribute="shape_type"),
+    "MatrixBandPart": _rows(op_placed_rows.bands),
+    "Roll": _rows(op_placed_rows.turns),
+    "EnsureShape": _rows(op_placed_rows.ensured),
+    "Complex": _rows(op_placed_rows.complexes),
+    **dict.fromkeys(("Real", "Imag", "ComplexAbs", "Angle"), _rows(op_placed_rows.complex_parts)),
+    "LeakyReluGrad": _rows(op_placed_rows.leaks_back),
+    "Bitcast": _rows(op_placed_rows.bits),
     "ReadVariableOp": _rows(op_state_rows.held, attribute="dtype"),
     "VarIsInitializedOp": _rows(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
     "IsVariableInitialized": _rows(op_state_rows.held, attribute="dtype"),
@@ -252,3 +277,8 @@ CALLS = {
     **{name: _rows(op_state_rows.steps(name), FLOATS) for name in training.RECORDS},
 }
 """Calls of records that are no functions of one number or two."""
+
+CASES_OF: dict[str, list[Case]] = {}
+"""Every call, by its op."""
+for _case in cases():
+    CASES_OF.setdefault(_case.op, []).append(_case)

@@ -38,9 +38,9 @@ def build_xla_ops(graph: Graph, flags: Flags, options: Options) -> Graph:
     Raises:
         InputError: a call states more constants and variables than it has inputs.
     """
-    calls = [node for node in graph.nodes if node.attributes.get(COMPILED_KERNEL) is True]
-    for call in calls:
-        graph = _Builder(graph, call, flags, options).run()
+    calls = [node.name for node in graph.nodes if node.attributes.get(COMPILED_KERNEL) is True]
+    for name in calls:  # one may take from another, which is replaced by then
+        graph = _Builder(graph, graph.node(name), flags, options).run()
     return graph
 
 

@@ -84,6 +84,9 @@ class Deadness:
         self._of[number, CONTROL] = formula
 
     def _input(self, edge: Edge) -> Predicate:
+        """When an input is alive; what comes back otherwise than to a `Merge` is not known yet, and a symbol."""
+        if (edge.source, CONTROL) not in self._of:
+            return self._formulas.symbol(f"{self._topology.nodes[edge.source].name}:{edge.port}", is_value=False)
         return self.of(edge.source, edge.port)
 
     def _inputs(self, number: int) -> Iterator[Predicate]:

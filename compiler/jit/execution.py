@@ -2,6 +2,7 @@
 
 As TensorFlow's sessions do it, a feed becomes an `_Arg` that everybody takes instead, a fetch a `_Retval`; so what runs
 depends on the graph alone, and clusters end where values come in or go out.
+Who waits for a node whose first output is fed waits for nothing more than the feed.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ def for_execution(
 
     def taken(text: str) -> str:
         place = endpoint(text)
-        return fed.get(place, text) if place is not None else text
+        assert place is not None, "the graph is verified"
+        if place.port < 0 and Endpoint(place.node, 0) in fed:
+            return f"^{fed[Endpoint(place.node, 0)]}"
+        return fed.get(place, text)
 
     nodes = [replace(node, inputs=tuple(map(taken, node.inputs))) for node in graph.nodes]
     results = []

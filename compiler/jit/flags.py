@@ -94,7 +94,7 @@ def parse_flags(text: str, flags: Flags = DEFAULTS) -> Flags:
         InputError: a flag is unknown, its value makes no sense, or a file with flags cannot be read.
     """
     text = text.strip()
-    if text and not text.startswith("-"):
+    if text and text[0] not in "-'\"":
         try:
             text = Path(text).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:

@@ -123,7 +123,7 @@ def lower(
     body = Body(lowering, graph.nodes, entry, given)
     body.run(fetches)
     outputs = tuple(text for text in fetches if not text.startswith("^"))
-    _finish(lowering, entry, {text: body.at(text)[0] for text in outputs})
+    _finish(lowering, entry, [(text, body.at(text)[0]) for text in outputs])
     return _done(lowering, module, tuple(inputs), outputs, _values(feeds, inputs))
 
 
@@ -158,7 +158,7 @@ def lower_function(
     )
     results = library.inline(FunctionReference(name), given, caller)
     outputs = tuple(one.name for one in called.outputs)
-    _finish(library, entry, dict(zip(outputs, results, strict=True)))
+    _finish(library, entry, list(zip(outputs, results, strict=True)))
     return _done(library, module, tuple(kept), outputs, _values(dict(zip(names, inputs, strict=True)), kept))
 
 
@@ -192,13 +192,13 @@ def _fed(lowering: Lowering, entry: Computation, feed: Feed, text: str, *, is_kn
     return Expression(parameter(entry, number, ArrayShape(element_type, feed.shape), name=identifier(text)))
 
 
-def _finish(lowering: Lowering, entry: Computation, results: Mapping[str, Value]) -> None:
+def _finish(lowering: Lowering, entry: Computation, results: Sequence[tuple[str, Value]]) -> None:
     """Let the program give its results, and what variables hold after it."""
     arrays = [
         lowering.variables.read(one.name)
         if isinstance(one, Handle) and one.is_reference
         else no_handle(one, f"{text!r} is fetched")
-        for text, one in results.items()
+        for text, one in results
     ]
     written = list(lowering.variables.written.values())
     entry.root = build(entry, "tuple", [one.instruction for one in (*arrays, *written)])

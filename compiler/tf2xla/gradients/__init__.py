@@ -4,12 +4,22 @@ A formula takes the node and the gradients of its outputs, and gives those of it
 goes through; what it leaves out at the end has none.
 """
 
-from compiler.tf2xla.gradients import elementwise, neural, products, reductions, structure
+from compiler.tf2xla.gradients import (
+    activations,
+    elementwise,
+    indexing,
+    movement,
+    neural,
+    products,
+    reductions,
+    state,
+    structure,
+)
 from compiler.tf2xla.record import Differentiate
 
 GRADIENTS: dict[str, Differentiate] = {
     name: formula
-    for family in (structure, elementwise, products, reductions, neural)
+    for family in (structure, state, elementwise, products, reductions, movement, indexing, neural, activations)
     for name, formula in family.GRADIENTS.items()
 }
 """Every formula, by the op's name."""

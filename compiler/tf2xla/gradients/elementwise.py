@@ -158,7 +158,7 @@ def _x_log(of: Formula, slope: str) -> Callable[[Built, Output], Sequence[Output
     def formula(node: Built, g: Output) -> Sequence[Output]:
         x, y = node.inputs
         not_zero = x.op("NotEqual", x.op("ZerosLike")).op("Cast", DstT=x.type.base)
-        return g * not_zero.op(slope, of(y) if slope == "Xlog1py" else y), g * x.op("Xdivy", of(y))
+        return g * not_zero.op(slope, y), g * x.op("Xdivy", of(y))
 
     return formula
 

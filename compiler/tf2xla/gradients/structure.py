@@ -36,7 +36,7 @@ GRADIENTS: dict[str, Differentiate] = {
     **dict.fromkeys(
         (
             *("Const", "StopGradient", "Shape", "ShapeN", "Rank", "Size", "ZerosLike", "OnesLike", "Range", "LinSpace"),
-            *("BroadcastGradientArgs", "BroadcastArgs", "OneHot"),
+            *("BroadcastGradientArgs", "OneHot"),
         ),
         no_gradient,
     ),
