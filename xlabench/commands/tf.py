@@ -15,6 +15,8 @@ from pathlib import Path
 
 import click
 
+from compiler import environment_options
+from compiler.tf import flags_of
 from xlabench.commands.examples import examples
 from xlabench.engines import engine
 from xlabench.errors import BenchError, exit_code_of
@@ -27,7 +29,6 @@ xlabench tf mnist_softmax_xla.py --data_dir=mnist
 xlabench tf --gpu nvptx:sim jit_scope.py
     with a GPU that is simulated
 """
-_FLAGS = "TF_XLA_FLAGS"
 _FAILED = 1
 
 
@@ -54,6 +55,9 @@ def command(script: Path, arguments: tuple[str, ...], **specs: str | None) -> No
     for kind, spec in specs.items():
         if spec is not None:
             os.environ[f"{VARIABLE}{kind.upper()}"] = engine(spec).spec
+    flags_of(os.environ)  # a flag that nobody knows is said before anything runs
+    for note in environment_options(os.environ).notes:
+        click.echo(f"xlabench: {note}", err=True)
     importing.install()
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.tf import BY_NAME, RECORDS, AttributeList, CompilerError, FunctionReference, Port, Signature
+from xlabench.tensorflow.framework import mismatch
 from xlabench.tensorflow.framework.convert import convert_to_tensor, tensor_value
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
 from xlabench.tensorflow.framework.graph import Graph, graph_of
@@ -52,7 +53,25 @@ def create(graph: Graph, op: str, inputs: Sequence[Any], attributes: Mapping[str
     except CompilerError as error:
         if isinstance(error, TypeError | LookupError):
             raise
-        raise ValueError(str(error)) from error
+        raise ValueError(_refusal(op, inputs, attributes, scope.rstrip("/")) or str(error)) from error
+
+
+def _refusal(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: str) -> str:
+    """What TensorFlow says of two inputs whose sizes do not go together; nothing where that is not what is wrong."""
+    tensors = list(_flat(inputs))
+    shapes = [one.output.shape.dims for one in tensors]
+    transposed = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))
+    found = mismatch.unequal(op, shapes, transposed=transposed)
+    if found is None:
+        return ""
+    said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in attributes.items()}
+    listed = ", ".join(f"{key}={value}" for key, value in sorted(said.items()))
+    call = f"{op}[{listed}]({', '.join(one.name.removesuffix(':0') for one in tensors)})"
+    sizes = ", ".join(mismatch.shown(one or ()) for one in shapes)
+    return (
+        f"Dimensions must be equal, but are {found[0]} and {found[1]} for '{{{{node {name}}}}} = {call}' with input "
+        f"shapes: {sizes}."
+    )
 
 
 def _flat(values: Any) -> Any:
@@ -85,16 +104,20 @@ _CONVERT: dict[str, Any] = {
 }
 
 
+_Known = dict[str, tuple[DType, str]]
+"""Types that attributes have, each with the input, or attribute, that says so."""
+
+
 def _converted(op: str, signature: Signature, inputs: Sequence[Any], stated: Mapping[str, Any]) -> list[Any]:
-    known = {key: of_data_type(value) for key, value in stated.items() if signature.attributes[key].kind == "type"}
+    known = {key: (of_data_type(value), key) for key, value in stated.items() if signature.attributes[key].kind == "type"}
     for port, given in zip(signature.inputs, inputs, strict=True):
-        for one in [given] if port.is_one else given:
+        for one in [given] if port.is_one or not isinstance(given, list | tuple) else given:
             if port.type in signature.attributes and not port.is_list and hasattr(one, "dense_tensor"):
-                known.setdefault(port.type, one.dtype.base_dtype)
+                known.setdefault(port.type, (one.dtype.base_dtype, port.name))
     return [_input(op, signature, port, given, known) for port, given in zip(signature.inputs, inputs, strict=True)]
 
 
-def _input(op: str, signature: Signature, port: Port, given: Any, known: dict[str, DType]) -> Any:
+def _input(op: str, signature: Signature, port: Port, given: Any, known: _Known) -> Any:
     if not port.is_one:
         if not isinstance(given, list | tuple):
             raise TypeError(f"Expected list for '{port.name}' argument to '{op}' Op, not {given!r}.")
@@ -103,7 +126,7 @@ def _input(op: str, signature: Signature, port: Port, given: Any, known: dict[st
     return _one(op, signature, port, given, known, port.name)
 
 
-def _one(op: str, signature: Signature, port: Port, given: Any, known: dict[str, DType], name: str) -> Any:
+def _one(op: str, signature: Signature, port: Port, given: Any, known: _Known, name: str) -> Any:
     if port.is_reference or port.type == "resource":
         return getattr(given, "handle", given)
     row = signature.attributes.get(port.type)
@@ -116,25 +139,26 @@ def _one(op: str, signature: Signature, port: Port, given: Any, known: dict[str,
     else:
         made = convert_to_tensor(given, name=name, preferred_dtype=of_data_type(row.default))  # type: ignore[arg-type]  # a type's default is one
     if row is not None and not port.is_list:
-        known[port.type] = made.dtype.base_dtype
+        known[port.type] = made.dtype.base_dtype, port.name
     return made
 
 
-def _of_type(op: str, port: Port, given: Any, wanted: DType, name: str) -> Any:
+def _of_type(op: str, port: Port, given: Any, wanted: tuple[DType, str], name: str) -> Any:
     """An input of a type that another input has said.
 
     Raises:
         TypeError: it has another.
     """
+    data_type, said = wanted
     try:
-        return convert_to_tensor(given, wanted, name)
+        return convert_to_tensor(given, data_type, name)
     except (TypeError, ValueError) as error:
         found = given.dtype.base_dtype if hasattr(given, "dense_tensor") else _type_of(given)
-        if found is None or found == wanted:
+        if found is None or found == data_type:
             raise
         raise TypeError(
-            f"Input '{port.name}' of '{op}' Op has type {found.name} that does not match type {wanted.name} of argument "
-            "before it."
+            f"Input '{port.name}' of '{op}' Op has type {found.name} that does not match type {data_type.name} of argument "
+            f"'{said}'."
         ) from error
 
 

@@ -137,7 +137,7 @@ def _as_type(array: np.ndarray[Any, Any], value: Any, wanted: DType, *, is_numpy
     )
     if not fits:
         first = _first_of(value)
-        raise TypeError(f"Expected {wanted.name}, got {first!r} of type '{type(first).__name__}' instead.")
+        raise TypeError(f"Expected {wanted.name}, but got {first!r} of type '{type(first).__name__}'.")
     if wanted.is_integer and array.size and kind in "iu":
         low, high = int(wanted.min), int(wanted.max)
         if int(array.min()) < low or int(array.max()) > high:
@@ -187,7 +187,7 @@ def _strings(value: Any, wanted: DType | None) -> TensorValue:
     if wrong is not None or (wanted is not None and wanted.name != "string"):
         said = wanted.name if wanted is not None else "string"
         first = _first_of(value) if wrong is None else wrong
-        raise TypeError(f"Expected {said}, got {first!r} of type '{type(first).__name__}' instead.")
+        raise TypeError(f"Expected {said}, but got {first!r} of type '{type(first).__name__}'.")
     return TensorValue(as_dtype("string").data_type, array.shape, strings=tuple(flat))
 
 

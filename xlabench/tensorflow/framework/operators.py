@@ -39,7 +39,7 @@ def binary(op: str, x: Any, y: Any, name: str) -> Tensor:
     if op == "MatMul" and x.shape.rank is not None and x.shape.rank > 2:  # noqa: PLR2004 - a matrix has two
         return apply("BatchMatMulV2", [x, y], {}, name).outputs[0]
     if not x.dtype.is_bool and op in _ON_INTEGERS:
-        op = _ON_INTEGERS[op]
+        return apply(_ON_INTEGERS[op], [x, y], {}).outputs[0]
     if op == "LogicalXor":
         return exclusive(x, y, name)
     return apply(op, [x, y], {}, name).outputs[0]
@@ -57,10 +57,10 @@ def quotient(x: Tensor, y: Tensor, name: str) -> Tensor:
 
 def exclusive(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether exactly one is true."""
-    with get_default_graph().name_scope(name or "LogicalXor"):
+    with get_default_graph().name_scope(name or "LogicalXor") as scope:
         either = apply("LogicalOr", [x, y], {}).outputs[0]
         both = apply("LogicalAnd", [x, y], {}).outputs[0]
-        return apply("LogicalAnd", [either, apply("LogicalNot", [both], {}).outputs[0]], {}, "LogicalXor").outputs[0]
+        return apply("LogicalAnd", [either, apply("LogicalNot", [both], {}).outputs[0]], {}, scope).outputs[0]
 
 
 def _left(op: str, name: str, *, has_reversed: bool, method: str) -> Callable[[Any, Any], Any]:

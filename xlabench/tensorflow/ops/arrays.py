@@ -112,7 +112,10 @@ def _asked(value: Any, name: str | None, out_type: Any, kind: tuple[str, Callabl
         known = tensor.shape
         if known.is_fully_defined() or (op == "Rank" and known.rank is not None):
             return constant(np.asarray(say(known)), out_type or "int32", name=scope)
-        return apply(op, [tensor], {"out_type": out_type} if out_type is not None else {}, scope).outputs[0]
+        found = apply(op, [tensor], {"out_type": out_type} if out_type is not None else {}, scope).outputs[0]
+        if op != "Shape":
+            found.set_shape(())
+        return found
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:

@@ -39,16 +39,16 @@ def function(name: str) -> Callable[..., Any] | None:
     row = rows().get(name)
     if row is None:
         return None
-    op, text = row
+    op, word, text = row
     if op not in RECORDS:
         raise AttributeError(f"tf.{name}: the op {op} has no lowering here, and so neither a kernel nor a function")
-    return _made(name.rpartition(".")[2], RECORDS[op], arguments_of(RECORDS[op], text))
+    return _made(name.rpartition(".")[2], RECORDS[op], arguments_of(RECORDS[op], text), word)
 
 
 @cache
 def raw(op: str) -> Callable[..., Any]:
     """The function of `raw_ops` for an op."""
-    return _made(op, RECORDS[op], arguments_of(RECORDS[op], ""))
+    return _made(op, RECORDS[op], arguments_of(RECORDS[op], ""), op)
 
 
 def arguments_of(record: Record, text: str) -> tuple[Argument, ...]:
@@ -84,8 +84,8 @@ def _python(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _made(name: str, record: Record, arguments: tuple[Argument, ...]) -> Callable[..., Any]:
-    """A function by a row."""
+def _made(name: str, record: Record, arguments: tuple[Argument, ...], word: str) -> Callable[..., Any]:
+    """A function by a row; its nodes are called `word` where the caller says nothing else."""
     by_name = {spelled: argument for argument in arguments for spelled in argument.names}
     order = [*(argument.names[0] for argument in arguments), "name"]
 
@@ -101,7 +101,7 @@ def _made(name: str, record: Record, arguments: tuple[Argument, ...]) -> Callabl
                 raise TypeError(f"{name}() got multiple values for argument '{spelled}'")
             if value is not None or spelled not in given:
                 given[spelled] = value
-        node_name = given.pop("name", None)
+        node_name = given.pop("name", None) or word
         values = {}
         for argument in arguments:
             value = given.get(argument.names[0], argument.default)

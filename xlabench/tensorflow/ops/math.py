@@ -51,7 +51,10 @@ def _reduction(op: str, public: str) -> Callable[..., Tensor]:
         is_kept = bool(one_of(keepdims, keep_dims, ("keepdims", "keep_dims")) or False)
         named = None if axis is not None else _axes(_tensor(input_tensor, name or op), None)
         indices = axis if named is None else named
-        return apply(op, [input_tensor, indices], {"keep_dims": is_kept}, name).outputs[0]
+        reduced = apply(op, [input_tensor, indices], {"keep_dims": is_kept}, name).outputs[0]
+        if axis is None and not is_kept:
+            reduced.set_shape(())
+        return reduced
 
     reduce.__name__ = reduce.__qualname__ = public
     reduce.__doc__ = f"{op} over axes, by default all."
@@ -143,12 +146,16 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         return cast(value, wanted, scope)
 
 
+_FLOATS = {"float32": "ToFloat", "float64": "ToDouble"}
+
+
 def to_type(dtype: str) -> Callable[..., Tensor]:
     """The older function for a conversion to one type."""
 
     def convert(x: Any, name: str = "") -> Tensor:
-        return cast(x, dtype, name or None)
+        return cast(x, dtype, name or word)
 
+    word = f"To{dtype.capitalize()}" if not dtype.startswith("float") else _FLOATS[dtype]
     convert.__name__ = convert.__qualname__ = f"to_{dtype}"
     convert.__doc__ = f"A tensor in {dtype}."
     return convert

@@ -28,8 +28,8 @@ def _along(op: str) -> Callable[..., Tensor]:
             raise ValueError(f"`axis` ({axis}) must be in the range [{-(rank or 0)}, {rank}) where {rank} is the number of dimensions")
         order = list(range(rank))
         order[axis], order[-1] = order[-1], order[axis]
-        turned = apply("Transpose", [value, order], {}).outputs[0]
-        return apply("Transpose", [apply(op, [turned], {}).outputs[0], order], {}, name).outputs[0]
+        turned = apply("Transpose", [value, order], {}, "transpose").outputs[0]
+        return apply("Transpose", [apply(op, [turned], {}).outputs[0], order], {}, name or "transpose").outputs[0]
 
     function.__name__ = function.__qualname__ = {"Softmax": "softmax", "LogSoftmax": "log_softmax"}[op]
     function.__doc__ = f"{op} along an axis, by default the last."
@@ -306,7 +306,13 @@ def clip_by_global_norm(
 ) -> tuple[list[Any], Tensor]:
     """Tensors, made shorter together if they are longer than that together."""
     norm = global_norm(t_list) if use_norm is None else use_norm
-    with get_default_graph().name_scope(name or "clip_by_global_norm"):
+    with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
         smallest = apply("Minimum", [1.0 / norm, 1.0 / convert_to_tensor(clip_norm, norm.dtype)], {}).outputs[0]
         scale = clip_norm * smallest + (norm - norm)
-        return [None if one is None else one * scale for one in t_list], norm
+        scaled = [None if one is None else convert_to_tensor(one) * scale for one in t_list]
+        word = scope.rstrip("/").rpartition("/")[2]
+        named = (
+            None if one is None else apply("Identity", [one], {}, f"{word}/_{number}").outputs[0]
+            for number, one in enumerate(scaled)
+        )  # fmt: skip
+        return list(named), norm

@@ -1,6 +1,6 @@
 """Which public function of the namespace is which op: names, the order of arguments, and their older spellings.
 
-A row is `names = Op` and, where they are not the op's inputs and then its attributes with defaults, the arguments in
+A row is `names = Op`, or `names = Op:name` where nodes are called otherwise, and, where they are not the op's inputs and then its attributes with defaults, the arguments in
 order: `axis|dim>dim=-1` is an argument `axis`, also spelled `dim`, that is the op's `dim`, by default -1; without a
 default it must be given.  What cannot be said so is a function of its own in this folder.
 """
@@ -13,7 +13,7 @@ ROWS = """
 abs math.abs = Abs
 acos math.acos = Acos
 acosh math.acosh = Acosh
-add math.add = AddV2
+add math.add = AddV2:Add
 asin math.asin = Asin
 asinh math.asinh = Asinh
 atan math.atan = Atan
@@ -31,7 +31,7 @@ broadcast_to = BroadcastTo
 ceil math.ceil = Ceil
 check_numerics debugging.check_numerics = CheckNumerics tensor message
 cholesky linalg.cholesky = Cholesky
-clip_by_value = ClipByValue
+clip_by_value = ClipByValue:clip_by_value
 cos math.cos = Cos
 cosh math.cosh = Cosh
 cumprod math.cumprod = Cumprod x axis=0 exclusive=False reverse=False
@@ -45,7 +45,7 @@ expand_dims = ExpandDims input axis|dim>dim
 expm1 math.expm1 = Expm1
 fill = Fill
 floor math.floor = Floor
-floordiv floor_div math.floordiv = FloorDiv
+floordiv floor_div math.floordiv = FloorDiv:floordiv
 floormod mod math.mod math.floormod = FloorMod
 gather_nd = GatherNd params indices
 greater math.greater = Greater
@@ -79,9 +79,9 @@ nn.softplus math.softplus = Softplus
 nn.softsign math.softsign = Softsign
 no_op = NoOp
 not_equal math.not_equal = NotEqual x y
-ones_like = OnesLike tensor>x
 pow math.pow = Pow
 prevent_gradient = PreventGradient
+realdiv = RealDiv
 reciprocal math.reciprocal = Reciprocal
 reshape manip.reshape = Reshape
 reverse manip.reverse = ReverseV2
@@ -105,22 +105,22 @@ tanh nn.tanh math.tanh = Tanh
 tensor_scatter_nd_add tensor_scatter_add = TensorScatterAdd tensor indices updates
 tensor_scatter_nd_update tensor_scatter_update = TensorScatterUpdate tensor indices updates
 tile manip.tile = Tile
-truncatediv = TruncateDiv
-truncatemod = TruncateMod
+truncatediv = TruncateDiv:truncatediv
+truncatemod = TruncateMod:truncatemod
 unsorted_segment_sum math.unsorted_segment_sum = UnsortedSegmentSum data segment_ids num_segments
 xdivy math.xdivy = Xdivy
 xlogy math.xlogy = Xlogy
-zeros_like = ZerosLike tensor>x
 """
 
 
-def rows() -> Mapping[str, tuple[str, str]]:
-    """For each public name its op, and the text of its arguments."""
-    found: dict[str, tuple[str, str]] = {}
+def rows() -> Mapping[str, tuple[str, str, str]]:
+    """For each public name its op, what its nodes are called, and the text of its arguments."""
+    found: dict[str, tuple[str, str, str]] = {}
     for line in ROWS.strip().splitlines():
         public, _, what = line.partition(" = ")
-        op, _, arguments = what.partition(" ")
-        found.update((name, (op, arguments)) for name in public.split())
+        named, _, arguments = what.partition(" ")
+        op, _, word = named.partition(":")
+        found.update((name, (op, word or op, arguments)) for name in public.split())
     return found
 
 

@@ -1,7 +1,7 @@
 """Clusters in a session: its graphs are clustered as `TF_XLA_FLAGS` and its options say, and its clusters run.
 
 A cluster is compiled by the engine of its device (`runtime/settings.py`); what it takes of variables is in its
-signature, and what it writes to them is written when it has run.  `_XlaCompile` hands on what was compiled, where
+signature, and what it writes to them is written when it has run; what `XLA_FLAGS` asks for is dumped of clusters alone.  `_XlaCompile` hands on what was compiled, where
 TensorFlow has a key for it.
 """
 
@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from compiler import environment_options
 from compiler.tf import (
     ArrayShape,
     Compiled,
@@ -58,7 +59,8 @@ class Clusters:
 
     def _compiler(self, spec: str, graph: Graph) -> DeviceCompiler:
         if spec not in self._compilers:
-            self._compilers[spec] = DeviceCompiler(graph, lambda module: compiled(spec, module), self._flags)
+            folder = "" if spec.startswith("reference") else environment_options(os.environ).options.dump_to
+            self._compilers[spec] = DeviceCompiler(graph, lambda module: compiled(spec, module, folder), self._flags)
         self._compilers[spec].add_functions(graph)
         return self._compilers[spec]
 

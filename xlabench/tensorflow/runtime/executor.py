@@ -11,6 +11,7 @@ from typing import Any
 
 from compiler.tf import CompilerError
 from xlabench.tensorflow import errors
+from xlabench.tensorflow.framework import mismatch
 from xlabench.tensorflow.runtime.kernels import DEAD, raised
 from xlabench.tensorflow.runtime.steps import MERGES, Plan, Row, Step
 
@@ -42,7 +43,7 @@ def run(plan: Plan, feeds: Sequence[Any], rows: list[Row] | None = None) -> list
                 values[step.first : step.stop] = step.kernel([values[slot] for slot in step.takes])
     except CompilerError as error:
         assert step is not None
-        raise _failure(step, error) from error
+        raise _failure(step, [values[slot] for slot in step.takes], error) from error
     return [values[slot] for slot in plan.fetches]
 
 
@@ -69,6 +70,11 @@ def _timed(step: Step, values: list[Any], rows: list[Row]) -> None:
     rows.append(Row(step, start, begin, end, time.time_ns(), tuple(values[step.first : step.stop])))
 
 
-def _failure(step: Step, error: CompilerError) -> errors.OpError:
+def _failure(step: Step, inputs: Sequence[Any], error: CompilerError) -> errors.OpError:
     kind = _FAILURES.get(type(error).__name__, errors.InvalidArgumentError)
-    return raised(kind, step.node, str(error))
+    node = step.node
+    shapes = [getattr(one, "shape", None) for one in inputs]
+    transposed = node.attributes.get("transpose_a") is True, node.attributes.get("transpose_b") is True
+    if mismatch.unequal(node.op, shapes, transposed=transposed) is not None:
+        return raised(kind, node, mismatch.at_run(node.op, [one for one in shapes if one is not None]))
+    return raised(kind, node, str(error))

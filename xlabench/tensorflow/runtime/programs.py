@@ -17,15 +17,15 @@ from xlabench.tensorflow.runtime.resources import Variable
 
 Array = np.ndarray[Any, Any]
 Program = Callable[..., list[Array]]
-_ENGINES: dict[str, Any] = {}
+_ENGINES: dict[tuple[str, str], Any] = {}
 _PROGRAMS: dict[Any, Callable[[Sequence[Array]], Sequence[Array]]] = {}
 
 
-def compiled(spec: str, module: Any) -> Program:
-    """A module compiled by the engine of a spec."""
-    if spec not in _ENGINES:
-        _ENGINES[spec] = engine(spec)
-    program: Program = _ENGINES[spec].compile(module)
+def compiled(spec: str, module: Any, dump_to: str = "") -> Program:
+    """A module compiled by the engine of a spec, which may leave its intermediate forms in a folder."""
+    if (spec, dump_to) not in _ENGINES:
+        _ENGINES[spec, dump_to] = engine(spec, dump_to=dump_to)
+    program: Program = _ENGINES[spec, dump_to].compile(module)
     return getattr(program, "call", program)  # without the layer that only forwards
 
 

@@ -81,6 +81,9 @@ def gradients(  # noqa: PLR0913 - the signature is TensorFlow's
             raise
         raise ValueError(str(error)) from error
     made = [_of(graph, one) for one in found]
+    for x, gradient in zip(wanted, made, strict=True):
+        if isinstance(gradient, Tensor) and gradient.shape.is_compatible_with(x.shape):
+            gradient.set_shape(x.shape)
     if str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero":
         made = [apply("ZerosLike", [x], {}).outputs[0] if one is None else one for one, x in zip(made, wanted, strict=True)]
     return made
