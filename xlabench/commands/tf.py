@@ -70,7 +70,7 @@ def _run(script: Path) -> int:
         runpy.run_path(str(script), run_name="__main__")
     except SystemExit as stop:
         return _code_of(stop)
-    except Exception as error:  # noqa: BLE001 - whatever a script raises is its own
+    except Exception as error:
         if exit_code_of(error) is not None and not _is_in(script, error):
             raise
         _show(script, error)

@@ -11,7 +11,7 @@ from xlabench.tensorflow.framework.messages import Message
 class GPUOptions(Message):
     """Memory of GPUs, of which nothing is asked here."""
 
-    FIELDS = {  # noqa: RUF012 - a table
+    FIELDS = {
         "per_process_gpu_memory_fraction": 0.0,
         "allow_growth": False,
         "allocator_type": "",
@@ -25,7 +25,7 @@ class OptimizerOptions(Message):
 
     L1, L0 = 0, -1
     DEFAULT, OFF, ON_1, ON_2 = 0, -1, 1, 2
-    FIELDS = {  # noqa: RUF012 - a table
+    FIELDS = {
         "do_common_subexpression_elimination": False,
         "do_constant_folding": False,
         "do_function_inlining": False,
@@ -39,9 +39,8 @@ class RewriterConfig(Message):
     """Rewrites of graphs that TensorFlow makes before it runs them, and nobody makes here."""
 
     DEFAULT, ON, OFF, AGGRESSIVE = 0, 1, 2, 3
-    FIELDS = {  # noqa: RUF012 - a table
-        name: 0
-        for name in (
+    FIELDS = dict.fromkeys(
+        (
             "layout_optimizer",
             "constant_folding",
             "shape_optimization",
@@ -52,14 +51,15 @@ class RewriterConfig(Message):
             "function_optimization",
             "memory_optimization",
             "meta_optimizer_iterations",
-        )
-    } | {"disable_meta_optimizer": False, "disable_model_pruning": False}
+        ),
+        0,
+    ) | {"disable_meta_optimizer": False, "disable_model_pruning": False}
 
 
 class GraphOptions(Message):
     """What is done with graphs."""
 
-    FIELDS = {  # noqa: RUF012 - a table
+    FIELDS = {
         "optimizer_options": OptimizerOptions,
         "rewrite_options": RewriterConfig,
         "infer_shapes": False,
@@ -74,7 +74,7 @@ class GraphOptions(Message):
 class ConfigProto(Message):
     """The options of a session."""
 
-    FIELDS = {  # noqa: RUF012 - a table
+    FIELDS = {
         "device_count": {},
         "intra_op_parallelism_threads": 0,
         "inter_op_parallelism_threads": 0,
@@ -93,7 +93,7 @@ class RunOptions(Message):
     """The options of one run."""
 
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
-    FIELDS = {  # noqa: RUF012 - a table
+    FIELDS = {
         "trace_level": 0,
         "timeout_in_ms": 0,
         "inter_op_thread_pool": 0,
@@ -105,25 +105,25 @@ class RunOptions(Message):
 class AllocationDescription(Message):
     """The memory of a value."""
 
-    FIELDS = {"requested_bytes": 0, "allocated_bytes": 0, "allocator_name": ""}  # noqa: RUF012 - a table
+    FIELDS = {"requested_bytes": 0, "allocated_bytes": 0, "allocator_name": ""}
 
 
 class Dim(Message):
     """A size."""
 
-    FIELDS = {"size": 0, "name": ""}  # noqa: RUF012 - a table
+    FIELDS = {"size": 0, "name": ""}
 
 
 class TensorShapeProto(Message):
     """Sizes."""
 
-    FIELDS = {"dim": [Dim], "unknown_rank": False}  # noqa: RUF012 - a table
+    FIELDS = {"dim": [Dim], "unknown_rank": False}
 
 
 class TensorDescription(Message):
     """What a value is."""
 
-    FIELDS = {  # noqa: RUF012 - a table
+    FIELDS = {
         "dtype": 0,
         "shape": TensorShapeProto,
         "allocation_description": AllocationDescription,
@@ -133,13 +133,13 @@ class TensorDescription(Message):
 class NodeOutput(Message):
     """One output of a node."""
 
-    FIELDS = {"slot": 0, "tensor_description": TensorDescription}  # noqa: RUF012 - a table
+    FIELDS = {"slot": 0, "tensor_description": TensorDescription}
 
 
 class AllocatorMemoryUsed(Message):
     """What a node took of an allocator."""
 
-    FIELDS = {  # noqa: RUF012 - a table
+    FIELDS = {
         "allocator_name": "",
         "total_bytes": 0,
         "peak_bytes": 0,
@@ -150,7 +150,7 @@ class AllocatorMemoryUsed(Message):
 class NodeExecStats(Message):
     """One execution of a node; microseconds since 1970, and from its start on."""
 
-    FIELDS = {  # noqa: RUF012 - a table
+    FIELDS = {
         "node_name": "",
         "all_start_micros": 0,
         "op_start_rel_micros": 0,
@@ -172,16 +172,16 @@ class NodeExecStats(Message):
 class DeviceStepStats(Message):
     """What one device did in a step."""
 
-    FIELDS = {"device": "", "node_stats": [NodeExecStats]}  # noqa: RUF012 - a table
+    FIELDS = {"device": "", "node_stats": [NodeExecStats]}
 
 
 class StepStats(Message):
     """What a step did."""
 
-    FIELDS = {"dev_stats": [DeviceStepStats]}  # noqa: RUF012 - a table
+    FIELDS = {"dev_stats": [DeviceStepStats]}
 
 
 class RunMetadata(Message):
     """What a run records."""
 
-    FIELDS = {"step_stats": StepStats}  # noqa: RUF012 - a table
+    FIELDS = {"step_stats": StepStats}

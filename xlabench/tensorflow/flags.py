@@ -38,7 +38,7 @@ class FlagValues:
         """Whether there is any flag."""
         return bool(self._readers)
 
-    def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
         """Read a command line; what is no flag is left.
 
         Raises:
@@ -108,7 +108,7 @@ def read_boolean(text: str) -> bool:
 
 
 def _definer(read: Callable[[str], Any], doc: str) -> Callable[..., None]:
-    def define(name: str, default: Any, help: str | None = None, **_options: Any) -> None:  # noqa: A002, ARG001 - the signature is TensorFlow's
+    def define(name: str, default: Any, help: str | None = None, **_options: Any) -> None:
         FLAGS.define(name, default, read)
 
     define.__doc__ = doc
@@ -122,7 +122,7 @@ DEFINE_boolean = DEFINE_bool = _definer(read_boolean, "A flag that is true or fa
 DEFINE_list = _definer(lambda text: [one.strip() for one in text.split(",") if one], "A flag of several words.")
 
 
-def DEFINE_enum(name: str, default: Any, enum_values: Sequence[str], help: str | None = None, **_options: Any) -> None:  # noqa: A002, ARG001, N802 - the signature is TensorFlow's
+def DEFINE_enum(name: str, default: Any, enum_values: Sequence[str], help: str | None = None, **_options: Any) -> None:
     """A flag of one of several words."""
 
     def read(text: str) -> str:

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from xlabench.tensorflow import namespace
+from xlabench.tensorflow.names import NAMESPACES, REFUSED
 
 _NAME = "tensorflow"
 
@@ -30,7 +31,7 @@ class _Loader(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module itself."""
         prefix = self._target.removeprefix(f"{namespace.ROOT}.")
-        is_namespace = prefix in namespace.NAMESPACES
+        is_namespace = prefix in NAMESPACES
         module: ModuleType = namespace.resolve(prefix) if is_namespace else import_module(self._target)
         self._own = module.__spec__
         return module
@@ -44,7 +45,10 @@ class Finder(MetaPathFinder):
     """Finds `tensorflow` and what is below it."""
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None  # noqa: ARG002 - the signature is Python's
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """Where a module is.
 
@@ -55,8 +59,8 @@ class Finder(MetaPathFinder):
             return None
         ours = namespace.ROOT + fullname.removeprefix(_NAME)
         inner = fullname.removeprefix(f"{_NAME}.")
-        if inner not in namespace.NAMESPACES and not _is_there(ours):
-            said = namespace.REFUSED.get(inner.partition(".")[0], "it is not there under `xlabench tf`")
+        if inner not in NAMESPACES and not _is_there(ours):
+            said = REFUSED.get(inner.partition(".")[0], "it is not there under `xlabench tf`")
             raise ModuleNotFoundError(f"No module named {fullname!r}: {said}", name=fullname)
         return ModuleSpec(fullname, _Loader(ours), is_package=True)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _ROWS = """
-framework.graph: Graph GraphKeys get_default_graph reset_default_graph
+framework.graph: Graph get_default_graph reset_default_graph
+framework.keys: GraphKeys
 framework.tensor: Operation Tensor
 framework.shapes: TensorShape Dimension
 framework.dtypes: DType as_dtype dtypes.as_dtype=as_dtype
@@ -18,13 +19,14 @@ framework.convert: constant convert_to_tensor
 framework.scopes: name_scope op_scope device control_dependencies colocate_with
 session: Session InteractiveSession get_default_session
 config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata
-ops.math: argmax argmin arg_max=argmax arg_min=argmin cast saturate_cast matmul divide truediv div logical_xor add_n
+ops.math: argmax argmin arg_max=argmax arg_min=argmin cast saturate_cast matmul divide truediv div logical_xor
+ops.math: add_n
 ops.math: accumulate_n reduce_logsumexp tensordot range=range_
 ops.math: math.argmax=argmax math.argmin=argmin math.divide=divide math.truediv=truediv math.logical_xor=logical_xor
 ops.math: math.add_n=add_n math.reduce_logsumexp=reduce_logsumexp linalg.matmul=matmul linalg.tensordot=tensordot
 ops.math: math.accumulate_n=accumulate_n math.cast=cast
-ops.arrays: placeholder placeholder_with_default zeros ones zeros_like ones_like eye shape size rank concat stack unstack
-ops.arrays: split transpose one_hot where where_v2 gather pad strided_slice identity_n meshgrid linalg.eye=eye
+ops.arrays: placeholder placeholder_with_default zeros ones zeros_like ones_like eye shape size rank concat stack
+ops.arrays: unstack split transpose one_hot where where_v2 gather pad strided_slice identity_n meshgrid linalg.eye=eye
 ops.arrays: linalg.transpose=transpose
 ops.nn: nn.softmax=softmax nn.log_softmax=log_softmax math.softmax=softmax math.log_softmax=log_softmax
 ops.nn: nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_with_logits
@@ -75,7 +77,19 @@ MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "python")
 """What is a module of its own, and a name of the namespace."""
 
 NAMESPACES = (
-    *("bitwise", "debugging", "dtypes", "initializers", "linalg", "logging", "manip", "math", "nn", "random", "raw_ops"),
+    *(
+        "bitwise",
+        "debugging",
+        "dtypes",
+        "initializers",
+        "linalg",
+        "logging",
+        "manip",
+        "math",
+        "nn",
+        "random",
+        "raw_ops",
+    ),
     "train",
 )
 """Names under which others stand."""

@@ -17,8 +17,31 @@ from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, places, valu
 ROOT = "xlabench.tensorflow"
 _PLACES, _VALUES = places(), values()
 _TYPES = frozenset(
-    "float16 float32 float64 bfloat16 half double int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool string complex64 "
-    "complex128 resource variant qint8 quint8 qint32".split()
+    [
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "half",
+        "double",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+        "string",
+        "complex64",
+        "complex128",
+        "resource",
+        "variant",
+        "qint8",
+        "quint8",
+        "qint32",
+    ]
 )
 _REDUCTIONS = frozenset(f"reduce_{word}" for word in ("sum", "mean", "prod", "max", "min", "all", "any"))
 _CONVERSIONS = {f"to_{word}": dtype for word, dtype in
@@ -57,12 +80,17 @@ def resolve(name: str) -> Any:
         return Namespace(name)
     if name in MODULES:
         return import_module(f"{ROOT}.{name}")
-    last = name.rpartition(".")[2]
-    if name.startswith("raw_ops."):
+    return _made(name)
+
+
+def _made(name: str) -> Any:
+    """What a name stands for that a table makes."""
+    space, _, last = name.rpartition(".")
+    if space == "raw_ops":
         return _raw(last)
-    if last in _TYPES and name in (last, f"dtypes.{last}"):
+    if last in _TYPES and space in ("", "dtypes"):
         return import_module(f"{ROOT}.framework.dtypes").as_dtype(last)
-    if last in _REDUCTIONS and name in (last, f"math.{last}"):
+    if last in _REDUCTIONS and space in ("", "math"):
         return import_module(f"{ROOT}.ops.math").REDUCTIONS[last]
     if name in _CONVERSIONS:
         return import_module(f"{ROOT}.ops.math").to_type(_CONVERSIONS[name])
@@ -85,7 +113,9 @@ def _raw(op: str) -> Any:
     generated = import_module(f"{ROOT}.ops.generated")
     if op not in generated.RECORDS:
         near = difflib.get_close_matches(op, generated.RECORDS, 2)
-        raise AttributeError(f"tf.raw_ops.{op}: no record has this op" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        raise AttributeError(
+            f"tf.raw_ops.{op}: no record has this op" + (f"; did you mean {' or '.join(near)}?" if near else "")
+        )
     return generated.raw(op)
 
 

@@ -130,7 +130,7 @@ class BaseSession:
             step_stats.record(rows, run_metadata)
         return asked.build([_result(value) for value in found])
 
-    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
         """A function of the values of what is fed that runs what is fetched."""
         feeds = list(feed_list or ())
 

@@ -87,7 +87,9 @@ def attribute_value(kind: str, value: Any) -> Any:
     if kind.startswith("list(") and not isinstance(value, AttributeList):
         inner = kind[5:-1]
         words = {"int": "i", "float": "f", "bool": "b", "string": "s"}
-        return AttributeList(words.get(inner, inner) if len(value) else "", tuple(attribute_value(inner, one) for one in value))
+        return AttributeList(
+            words.get(inner, inner) if len(value) else "", tuple(attribute_value(inner, one) for one in value)
+        )
     convert = _CONVERT.get(kind)
     return value if convert is None else convert(value)
 
@@ -109,7 +111,9 @@ _Known = dict[str, tuple[DType, str]]
 
 
 def _converted(op: str, signature: Signature, inputs: Sequence[Any], stated: Mapping[str, Any]) -> list[Any]:
-    known = {key: (of_data_type(value), key) for key, value in stated.items() if signature.attributes[key].kind == "type"}
+    known = {
+        key: (of_data_type(value), key) for key, value in stated.items() if signature.attributes[key].kind == "type"
+    }
     for port, given in zip(signature.inputs, inputs, strict=True):
         for one in [given] if port.is_one or not isinstance(given, list | tuple) else given:
             if port.type in signature.attributes and not port.is_list and hasattr(one, "dense_tensor"):
@@ -156,10 +160,8 @@ def _of_type(op: str, port: Port, given: Any, wanted: tuple[DType, str], name: s
         found = given.dtype.base_dtype if hasattr(given, "dense_tensor") else _type_of(given)
         if found is None or found == data_type:
             raise
-        raise TypeError(
-            f"Input '{port.name}' of '{op}' Op has type {found.name} that does not match type {data_type.name} of argument "
-            f"'{said}'."
-        ) from error
+        head = f"Input '{port.name}' of '{op}' Op has type {found.name} that does not match"
+        raise TypeError(f"{head} type {data_type.name} of argument '{said}'.") from error
 
 
 def _type_of(given: Any) -> DType | None:

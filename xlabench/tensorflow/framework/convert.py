@@ -65,7 +65,7 @@ def constant(
     dtype: Any = None,
     shape: Any = None,
     name: str = "Const",
-    verify_shape: bool = False,  # noqa: FBT002 - the signature is TensorFlow's
+    verify_shape: bool = False,
 ) -> Tensor:
     """A constant.
 
@@ -74,12 +74,12 @@ def constant(
         ValueError: there are more elements than the shape has.
     """
     tensor = tensor_value(value, dtype, shape, is_exact=verify_shape)
-    attributes = {"dtype": tensor.type, "value": tensor}
+    attributes: dict[str, Any] = {"dtype": tensor.type, "value": tensor}
     return get_default_graph().create("Const", [], attributes, name or "Const").outputs[0]
 
 
 def tensor_value(value: Any, dtype: Any = None, shape: Any = None, *, is_exact: bool = False) -> TensorValue:
-    """A Python value as graphs hold it; with fewer elements than the shape has, the last stands for those that follow."""
+    """A Python value as graphs hold it; of fewer elements than the shape has the last stands for those that follow."""
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, TensorValue):
         return value
@@ -117,7 +117,9 @@ def array_of(value: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
     except ValueError as error:
         raise ValueError(f"Can't convert non-rectangular Python sequence to Tensor: {error}") from error
     if array.dtype == object:
-        raise TypeError(f"Failed to convert elements of {value!r} to Tensor. Consider casting elements to a supported type.")
+        raise TypeError(
+            f"Failed to convert elements of {value!r} to Tensor. Consider casting elements to a supported type."
+        )
     if wanted is None:
         return array if is_numpy else _narrowed(array)
     return _as_type(array, value, wanted, is_numpy=is_numpy)

@@ -1,7 +1,7 @@
 """Functions of a graph's library, built by Python functions: the bodies of branches and loops.
 
-A body is a graph of its own; a tensor of the graph around it that it takes becomes an argument.  Nodes with effects wait
-for those before them that touch the same variable, and are run whenever the function is.
+A body is a graph of its own; a tensor of the graph around it that it takes becomes an argument.  Nodes with effects
+wait for those before them that touch the same variable, and are run whenever the function is.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Body(Graph):
 
     def argument_like(self, tensor: Tensor) -> Tensor:
         """A new node that stands for a value."""
-        attributes = {"dtype": tensor.dtype.base_dtype.data_type, "shape": tensor.shape.partial}
+        attributes: dict[str, Any] = {"dtype": tensor.dtype.base_dtype.data_type, "shape": tensor.shape.partial}
         made = self.builder.add("Placeholder", name=f"{tensor.op.name.rpartition('/')[2]}_argument", **attributes)
         return self.operation_of(made).outputs[0]
 
@@ -110,7 +110,9 @@ class Traced:
         ]
         given = [*self.results, *(inner if hands_on else [])]
         outputs = tuple(Argument(f"out_{number}", one.dtype.base_dtype.data_type) for number, one in enumerate(given))
-        effects = [one.name for one in operations if _is_stateful(one.built) and one.type not in (*_READS, "VarHandleOp")]
+        effects = [
+            one.name for one in operations if _is_stateful(one.built) and one.type not in (*_READS, "VarHandleOp")
+        ]
         return Function(
             name,
             tuple(Argument(names[one.op.name], one.dtype.base_dtype.data_type) for one in taken),
@@ -175,5 +177,3 @@ def free_name(graph: Graph, word: str) -> str:
 def all_captures(*traced: Traced) -> list[Tensor]:
     """What several functions take of the graph around."""
     return list({key: outer for one in traced for key, (outer, _) in one.body.captures.items()}.values())
-
-

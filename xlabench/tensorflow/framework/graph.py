@@ -13,11 +13,14 @@ from typing import Any
 
 from compiler.tf import Attribute, Builder, Built, Node, Output, Signature
 from compiler.tf import Graph as Definition
+from xlabench.tensorflow.framework import elements
 from xlabench.tensorflow.framework.places import Place, place_of
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 
 _SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*\Z")
 _FIRST = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+
+_NO_SCOPE = "'{}' is not a valid scope name. A scope name has to match the following pattern: ^[A-Za-z0-9_.\\\\/>-]*$"
 
 DeviceFunction = Callable[[Operation], str]
 AttributeScope = Mapping[str, "Attribute | Callable[[Node], Attribute] | None"]
@@ -29,24 +32,6 @@ class Controls:
     def __init__(self, waits: Sequence[Operation]) -> None:
         self.waits = waits
         self.seen: set[str] = set()
-
-
-class GraphKeys:
-    """Names of collections."""
-
-    GLOBAL_VARIABLES = "variables"
-    LOCAL_VARIABLES = "local_variables"
-    TRAINABLE_VARIABLES = "trainable_variables"
-    MODEL_VARIABLES = "model_variables"
-    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
-    REGULARIZATION_LOSSES = "regularization_losses"
-    LOSSES = "losses"
-    UPDATE_OPS = "update_ops"
-    TRAIN_OP = "train_op"
-    GLOBAL_STEP = "global_step"
-    SUMMARIES = "summaries"
-    INIT_OP = "init_op"
-    VARIABLES = "variables"
 
 
 class _Builder(Builder):
@@ -107,7 +92,7 @@ class Graph:
 
     # What is added.
 
-    def create(self, op: str, inputs: Sequence[Any], attributes: Mapping[str, Attribute], name: str) -> Operation:
+    def create(self, op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: str) -> Operation:
         """Add a node.
 
         Args:
@@ -119,7 +104,7 @@ class Graph:
         if self.finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if not _FIRST.match(name):
-            raise ValueError(f"'{name.rstrip('/')}' is not a valid scope name. A scope name has to match the following pattern: ^[A-Za-z0-9_.\\\\/>-]*$")  # noqa: E501
+            raise ValueError(_NO_SCOPE.format(name.rstrip("/")))
         given = [[self.own(one) for one in part] if isinstance(part, list) else self.own(part) for part in inputs]
         built = self.builder.add(op, *given, name=name, **attributes)
         return self.operation_of(built)
@@ -182,11 +167,11 @@ class Graph:
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Names that begin with this one; with a `/` at its end again one that was there."""
         if name and not (_SCOPE if self.builder.names.scope else _FIRST).match(name):
-            raise ValueError(f"'{name}' is not a valid scope name. A scope name has to match the following pattern: ^[A-Za-z0-9_.\\\\/>-]*$")  # noqa: E501
+            raise ValueError(_NO_SCOPE.format(name))
         with self.builder.names.within(name or "") as scope:
             yield scope
 
-    def unique_name(self, name: str, mark_as_used: bool = True) -> str:  # noqa: ARG002, FBT002 - the signature is TensorFlow's
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """A name that nobody has."""
         return self.builder.names.unique(name)
 
@@ -206,7 +191,7 @@ class Graph:
             self._devices = before
 
     @contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:  # noqa: ARG002, FBT002 - the signature is TensorFlow's
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Nodes are to run where another does."""
         operation = op.op if hasattr(op, "op") else op
         with self.device(operation.device or None):
@@ -242,6 +227,7 @@ class Graph:
             found = self.as_graph_element(value)
         if isinstance(found, Tensor):
             return found.op
+        assert isinstance(found, Operation)
         return found
 
     # What is there.
@@ -250,7 +236,7 @@ class Graph:
         """All operations, in the order in which they were made."""
         return list(self._operations.values())
 
-    def as_graph_element(self, value: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    def as_graph_element(self, value: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The tensor or operation that a value is, or names.
 
         Raises:
@@ -258,38 +244,12 @@ class Graph:
             ValueError: it is none, or of another graph.
             TypeError: it is nothing of the kind.
         """
-        allowed = " or ".join(word for word, is_meant in (("Tensor", allow_tensor), ("Operation", allow_operation)) if is_meant)
-        named = getattr(value, "graph_element", None)
-        value = named if named is not None else value
-        if isinstance(value, str):
-            return self._named(value, allowed, allow_tensor=allow_tensor, allow_operation=allow_operation)
-        if (isinstance(value, Tensor) and allow_tensor) or (isinstance(value, Operation) and allow_operation):
-            if value.graph is not self:
-                kind = "Tensor" if isinstance(value, Tensor) else "Operation"
-                raise ValueError(f"{kind} {value} is not an element of this graph.")
-            return value
-        raise TypeError(f"Can not convert a {type(value).__name__} into a {allowed}.")
+        return elements.element(self, value, allow_tensor=allow_tensor, allow_operation=allow_operation)
 
-    def _named(self, name: str, allowed: str, *, allow_tensor: bool, allow_operation: bool) -> Any:
-        node, colon, port = name.partition(":")
-        if colon and allow_tensor:
-            if not port.isdigit():
-                raise ValueError(f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the form \"<op_name>:<output_index>\".")  # noqa: E501
-            if node not in self._operations:
-                raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {node!r}, does not exist in the graph.")  # noqa: E501
-            outputs = self._operations[node].outputs
-            if int(port) >= len(outputs):
-                raise KeyError(f"The name {name!r} refers to a Tensor which does not exist. The operation, {node!r}, exists but only has {len(outputs)} outputs.")  # noqa: E501
-            return outputs[int(port)]
-        if colon:
-            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a {allowed}.")
-        if not allow_operation:
-            if name in self._operations:
-                raise ValueError(f"The name {name!r} refers to an Operation, not a {allowed}.")
-            raise ValueError(f"The name {name!r} looks like an (invalid) Operation name, not a {allowed}. Tensor names must be of the form \"<op_name>:<output_index>\".")  # noqa: E501
-        if name not in self._operations:
-            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
-        return self._operations[name]
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """All operations by name."""
+        return self._operations
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of a name; raises as `as_graph_element` does."""
@@ -310,11 +270,11 @@ class Graph:
         found = session or (self.sessions[-1] if self.sessions else None)
         if found is None:
             raise ValueError(
-                f"{said}: No default session is registered. Use `with sess.as_default()` or pass an explicit session to "
-                f"`{method}(session=sess)`"
+                f"{said}: No default session is registered. Use `with sess.as_default()` or pass an explicit session "
+                f"to `{method}(session=sess)`"
             )
         if found.graph is not self:
-            raise ValueError(f"{said}: the default session's graph is different from this one's; pass an explicit session.")
+            raise ValueError(f"{said}: the default session's graph is different from this one's; pass another session.")
         return found
 
     # Collections.
@@ -381,7 +341,7 @@ def graph_of(*values: Any) -> Graph:
             if found is not None and found.graph is not graph:
                 raise ValueError(f"{one!r} must be from the same graph as {found!r}.")
             found = one if found is None else found
-    return default if found is None else found.graph  # type: ignore[no-any-return]  # that was asked
+    return default if found is None else found.graph
 
 
 def reset_default_graph() -> None:

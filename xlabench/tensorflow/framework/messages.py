@@ -1,8 +1,8 @@
 """Messages such as `ConfigProto`: fields by a table, made when they are first asked for, as protocol buffers have them.
 
-Sessions' options are such messages in TensorFlow, and programs set `config.graph_options.optimizer_options.x`: nothing
-else of protocol buffers is needed for that, and so the library is not.  A field that is not in the table is an error, as
-it is there: an option that is misspelled, or that is not heard here, would else be lost.
+Sessions' options are such messages in TensorFlow, and programs set `config.graph_options.optimizer_options.x`:
+nothing else of protocol buffers is needed for that, and so the library is not.  A field that is not in the table is an
+error, as it is there: an option that is misspelled, or that is not heard here, would else be lost.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Message:
             self._values[name] = copy.deepcopy(value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and isinstance(other, Message) and self.set_fields() == other.set_fields()
+        return isinstance(other, type(self)) and self.set_fields() == other.set_fields()
 
     __hash__ = None  # type: ignore[assignment]  # messages change
 
@@ -107,11 +107,11 @@ class Message:
             if (value.set_fields() if isinstance(value, Message) else value != _empty(self.FIELDS[name]))
         }
 
-    def HasField(self, name: str) -> bool:  # noqa: N802 - the name is that of protocol buffers
+    def HasField(self, name: str) -> bool:
         """Whether a message is set."""
         return name in self._values
 
-    def CopyFrom(self, other: Message) -> None:  # noqa: N802 - the name is that of protocol buffers
+    def CopyFrom(self, other: Message) -> None:
         """Become what another message is."""
         if type(other) is not type(self):
             raise TypeError(f"Parameter to CopyFrom() must be instance of same class: expected {type(self).__name__}.")

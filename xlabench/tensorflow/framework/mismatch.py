@@ -13,13 +13,20 @@ def shown(dims: Dims) -> str:
     return "[" + ",".join("?" if one is None else str(one) for one in dims) + "]"
 
 
-def unequal(op: str, shapes: Sequence[Dims | None], *, transposed: tuple[bool, bool] = (False, False)) -> tuple[int, int] | None:
+def unequal(
+    op: str, shapes: Sequence[Dims | None], *, transposed: tuple[bool, bool] = (False, False)
+) -> tuple[int, int] | None:
     """The two sizes of two inputs that must be equal and are not; None where that is not what is wrong."""
-    if len(shapes) != 2 or shapes[0] is None or shapes[1] is None:  # noqa: PLR2004 - left and right
+    known = [one for one in shapes if one is not None]
+    if len(shapes) != 2 or len(known) != 2:
         return None
-    left, right = shapes
+    left, right = known
     if op == "MatMul":
-        pairs = [(left[0 if transposed[0] else 1], right[1 if transposed[1] else 0])] if len(left) == len(right) == 2 else []  # noqa: PLR2004 - matrices
+        pairs = (
+            [(left[0 if transposed[0] else 1], right[1 if transposed[1] else 0])]
+            if len(left) == len(right) == 2
+            else []
+        )
     else:
         pairs = [
             (a, b) for a, b in list(zip_longest(reversed(left), reversed(right), fillvalue=1))[::-1] if 1 not in (a, b)

@@ -1,7 +1,7 @@
 """Operators of Python on tensors and variables, as a table: which op each is, and the name of its node.
 
-The other operand becomes a tensor of the same type; what cannot be one is left to that operand's own operator, if it has
-one.  Tensors are the same where they are the same object: `==` builds nothing, as in TensorFlow 1.
+The other operand becomes a tensor of the same type; what cannot be one is left to that operand's own operator, if it
+has one.  Tensors are the same where they are the same object: `==` builds nothing, as in TensorFlow 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ xor LogicalXor xor reversed   matmul MatMul matmul reversed
 lt Less Less -   le LessEqual LessEqual -   gt Greater Greater -   ge GreaterEqual GreaterEqual -
 """
 _UNARY = {"neg": "Neg", "abs": "Abs", "invert": "LogicalNot"}
-_ON_INTEGERS = {"LogicalAnd": "BitwiseAnd", "LogicalOr": "BitwiseOr", "LogicalXor": "BitwiseXor", "LogicalNot": "Invert"}
+_ON_INTEGERS = {
+    "LogicalAnd": "BitwiseAnd",
+    "LogicalOr": "BitwiseOr",
+    "LogicalXor": "BitwiseXor",
+    "LogicalNot": "Invert",
+}
 _QUOTIENTS = {"int8": "float32", "int16": "float32", "uint8": "float32", "uint16": "float32"}
 _QUOTIENTS |= {"int32": "float64", "int64": "float64", "uint32": "float64", "uint64": "float64"}
 
@@ -36,7 +41,7 @@ def binary(op: str, x: Any, y: Any, name: str) -> Tensor:
     """An op of two tensors, by the rules of its operator."""
     if op == "RealDiv":
         return quotient(x, y, name)
-    if op == "MatMul" and x.shape.rank is not None and x.shape.rank > 2:  # noqa: PLR2004 - a matrix has two
+    if op == "MatMul" and x.shape.rank is not None and x.shape.rank > 2:
         return apply("BatchMatMulV2", [x, y], {}, name).outputs[0]
     if not x.dtype.is_bool and op in _ON_INTEGERS:
         return apply(_ON_INTEGERS[op], [x, y], {}).outputs[0]
@@ -46,7 +51,7 @@ def binary(op: str, x: Any, y: Any, name: str) -> Tensor:
 
 
 def quotient(x: Tensor, y: Tensor, name: str) -> Tensor:
-    """x / y, of whole numbers in floats."""
+    """X / y, of whole numbers in floats."""
     if x.dtype.base_dtype != y.dtype.base_dtype:
         raise TypeError(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
     target = _QUOTIENTS.get(x.dtype.base_dtype.name)
@@ -127,7 +132,10 @@ def part(self: Any, key: Any) -> Tensor:
     graph = graph_of(x)
     with graph.as_default(), graph.name_scope("strided_slice") as scope:
         columns = [[row[n] for row in rows] for n in range(3)]
-        filled = [[default if one is None else one for one in column] for column, default in zip(columns, (0, 0, 1), strict=True)]
+        filled = [
+            [default if one is None else one for one in column]
+            for column, default in zip(columns, (0, 0, 1), strict=True)
+        ]
         names = ("stack", "stack_1", "stack_2")
         given = [_index(column, name) for column, name in zip(filled, names, strict=True)]
         return apply("StridedSlice", [x, *given], masks, scope).outputs[0]

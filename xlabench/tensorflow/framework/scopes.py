@@ -33,6 +33,6 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """Nodes are to run where another does."""
     return get_default_graph().colocate_with(op, ignore_existing)

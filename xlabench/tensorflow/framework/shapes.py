@@ -72,7 +72,7 @@ class TensorShape:
     def __init__(self, dims: Any) -> None:
         self._dims: tuple[int | None, ...] | None
         if dims is None or isinstance(dims, TensorShape):
-            self._dims = None if dims is None else dims._dims
+            self._dims = None if dims is None else dims.partial.dims
         elif isinstance(dims, PartialShape):
             self._dims = dims.dims
         else:
@@ -126,7 +126,7 @@ class TensorShape:
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether one array may have both."""
-        mine, others = self._dims, TensorShape(other)._dims
+        mine, others = self._dims, TensorShape(other).partial.dims
         if mine is None or others is None:
             return True
         return len(mine) == len(others) and all(
@@ -145,14 +145,14 @@ class TensorShape:
             ValueError: they do not go together.
         """
         self.assert_is_compatible_with(other)
-        mine, others = self._dims, TensorShape(other)._dims
+        mine, others = self._dims, TensorShape(other).partial.dims
         if mine is None or others is None:
             return TensorShape(others if mine is None else mine)
         return TensorShape([b if a is None else a for a, b in zip(mine, others, strict=True)])
 
     def concatenate(self, other: Any) -> TensorShape:
         """The sizes of both in a row."""
-        mine, others = self._dims, TensorShape(other)._dims
+        mine, others = self._dims, TensorShape(other).partial.dims
         return TensorShape(None if mine is None or others is None else mine + others)
 
     def __iter__(self) -> Iterator[Dimension]:
@@ -173,7 +173,7 @@ class TensorShape:
 
     def __eq__(self, other: object) -> bool:
         try:
-            return self._dims == TensorShape(other)._dims
+            return self._dims == TensorShape(other).partial.dims
         except (TypeError, ValueError):
             return NotImplemented
 

@@ -10,21 +10,17 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import compiler
-
 from compiler.tf import AttributeList, Built, DataType, Node, Output, PartialShape, trials_of
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
 from xlabench.tensorflow.framework.shapes import TensorShape
 
-if TYPE_CHECKING:
-    from xlabench.tensorflow.framework.graph import Graph
-
 _NOT_BOOL = (
-    "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to test "
-    "if a tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the value of a "
-    "tensor."
+    "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to "
+    "test if a tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the value "
+    "of a tensor."
 )
 _NOT_ITERABLE = "Iterating over a symbolic `tf.Tensor` is not allowed. Use tf.unstack to take it apart."
 
@@ -33,10 +29,26 @@ class OperatorNotAllowedInGraphError(TypeError):
     """Python asked for a value that is not there before a session runs."""
 
 
+class Owner(Protocol):
+    """What tensors and operations ask of their graph."""
+
+    def tensor_of(self, output: Output) -> Tensor:
+        """The tensor of an output."""
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of a name."""
+
+    def get_operations(self) -> list[Operation]:
+        """All operations."""
+
+    def session_for(self, session: Any, said: str, method: str) -> Any:
+        """The session in which something runs."""
+
+
 class Operation:
     """A node of a graph."""
 
-    def __init__(self, graph: Graph, built: Built) -> None:
+    def __init__(self, graph: Owner, built: Built) -> None:
         self.graph = graph
         self.built = built
         self.outputs = [Tensor(self, output) for output in built.outputs]
@@ -129,7 +141,34 @@ def _python(value: Any) -> Any:
     return [_python(one) for one in value.values] if isinstance(value, AttributeList) else value
 
 
-class Tensor:
+class Overloaded:
+    """What has Python's operators, to which `framework/operators.py` gives their meaning."""
+
+    if TYPE_CHECKING:
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+
+
+class Tensor(Overloaded):
     """An output of a node."""
 
     __array_priority__ = 100  # so that NumPy's arrays leave operators to it
@@ -140,7 +179,7 @@ class Tensor:
         self.output = output
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> Owner:
         """The graph that it is in."""
         return self.op.graph
 
@@ -196,11 +235,13 @@ class Tensor:
         """
         return self.graph.session_for(session, "Cannot evaluate tensor using `eval()`", "eval").run(self, feed_dict)
 
-    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:  # noqa: ARG002 - as variables have it
+    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
         """Itself, as what may stand where a tensor is taken; of another type it is refused."""
         if dtype is not None and not as_dtype(dtype).is_compatible_with(self.dtype):
             wanted = as_dtype(dtype).name
-            raise ValueError(f"Tensor conversion requested dtype {wanted} for Tensor with dtype {self.dtype.name}: {self!r}")
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted} for Tensor with dtype {self.dtype.name}: {self!r}"
+            )
         return self
 
     def __bool__(self) -> bool:

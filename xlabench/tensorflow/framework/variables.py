@@ -1,8 +1,8 @@
 """`tf.Variable`: a resource variable, with the nodes that TensorFlow makes for it, under its names.
 
 A variable stands where a tensor is taken, and is read there: a node of its own in the scope of who takes it.  Operators
-read it before their own scope opens.  Names of nodes are those of resource variables, whatever `use_resource` says: what
-a session keeps is the same.
+read it before their own scope opens.  Names of nodes are those of resource variables, whatever `use_resource` says:
+what a session keeps is the same.
 """
 
 from __future__ import annotations
@@ -13,33 +13,34 @@ from typing import Any
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype
-from xlabench.tensorflow.framework.graph import Graph, GraphKeys, get_default_graph
+from xlabench.tensorflow.framework.graph import Graph, get_default_graph
+from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.operators import OPERATORS
 from xlabench.tensorflow.framework.shapes import TensorShape
-from xlabench.tensorflow.framework.tensor import Operation, Tensor
+from xlabench.tensorflow.framework.tensor import Operation, Overloaded, Tensor
 
 
-class Variable:
+class Variable(Overloaded):
     """A value that a session keeps."""
 
     __array_priority__ = 100  # so that NumPy's arrays leave operators to it
 
-    def __init__(  # noqa: PLR0913 - the signature is TensorFlow's
+    def __init__(
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,  # noqa: ARG002
+        caching_device: Any = None,
         name: str | None = None,
         variable_def: Any = None,
         dtype: Any = None,
-        expected_shape: Any = None,  # noqa: ARG002
-        import_scope: Any = None,  # noqa: ARG002
+        expected_shape: Any = None,
+        import_scope: Any = None,
         constraint: Any = None,
-        use_resource: bool | None = None,  # noqa: ARG002
-        synchronization: Any = None,  # noqa: ARG002
-        aggregation: Any = None,  # noqa: ARG002
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
         shape: Any = None,
     ) -> None:
         """Make a variable and the nodes that give it its first value.
@@ -64,7 +65,7 @@ class Variable:
             self._dtype = self._initial.dtype.base_dtype
             self._shape = known
             own = scope.rstrip("/")
-            attributes = {
+            attributes: dict[str, Any] = {
                 "dtype": self._dtype.data_type,
                 "shape": (known if validate_shape else TensorShape(None)).partial,
                 "shared_name": own.encode(),
@@ -142,7 +143,7 @@ class Variable:
         """The sizes of what it holds."""
         return self._shape
 
-    def is_initialized(self, name: str | None = None) -> Tensor:  # noqa: ARG002 - the signature is TensorFlow's
+    def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
         return self._is_initialized
 
@@ -162,7 +163,7 @@ class Variable:
             found = self._read()
         return apply("Identity", [found], {}).outputs[0]
 
-    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:  # noqa: ARG002 - as tensors have it
+    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
         """What it holds, where a tensor is taken."""
         if dtype is not None and not as_dtype(dtype).is_compatible_with(self._dtype):
             raise ValueError(
@@ -186,15 +187,19 @@ class Variable:
         with self._graph.control_dependencies([operation]):
             return self._read()
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:  # noqa: ARG002, FBT001, FBT002 - the signature is TensorFlow's
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Let it hold another value."""
         return self._written("AssignVariableOp", value, name, read_value=read_value)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:  # noqa: ARG002, FBT001, FBT002 - the signature is TensorFlow's
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Add to what it holds."""
         return self._written("AssignAddVariableOp", delta, name, read_value=read_value)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:  # noqa: ARG002, FBT001, FBT002 - the signature is TensorFlow's
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Take from what it holds."""
         return self._written("AssignSubVariableOp", delta, name, read_value=read_value)
 

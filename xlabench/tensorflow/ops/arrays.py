@@ -21,11 +21,11 @@ _SMALL = 1000
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """What is fed."""
     graph = get_default_graph()
-    attributes = {"dtype": as_dtype(dtype).base_dtype.data_type, "shape": TensorShape(shape).partial}
+    attributes: dict[str, Any] = {"dtype": as_dtype(dtype).base_dtype.data_type, "shape": TensorShape(shape).partial}
     return graph.create("Placeholder", [], attributes, name or "Placeholder").outputs[0]
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - the signature is TensorFlow's
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """What may be fed, and is its input else."""
     return apply("PlaceholderWithDefault", [input], {"shape": TensorShape(shape)}, name).outputs[0]
 
@@ -58,17 +58,19 @@ def _holds_tensors(shape: Any) -> bool:
 zeros, ones = _full(0, "zeros"), _full(1, "ones")
 
 
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Zeros of a tensor's sizes."""
     return _like(tensor, dtype, name, optimize, ("zeros_like", "ZerosLike", zeros))
 
 
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Ones of a tensor's sizes."""
     return _like(tensor, dtype, name, optimize, ("ones_like", "OnesLike", ones))
 
 
-def _like(tensor: Any, dtype: Any, name: str | None, optimize: Any, kind: tuple[str, str, Callable[..., Tensor]]) -> Tensor:
+def _like(
+    tensor: Any, dtype: Any, name: str | None, optimize: Any, kind: tuple[str, str, Callable[..., Tensor]]
+) -> Tensor:
     word, op, full = kind
     graph = graph_of(tensor)
     with graph.as_default(), graph.name_scope(name or word) as scope:
@@ -81,7 +83,13 @@ def _like(tensor: Any, dtype: Any, name: str | None, optimize: Any, kind: tuple[
         return full(apply("Shape", [x], {}).outputs[0], wanted, scope)
 
 
-def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = "float32", name: str | None = None) -> Tensor:
+def eye(
+    num_rows: int,
+    num_columns: int | None = None,
+    batch_shape: Any = None,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Tensor:
     """The identity matrix, or a stack of them."""
     matrix = np.eye(num_rows, num_columns)
     if batch_shape is not None:
@@ -89,17 +97,17 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None, 
     return constant(matrix.astype(as_dtype(dtype).as_numpy_dtype), name=name or "eye")
 
 
-def shape(input: Any, name: str | None = None, out_type: Any = "int32") -> Tensor:  # noqa: A002 - the signature is TensorFlow's
+def shape(input: Any, name: str | None = None, out_type: Any = "int32") -> Tensor:
     """A tensor's sizes; a constant where they are known."""
     return _asked(input, name, out_type, ("Shape", lambda known: known.as_list()))
 
 
-def size(input: Any, name: str | None = None, out_type: Any = "int32") -> Tensor:  # noqa: A002 - the signature is TensorFlow's
+def size(input: Any, name: str | None = None, out_type: Any = "int32") -> Tensor:
     """The number of a tensor's elements; a constant where it is known."""
     return _asked(input, name, out_type, ("Size", lambda known: known.num_elements()))
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - the signature is TensorFlow's
+def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of a tensor's dimensions; a constant where it is known."""
     return _asked(input, name, None, ("Rank", lambda known: known.rank))
 
@@ -147,7 +155,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     return list(apply("Unpack", [tensor], {"num": num, "axis": axis}, name).outputs)
 
 
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> list[Tensor]:
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
     """Parts of an array along an axis: so many, or of these sizes."""
     if isinstance(num_or_size_splits, int | np.integer):
         return list(apply("Split", [axis, value], {"num_split": int(num_or_size_splits)}, name).outputs)
@@ -156,7 +166,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     return list(apply("SplitV", [value, sizes, axis], {"num_split": count}, name).outputs)
 
 
-def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
     """An array with its dimensions in another order, by default the reverse."""
     op = "ConjugateTranspose" if conjugate else "Transpose"
     graph = graph_of(a)
@@ -170,7 +180,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         return apply(op, [x, perm], {}, scope).outputs[0]
 
 
-def one_hot(  # noqa: PLR0913 - the signature is TensorFlow's
+def one_hot(
     indices: Any,
     depth: Any,
     on_value: Any = None,
@@ -206,13 +216,22 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
 
 
 def gather(
-    params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = None, batch_dims: int = 0  # noqa: ARG001 - the signature is TensorFlow's
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
 ) -> Tensor:
     """Rows of an array by their numbers."""
-    return apply("GatherV2", [params, indices, 0 if axis is None else axis], {"batch_dims": batch_dims}, name).outputs[0]
+    return apply("GatherV2", [params, indices, 0 if axis is None else axis], {"batch_dims": batch_dims}, name).outputs[
+        0
+    ]
 
 
-def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0) -> Tensor:
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
     """An array with a margin.
 
     Raises:
@@ -222,13 +241,15 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = N
     if word in ("REFLECT", "SYMMETRIC"):
         return apply("MirrorPad", [tensor, paddings], {"mode": word}, name).outputs[0]
     if word != "CONSTANT":
-        raise ValueError(f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, SYMMETRIC. Received `mode` = {mode}")
+        raise ValueError(
+            f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, SYMMETRIC. Received `mode` = {mode}"
+        )
     if not hasattr(constant_values, "dense_tensor") and constant_values == 0:
         return apply("Pad", [tensor, paddings], {}, name).outputs[0]
     return apply("PadV2", [tensor, paddings, constant_values], {}, name).outputs[0]
 
 
-def strided_slice(  # noqa: PLR0913 - the signature is TensorFlow's
+def strided_slice(
     input_: Any,
     begin: Any,
     end: Any,
@@ -253,7 +274,7 @@ def strided_slice(  # noqa: PLR0913 - the signature is TensorFlow's
     return apply("StridedSlice", [input_, start, end, steps], masks, name).outputs[0]
 
 
-def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:  # noqa: A002 - the signature is TensorFlow's
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """Tensors as they are."""
     return list(apply("IdentityN", [list(input)], {}, name).outputs)
 

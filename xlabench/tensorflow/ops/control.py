@@ -58,7 +58,12 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
 
 
 def print_(
-    input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None, summarize: int | None = None, name: str | None = None
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """A tensor, at which others are printed when it is computed."""
     attributes = {

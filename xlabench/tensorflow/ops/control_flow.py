@@ -19,7 +19,7 @@ def cond(
     pred: Any,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
-    strict: bool = False,  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    strict: bool = False,
     name: str | None = None,
     **older: Any,
 ) -> Any:
@@ -57,7 +57,9 @@ def _check_same(first: Traced, second: Traced) -> None:
             f"true_fn and false_fn must return the same number of tensors, and give {len(types[0])} and {len(types[1])}"
         )
     if types[0] != types[1]:
-        raise TypeError(f"true_fn and false_fn arguments to tf.cond must have the same types: {types[0]} and {types[1]}")
+        raise TypeError(
+            f"true_fn and false_fn arguments to tf.cond must have the same types: {types[0]} and {types[1]}"
+        )
 
 
 def _if(graph: Graph, condition: Tensor, branches: Sequence[Traced], scope: str) -> list[Tensor]:
@@ -99,8 +101,8 @@ def _shaped(operation: Operation, shapes: Sequence[TensorShape]) -> list[Tensor]
 def case(
     pred_fn_pairs: Any,
     default: Callable[[], Any] | None = None,
-    exclusive: bool = False,  # noqa: ARG001, FBT001, FBT002 - the signature is TensorFlow's
-    strict: bool = False,  # noqa: FBT001, FBT002
+    exclusive: bool = False,
+    strict: bool = False,
     name: str = "case",
 ) -> Any:
     """What the function of the first condition that is true gives.
@@ -119,18 +121,20 @@ def case(
         return chosen()
 
 
-def _either(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any], *, strict: bool) -> Callable[[], Any]:
+def _either(
+    condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any], *, strict: bool
+) -> Callable[[], Any]:
     return lambda: cond(condition, then, otherwise, strict)
 
 
-def while_loop(  # noqa: PLR0913 - the signature is TensorFlow's
+def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
     shape_invariants: Any = None,
     parallel_iterations: int = 10,
-    back_prop: bool = True,  # noqa: ARG001
-    swap_memory: bool = False,  # noqa: ARG001
+    back_prop: bool = True,
+    swap_memory: bool = False,
     name: str | None = None,
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
@@ -141,7 +145,7 @@ def while_loop(  # noqa: PLR0913 - the signature is TensorFlow's
         TypeError: a function is none.
         ValueError: there are no variables, or the body gives others.
     """
-    if not callable(cond) or not callable(body):
+    if not all(map(callable, (cond, body))):
         raise TypeError("'cond' and 'body' must be callable.")
     if not flattened(loop_vars):
         raise ValueError("No loop variables provided.")
@@ -189,12 +193,12 @@ class _Loop:
         if self._limit is None:
             return self._call(self._cond, variables)
         holds = convert_to_tensor(self._call(self._cond, variables[1:]))
-        return apply("LogicalAnd", [variables[0] < self._limit, holds], {}).outputs[0]  # type: ignore[operator]  # tensors have it
+        return apply("LogicalAnd", [variables[0] < self._limit, holds], {}).outputs[0]
 
     def _step(self, *variables: Tensor) -> Any:
         if self._limit is None:
             return flattened(self._call(self._body, variables))
-        return [variables[0] + 1, *flattened(self._call(self._body, variables[1:]))]  # type: ignore[operator]  # tensors have it
+        return [variables[0] + 1, *flattened(self._call(self._body, variables[1:]))]
 
     def run(self, graph: Graph, scope: str, parallel: int) -> list[Tensor]:
         """The loop as a node; the variables after it."""
@@ -223,19 +227,21 @@ class _Loop:
     def _check(self, step: Traced) -> None:
         if len(step.results) != len(self._starts):
             raise ValueError(
-                f"The two structures don't have the same number of elements: the loop has {len(self._starts)} variables, "
-                f"and its body gives {len(step.results)}"
+                f"The two structures don't have the same number of elements: the loop has {len(self._starts)} "
+                f"variables, and its body gives {len(step.results)}"
             )
         for start, result, shape in zip(self._starts, step.results, self._shapes, strict=True):
             if start.dtype.base_dtype != result.dtype.base_dtype:
                 raise TypeError(
-                    f"Loop var {start.name} enters the loop with type {start.dtype!r} but has type {result.dtype!r} after "
-                    "1 iteration."
+                    f"Loop var {start.name} enters the loop with type {start.dtype!r} but has type {result.dtype!r} "
+                    "after 1 iteration."
                 )
-            if not shape.is_compatible_with(result.shape) or (shape.is_fully_defined() and not result.shape.is_fully_defined()):
+            if not shape.is_compatible_with(result.shape) or (
+                shape.is_fully_defined() and not result.shape.is_fully_defined()
+            ):
                 raise ValueError(
-                    f"'{start.name}' has shape {shape} before the loop, but shape {result.shape} after one iteration. Use "
-                    "tf.while_loop's `shape_invariants` argument to specify a less-specific shape."
+                    f"'{start.name}' has shape {shape} before the loop, but shape {result.shape} after one iteration. "
+                    "Use tf.while_loop's `shape_invariants` argument to specify a less-specific shape."
                 )
 
 

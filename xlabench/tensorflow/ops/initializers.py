@@ -31,7 +31,7 @@ class Zeros(Initializer):
     def __init__(self, dtype: Any = "float32") -> None:
         self._dtype = dtype
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:  # noqa: ARG002 - the signature is TensorFlow's
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
         return arrays.zeros(shape, dtype or self._dtype)
 
@@ -42,7 +42,7 @@ class Ones(Initializer):
     def __init__(self, dtype: Any = "float32") -> None:
         self._dtype = dtype
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:  # noqa: ARG002 - the signature is TensorFlow's
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
         return arrays.ones(shape, dtype or self._dtype)
 
@@ -50,12 +50,12 @@ class Ones(Initializer):
 class Constant(Initializer):
     """A value, or one number everywhere."""
 
-    def __init__(self, value: Any = 0, dtype: Any = "float32", verify_shape: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    def __init__(self, value: Any = 0, dtype: Any = "float32", verify_shape: bool = False) -> None:
         self._value = value
         self._dtype = dtype
         self._verify_shape = verify_shape
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:  # noqa: ARG002 - the signature is TensorFlow's
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
         return constant(self._value, dtype or self._dtype, shape, verify_shape=self._verify_shape)
 
@@ -75,7 +75,7 @@ class RandomNormal(_Random):
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = "float32") -> None:
         super().__init__(mean, stddev, seed, dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:  # noqa: ARG002 - the signature is TensorFlow's
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
         return random.random_normal(shape, *self._numbers, dtype=dtype or self._dtype, seed=self._seed)
 
@@ -86,7 +86,7 @@ class TruncatedNormal(_Random):
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = "float32") -> None:
         super().__init__(mean, stddev, seed, dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:  # noqa: ARG002 - the signature is TensorFlow's
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
         return random.truncated_normal(shape, *self._numbers, dtype=dtype or self._dtype, seed=self._seed)
 
@@ -94,10 +94,12 @@ class TruncatedNormal(_Random):
 class RandomUniform(_Random):
     """Uniform random numbers."""
 
-    def __init__(self, minval: float = 0.0, maxval: float = 1.0, seed: int | None = None, dtype: Any = "float32") -> None:
+    def __init__(
+        self, minval: float = 0.0, maxval: float = 1.0, seed: int | None = None, dtype: Any = "float32"
+    ) -> None:
         super().__init__(minval, maxval, seed, dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:  # noqa: ARG002 - the signature is TensorFlow's
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
         return random.random_uniform(shape, *self._numbers, dtype=dtype or self._dtype, seed=self._seed)
 
@@ -118,7 +120,7 @@ class VarianceScaling(Initializer):
         self._scale, self._mode, self._distribution = scale, mode, distribution.lower()
         self._seed, self._dtype = seed, dtype
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:  # noqa: ARG002 - the signature is TensorFlow's
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
         fan_in, fan_out = _fans(TensorShape(shape).as_list())
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self._mode]

@@ -85,7 +85,7 @@ REDUCTIONS = {
 
 def _place(op: str) -> Callable[..., Tensor]:
     def find(
-        input: Any,  # noqa: A002 - the signature is TensorFlow's
+        input: Any,
         axis: Any = None,
         name: str | None = None,
         dimension: Any = None,
@@ -161,7 +161,7 @@ def to_type(dtype: str) -> Callable[..., Tensor]:
     return convert
 
 
-def matmul(  # noqa: PLR0913 - the signature is TensorFlow's
+def matmul(
     a: Any,
     b: Any,
     transpose_a: bool = False,
@@ -197,12 +197,12 @@ def matmul(  # noqa: PLR0913 - the signature is TensorFlow's
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y, as Python has it."""
+    """X / y, as Python has it."""
     return x / y if name is None else truediv(x, y, name)
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, of whole numbers in floats."""
+    """X / y, of whole numbers in floats."""
     graph = graph_of(x, y)
     with graph.as_default(), graph.name_scope(name or "truediv") as scope:
         left = convert_to_tensor(x, name="x") if hasattr(x, "dense_tensor") or not hasattr(y, "dense_tensor") else None
@@ -211,7 +211,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, of whole numbers rounded down."""
+    """X / y, of whole numbers rounded down."""
     graph = graph_of(x, y)
     with graph.as_default(), graph.name_scope(name or "div") as scope:
         left = convert_to_tensor(x, name="x")
@@ -231,14 +231,16 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
         ValueError: there are none.
     """
     if not isinstance(inputs, list | tuple) or not inputs:
-        raise ValueError("inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape")
+        raise ValueError(
+            "inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape"
+        )
     tensors = [convert_to_tensor(one) for one in inputs]
     if len(tensors) == 1:
         return tensors[0] if name is None else apply("Identity", tensors, {}, name).outputs[0]
     return apply("AddN", [tensors], {}, name).outputs[0]
 
 
-def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:  # noqa: ARG001 - the signature is TensorFlow's
+def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape."""
     return add_n(inputs, name)
 
@@ -256,7 +258,7 @@ def reduce_logsumexp(
     is_kept = bool(one_of(keepdims, keep_dims, ("keepdims", "keep_dims")) or False)
     with get_default_graph().name_scope(name or "ReduceLogSumExp") as scope:
         x = convert_to_tensor(input_tensor)
-        largest = REDUCTIONS["reduce_max"](x, axis, True)
+        largest = REDUCTIONS["reduce_max"](x, axis, keepdims=True)
         finite = apply("IsFinite", [largest], {}).outputs[0]
         zeros = apply("ZerosLike", [largest], {}).outputs[0]
         shift = apply("StopGradient", [apply("SelectV2", [finite, largest, zeros], {}).outputs[0]], {}).outputs[0]

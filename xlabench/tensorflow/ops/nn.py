@@ -25,7 +25,9 @@ def _along(op: str) -> Callable[..., Tensor]:
         if axis is None or axis == -1 or (rank is not None and axis == rank - 1):
             return apply(op, [value], {}, name).outputs[0]
         if rank is None or not -rank <= axis < rank:
-            raise ValueError(f"`axis` ({axis}) must be in the range [{-(rank or 0)}, {rank}) where {rank} is the number of dimensions")
+            raise ValueError(
+                f"`axis` ({axis}) must be in the range [{-(rank or 0)}, {rank}) where {rank} is the number of dims"
+            )
         order = list(range(rank))
         order[axis], order[-1] = order[-1], order[axis]
         turned = apply("Transpose", [value, order], {}, "transpose").outputs[0]
@@ -54,7 +56,7 @@ def softmax_cross_entropy_with_logits_v2(
     return _cross_entropy(labels, logits, -1 if axis is None else axis, name or "softmax_cross_entropy_with_logits")
 
 
-def softmax_cross_entropy_with_logits(  # noqa: PLR0913 - the signature is TensorFlow's
+def softmax_cross_entropy_with_logits(
     _sentinel: Any = None,
     labels: Any = None,
     logits: Any = None,
@@ -102,10 +104,14 @@ def sparse_softmax_cross_entropy_with_logits(
     op = "SparseSoftmaxCrossEntropyWithLogits"
     with get_default_graph().name_scope(name or op):
         scores, numbers = convert_to_tensor(logits), convert_to_tensor(labels)
-        if scores.shape.rank is not None and numbers.shape.rank is not None and scores.shape.rank != numbers.shape.rank + 1:
+        if (
+            scores.shape.rank is not None
+            and numbers.shape.rank is not None
+            and scores.shape.rank != numbers.shape.rank + 1
+        ):
             raise ValueError(
-                f"`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: labels.shape={numbers.shape} of rank "
-                f"{numbers.shape.rank} and logits.shape={scores.shape} of rank {scores.shape.rank}"
+                f"`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: labels.shape={numbers.shape} of "
+                f"rank {numbers.shape.rank} and logits.shape={scores.shape} of rank {scores.shape.rank}"
             )
         if scores.shape.rank == _MATRIX or scores.shape.rank is None:
             return apply(op, [scores, numbers], {}, op).outputs[0]
@@ -146,9 +152,9 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
         return apply("Relu", [bias_add(apply("MatMul", [x, weights], {}).outputs[0], biases)], {}, scope).outputs[0]
 
 
-def conv2d(  # noqa: PLR0913 - the signature is TensorFlow's
-    input: Any,  # noqa: A002
-    filter: Any = None,  # noqa: A002
+def conv2d(
+    input: Any,
+    filter: Any = None,
     strides: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
@@ -172,9 +178,9 @@ def conv2d(  # noqa: PLR0913 - the signature is TensorFlow's
     return apply("Conv2D", [input, filter if filters is None else filters], attributes, name).outputs[0]
 
 
-def depthwise_conv2d(  # noqa: PLR0913 - the signature is TensorFlow's
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
     strides: Any,
     padding: str,
     rate: Any = None,
@@ -183,7 +189,12 @@ def depthwise_conv2d(  # noqa: PLR0913 - the signature is TensorFlow's
 ) -> Tensor:
     """A convolution of each channel by itself."""
     form = data_format or "NHWC"
-    attributes = {"strides": list(strides), "padding": padding, "data_format": form, "dilations": _spread(rate or 1, form)}
+    attributes = {
+        "strides": list(strides),
+        "padding": padding,
+        "data_format": form,
+        "dilations": _spread(rate or 1, form),
+    }
     return apply("DepthwiseConv2dNative", [input, filter], attributes, name or "depthwise").outputs[0]
 
 
@@ -191,7 +202,7 @@ def _spread(value: Any, data_format: str) -> list[int]:
     """Numbers for the four dimensions of images; one, or two, are for their height and width."""
     listed = [value] * 2 if isinstance(value, int) else list(value or (1,))
     listed = listed * 2 if len(listed) == 1 else listed
-    if len(listed) == 2:  # noqa: PLR2004 - height and width
+    if len(listed) == 2:
         return [1, *listed, 1] if data_format == "NHWC" else [1, 1, *listed]
     return [int(one) for one in listed]
 
@@ -230,22 +241,27 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     axis = batch_axis(axis, dim)
     with get_default_graph().name_scope(name or "l2_normalize") as scope:
         value = convert_to_tensor(x, name="x")
-        total = REDUCTIONS["reduce_sum"](apply("Square", [value], {}).outputs[0], axis, True)
+        total = REDUCTIONS["reduce_sum"](apply("Square", [value], {}).outputs[0], axis, keepdims=True)
         inverse = apply("Rsqrt", [apply("Maximum", [total, epsilon], {}).outputs[0]], {}).outputs[0]
         return apply("Mul", [value, inverse], {}, scope).outputs[0]
 
 
 def moments(
-    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None, keepdims: bool | None = None  # noqa: ARG001 - the signature is TensorFlow's
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance along axes."""
     is_kept = bool(keep_dims or keepdims)
     with get_default_graph().name_scope(name or "moments"):
         value = convert_to_tensor(x, name="x")
-        mean = REDUCTIONS["reduce_mean"](value, axes, True, "mean")
+        mean = REDUCTIONS["reduce_mean"](value, axes, keepdims=True, name="mean")
         held = apply("StopGradient", [mean], {}).outputs[0]
         squares = apply("SquaredDifference", [value, held], {}).outputs[0]
-        variance = REDUCTIONS["reduce_mean"](squares, axes, True, "variance")
+        variance = REDUCTIONS["reduce_mean"](squares, axes, keepdims=True, name="variance")
         if is_kept:
             return mean, variance
         listed = [axes] if isinstance(axes, int) else list(axes)
@@ -253,7 +269,7 @@ def moments(
         return squeezed[0], squeezed[1]
 
 
-def batch_normalization(  # noqa: PLR0913 - the signature is TensorFlow's
+def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float, name: str | None = None
 ) -> Tensor:
     """(x - mean) / sqrt(variance), scaled and moved."""
@@ -269,7 +285,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     return apply("InTopKV2", [predictions, targets, k], {}, name or "in_top_k").outputs[0]
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> list[Tensor]:  # noqa: A002, FBT001, FBT002 - the signature is TensorFlow's
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> list[Tensor]:
     """The k greatest of each row, and where they are."""
     return list(apply("TopKV2", [input, k], {"sorted": sorted}, name).outputs)
 
@@ -284,7 +300,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     """A tensor, made shorter if it is longer than that."""
     with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         value = convert_to_tensor(t, name="t")
-        squares = REDUCTIONS["reduce_sum"](value * value, axes, True)
+        squares = REDUCTIONS["reduce_sum"](value * value, axes, keepdims=True)
         is_positive = squares > 0
         ones = apply("OnesLike", [squares], {}).outputs[0]
         safe = apply("Select", [is_positive, squares, ones], {}).outputs[0]

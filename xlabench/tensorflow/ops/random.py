@@ -47,7 +47,12 @@ def _normal(op: str, shape: Any, numbers: tuple[Any, Any], dtype: Any, seed: int
 
 
 def random_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = "float32", seed: int | None = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normal random numbers."""
     with get_default_graph().name_scope(name or "random_normal") as scope:
@@ -55,7 +60,12 @@ def random_normal(
 
 
 def truncated_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = "float32", seed: int | None = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normal random numbers, at most two deviations from their mean."""
     with get_default_graph().name_scope(name or "truncated_normal") as scope:
@@ -63,7 +73,12 @@ def truncated_normal(
 
 
 def random_uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = "float32", seed: int | None = None, name: str | None = None
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Uniform random numbers from `minval` up to `maxval`, which is not among them.
 
@@ -82,7 +97,9 @@ def random_uniform(
             low, high = (convert_to_tensor(one, wanted, word) for one, word in ((minval, "min"), (maxval, "max")))
             return apply("RandomUniformInt", [sizes, low, high], seeds(graph, seed), scope).outputs[0]
         drawn = {"dtype": wanted, **seeds(graph, seed)}
-        is_unit = not hasattr(minval, "dense_tensor") and not hasattr(maxval, "dense_tensor") and (minval, maxval) == (0, 1)
+        is_unit = (
+            not hasattr(minval, "dense_tensor") and not hasattr(maxval, "dense_tensor") and (minval, maxval) == (0, 1)
+        )
         if is_unit:
             return apply("RandomUniform", [sizes], drawn, scope).outputs[0]
         low, high = (convert_to_tensor(one, wanted, word) for one, word in ((minval, "min"), (maxval, "max")))
@@ -92,7 +109,7 @@ def random_uniform(
         return apply("AddV2", [scaled, low], {}, scope).outputs[0]
 
 
-def dropout(  # noqa: PLR0913 - the signature is TensorFlow's
+def dropout(
     x: Any,
     keep_prob: Any = None,
     noise_shape: Any = None,

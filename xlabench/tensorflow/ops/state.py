@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlabench.tensorflow.framework.applying import apply
-from xlabench.tensorflow.framework.graph import GraphKeys, get_default_graph
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops.control import group
@@ -41,7 +42,7 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
-def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Any:  # noqa: ARG001 - the signature is TensorFlow's
+def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Any:
     """Refuse: a list of names is a tensor of strings, which is not computed here."""
     raise NotImplementedError(
         "tf.report_uninitialized_variables: tensors of strings are not computed here; run tf.is_variable_initialized"
@@ -53,22 +54,24 @@ def is_variable_initialized(variable: Variable) -> Tensor:
     return variable.is_initialized()
 
 
-def assign(ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None) -> Any:  # noqa: ARG001 - the signature is TensorFlow's
+def assign(
+    ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
+) -> Any:
     """Let a variable hold another value."""
     return ref.assign(value, name=name)
 
 
-def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:  # noqa: ARG001 - the signature is TensorFlow's
+def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
     """Add to what a variable holds."""
     return ref.assign_add(value, name=name)
 
 
-def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:  # noqa: ARG001 - the signature is TensorFlow's
+def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
     """Take from what a variable holds."""
     return ref.assign_sub(value, name=name)
 
 
-def scatter_add(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:  # noqa: ARG001, FBT001, FBT002 - the signature is TensorFlow's
+def scatter_add(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     """Add to rows of a variable."""
     done = apply("ResourceScatterAdd", [ref.handle, indices, updates], {}, name)
     with get_default_graph().control_dependencies([done]):

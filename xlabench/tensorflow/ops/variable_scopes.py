@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xlabench.tensorflow.framework.dtypes import as_dtype
-from xlabench.tensorflow.framework.graph import GraphKeys, get_default_graph
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.shapes import TensorShape
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops.initializers import first_value
@@ -64,19 +65,19 @@ def get_variable_scope() -> VariableScope:
 
 
 @contextmanager
-def variable_scope(  # noqa: PLR0913 - the signature is TensorFlow's
+def variable_scope(
     name_or_scope: Any,
     default_name: str | None = None,
-    values: Any = None,  # noqa: ARG001
+    values: Any = None,
     initializer: Any = None,
     regularizer: Any = None,
-    caching_device: Any = None,  # noqa: ARG001
+    caching_device: Any = None,
     partitioner: Any = None,
     custom_getter: Any = None,
     reuse: Any = None,
     dtype: Any = None,
-    use_resource: Any = None,  # noqa: ARG001
-    constraint: Any = None,  # noqa: ARG001
+    use_resource: Any = None,
+    constraint: Any = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
     """Open a scope, or again one that was open.
@@ -120,7 +121,7 @@ def _unique(outer: VariableScope, word: str) -> str:
     return f"{word}_{number}" if number else word
 
 
-def get_variable(  # noqa: PLR0913 - the signature is TensorFlow's
+def get_variable(
     name: str,
     shape: Any = None,
     dtype: Any = None,
@@ -128,14 +129,14 @@ def get_variable(  # noqa: PLR0913 - the signature is TensorFlow's
     regularizer: Any = None,
     trainable: bool | None = None,
     collections: Sequence[str] | None = None,
-    caching_device: Any = None,  # noqa: ARG001
+    caching_device: Any = None,
     partitioner: Any = None,
     validate_shape: bool = True,
-    use_resource: bool | None = None,  # noqa: ARG001
+    use_resource: bool | None = None,
     custom_getter: Any = None,
     constraint: Any = None,
-    synchronization: Any = None,  # noqa: ARG001
-    aggregation: Any = None,  # noqa: ARG001
+    synchronization: Any = None,
+    aggregation: Any = None,
 ) -> Variable:
     """A variable by its name in the open scope: made, or found where the scope says so.
 
@@ -186,10 +187,12 @@ def get_variable(  # noqa: PLR0913 - the signature is TensorFlow's
 def _found(full: str, variable: Variable, shape: Any, scope: VariableScope) -> Variable:
     if not scope.reuse:
         raise ValueError(
-            f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
+            f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
+            "VarScope?"
         )
     if shape is not None and not TensorShape(shape).is_compatible_with(variable.shape):
         raise ValueError(
-            f"Trying to share variable {full}, but specified shape {TensorShape(shape)} and found shape {variable.shape}."
+            f"Trying to share variable {full}, but specified shape {TensorShape(shape)} and found shape "
+            f"{variable.shape}."
         )
     return variable

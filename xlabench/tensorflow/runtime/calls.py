@@ -19,7 +19,9 @@ from xlabench.tensorflow.runtime.steps import Plan
 Run = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-def body_of(function: Function, reference: FunctionReference, library: Mapping[str, Function]) -> tuple[Graph, list[str], list[str]]:
+def body_of(
+    function: Function, reference: FunctionReference, library: Mapping[str, Function]
+) -> tuple[Graph, list[str], list[str]]:
     """A function as a graph, with an `_Arg` for each argument and a `_Retval` for each result.
 
     Returns:

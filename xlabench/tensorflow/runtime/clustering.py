@@ -1,8 +1,8 @@
 """Clusters in a session: its graphs are clustered as `TF_XLA_FLAGS` and its options say, and its clusters run.
 
 A cluster is compiled by the engine of its device (`runtime/settings.py`); what it takes of variables is in its
-signature, and what it writes to them is written when it has run; what `XLA_FLAGS` asks for is dumped of clusters alone.  `_XlaCompile` hands on what was compiled, where
-TensorFlow has a key for it.
+signature, and what it writes to them is written when it has run.  `_XlaCompile` hands on what was compiled, where
+TensorFlow has a key for it.  What `XLA_FLAGS` asks for is dumped of clusters alone.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from typing import Any
 
 from compiler import environment_options
 from compiler.tf import (
-    ArrayShape,
     Compiled,
     DeviceCompiler,
+    FunctionReference,
     Graph,
     Mode,
     Node,
     Options,
     Progress,
     Resource,
-    element_type_of,
     flags_of,
     optimize,
 )
 from xlabench.tensorflow.config import ConfigProto
-from xlabench.tensorflow.runtime.kernels import DEAD, Kernel
+from xlabench.tensorflow.runtime.kernels import Kernel
 from xlabench.tensorflow.runtime.plan import Around
-from xlabench.tensorflow.runtime.programs import compiled
+from xlabench.tensorflow.runtime.programs import compiled, shape_of
 from xlabench.tensorflow.runtime.resources import Variable
 
 _CALLED = "TF_DUMP_GRAPH_PREFIX"
@@ -73,7 +72,9 @@ class _Compile:
 
     def __init__(self, node: Node, compiler: DeviceCompiler) -> None:
         self._compiler = compiler
-        self._function: Any = node.attributes["function"]
+        function = node.attributes["function"]
+        assert isinstance(function, FunctionReference)
+        self._function = function
         self._mode = Mode.STRICT if node.attributes.get("must_compile") is True else Mode.LAZY
         self._constants = len(getattr(node.attributes["Tconstants"], "values", ()))
         self._known: dict[Any, Compiled] = {}
@@ -109,7 +110,7 @@ def _argument(value: Any) -> Any:
     if not isinstance(value, Variable):
         return value
     held = value.value
-    return Resource(value.name, None if held is None else ArrayShape(element_type_of(held.dtype), held.shape))
+    return Resource(value.name, None if held is None else shape_of(held))
 
 
 def _run(_node: Node, _graph: Graph, _around: Around) -> Kernel:
@@ -117,9 +118,10 @@ def _run(_node: Node, _graph: Graph, _around: Around) -> Kernel:
 
     def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
         executable, constants = inputs[-1]
-        arguments = [*[DEAD] * constants, *inputs[:-1]]
+        arguments: list[Any] = [*[None] * constants, *inputs[:-1]]
         variables = {one.name: one for one in inputs if isinstance(one, Variable)}
         held = {name: variables[name].value for name in executable.lowered.reads}
+        results: Sequence[Any]
         results, written = executable(arguments, held)
         for name, value in written.items():
             variables[name].value = value

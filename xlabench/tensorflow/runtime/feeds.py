@@ -47,7 +47,9 @@ class Fed:
             or any(size is not None and size != found for size, found in zip(dims, array.shape, strict=True))
         ):
             shape = tuple(dims)
-            raise ValueError(f"Cannot feed value of shape {array.shape} for Tensor {self.name}, which has shape {shape}")
+            raise ValueError(
+                f"Cannot feed value of shape {array.shape} for Tensor {self.name}, which has shape {shape}"
+            )
         return array
 
     def _converted(self, given: Any) -> Array:

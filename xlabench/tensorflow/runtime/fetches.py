@@ -50,9 +50,8 @@ def _built(graph: Graph, fetch: Any, tensors: dict[str, tuple[int, Tensor]], tar
     if isinstance(fetch, Mapping):
         keys = list(fetch)
         parts = [_built(graph, fetch[key], tensors, targets) for key in keys]
-        kind = type(fetch)
-        make = kind if kind is dict or callable(kind) else dict
-        return lambda values: make(zip(keys, (part(values) for part in parts), strict=True))  # type: ignore[call-arg]  # as dict
+        make: Any = type(fetch)
+        return lambda values: make(zip(keys, (part(values) for part in parts), strict=True))
     if isinstance(fetch, list | tuple):
         parts = [_built(graph, one, tensors, targets) for one in fetch]
         if hasattr(fetch, "_fields"):

@@ -46,8 +46,8 @@ def read(variable: Variable, node: Node) -> Any:
         raise raised(
             errors.FailedPreconditionError,
             node,
-            f"Could not find variable {variable.name}. This could mean that the variable has been deleted. In TF1, it can "
-            f"also mean the variable is uninitialized. Debug info: container=localhost, status error message=Resource "
+            f"Could not find variable {variable.name}. This could mean that the variable has been deleted. In TF1, it "
+            f"can also mean the variable is uninitialized. Debug info: container=localhost, status error message=Resource "
             f"localhost/{variable.name} does not exist.",
         )
     return value
@@ -55,10 +55,8 @@ def read(variable: Variable, node: Node) -> Any:
 
 def _const(node: Node, _resources: Resources) -> Kernel:
     tensor: Any = node.attributes["value"]
-    if tensor.stated is None:
-        value = np.array(tensor.strings, dtype=object).reshape(tensor.dims)
-    else:
-        value = tensor.array()
+    is_text = tensor.stated is None
+    value = np.array(tensor.strings, dtype=object).reshape(tensor.dims) if is_text else tensor.array()
     return lambda _: (value,)
 
 

@@ -2,8 +2,8 @@
 
 Only what the fetches need is in it.  Fed tensors are `_Arg` nodes, nodes stand on devices, clusters are made, values
 that cross from one device's memory to another's are copied, and are counted there; then every node becomes a step that
-takes values from slots and puts its own into others.  Frames of loops are not in graphs here, so that the order of nodes
-is the same in every run; a step that would take a dead value (`Switch`) is passed over and leaves dead ones.
+takes values from slots and puts its own into others.  Frames of loops are not in graphs here, so that the order of
+nodes is the same in every run; a step that would take a dead value (`Switch`) is passed over and leaves dead ones.
 """
 
 from __future__ import annotations

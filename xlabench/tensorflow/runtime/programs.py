@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler import UnsupportedError
 from compiler.tf import RECORDS, ArrayShape, Function, Graph, Node, Port, Record, Resource, element_type_of, lower
 from xlabench.engines import engine
 from xlabench.tensorflow.runtime.resources import Variable
@@ -27,6 +28,18 @@ def compiled(spec: str, module: Any, dump_to: str = "") -> Program:
         _ENGINES[spec, dump_to] = engine(spec, dump_to=dump_to)
     program: Program = _ENGINES[spec, dump_to].compile(module)
     return getattr(program, "call", program)  # without the layer that only forwards
+
+
+def shape_of(value: Array) -> ArrayShape:
+    """Type and sizes of an array.
+
+    Raises:
+        UnsupportedError: HLO has no such type.
+    """
+    element_type = element_type_of(value.dtype)
+    if element_type is None:
+        raise UnsupportedError(f"an array of {value.dtype}", "the lowering to HLO", "HLO has no such type")
+    return ArrayShape(element_type, value.shape)
 
 
 class LoweredKernel:
@@ -64,7 +77,9 @@ class LoweredKernel:
             known = _PROGRAMS[shared] = self._lowered(inputs, attributes)
         return known
 
-    def _lowered(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Callable[[Sequence[Any]], Sequence[Array]]:
+    def _lowered(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any]
+    ) -> Callable[[Sequence[Any]], Sequence[Array]]:
         names = [f"input_{number}" for number in range(len(inputs))]
         count = output_count(self._node)
         node = Node(self._node.name, self._node.op, tuple(names), attributes=dict(attributes))
@@ -84,8 +99,8 @@ class LoweredKernel:
     def _feed(self, number: int, value: Any, name: str) -> Any:
         if isinstance(value, Variable):
             held = value.value
-            return Resource(name, None if held is None else ArrayShape(element_type_of(held.dtype), held.shape))
-        return value if number in self._constants else ArrayShape(element_type_of(value.dtype), value.shape)
+            return Resource(name, None if held is None else shape_of(held))
+        return value if number in self._constants else shape_of(value)
 
 
 _PASS_ON = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
@@ -125,7 +140,15 @@ def output_count(node: Node, functions: Sequence[Function] = ()) -> int:
     return _WITHOUT_RECORD[node.op] if node.op in _WITHOUT_RECORD else number_of("Tresults") or 0
 
 
-_WITHOUT_RECORD = {"_XlaCompile": 2, "_XlaMerge": 2, "Switch": 2, "Merge": 2, "Print": 1, "CheckNumerics": 1, "Assert": 0}
+_WITHOUT_RECORD = {
+    "_XlaCompile": 2,
+    "_XlaMerge": 2,
+    "Switch": 2,
+    "Merge": 2,
+    "Print": 1,
+    "CheckNumerics": 1,
+    "Assert": 0,
+}
 """How many outputs ops have that run here and are no formulas."""
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compiler.tf import CompilerError, gradients as walk
+from compiler.tf import CompilerError
 from compiler.tf import IndexedSlices as Rows
+from compiler.tf import gradients as walk
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -35,7 +36,7 @@ class IndexedSlices:
         """What a session fetches for it."""
         return [one for one in (self.values, self.indices, self.dense_shape) if one is not None]
 
-    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:  # noqa: ARG002 - as tensors have it
+    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
         """The array."""
         if self.dense_shape is None:
             raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape")
@@ -52,14 +53,14 @@ def _output(value: Any) -> Any:
     return (handle if isinstance(handle, Tensor) else convert_to_tensor(value)).output
 
 
-def gradients(  # noqa: PLR0913 - the signature is TensorFlow's
+def gradients(
     ys: Any,
     xs: Any,
     grad_ys: Any = None,
     name: str = "gradients",
-    colocate_gradients_with_ops: bool = False,  # noqa: ARG001
+    colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,  # noqa: ARG001
+    aggregation_method: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: Any = "none",
 ) -> list[Any]:
@@ -71,11 +72,17 @@ def gradients(  # noqa: PLR0913 - the signature is TensorFlow's
     """
     wanted = _listed(xs)
     targets = [convert_to_tensor(one).output for one in _listed(ys)]
-    starts = None if grad_ys is None else [None if one is None else convert_to_tensor(one).output for one in _listed(grad_ys)]
+    starts = (
+        None
+        if grad_ys is None
+        else [None if one is None else convert_to_tensor(one).output for one in _listed(grad_ys)]
+    )
     stops = [] if stop_gradients is None else [_output(one) for one in _listed(stop_gradients)]
     graph = get_default_graph()
     try:
-        found = walk(graph.builder, targets, [_output(one) for one in wanted], starts, stops, name, gated=gate_gradients)
+        found = walk(
+            graph.builder, targets, [_output(one) for one in wanted], starts, stops, name, gated=gate_gradients
+        )
     except CompilerError as error:
         if isinstance(error, LookupError):
             raise
@@ -85,7 +92,9 @@ def gradients(  # noqa: PLR0913 - the signature is TensorFlow's
         if isinstance(gradient, Tensor) and gradient.shape.is_compatible_with(x.shape):
             gradient.set_shape(x.shape)
     if str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero":
-        made = [apply("ZerosLike", [x], {}).outputs[0] if one is None else one for one, x in zip(made, wanted, strict=True)]
+        made = [
+            apply("ZerosLike", [x], {}).outputs[0] if one is None else one for one, x in zip(made, wanted, strict=True)
+        ]
     return made
 
 

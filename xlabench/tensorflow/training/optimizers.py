@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
-from xlabench.tensorflow.framework.graph import GraphKeys, get_default_graph
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops import arrays
@@ -49,7 +50,7 @@ class Optimizer:
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
     ROW: ClassVar[Row]
 
-    def __init__(self, use_locking: bool, name: str, **arguments: Any) -> None:  # noqa: FBT001 - the signature is TensorFlow's
+    def __init__(self, use_locking: bool, name: str, **arguments: Any) -> None:
         if not name:
             raise ValueError("Must specify the optimizer name")
         self._name = name
@@ -75,7 +76,7 @@ class Optimizer:
         kept = [one for row in self._slots.values() for one in row.values()]
         return sorted([*self._shared.values(), *kept], key=lambda one: one.name)
 
-    def minimize(  # noqa: PLR0913 - the signature is TensorFlow's
+    def minimize(
         self,
         loss: Any,
         global_step: Any = None,
@@ -105,7 +106,7 @@ class Optimizer:
         var_list: Any = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+        colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Variable]]:
         """Gradients with the variables that they belong to; None where there is none.
@@ -191,7 +192,7 @@ class Optimizer:
         if isinstance(gradient, IndexedSlices):
             if not row.takes_rows:
                 raise NotImplementedError(
-                    f"{type(self).__name__} with a gradient of rows ({variable.name}): the op ResourceSparseApply of it has "
+                    f"{type(self).__name__} with a gradient of rows ({variable.name}): its op ResourceSparseApply has "
                     "no lowering here; make the gradient an array with tf.convert_to_tensor"
                 )
             gradient = gradient.dense_tensor()
@@ -210,7 +211,7 @@ class Optimizer:
         value: Any = self._shared.get(word, numbers.get(word))
         return apply("Cast", [value], {"DstT": variable.dtype}).outputs[0] if value.dtype != variable.dtype else value
 
-    def _finish(self, updates: Sequence[Operation], numbers: Mapping[str, Tensor], scope: str) -> Operation:  # noqa: ARG002 - others need them
+    def _finish(self, updates: Sequence[Operation], numbers: Mapping[str, Tensor], scope: str) -> Operation:
         return group(*updates, name=scope)
 
 
@@ -235,7 +236,7 @@ class GradientDescentOptimizer(Optimizer):
 
     ROW = Row("ResourceApplyGradientDescent", {}, ("learning_rate", "gradient"), {"learning_rate": "learning_rate"})
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name, learning_rate=learning_rate)
 
 
@@ -255,9 +256,9 @@ class MomentumOptimizer(Optimizer):
         self,
         learning_rate: Any,
         momentum: Any,
-        use_locking: bool = False,  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+        use_locking: bool = False,
         name: str = "Momentum",
-        use_nesterov: bool = False,  # noqa: FBT001, FBT002
+        use_nesterov: bool = False,
     ) -> None:
         super().__init__(use_locking, name, learning_rate=learning_rate, momentum=momentum, use_nesterov=use_nesterov)
 
@@ -278,7 +279,7 @@ class AdamOptimizer(Optimizer):
         beta1: Any = 0.9,
         beta2: Any = 0.999,
         epsilon: Any = 1e-8,
-        use_locking: bool = False,  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+        use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
         super().__init__(use_locking, name, learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon)
@@ -306,7 +307,7 @@ class RMSPropOptimizer(Optimizer):
         takes_rows=False,
     )
 
-    def __init__(  # noqa: PLR0913 - the signature is TensorFlow's
+    def __init__(
         self,
         learning_rate: Any,
         decay: Any = 0.9,
@@ -318,7 +319,9 @@ class RMSPropOptimizer(Optimizer):
     ) -> None:
         if centered:
             raise NotImplementedError("tf.train.RMSPropOptimizer(centered=True) is not there: leave centered out")
-        super().__init__(use_locking, name, learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon)
+        super().__init__(
+            use_locking, name, learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon
+        )
 
 
 class AdagradOptimizer(Optimizer):
@@ -335,7 +338,7 @@ class AdagradOptimizer(Optimizer):
         self,
         learning_rate: Any,
         initial_accumulator_value: float = 0.1,
-        use_locking: bool = False,  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+        use_locking: bool = False,
         name: str = "Adagrad",
     ) -> None:
         if initial_accumulator_value <= 0.0:

@@ -6,7 +6,8 @@ from typing import Any
 
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
-from xlabench.tensorflow.framework.graph import Graph, GraphKeys, get_default_graph
+from xlabench.tensorflow.framework.graph import Graph, get_default_graph
+from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops import arrays
@@ -39,7 +40,12 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def exponential_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: str | None = None  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A learning rate that falls by a factor in so many steps."""
     with get_default_graph().name_scope(name or "ExponentialDecay") as scope:

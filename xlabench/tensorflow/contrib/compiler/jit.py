@@ -22,7 +22,8 @@ class _Scopes:
 
 @contextmanager
 def experimental_jit_scope(
-    compile_ops: bool | Callable[[Any], bool] = True, separate_compiled_gradients: bool = False  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    compile_ops: bool | Callable[[Any], bool] = True,
+    separate_compiled_gradients: bool = False,
 ) -> Iterator[None]:
     """Ops in the scope are compiled, if they can be; what cannot be runs as it would elsewhere.
 

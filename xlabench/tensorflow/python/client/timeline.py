@@ -2,8 +2,8 @@
 
 Each device has two processes, `<device> Compute` with a box for each execution of a node, and `<device> Tensors`;
 process 0 holds counters of the allocators' memory.  A box is named by its op, which together with the node's inputs is
-read from its label, `name = op(inputs)`.  Boxes that overlap lie on lanes of their own, and an arrow goes from a value's
-producer to those that take it elsewhere: on another lane or another device.
+read from its label, `name = op(inputs)`.  Boxes that overlap lie on lanes of their own, and an arrow goes from a
+value's producer to those that take it elsewhere: on another lane or another device.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class DataSet:
         """How often all have been given."""
         return self._epochs
 
-    def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:  # noqa: FBT001, FBT002 - the signature is TensorFlow's
+    def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
         """The next images and labels; when all have been given they are shuffled anew.
 
         Raises:
@@ -83,7 +83,7 @@ class Datasets(NamedTuple):
     test: DataSet
 
 
-def read_data_sets(  # noqa: PLR0913 - the signature is TensorFlow's
+def read_data_sets(
     train_dir: str,
     fake_data: bool = False,
     one_hot: bool = False,
@@ -91,7 +91,7 @@ def read_data_sets(  # noqa: PLR0913 - the signature is TensorFlow's
     reshape: bool = True,
     validation_size: int | None = None,
     seed: int | None = None,
-    source_url: str = "",  # noqa: ARG001
+    source_url: str = "",
 ) -> Datasets:
     """Read the digits of a folder, or draw some where it has none.
 
