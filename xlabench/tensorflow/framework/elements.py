@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 
 _FORM = 'Tensor names must be of the form "<op_name>:<output_index>".'
 
 
-class Operations(Protocol):
-    """What has operations by their names."""
-
-    @property
-    def operations(self) -> Mapping[str, Operation]:
-        """They."""
-
-
-def element(graph: Operations, value: Any, *, allow_tensor: bool, allow_operation: bool) -> Any:
+def element(graph: Any, value: Any, *, allow_tensor: bool, allow_operation: bool) -> Any:
     """The tensor or operation that a value is, or names.
 
     Raises:
@@ -45,26 +36,27 @@ def element(graph: Operations, value: Any, *, allow_tensor: bool, allow_operatio
     raise TypeError(f"Can not convert a {type(value).__name__} into a {allowed}.")
 
 
-def _no_tensor(graph: Operations, name: str, allowed: str) -> str:
+def _no_tensor(graph: Any, name: str, allowed: str) -> str:
     if name in graph.operations:
         return f"The name {name!r} refers to an Operation, not a {allowed}."
     return f"The name {name!r} looks like an (invalid) Operation name, not a {allowed}. {_FORM}"
 
 
-def _tensor(graph: Operations, name: str) -> Tensor:
+def _tensor(graph: Any, name: str) -> Tensor:
     node, _, port = name.partition(":")
     if not port.isdigit():
         raise ValueError(f"The name {name!r} looks a like a Tensor name, but is not a valid one. {_FORM}")
     said = f"The name {name!r} refers to a Tensor which does not exist. The operation, {node!r},"
     if node not in graph.operations:
         raise KeyError(f"{said} does not exist in the graph.")
-    outputs = graph.operations[node].outputs
+    outputs: list[Tensor] = graph.operations[node].outputs
     if int(port) >= len(outputs):
         raise KeyError(f"{said} exists but only has {len(outputs)} outputs.")
     return outputs[int(port)]
 
 
-def _operation(graph: Operations, name: str) -> Operation:
+def _operation(graph: Any, name: str) -> Operation:
     if name not in graph.operations:
         raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
-    return graph.operations[name]
+    found: Operation = graph.operations[name]
+    return found

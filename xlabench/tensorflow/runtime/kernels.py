@@ -47,8 +47,8 @@ def read(variable: Variable, node: Node) -> Any:
             errors.FailedPreconditionError,
             node,
             f"Could not find variable {variable.name}. This could mean that the variable has been deleted. In TF1, it "
-            f"can also mean the variable is uninitialized. Debug info: container=localhost, status error message=Resource "
-            f"localhost/{variable.name} does not exist.",
+            "can also mean the variable is uninitialized. Debug info: container=localhost, status error message="
+            f"Resource localhost/{variable.name} does not exist.",
         )
     return value
 
