@@ -7,6 +7,7 @@ record without any is a failure of the tests.
 from dataclasses import dataclass, field
 
 import numpy as np
+import op_image_rows
 import op_placed_rows
 import op_rows
 import op_state_rows
@@ -15,7 +16,7 @@ from op_values import specials
 from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, PartialShape, tensor_of
 from compiler.ir.types import PRED
 from compiler.tf2xla import RECORDS
-from compiler.tf2xla.ops import training
+from compiler.tf2xla.ops import convolution, training
 
 MOVED = ("float32", "bfloat16", "int64", "bool", "complex64")
 """Types for ops that take any: each is moved alike."""
@@ -259,6 +260,21 @@ CALLS = {
     **dict.fromkeys(("Real", "Imag", "ComplexAbs", "Angle"), _rows(op_placed_rows.complex_parts)),
     "LeakyReluGrad": _rows(op_placed_rows.leaks_back),
     "Bitcast": _rows(op_placed_rows.bits),
+    **{name: _rows(op_image_rows.convolutions(name)) for name in convolution.RECORDS},
+    "MaxPool": _rows(op_image_rows.greatest),
+    "MaxPoolGrad": _rows(op_image_rows.greatest_back),
+    "MaxPoolGradGrad": _rows(op_image_rows.greatest_of_gradients),
+    "AvgPool": _rows(op_image_rows.means),
+    "AvgPoolGrad": _rows(op_image_rows.means_back),
+    "FusedBatchNorm": _rows(op_image_rows.normalised(2, None)),
+    # Of numbers of 16 bits the kernels leave what is kept for gradients as the memory was.
+    "FusedBatchNormV2": _rows(op_image_rows.normalised(2, FLOATS[0]), FLOATS[:1]),
+    "FusedBatchNormV3": _rows(op_image_rows.normalised(3, FLOATS[0]), FLOATS[:1]),
+    "FusedBatchNormGrad": _rows(op_image_rows.normalised_back(2, None)),
+    "FusedBatchNormGradV2": _rows(op_image_rows.normalised_back(2, FLOATS[0]), FLOATS[:1]),
+    "FusedBatchNormGradV3": _rows(op_image_rows.normalised_back(3, FLOATS[0]), FLOATS[:1]),
+    "LRN": _rows(op_image_rows.local),
+    "LRNGrad": _rows(op_image_rows.local_back),
     "ReadVariableOp": _rows(op_state_rows.held, attribute="dtype"),
     "VarIsInitializedOp": _rows(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
     "IsVariableInitialized": _rows(op_state_rows.held, attribute="dtype"),

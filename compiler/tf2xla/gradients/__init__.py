@@ -7,6 +7,7 @@ goes through; what it leaves out at the end has none.
 from compiler.tf2xla.gradients import (
     activations,
     elementwise,
+    images,
     indexing,
     movement,
     neural,
@@ -19,7 +20,7 @@ from compiler.tf2xla.record import Differentiate
 
 GRADIENTS: dict[str, Differentiate] = {
     name: formula
-    for family in (structure, state, elementwise, products, reductions, movement, indexing, neural, activations)
+    for family in (activations, elementwise, images, indexing, movement, neural, products, reductions, state, structure)
     for name, formula in family.GRADIENTS.items()
 }
 """Every formula, by the op's name."""

@@ -7,11 +7,14 @@ from compiler.tf2xla.ops import (
     binary,
     calls,
     complexes,
+    convolution,
     indexing,
     movement,
     neural,
+    normalization,
     ordering,
     pieces,
+    pooling,
     products,
     reductions,
     scatters,
@@ -42,6 +45,9 @@ _FAMILIES = (
     calls,
     state,
     training,
+    convolution,
+    pooling,
+    normalization,
 )
 
 RECORDS: dict[str, Record] = {
