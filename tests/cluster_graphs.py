@@ -11,7 +11,17 @@ import re
 
 import numpy as np
 
-from compiler.graph import BY_NAME, AttributeList, FunctionReference, Graph, Node, PartialShape, tensor_of
+from compiler.graph import (
+    BY_NAME,
+    AttributeList,
+    DataType,
+    FunctionReference,
+    Graph,
+    Node,
+    PartialShape,
+    Tensor,
+    tensor_of,
+)
 from compiler.jit import Options, Progress, cluster, parse_flags
 from compiler.tf2xla import RECORDS
 
@@ -32,6 +42,22 @@ def node_of(line):
     taken = tuple(one.strip() for one in inputs.split(",") if one.strip())
     stated = dict(_attribute(one) for one in re.split(r", (?=\w+=)", attributes or "") if one)
     return Node(name, op, taken, device or "", {**_needed(op, taken), **stated})
+
+
+def text_of(graph):
+    """A graph in that text: types, and sizes of constants, which is all that clustering looks at."""
+    return "\n".join(_line(node) for node in graph.nodes)
+
+
+def _line(node):
+    stated = []
+    for name, value in sorted(node.attributes.items()):
+        if isinstance(value, DataType) and value != FLOAT:
+            stated.append(f"{name}={value}")
+        elif isinstance(value, Tensor) and value.dims and str(value.type) == "int32":
+            stated.append(f"{name}=[{' '.join(map(str, value.array().reshape(-1)))}]")
+    attributes = f" {{{', '.join(stated)}}}" if stated else ""
+    return f"{node.name} = {node.op}({', '.join(node.inputs)}){attributes}"
 
 
 def _attribute(text):

@@ -14,6 +14,7 @@ from compiler.drawing import write_dot, write_html
 from compiler.graph import Graph, parse_graph, read_graph, to_text, verify
 from compiler.jit import ON_1, Marking, Options, cluster, cluster_of, flags_of, for_execution, optimize, parse_flags
 from compiler.jit.drawing import drawing_of
+from compiler.jit.programs import programs
 from compiler.tf2xla import output_count
 
 
@@ -41,7 +42,8 @@ def command(file: Path, text: str, form: str, output: Path | None, *, as_json: b
     them --tf_xla_min_cluster_size, --tf_xla_clustering_fuel and --tf_xla_ops_to_cluster.
 
     The listing has a line for each node.  text is the graph as GraphDef, with the attribute _XlaCluster; optimized is
-    the graph that runs, with _XlaCompile and _XlaRun; html and dot are drawings, with a colour for each cluster.
+    the graph that runs, with _XlaCompile and _XlaRun; html and dot are drawings, with a colour for each cluster, and
+    html also opens the HLO of each whose sizes are known.
 
     With --json: `clusters` (the nodes of each), `reasons` (of the nodes that are in none), `notes`, and `text`, or
     `output`.
@@ -99,6 +101,6 @@ _FORMS: Mapping[str, Callable[[Graph, Mapping[str, str], str], str]] = {
     "listing": _listing,
     "text": lambda graph, _reasons, _name: to_text(graph),
     "optimized": lambda graph, _reasons, _name: f"{graph}\n",
-    "html": lambda graph, reasons, name: write_html(drawing_of(graph, reasons, name)),
+    "html": lambda graph, reasons, name: write_html(drawing_of(graph, reasons, name, programs(graph, Options()))),
     "dot": lambda graph, reasons, name: write_dot(drawing_of(graph, reasons, name)),
 }

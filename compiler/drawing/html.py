@@ -46,7 +46,10 @@ def _lines(graph: Graph) -> Iterator[str]:
     for edge in graph.edges:
         yield _edge(edge, places)
     yield from drawn  # above the edges, which would strike out what nodes say
-    yield "</svg>\n</body>\n</html>"
+    yield "</svg>"
+    for title, text in graph.texts.items():
+        yield f"<details><summary>{_shown(title)}</summary><pre>{escape(text)}</pre></details>"
+    yield "</body>\n</html>"
 
 
 def _legend(kind: Kind) -> str:

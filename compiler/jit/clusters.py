@@ -114,7 +114,9 @@ class Contraction:
             for other in self._cycles.successors(source.at):
                 target = self._at.get(other)
                 if target is not None and target is not source and wanted(source, target):
-                    changed |= self._contracted(source, target)
+                    joined = self._contracted(source, target)
+                    changed |= joined is not None
+                    source = joined or source
         return changed
 
     def _only(self, cluster: Cluster, holds: Callable[[Node], bool]) -> bool:
@@ -143,20 +145,21 @@ class Contraction:
         value = constant.attributes.get("value") if constant else None
         return isinstance(value, Tensor) and not value.dims
 
-    def _contracted(self, source: Cluster, target: Cluster) -> bool:
+    def _contracted(self, source: Cluster, target: Cluster) -> Cluster | None:
+        """Make one cluster of two, if they may be one; the larger takes the nodes of the other."""
         said = self._objection(source, target)
         kept = None if said else self._cycles.contract_edge(source.at, target.at)
         if kept is None:
             self.refused[source.members[0], target.members[0]] = said or self._described(source, target)
-            return False
-        gone = target.at if kept == source.at else source.at
-        for member in target.members:
-            self._of[member] = source
-        source.absorb(target)
-        source.at = kept
-        self._at.pop(gone, None)
-        self._at[kept] = source
-        return True
+            return None
+        large, small = (source, target) if len(source.members) >= len(target.members) else (target, source)
+        del self._at[large.at], self._at[small.at]
+        for member in small.members:
+            self._of[member] = large
+        large.absorb(small)
+        large.at = kept
+        self._at[kept] = large
+        return large
 
     def _objection(self, source: Cluster, target: Cluster) -> str:
         """Why two clusters may not become one; empty if they may, cycles aside."""

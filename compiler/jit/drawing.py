@@ -27,41 +27,77 @@ _LONGEST_LINE = 32
 _LONGEST_TIP = 400
 
 
-def drawing_of(graph: Graph, reasons: Mapping[str, str], name: str = "graph") -> Drawing:
+def drawing_of(
+    graph: Graph, reasons: Mapping[str, str], name: str = "graph", texts: Mapping[str, str] | None = None
+) -> Drawing:
     """The picture of a graph whose nodes say which cluster they are in.
 
     Args:
         graph: the graph, clustered.
         reasons: of nodes that are in no cluster, why.
         name: what the picture is called.
+        texts: what can be opened beneath it, by titles.
     """
     topology = Topology(graph)
     names = list(dict.fromkeys(filter(None, map(cluster_of, graph.nodes))))
     kinds = {one: Kind(one, *_COLOURS[number % len(_COLOURS)]) for number, one in enumerate(names)}
-    frames: dict[str, list[Node]] = {one: [] for one in names}
+    groups = _in_order(topology)
     members: list[Node | Frame] = []
-    for number in reversed(topology.post_order()):
-        if number in (SOURCE, SINK):
-            continue
-        node = topology.nodes[number]
-        kind = kinds.get(cluster_of(node)) or (_END if node.op in ("_Arg", "_Retval") else _OUTSIDE)
-        said = reasons.get(node.name, "")
-        tip = _cut(
-            str(node) + (f" - in no cluster: {said}" if said and kind not in kinds.values() else ""), _LONGEST_TIP
-        )
-        drawn = Node(f"n{number}", (node.op, _cut(node.name)), tip, kind, is_root=node.op == "_Retval")
-        frames.get(cluster_of(node), members).append(drawn)
-    inner = [
-        Frame(f"c{number}", one, f"{one}: {len(frames[one])} nodes", tuple(frames[one]))
-        for number, one in enumerate(names)
-    ]
+    for key, numbers in groups.items():
+        nodes = tuple(_node(topology, number, kinds, reasons) for number in numbers)
+        members += [Frame(f"c_{nodes[0].key}", key, f"{key}: {len(nodes)} nodes", nodes)] if key in kinds else nodes
+    place = {number: rank for rank, numbers in enumerate(groups.values()) for number in numbers}
     edges = [
-        Edge(f"n{edge.source}", f"n{edge.target}", _said(topology, edge.source, edge.port), is_broken=edge.is_control)
+        Edge(
+            f"n{edge.source}",
+            f"n{edge.target}",
+            _said(topology, edge.source, edge.port),
+            is_broken=edge.is_control or topology.is_back_edge(edge) or place[edge.source] > place[edge.target],
+        )
         for edge in topology.edges()
         if edge.source != SOURCE and edge.target != SINK
     ]
-    whole = Frame("g", name, name, (*members, *inner))
-    return Drawing(name, [whole], edges, (*kinds.values(), _OUTSIDE, _END))
+    return Drawing(
+        name, [Frame("g", name, name, tuple(members))], edges, (*kinds.values(), _OUTSIDE, _END), texts or {}
+    )
+
+
+def _in_order(topology: Topology) -> dict[str, list[int]]:
+    """The nodes of each cluster, under its name, and the others, each alone, in an order in which uses come later."""
+
+    def group(number: int) -> str:
+        return cluster_of(topology.nodes[number]) or f"node {number}"
+
+    order = [number for number in reversed(topology.post_order()) if number in topology.numbers]
+    waits: dict[str, set[str]] = {group(number): set() for number in order}
+    for number in order:
+        forwards = (edge for edge in topology.inputs[number] if not topology.is_back_edge(edge))
+        waits[group(number)] |= {group(edge.source) for edge in forwards if edge.source != SOURCE}
+    users: dict[str, list[str]] = {key: [] for key in waits}
+    for key, before in waits.items():
+        before.discard(key)
+        for one in before:
+            users[one].append(key)
+    found: dict[str, list[int]] = {}
+    ready = [key for key, before in waits.items() if not before]
+    for key in (*waits, ""):  # should clusters take from each other in a circle, as loops of frames may let them, one
+        while ready:
+            found[one := ready.pop()] = []
+            for user in users[one]:
+                waits[user].discard(one)
+                ready += [user] if not waits[user] and user not in found else []
+        ready += [key] if key and key not in found else []  # of them begins
+    for number in order:
+        found[group(number)].append(number)
+    return found
+
+
+def _node(topology: Topology, number: int, kinds: Mapping[str, Kind], reasons: Mapping[str, str]) -> Node:
+    node = topology.nodes[number]
+    kind = kinds.get(cluster_of(node)) or (_END if node.op in ("_Arg", "_Retval") else _OUTSIDE)
+    said = reasons.get(node.name, "")
+    tip = f"{node} - in no cluster: {said}" if said else str(node)
+    return Node(f"n{number}", (node.op, _cut(node.name)), _cut(tip, _LONGEST_TIP), kind, is_root=node.op == "_Retval")
 
 
 def _said(topology: Topology, number: int, port: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.diagnostics import InputError
-from compiler.graph import DataType, Graph, Node
+from compiler.graph import Attribute, AttributeList, DataType, Graph, Node, PartialShape
 from compiler.graph.names import Endpoint, endpoint
 from compiler.jit.devices import DEFAULT_DEVICE
 from compiler.jit.signatures import Library, output_types
@@ -59,7 +59,11 @@ def for_execution(
         if place in fed:
             raise InputError(f"{text!r} is fed twice")
         fed[place] = f"_arg_{place.node}_{place.port}_{number}"
-        added.append(Node(fed[place], "_Arg", (), device, {"T": data_type, "index": number}))
+        attributes: dict[str, Attribute] = {"T": data_type, "index": number}
+        shape = graph.node(place.node).attributes.get("shape")
+        if isinstance(shape, PartialShape) and not place.port:
+            attributes["_output_shapes"] = AttributeList("shape", (shape,))
+        added.append(Node(fed[place], "_Arg", (), device, attributes))
 
     def taken(text: str) -> str:
         place = endpoint(text)
