@@ -186,8 +186,7 @@ class TensorShape:
     def __str__(self) -> str:
         if self._dims is None:
             return "<unknown>"
-        inner = ", ".join("?" if one is None else str(one) for one in self._dims)
-        return f"({inner},)" if len(self._dims) == 1 else f"({inner})"
+        return str(self._dims)
 
 
 def as_shape(value: Any) -> TensorShape:

@@ -141,6 +141,17 @@ def _python(value: Any) -> Any:
     return [_python(one) for one in value.values] if isinstance(value, AttributeList) else value
 
 
+def _merged(known: TensorShape, more: TensorShape) -> TensorShape:
+    """What is known of a shape by both."""
+    for number, (one, other) in enumerate(zip(known.partial.dims or (), more.partial.dims or (), strict=False)):
+        if len(known) == len(more) and None not in (one, other) and one != other:
+            shapes = " and ".join(str(one.partial) for one in (known, more))
+            raise ValueError(
+                f"Dimension {number} in both shapes must be equal, but are {one} and {other}. Shapes are {shapes}."
+            )
+    return known.merge_with(more)
+
+
 class Overloaded:
     """What has Python's operators, to which `framework/operators.py` gives their meaning."""
 
@@ -218,7 +229,7 @@ class Tensor(Overloaded):
         Raises:
             ValueError: they are known to be others.
         """
-        known = self.shape.merge_with(shape).partial
+        known = _merged(self.shape, TensorShape(shape)).partial
         # Gradients know outputs by identity: the output itself must come to know more.
         object.__setattr__(self.output, "shape", known)
         object.__setattr__(self.output, "trials", trials_of(known))

@@ -166,13 +166,13 @@ class Optimizer:
         for name, value in self._shared_values().items():
             if name not in self._shared:
                 self._shared[name] = Variable(value, trainable=False, name=name)
-        for slot, begins in self.ROW.slots.items():
-            row = self._slots.setdefault(slot, {})
-            value = self._arguments[begins] if isinstance(begins, str) else begins
-            for variable in variables:
+        for variable in variables:
+            for slot, begins in self.ROW.slots.items():
+                row = self._slots.setdefault(slot, {})
                 if variable not in row:
-                    initial = _filled(variable, value)
-                    row[variable] = Variable(initial, trainable=False, name=f"{variable.op.name}/{self._name}")
+                    value = self._arguments[begins] if isinstance(begins, str) else begins
+                    name = f"{variable.op.name}/{self._name}"
+                    row[variable] = Variable(_filled(variable, value), trainable=False, name=name)
 
     def _shared_values(self) -> Mapping[str, Any]:
         """Variables that all that are trained share, with what they begin with."""
