@@ -113,13 +113,15 @@ def _argument(value: Any) -> Any:
     return Resource(value.name, None if held is None else shape_of(held))
 
 
-def _run(_node: Node, _graph: Graph, _around: Around) -> Kernel:
+def _run(_node: Node, _graph: Graph, around: Around) -> Kernel:
     """The kernel of `_XlaRun`."""
 
     def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
         executable, constants = inputs[-1]
         arguments: list[Any] = [*[None] * constants, *inputs[:-1]]
         variables = {one.name: one for one in inputs if isinstance(one, Variable)}
+        for name, value in executable.lowered.initial.items():
+            variables[name] = around.resources.kept(name, value)
         held = {name: variables[name].value for name in executable.lowered.reads}
         results: Sequence[Any]
         results, written = executable(arguments, held)

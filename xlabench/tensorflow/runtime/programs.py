@@ -14,7 +14,7 @@ import numpy as np
 from compiler import UnsupportedError
 from compiler.tf import RECORDS, ArrayShape, Function, Graph, Node, Port, Record, Resource, element_type_of, lower
 from xlabench.engines import engine
-from xlabench.tensorflow.runtime.resources import Variable
+from xlabench.tensorflow.runtime.resources import Resources, Variable
 
 Array = np.ndarray[Any, Any]
 Program = Callable[..., list[Array]]
@@ -45,9 +45,10 @@ def shape_of(value: Array) -> ArrayShape:
 class LoweredKernel:
     """The kernel of one node; a program for every signature that it meets."""
 
-    def __init__(self, node: Node, spec: str) -> None:
+    def __init__(self, node: Node, spec: str, resources: Resources) -> None:
         self._node = node
         self._spec = spec
+        self._resources = resources
         self._constants = _inputs_of(node, lambda port, record: port.name in record.constants)
         self._variables = _inputs_of(node, lambda port, _: port.type == "resource")
         self._programs: dict[Any, Callable[[Sequence[Any]], Sequence[Array]]] = {}
@@ -74,12 +75,15 @@ class LoweredKernel:
         shared = self._spec, self._node.op, tuple(sorted(attributes.items())), types, key
         known = _PROGRAMS.get(shared)
         if known is None:
-            known = _PROGRAMS[shared] = self._lowered(inputs, attributes)
+            known, is_shared = self._lowered(inputs, attributes)
+            if is_shared:
+                _PROGRAMS[shared] = known
         return known
 
     def _lowered(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any]
-    ) -> Callable[[Sequence[Any]], Sequence[Array]]:
+    ) -> tuple[Callable[[Sequence[Any]], Sequence[Array]], bool]:
+        """A program, and whether other nodes may use it: not one that keeps something for this node."""
         names = [f"input_{number}" for number in range(len(inputs))]
         count = output_count(self._node)
         node = Node(self._node.name, self._node.op, tuple(names), attributes=dict(attributes))
@@ -89,12 +93,14 @@ class LoweredKernel:
         lowered = lower(graph, feeds, fetches or [f"^{node.name}"], self._node.op)
         program = compiled(self._spec, lowered.module)
         taken = [names.index(name) for name in lowered.inputs]
-        if self._variables:
-            reads, writes = ([names.index(name) for name in part] for part in (lowered.reads, lowered.writes))
-            return lambda given: _changing(program, given, (taken, reads, writes), count)
+        if lowered.reads or lowered.writes:
+            kept = {name: self._resources.kept(name, value) for name, value in lowered.initial.items()}
+            places = {name: number for number, name in enumerate(names)}
+            reads, writes = ([kept.get(name, places.get(name)) for name in part] for part in (lowered.reads, lowered.writes))
+            return lambda given: _changing(program, given, (taken, reads, writes), count), not kept
         if taken == list(range(len(inputs))):
-            return lambda given: program(*given)
-        return lambda given: program(*[given[number] for number in taken])
+            return lambda given: program(*given), True
+        return lambda given: program(*[given[number] for number in taken]), True
 
     def _feed(self, number: int, value: Any, name: str) -> Any:
         if isinstance(value, Variable):

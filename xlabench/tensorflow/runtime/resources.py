@@ -25,6 +25,13 @@ class Resources:
     def __init__(self) -> None:
         self._variables: dict[str, Variable] = {}
 
+    def kept(self, name: str, initial: Array) -> Variable:
+        """What an op keeps for itself, such as a generator of random numbers, and begins with a value."""
+        found = self.variable(name)
+        if found.value is None:
+            found.value = initial
+        return found
+
     def variable(self, name: str) -> Variable:
         """The variable of a name, made when it is first asked for."""
         found = self._variables.get(name)
