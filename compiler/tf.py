@@ -29,7 +29,7 @@ from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import NoGradientError, gradients
 from compiler.tf2xla.inference import trials_of
-from compiler.tf2xla.signature import Port, Signature
+from compiler.tf2xla.signature import Port, Signature, signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "lower",
     "optimize",
     "output_names",
+    "signature",
     "tensor_of",
     "to_binary",
     "to_text",

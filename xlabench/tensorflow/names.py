@@ -41,7 +41,8 @@ ops.nn: clip_by_norm global_norm linalg.global_norm=global_norm clip_by_global_n
 ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
 ops.random: random.set_random_seed=set_random_seed random.normal=random_normal random.uniform=random_uniform
 ops.random: random.truncated_normal=truncated_normal
-ops.control: group tuple=tuple_ Print=print_ Assert=assert_ debugging.Assert=assert_
+ops.control: group tuple=tuple_ Print=print_ Assert=assert_ debugging.Assert=assert_ check_numerics
+ops.control: debugging.check_numerics=check_numerics
 ops.control_flow: cond case while_loop
 ops.state: global_variables local_variables trainable_variables model_variables variables_initializer
 ops.state: global_variables_initializer local_variables_initializer report_uninitialized_variables

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compiler.tf import BY_NAME, RECORDS, AttributeList, CompilerError, FunctionReference, Port, Signature
+from compiler.tf import BY_NAME, AttributeList, CompilerError, FunctionReference, Port, Signature
 from xlabench.tensorflow.framework import mismatch
 from xlabench.tensorflow.framework.convert import convert_to_tensor, tensor_value
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
@@ -31,11 +31,11 @@ def apply(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: s
         TypeError: an input is of another type than the op takes.
         ValueError: shapes do not go together, or a value makes no sense.
     """
-    record = RECORDS.get(op)
     graph = graph_of(*_flat(inputs))
-    if record is None:
-        raise NotImplementedError(f"op {op} has no record here, and so no function and no kernel")
-    signature = record.signature
+    try:
+        signature = graph.builder.signature(op)
+    except CompilerError as error:
+        raise NotImplementedError(f"op {op} has no record here, and so no function and no kernel") from error
     with graph.as_default(), graph.name_scope(name or op) as scope:
         stated = {
             key: attribute_value(signature.attributes[key].kind, value)

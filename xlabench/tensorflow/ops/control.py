@@ -71,7 +71,20 @@ def print_(
         "first_n": -1 if first_n is None else first_n,
         "summarize": 3 if summarize is None else summarize,
     }
-    return apply("Print", [input_, list(data)], attributes, name).outputs[0]
+    printed = apply("Print", [input_, list(data)], attributes, name)
+    return _same_shape(printed)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """A tensor; where it holds an infinity or NaN, the run fails."""
+    return _same_shape(apply("CheckNumerics", [tensor], {"message": message}, name))
+
+
+def _same_shape(operation: Operation) -> Tensor:
+    """The output of an operation that gives what it takes."""
+    [output] = operation.outputs
+    output.set_shape(operation.inputs[0].shape)
+    return output
 
 
 def assert_(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:

@@ -60,7 +60,7 @@ def _built(graph: Graph, fetch: Any, tensors: dict[str, tuple[int, Tensor]], tar
         plain = type(fetch)
         return lambda values: plain([part(values) for part in parts])
     if hasattr(fetch, "fetch_parts"):
-        return _built(graph, fetch.fetch_parts(), tensors, targets)
+        return _built(graph, fetch.fetch_parts, tensors, targets)
     return _leaf(graph, fetch, tensors, targets)
 
 

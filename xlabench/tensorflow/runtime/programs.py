@@ -96,7 +96,9 @@ class LoweredKernel:
         if lowered.reads or lowered.writes:
             kept = {name: self._resources.kept(name, value) for name, value in lowered.initial.items()}
             places = {name: number for number, name in enumerate(names)}
-            reads, writes = ([kept.get(name, places.get(name)) for name in part] for part in (lowered.reads, lowered.writes))
+            reads, writes = (
+                [kept.get(name, places.get(name)) for name in part] for part in (lowered.reads, lowered.writes)
+            )
             return lambda given: _changing(program, given, (taken, reads, writes), count), not kept
         if taken == list(range(len(inputs))):
             return lambda given: program(*given), True
@@ -112,12 +114,17 @@ class LoweredKernel:
 _PASS_ON = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
 
 
-def _changing(program: Program, given: Sequence[Any], places: tuple[list[int], ...], count: int) -> Sequence[Array]:
-    """Run a program that takes what variables hold after its inputs, and gives that after its outputs."""
+def _changing(program: Program, given: Sequence[Any], places: tuple[list[Any], ...], count: int) -> Sequence[Array]:
+    """Run a program that takes what variables hold after its inputs, and gives that after its outputs.
+
+    A variable is the number of an input, or one that is kept for the node.
+    """
     taken, reads, writes = places
-    results = program(*[given[number] for number in taken], *[given[number].value for number in reads])
-    for number, value in zip(writes, results[count:], strict=True):
-        given[number].value = value
+    held = [one if isinstance(one, Variable) else given[one] for one in reads]
+    results = program(*[given[number] for number in taken], *[one.value for one in held])
+    for place, value in zip(writes, results[count:], strict=True):
+        changed = place if isinstance(place, Variable) else given[place]
+        changed.value = value
     return results[:count]
 
 

@@ -39,6 +39,11 @@ class Device:
         return str(self.place)
 
     @property
+    def device_type(self) -> str:
+        """Its kind."""
+        return self.place.type
+
+    @property
     def is_host(self) -> bool:
         """Whether its values lie in the host's memory."""
         return self.place.type == "CPU"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from compiler.tf import CompilerError
 from compiler.tf import IndexedSlices as Rows
@@ -12,6 +12,14 @@ from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
+
+
+class IndexedSlicesValue(NamedTuple):
+    """What a session gives of rows."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
 
 
 class IndexedSlices:
@@ -32,9 +40,20 @@ class IndexedSlices:
         """The graph that it is in."""
         return self.values.graph
 
-    def fetch_parts(self) -> list[Tensor]:
+    @property
+    def name(self) -> str:
+        """The name of its rows."""
+        return self.values.name
+
+    @property
+    def op(self) -> Any:
+        """What makes its rows."""
+        return self.values.op
+
+    @property
+    def fetch_parts(self) -> IndexedSlicesValue:
         """What a session fetches for it."""
-        return [one for one in (self.values, self.indices, self.dense_shape) if one is not None]
+        return IndexedSlicesValue(self.values, self.indices, () if self.dense_shape is None else self.dense_shape)
 
     def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
         """The array."""
