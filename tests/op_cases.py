@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import op_image_rows
 import op_placed_rows
+import op_random_rows
 import op_rows
 import op_state_rows
 from op_values import specials
@@ -56,6 +57,11 @@ class Case:
         """The inputs that are variables; what these hold afterwards are results, too, after those of the op."""
         ports = RECORDS[self.op].signature.inputs
         return [number for number, port in enumerate(ports) if port.is_reference or port.type == "resource"]
+
+    @property
+    def runs(self) -> int:
+        """How often it is run: twice where it goes on from what it was."""
+        return 2 if "seed2" in self.attributes else 1
 
     @property
     def fetches(self) -> list[str]:
@@ -275,6 +281,28 @@ CALLS = {
     "FusedBatchNormGradV3": _rows(op_image_rows.normalised_back(3, FLOATS[0]), FLOATS[:1]),
     "LRN": _rows(op_image_rows.local),
     "LRNGrad": _rows(op_image_rows.local_back),
+    **dict.fromkeys(
+        ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"),
+        _rows(op_random_rows.seeded, FLOATS, attribute="dtype"),
+    ),
+    "StatelessRandomUniformFullInt": _rows(op_random_rows.seeded, attribute="dtype"),
+    "StatelessRandomUniformInt": _rows(op_random_rows.bounded(op_random_rows.seeded), attribute="dtype"),
+    **dict.fromkeys(
+        ("StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2"),
+        _rows(op_random_rows.keyed, FLOATS, attribute="dtype"),
+    ),
+    "StatelessRandomUniformFullIntV2": _rows(op_random_rows.keyed, attribute="dtype"),
+    "StatelessRandomUniformIntV2": _rows(op_random_rows.bounded(op_random_rows.keyed), attribute="dtype"),
+    **dict.fromkeys(
+        ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"),
+        _rows(op_random_rows.stated, FLOATS, attribute="dtype"),
+    ),
+    "RandomUniformInt": _rows(op_random_rows.stated_between, attribute="Tout"),
+    **dict.fromkeys(
+        ("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg"),
+        _rows(op_random_rows.seeds, attribute="Tseed"),
+    ),
+    "StatelessRandomGetAlg": _rows(op_random_rows.nothing, FLOATS[:1], attribute=""),
     "ReadVariableOp": _rows(op_state_rows.held, attribute="dtype"),
     "VarIsInitializedOp": _rows(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
     "IsVariableInitialized": _rows(op_state_rows.held, attribute="dtype"),

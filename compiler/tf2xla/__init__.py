@@ -7,7 +7,7 @@ refused is refused by its op's name, with the reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ class Lowered:
         values: those of the inputs for which values were given.
         reads: the variables whose values it takes, after the inputs; one of them without a value is an error.
         writes: the variables whose new values it gives, after the outputs.
+        initial: of what ops keep for themselves, generators of random numbers, with which value each begins.
     """
 
     module: Module
@@ -66,6 +67,7 @@ class Lowered:
     values: Mapping[str, np.ndarray[Any, Any]]
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    initial: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
 
 def output_count(node: Node) -> int | None:
@@ -215,7 +217,7 @@ def _done(
     values: Mapping[str, np.ndarray[Any, Any]],
 ) -> Lowered:
     reads, writes = tuple(lowering.variables.reads), tuple(lowering.variables.written)
-    return Lowered(module, inputs, outputs, values, reads, writes)
+    return Lowered(module, inputs, outputs, values, reads, writes, lowering.variables.initial)
 
 
 def _values(feeds: Mapping[str, Feed], inputs: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
 
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.expansion.expression import Expression
 from compiler.graph import Node
 from compiler.ir.shape import ArrayShape
+from compiler.ir.types import of_dtype
 
 _OPS = frozenset(("VarHandleOp", "VariableV2", "Variable"))
 
@@ -44,6 +48,8 @@ class Variables:
                 declared with.
             read: makes a parameter of the program.
         """
+        self.initial: dict[str, np.ndarray[Any, Any]] = {}
+        self._kept: dict[str, ArrayShape] = {}
         self.declared: dict[str, ArrayShape] = {}
         self.reads: dict[str, Expression] = {}
         self.written: dict[str, Expression] = {}
@@ -51,6 +57,14 @@ class Variables:
         self._read = read
         self._values: dict[str, Expression] = {}
         self._depth = 0
+
+    def keep(self, name: str, value: np.ndarray[Any, Any]) -> None:
+        """Say of what an op keeps for itself with which value it begins."""
+        if name not in self.initial:
+            element_type = of_dtype(value.dtype)
+            assert element_type is not None
+            self.initial[name] = value
+            self._kept[name] = ArrayShape(element_type, value.shape)
 
     def declare(self, name: str, shape: ArrayShape) -> None:
         """Say of which type and sizes a variable is."""
@@ -61,7 +75,7 @@ class Variables:
         if name in self._values:
             return self._values[name].instruction.array
         among = self.declared if self._initialised is None else self._initialised
-        return among.get(name)
+        return self._kept.get(name) or among.get(name)
 
     def read(self, name: str) -> Expression:
         """The value of a variable.

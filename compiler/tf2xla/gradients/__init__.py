@@ -12,6 +12,7 @@ from compiler.tf2xla.gradients import (
     movement,
     neural,
     products,
+    random,
     reductions,
     state,
     structure,
@@ -20,7 +21,19 @@ from compiler.tf2xla.record import Differentiate
 
 GRADIENTS: dict[str, Differentiate] = {
     name: formula
-    for family in (activations, elementwise, images, indexing, movement, neural, products, reductions, state, structure)
+    for family in (
+        activations,
+        elementwise,
+        images,
+        indexing,
+        movement,
+        neural,
+        products,
+        random,
+        reductions,
+        state,
+        structure,
+    )
     for name, formula in family.GRADIENTS.items()
 }
 """Every formula, by the op's name."""

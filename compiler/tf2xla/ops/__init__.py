@@ -16,6 +16,7 @@ from compiler.tf2xla.ops import (
     pieces,
     pooling,
     products,
+    random,
     reductions,
     scatters,
     selection,
@@ -48,6 +49,7 @@ _FAMILIES = (
     convolution,
     pooling,
     normalization,
+    random,
 )
 
 RECORDS: dict[str, Record] = {

@@ -40,8 +40,8 @@ POSITIVE |= {
     "ReciprocalGrad",
 }
 RANGES = dict.fromkeys(POSITIVE, (0.2, 0.9)) | {"Acosh": (1.1, 1.9)}
-ONE_RESULT = {"SoftmaxCrossEntropyWithLogits"}
-"""Ops of which one result is differentiated: the gradient that they give as another is constant to TensorFlow."""
+ONE_RESULT = {"SoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
+"""Ops of which one result is differentiated: others are constant to TensorFlow, and inputs that these come from."""
 REAL = {"Sign"}
 """Ops whose gradients of complex numbers are no derivatives in TensorFlow, and so none here."""
 APART = {
@@ -130,6 +130,7 @@ def check(case, *, is_static):
     builder, op = built(case, is_static=is_static)
     ys = [one for one in op.outputs if is_float(one)][: 1 if case.op in ONE_RESULT else None]
     places = [n for n, one in enumerate(case.inputs) if one.dtype.kind in "fc" and n not in case.known]
+    places = places[:3] if case.op.startswith("FusedBatchNorm") else places
     xs = [builder.output(f"in{number}") for number in places]
     starts = [
         builder.add("Placeholder", name=f"g{n}", dtype=one.type, shape=one.shape).output for n, one in enumerate(ys)
@@ -138,7 +139,8 @@ def check(case, *, is_static):
     at = points(case, rng)
     fetches = [one.name for one in ys]
     feeds = {one.name: at[number] for number, one in zip(places, xs, strict=True) if number not in case.variables}
-    feeds |= {f"in{n}": one for n, one in enumerate(at) if n not in places and n not in case.known}
+    others = (n for n in range(len(at)) if n not in places and n not in case.known)
+    feeds |= {f"in{n}": at[n] for n in others}
     forward = lower(builder.graph, feeds, fetches)
     held = {f"in{number}": at[number] for number in case.variables}
     weights = [

@@ -109,18 +109,18 @@ def run(case):
     """Our results and their bounds."""
     lowered = lower(case.graph(), case.feeds(), case.fetches)
     compiler.verify(lowered.module)
-    held = {f"in{number}": case.inputs[number] for number in case.variables}
-    given = [*(lowered.values[name] for name in lowered.inputs), *(held[name] for name in lowered.reads)]
-    return tuple(
-        _with_variables(case, lowered, compiler.interpret(lowered.module, *given, wide=is_wide))
-        for is_wide in (False, True)
-    )
-
-
-def _with_variables(case, lowered, results):
-    """The outputs, and what each variable holds: what was written, or None where that is what it held."""
-    written = dict(zip(lowered.writes, results[len(lowered.outputs) :], strict=True))
-    return [*results[: len(lowered.outputs)], *(written.get(f"in{number}") for number in case.variables)]
+    held = {**lowered.initial, **{f"in{number}": case.inputs[number] for number in case.variables}}
+    results, bounds, written = [], [], {}
+    for _ in range(case.runs):
+        given = [*(lowered.values[name] for name in lowered.inputs), *(held[name] for name in lowered.reads)]
+        parts = [compiler.interpret(lowered.module, *given, wide=is_wide) for is_wide in (False, True)]
+        count = len(lowered.outputs)
+        held |= dict(zip(lowered.writes, parts[0][count:], strict=True))
+        for part, found in zip(parts, (results, bounds), strict=True):
+            found += part[:count]
+        written = [dict(zip(lowered.writes, part[count:], strict=True)) for part in parts]
+    names = [f"in{number}" for number in case.variables]  # None: it holds what it held
+    return tuple([*part, *map(after.get, names)] for part, after in zip((results, bounds), written, strict=True))
 
 
 NOT_CALLED = {"Placeholder", "NoOp", "VarHandleOp", "VariableV2", "Variable"}
