@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.diagnostics import did_you_mean
-from compiler.graph import DataType, Node
+from compiler.graph import Node
 from compiler.jit.devices import Registration
 from compiler.jit.signatures import (
     RESOURCE,
     VARIANT,
     Library,
     Types,
+    attribute_problem,
     called_functions,
     has_resource,
     input_types,
@@ -90,23 +91,17 @@ class Compilability:
         return self._functions[name]
 
     def _types(self, node: Node, called: list[str]) -> str:
-        both = (*input_types(node, self._library), *(output_types(node, self._library) or ()))
+        taken = input_types(node, self._library)
+        if len(taken) != len(node.data_inputs):
+            return f"it has {len(node.data_inputs)} inputs, and its op takes {len(taken)}"
+        both = (*taken, *(output_types(node, self._library) or ()))
         if any(map(is_reference, both)):
             return "it takes or gives a reference to a variable"
         for data_type in both:
             if data_type is None or data_type.element_type is not None or data_type in (RESOURCE, VARIANT):
                 continue
             return f"HLO has no type for {data_type}"
-        record = RECORDS.get(node.op)
-        if called or record is None:
-            return ""
-        for name, row in record.signature.attributes.items():
-            value = node.attributes.get(name)
-            if row.allowed and isinstance(value, DataType) and value.base not in row.allowed:
-                return f"op {node.op} has no lowering for {value}"
-            if row.default is None and value is None and row.kind != "shape":
-                return f"its attribute {name!r} is missing"
-        return ""
+        return "" if called else attribute_problem(node)
 
     def _choice(self, node: Node, inside: tuple[str, ...]) -> str:
         """Why it would be better not to cluster what could be."""

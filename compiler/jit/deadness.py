@@ -94,7 +94,10 @@ class Deadness:
 
     def _switch(self, number: int) -> None:
         inputs = list(self._inputs(number))
-        condition = next(edge for edge in self._topology.inputs[number] if edge.slot == 1)
+        condition = next((edge for edge in self._topology.inputs[number] if edge.slot == 1), None)
+        if condition is None:
+            name = self._topology.nodes[number].name
+            raise InputError(f"node {name!r} (Switch): it takes a value and a condition, and has no second input")
         name = f"{self._topology.nodes[condition.source].name}:{condition.port}"
         chosen = self._formulas.symbol(name, is_value=True)
         self._of[number, 0] = self._formulas.all_of([*inputs, self._formulas.no(chosen)])

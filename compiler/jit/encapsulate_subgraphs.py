@@ -31,6 +31,7 @@ from compiler.jit.signatures import (
     is_reference,
     output_names,
     output_types,
+    type_at,
 )
 from compiler.jit.topology import SINK, SOURCE, Edge, Topology
 from compiler.tf2xla import RECORDS, Trait, known_arguments
@@ -106,9 +107,8 @@ class _Encapsulator:
         return found
 
     def _type(self, edge: Edge) -> DataType:
-        taken = input_types(self._topology.nodes[edge.target], self._library)[edge.slot]
-        given = output_types(self._topology.nodes[edge.source], self._library) or ()
-        found = taken or (given[edge.port] if edge.port < len(given) else None)
+        found = type_at(input_types(self._topology.nodes[edge.target], self._library), edge.slot)
+        found = found or type_at(output_types(self._topology.nodes[edge.source], self._library), edge.port)
         return found.base if found else DataType(0)
 
     def _function(
@@ -125,8 +125,8 @@ class _Encapsulator:
         outputs, returns = [], {}
         own = Names()
         for place in results:
-            given = output_types(self._topology.nodes[place[0]], self._library) or ()
-            result = Argument(own.free(argument_name(self._spelled(place, "retval"))), given[place[1]] or DataType(0))
+            kind = type_at(output_types(self._topology.nodes[place[0]], self._library), place[1])
+            result = Argument(own.free(argument_name(self._spelled(place, "retval"))), kind or DataType(0))
             outputs.append(result)
             returns[result.name] = self._output(place)
         effects = {

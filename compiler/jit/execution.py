@@ -14,7 +14,7 @@ from compiler.diagnostics import InputError
 from compiler.graph import Attribute, AttributeList, DataType, Graph, Node, PartialShape
 from compiler.graph.names import Endpoint, endpoint
 from compiler.jit.devices import DEFAULT_DEVICE
-from compiler.jit.signatures import Library, output_types
+from compiler.jit.signatures import Library, output_types, type_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _place(graph: Graph, text: str, library: Library) -> tuple[Endpoint, DataTyp
     given = output_types(node, library)
     if given is not None and place.port >= len(given):
         raise InputError(f"{text!r}: {node.op} has {len(given)} outputs, counted from 0")
-    found = given[place.port] if given else None
+    found = type_at(given, place.port)
     return place, found.base if found else DataType(0)
 
 

@@ -35,7 +35,7 @@ from compiler.jit.flags import Flags
 from compiler.jit.op_groups import checked, ops_to_cluster
 from compiler.jit.options import OFF, Options
 from compiler.jit.resource_safety import Access, access_of, unsafe_pairs
-from compiler.jit.signatures import Library, has_resource, input_types, is_reference, output_types
+from compiler.jit.signatures import Library, has_resource, input_types, is_reference, output_types, type_at
 from compiler.jit.topology import Topology, is_a
 from compiler.tf2xla import RECORDS, Trait, must_be_known
 
@@ -209,8 +209,7 @@ class _Marker:
         if node.op != "Identity":
             return False
         for edge in self._topology.inputs[number]:
-            given = None if edge.is_control else output_types(self._topology.nodes[edge.source], self._library)
-            if given is not None and edge.port < len(given) and is_reference(given[edge.port]):
+            if is_reference(type_at(output_types(self._topology.nodes[edge.source], self._library), edge.port)):
                 return True
         return False
 

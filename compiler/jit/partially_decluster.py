@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.graph import BY_NAME, Graph, Node
+from compiler.graph import BY_NAME, DataType, Graph, Node
 from compiler.jit.attributes import CLUSTER, cluster_of
 from compiler.jit.clusters import SHAPE_CONSUMERS
 from compiler.jit.devices import device_of, registration_of
 from compiler.jit.flags import Flags
 from compiler.jit.options import Options
-from compiler.jit.signatures import Library, has_resource, input_types, output_types
+from compiler.jit.signatures import Library, Types, has_resource, input_types, output_types, type_at
 from compiler.jit.topology import SINK, SOURCE, Edge, Topology
 from compiler.tf2xla import must_be_known
 
@@ -37,30 +37,27 @@ def _copy_for_hosts(graph: Graph, options: Options) -> None:
     library: Library = {function.name: function for function in graph.functions}
     topology = Topology(graph)
     order = topology.post_order()
-    chosen: dict[int, list[Edge]] = {}
+    chosen: set[int] = set()
 
-    def is_on_host(node: Node, data_type: object) -> bool:
-        return data_type == _ON_HOST and device_of(node.device, options.default_device).type == "GPU"
+    def is_on_host(number: int, data_type: DataType | None) -> bool:
+        device = device_of(topology.nodes[number].device, options.default_device)
+        return data_type == _ON_HOST and device.type == "GPU"
+
+    def is_copied(number: int, given: Types, edge: Edge) -> bool:
+        """Whether what goes along an edge leaves the cluster, from the host to the host."""
+        target = topology.nodes[edge.target]
+        cluster = "" if edge.target in chosen else cluster_of(target)
+        if edge.is_control or cluster == cluster_of(topology.nodes[number]):
+            return False
+        taken = type_at(input_types(target, library), edge.slot)
+        return is_on_host(number, type_at(given, edge.port)) and is_on_host(edge.target, taken)
 
     for number in order:
         node = topology.nodes[number]
-        if not cluster_of(node) or node.op in SHAPE_CONSUMERS:
-            continue
         given = output_types(node, library) or ()
-        if has_resource((*input_types(node, library), *given)):
-            continue
-        leaving = []
-        for edge in topology.outputs[number]:
-            target = topology.nodes[edge.target]
-            cluster = "" if edge.target in chosen else cluster_of(target)
-            if not edge.is_control and cluster != cluster_of(node):
-                leaving.append(edge)
-        if any(
-            is_on_host(node, given[edge.port])
-            and is_on_host(topology.nodes[edge.target], input_types(topology.nodes[edge.target], library)[edge.slot])
-            for edge in leaving
-        ):
-            chosen[number] = leaving
+        is_free = node.op not in SHAPE_CONSUMERS and not has_resource((*input_types(node, library), *given))
+        if cluster_of(node) and is_free and any(is_copied(number, given, one) for one in topology.outputs[number]):
+            chosen.add(number)
     for number in order:
         if number in chosen:
             _copy(graph, topology.nodes[number])

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compiler.diagnostics import CompilerError
-from compiler.graph import AttributeList, DataType, Graph, Node, PartialShape
+from compiler.graph import AttributeList, DataType, Graph, Node, PartialShape, Unset
 from compiler.ir.shape import ArrayShape
 from compiler.jit.attributes import COMPILED_KERNEL
 from compiler.jit.encapsulate_subgraphs import encapsulate_subgraphs
 from compiler.jit.options import Options
-from compiler.jit.signatures import RESOURCE, output_names
+from compiler.jit.signatures import RESOURCE, Library, attribute_problem, input_types, output_names, output_types
 from compiler.jit.topology import Topology
 from compiler.text.printer import to_text
 from compiler.tf2xla import RECORDS, Feed, Resource, lower_function
@@ -36,13 +36,15 @@ def programs(marked: Graph, options: Options) -> Mapping[str, str]:
 
 def _known(graph: Graph) -> list[Node]:
     """The nodes of which shapes can be inferred: whose ops, and those of all that they take from, are known."""
-    library = {function.name for function in graph.functions}
+    library: Library = {function.name: function for function in graph.functions}
     topology = Topology(graph)
     kept: dict[int, Node] = {}
     for number in reversed(topology.post_order()):
         node = _stated(topology.nodes[number])
         data = [edge.source for edge in topology.inputs[number] if not edge.is_control]
-        is_known = node.op in RECORDS or node.op in library
+        types = (*input_types(node, library), *(output_types(node, library) or (None,)))
+        is_known = node.op in library or (node.op in RECORDS and not attribute_problem(node))
+        is_known &= None not in types and len(types) >= len(data)
         if number in topology.numbers and is_known and all(one in kept for one in data):
             kept[number] = replace(node, inputs=node.data_inputs)
     return list(kept.values())
@@ -54,7 +56,7 @@ def _stated(node: Node) -> Node:
         return node
     shapes = node.attributes.get(SHAPES)
     shape = shapes.values[0] if isinstance(shapes, AttributeList) and shapes.values else PartialShape(None)
-    return Node(node.name, "Placeholder", (), node.device, {"dtype": node.attributes["T"], "shape": shape})
+    return Node(node.name, "Placeholder", (), node.device, {"dtype": node.attributes.get("T", Unset()), "shape": shape})
 
 
 def _program(graph: Graph, call: Node, builder: Builder) -> str:

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from compiler.graph import BY_NAME, AttributeList, DataType, Function, FunctionReference, Node
+from compiler.graph import (
+    BY_NAME,
+    Argument,
+    AttributeList,
+    DataType,
+    Function,
+    FunctionReference,
+    Node,
+    PartialShape,
+    PlaceholderName,
+    Tensor,
+)
 from compiler.tf2xla import RECORDS
 from compiler.tf2xla.signature import Port
 
@@ -35,7 +46,7 @@ def output_names(node: Node, library: Library) -> list[str]:
     """What functions call the outputs of a node: `output:number`."""
     called = library.get(node.op)
     if called is not None:
-        return [f"{result.name}:0" for result in called.outputs]
+        return [f"{one.name}:{n}" for one in called.outputs for n in range(len(_argument_types(node, one)))]
     record = RECORDS.get(node.op)
     if record is None:
         return []
@@ -47,6 +58,39 @@ def called_functions(node: Node, library: Library) -> list[str]:
     if node.op in library:
         return [node.op]
     return [reference.name for name in sorted(node.attributes) for reference in _references(node.attributes[name])]
+
+
+def attribute_problem(node: Node) -> str:
+    """What is wrong about the attributes of a node whose op is known; empty if nothing is."""
+    for name, row in RECORDS[node.op].signature.attributes.items():
+        value = node.attributes.get(name)
+        if value is None or isinstance(value, PlaceholderName):
+            if value is None and row.default is None:
+                return f"its attribute {name!r} is missing"
+            continue
+        kind = AttributeList if row.kind.startswith("list(") else _PYTHON[row.kind]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            return f"its attribute {name!r} must be of the kind {row.kind}"
+        if row.allowed and isinstance(value, DataType) and value.base not in row.allowed:
+            return f"op {node.op} has no lowering for {value}"
+    return ""
+
+
+_PYTHON: Mapping[str, type] = {
+    "type": DataType,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "string": bytes,
+    "shape": PartialShape,
+    "tensor": Tensor,
+    "func": FunctionReference,
+}
+
+
+def type_at(types: Types | None, place: int) -> DataType | None:
+    """One of some types; None where it is not known, or not there."""
+    return types[place] if types is not None and 0 <= place < len(types) else None
 
 
 def has_resource(types: Sequence[DataType | None]) -> bool:
@@ -70,7 +114,7 @@ def _types(node: Node, library: Library, *, is_input: bool) -> Types | None:
     called = library.get(node.op)
     if called is not None:
         arguments = called.inputs if is_input else called.outputs
-        return tuple(one.type if one.type.number else None for one in arguments)
+        return tuple(kind for one in arguments for kind in _argument_types(node, one))
     if node.op in _GIVEN:
         return _given(node, is_input=is_input)
     record = RECORDS.get(node.op)
@@ -78,6 +122,17 @@ def _types(node: Node, library: Library, *, is_input: bool) -> Types | None:
         return _reference(node) if node.op in _REFERENCES and not is_input else None
     ports = record.signature.inputs if is_input else record.signature.outputs
     return tuple(one for port in ports for one in _port_types(node, port))
+
+
+def _argument_types(node: Node, argument: Argument) -> Types:
+    """The types of an argument, or output, of a function, with what the call gives to the function's attributes."""
+    if argument.list_attribute:
+        listed = node.attributes.get(argument.list_attribute)
+        values = listed.values if isinstance(listed, AttributeList) else ()
+        return tuple(one if isinstance(one, DataType) else None for one in values)
+    stated = argument.type if argument.type.number else node.attributes.get(argument.type_attribute)
+    count = node.attributes.get(argument.number_attribute, 0) if argument.number_attribute else 1
+    return (stated if isinstance(stated, DataType) else None,) * (count if isinstance(count, int) else 0)
 
 
 def _given(node: Node, *, is_input: bool) -> Types:
