@@ -14,6 +14,7 @@ from xlabench.tensorflow.ops.math import cast
 
 _GRAPH_SEED = 87654321
 _LARGEST = 2**31 - 1
+_COUNTED = "ops without seeds"
 
 
 def seeds(graph: Graph, seed: int | None) -> dict[str, int]:
@@ -21,7 +22,9 @@ def seeds(graph: Graph, seed: int | None) -> dict[str, int]:
     if graph.seed is None:
         pair = (0, 0) if seed is None else (_GRAPH_SEED, seed)
     else:
-        pair = graph.seed, graph.version if seed is None else seed
+        number = graph.scopes.get(_COUNTED, 0)
+        graph.scopes[_COUNTED] = number + (seed is None)
+        pair = graph.seed, number if seed is None else seed
         pair = pair if pair != (0, 0) else (0, _LARGEST)
     return {"seed": pair[0] % _LARGEST, "seed2": pair[1] % _LARGEST}
 
@@ -96,14 +99,13 @@ def random_uniform(
         if wanted.is_integer:
             low, high = (convert_to_tensor(one, wanted, word) for one, word in ((minval, "min"), (maxval, "max")))
             return apply("RandomUniformInt", [sizes, low, high], seeds(graph, seed), scope).outputs[0]
-        drawn = {"dtype": wanted, **seeds(graph, seed)}
         is_unit = (
             not hasattr(minval, "dense_tensor") and not hasattr(maxval, "dense_tensor") and (minval, maxval) == (0, 1)
         )
         if is_unit:
-            return apply("RandomUniform", [sizes], drawn, scope).outputs[0]
+            return apply("RandomUniform", [sizes], {"dtype": wanted, **seeds(graph, seed)}, scope).outputs[0]
         low, high = (convert_to_tensor(one, wanted, word) for one, word in ((minval, "min"), (maxval, "max")))
-        values = apply("RandomUniform", [sizes], drawn).outputs[0]
+        values = apply("RandomUniform", [sizes], {"dtype": wanted, **seeds(graph, seed)}).outputs[0]
         width = apply("Sub", [high, low], {}, "sub").outputs[0]
         scaled = apply("Mul", [values, width], {}, "mul").outputs[0]
         return apply("AddV2", [scaled, low], {}, scope).outputs[0]

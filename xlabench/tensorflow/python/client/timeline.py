@@ -91,7 +91,7 @@ class Timeline:
         process = 2 * device + 1
         is_traced = "/stream:" in self._devices[device][0] or "/memcpy" in self._devices[device][0]
         for node, lane in zip(self._devices[device][1], lanes, strict=True):
-            op, inputs = _parsed(node.timeline_label)
+            name, op, inputs = _kernel(node.node_name) if is_traced else (node.node_name, *_parsed(node.timeline_label))
             yield {
                 "ph": "X",
                 "cat": "Op",
@@ -100,10 +100,10 @@ class Timeline:
                 "tid": lane,
                 "ts": node.all_start_micros,
                 "dur": node.all_end_rel_micros,
-                "args": {"name": node.node_name, "op": op} | {f"input{n}": name for n, name in enumerate(inputs)},
+                "args": {"name": name, "op": op} | {f"input{n}": given for n, given in enumerate(inputs)},
             }
-            for name in inputs if not is_traced else ():
-                yield from self._arrow(name, node, (process, lane), flows)
+            for given in inputs:
+                yield from self._arrow(given, node, (process, lane), flows)
 
     def _arrow(self, name: str, node: Any, place: tuple[int, int], flows: Iterator[int] | None) -> Iterator[Event]:
         """From where a value was made to a node that takes it, unless both lie on one lane."""
@@ -151,6 +151,12 @@ def _parsed(label: str) -> tuple[str, list[str]]:
     if found is None:
         return "unknown", []
     return found[2], found[3].split(", ") if found[3] else []
+
+
+def _kernel(name: str) -> tuple[str, str, list[str]]:
+    """Name, op and no inputs of what a tracer of a GPU saw: `name:op`."""
+    node, _, op = name.partition(":")
+    return node, op or "unknown", []
 
 
 def _process(name: str, number: int) -> Event:
