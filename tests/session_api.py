@@ -1,4 +1,4 @@
-"""Expressions of the namespace: of a, b (floats), n (whole numbers) and two placeholders, p of known rank and u without.
+"""Expressions of the namespace: of a, b (floats), n (integers) and two placeholders, p of known rank and u without.
 
 `tests/record_session_api.py` has TensorFlow evaluate them, and writes what it says to `api.json`.
 """
@@ -206,16 +206,16 @@ EXACT: Mapping[str, Case] = {
     "tf.nn.conv2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), [1, 1, 1, 1], 'SAME')": lambda a, b, n, p, u: (
         tf.nn.conv2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), [1, 1, 1, 1], "SAME")
     ),
-    "tf.nn.max_pool(tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], 'VALID')": lambda a, b, n, p, u: (
-        tf.nn.max_pool(tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    "tf.nn.max_pool(image, [1, 2, 2, 1], [1, 2, 2, 1], 'VALID')": lambda a, b, n, p, u: tf.nn.max_pool(
+        tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "VALID"
     ),
-    "tf.nn.avg_pool(tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], 'SAME')": lambda a, b, n, p, u: (
-        tf.nn.avg_pool(tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    "tf.nn.avg_pool(image, [1, 2, 2, 1], [1, 2, 2, 1], 'SAME')": lambda a, b, n, p, u: tf.nn.avg_pool(
+        tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "SAME"
     ),
     "tf.constant(1)": lambda a, b, n, p, u: tf.constant(1),
     "tf.constant(1.5)": lambda a, b, n, p, u: tf.constant(1.5),
     "tf.constant([1, 2], shape=[2, 2])": lambda a, b, n, p, u: tf.constant([1, 2], shape=[2, 2]),
-    "tf.constant(True)": lambda a, b, n, p, u: tf.constant(True),
+    "tf.constant(True)": lambda a, b, n, p, u: tf.constant(value=True),
     "tf.constant(np.float64(2))": lambda a, b, n, p, u: tf.constant(np.float64(2)),
     "tf.constant(3, tf.float32)": lambda a, b, n, p, u: tf.constant(3, tf.float32),
     "tf.constant(2 ** 40)": lambda a, b, n, p, u: tf.constant(2**40),

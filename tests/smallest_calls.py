@@ -14,6 +14,12 @@ ENTRY e {
 
 GRAPH = 'node { name: "x" op: "NoOp" }'
 
+SCRIPT = """import json, sys
+import tensorflow as tf
+with tf.Session() as session:
+    print(json.dumps([*sys.argv[1:], float(session.run(tf.constant(1.5) * 2))]))
+"""
+
 KERNEL = """.version 7.8
 .target sm_80
 .address_size 64
@@ -37,6 +43,7 @@ CALLS = {
     "bundle export": ("bundle export bundle --out exported", 0),
     "compile": ("compile m.hlo --out built", 0),
     "train": ("train mnist-softmax --engine reference --steps 1", 0),
+    "tf": ("tf s.py", 0),
     "nightly": (f"nightly --suite suite --out other {_TIMES_NONE}", 0),
     "report": ("report nights", 0),
     "compare": ("compare nights nights", 0),
@@ -72,6 +79,7 @@ def write_files(folder: Path) -> None:
     """The files that the calls, and the preparations, read."""
     (folder / "m.hlo").write_text(PROGRAM, encoding="utf-8")
     (folder / "k.ptx").write_text(KERNEL, encoding="utf-8")
+    (folder / "s.py").write_text(SCRIPT, encoding="utf-8")
     (folder / "g.pbtxt").write_text(GRAPH, encoding="utf-8")
     for name in ("suite", "bundles"):
         (folder / name).mkdir()

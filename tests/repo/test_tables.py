@@ -34,7 +34,7 @@ NOT_COMMANDS = {
     "progress",
 }  # what several commands share
 NOT_BY_HAND = {"ending", "files", "options"}
-MOST_NAMES = 38
+MOST_NAMES = 39
 
 
 def modules(*folder, but=()):

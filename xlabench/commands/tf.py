@@ -7,6 +7,8 @@ exit code 1, as Python has it.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import runpy
 import sys
@@ -21,7 +23,7 @@ from xlabench.commands.examples import examples
 from xlabench.engines import engine
 from xlabench.errors import BenchError, exit_code_of
 from xlabench.tensorflow import importing
-from xlabench.tensorflow.runtime.settings import VARIABLE
+from xlabench.tensorflow.runtime.settings import VARIABLE, devices
 
 _EXAMPLES = """
 xlabench tf mnist_softmax_xla.py --data_dir=mnist
@@ -44,7 +46,10 @@ _FAILED = 1
 @click.option("--gpu", metavar="SPEC", help="Have a GPU:0, whose ops and clusters this engine runs.")
 @click.option("--xla-cpu", metavar="SPEC", help="The engine of XLA_CPU:0, and of clusters on CPU:0.  [default: cpu]")
 @click.option("--xla-gpu", metavar="SPEC", help="The engine of XLA_GPU:0.  [default: nvptx:sim]")
-def command(script: Path, arguments: tuple[str, ...], **specs: str | None) -> None:
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object; what SCRIPT prints goes to standard error."
+)
+def command(script: Path, arguments: tuple[str, ...], *, as_json: bool, **specs: str | None) -> None:
     """Run SCRIPT with ARGUMENTS; in it `import tensorflow` means xlabench.tensorflow.
 
     Clusters are made as TF_XLA_FLAGS and the script's options say; on a CPU the session's global_jit_level alone makes
@@ -61,7 +66,12 @@ def command(script: Path, arguments: tuple[str, ...], **specs: str | None) -> No
     importing.install()
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))
-    click.get_current_context().exit(_run(script))
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+        code = _run(script)
+    if as_json:
+        specs = {name: one.spec for name, one in devices().items()}
+        print(json.dumps({"script": str(script), "exit_code": code, "devices": specs}))
+    click.get_current_context().exit(code)
 
 
 def _run(script: Path) -> int:

@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 
+class NotHereError(NotImplementedError):
+    """Something that TensorFlow has and this has not; the message says what to do instead."""
+
+
+class NotHereError(NotImplementedError):
+    """Something that TensorFlow has and this has not; the message says what to do instead."""
+
+
 class OpError(Exception):
     """An error of a node.
 

@@ -73,7 +73,7 @@ def resolve(name: str) -> Any:
     """
     if name in _PLACES:
         module, inner = _PLACES[name]
-        return getattr(import_module(f"{ROOT}.{module}"), inner)
+        return getattr(_module(module), inner)
     if name in _VALUES:
         return _VALUES[name]
     if name in NAMESPACES:
@@ -81,6 +81,17 @@ def resolve(name: str) -> Any:
     if name in MODULES:
         return import_module(f"{ROOT}.{name}")
     return _made(name)
+
+
+_LIGHT = frozenset({"config", "switches", "framework.dtypes", "framework.shapes", "framework.keys"})
+"""Modules that give no tensors."""
+
+
+def _module(name: str) -> ModuleType:
+    """A module; with one that gives tensors come their operators."""
+    if name not in _LIGHT:
+        import_module(f"{ROOT}.framework.operators")
+    return import_module(f"{ROOT}.{name}")
 
 
 def _made(name: str) -> Any:
@@ -91,15 +102,15 @@ def _made(name: str) -> Any:
     if last in _TYPES and space in ("", "dtypes"):
         return import_module(f"{ROOT}.framework.dtypes").as_dtype(last)
     if last in _REDUCTIONS and space in ("", "math"):
-        return import_module(f"{ROOT}.ops.math").REDUCTIONS[last]
+        return _module("ops.math").REDUCTIONS[last]
     if name in _CONVERSIONS:
-        return import_module(f"{ROOT}.ops.math").to_type(_CONVERSIONS[name])
+        return _module("ops.math").to_type(_CONVERSIONS[name])
     return _generated(name)
 
 
 def _generated(name: str) -> Any:
     if name not in REFUSED:
-        found = import_module(f"{ROOT}.ops.generated").function(name)
+        found = _module("ops.generated").function(name)
         if found is not None:
             return found
     said = REFUSED.get(name)
@@ -110,7 +121,7 @@ def _generated(name: str) -> Any:
 
 
 def _raw(op: str) -> Any:
-    generated = import_module(f"{ROOT}.ops.generated")
+    generated = _module("ops.generated")
     if op not in generated.RECORDS:
         near = difflib.get_close_matches(op, generated.RECORDS, 2)
         raise AttributeError(

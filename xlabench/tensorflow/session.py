@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlabench.tensorflow.config import ConfigProto, RunMetadata, RunOptions
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.graph import SESSIONS, Graph, get_default_graph
 from xlabench.tensorflow.runtime import calls, clustering, executor, fetches, plan, step_stats, steps
 from xlabench.tensorflow.runtime.feeds import Fed, keys_of
@@ -34,7 +35,7 @@ class BaseSession:
             config: options.
         """
         if target:
-            raise NotImplementedError(f"Session(target={target!r}): {_ONLY_LOCAL}")
+            raise NotHereError(f"Session(target={target!r}): {_ONLY_LOCAL}")
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"Argument `config` must be a tf.ConfigProto, but got '{type(config).__name__}'")
         self._graph = graph if graph is not None else get_default_graph()

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from xlabench.tensorflow.errors import NotHereError
+
 DEBUG, INFO, WARN, ERROR, FATAL = 10, 20, 30, 40, 50
 _LOGGER = logging.getLogger("tensorflow")
 
@@ -32,7 +34,7 @@ disable_resource_variables = _as_it_is("disable_resource_variables")
 
 def _refused(name: str) -> Callable[[], None]:
     def switch() -> None:
-        raise NotImplementedError(f"tf.{name}: eager execution is not there; build a graph and run it in a session")
+        raise NotHereError(f"tf.{name}: eager execution is not there; build a graph and run it in a session")
 
     switch.__name__ = switch.__qualname__ = name
     switch.__doc__ = "Refuse: graphs run in sessions here."

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.tf import BY_NAME, AttributeList, CompilerError, FunctionReference, Port, Signature
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework import mismatch
 from xlabench.tensorflow.framework.convert import convert_to_tensor, tensor_value
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
@@ -35,7 +36,7 @@ def apply(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: s
     try:
         signature = graph.builder.signature(op)
     except CompilerError as error:
-        raise NotImplementedError(f"op {op} has no record here, and so no function and no kernel") from error
+        raise NotHereError(f"op {op} has no record here, and so no function and no kernel") from error
     with graph.as_default(), graph.name_scope(name or op) as scope:
         stated = {
             key: attribute_value(signature.attributes[key].kind, value)

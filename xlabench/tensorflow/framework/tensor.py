@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import compiler
 from compiler.tf import AttributeList, Built, DataType, Node, Output, PartialShape, trials_of
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
 from xlabench.tensorflow.framework.shapes import TensorShape
 
@@ -265,9 +266,7 @@ class Tensor(Overloaded):
         raise TypeError(f"len is not well defined for a symbolic Tensor ({self.name}). Please call `x.shape`.")
 
     def __array__(self, *_args: Any, **_options: Any) -> Any:
-        raise NotImplementedError(
-            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. Run it in a session."
-        )
+        raise NotHereError(f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. Run it in a session.")
 
     def __str__(self) -> str:
         shape = "<unknown>" if self.shape.rank is None else str(tuple(self.shape.as_list()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype
@@ -49,7 +50,7 @@ class Variable(Overloaded):
             ValueError: there is no initial value, or its sizes are not known.
         """
         if variable_def is not None:
-            raise NotImplementedError("tf.Variable(variable_def=): variables of files are not read here")
+            raise NotHereError("tf.Variable(variable_def=): variables of files are not read here")
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         graph = get_default_graph()

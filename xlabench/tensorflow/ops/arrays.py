@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
@@ -204,7 +205,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None or y is None:
         if x is not None or y is not None:
             raise ValueError("x and y must both be non-None or both be None.")
-        raise NotImplementedError("tf.where(condition): op Where has no lowering here; give x and y")
+        raise NotHereError("tf.where(condition): op Where has no lowering here; give x and y")
     return apply("Select", [condition, x, y], {}, name).outputs[0]
 
 

@@ -16,10 +16,6 @@ from xlabench.tensorflow.ops import arrays, random
 class Initializer:
     """A function of sizes and a type."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        """The value."""
-        raise NotImplementedError
-
     def get_config(self) -> dict[str, Any]:
         """Its arguments."""
         return {name.lstrip("_"): value for name, value in vars(self).items()}

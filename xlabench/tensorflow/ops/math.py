@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
@@ -178,7 +179,7 @@ def matmul(
         ValueError: a matrix is to be transposed and conjugated at once.
     """
     if a_is_sparse or b_is_sparse:
-        raise NotImplementedError("tf.matmul of sparse matrices is not there: leave a_is_sparse and b_is_sparse out")
+        raise NotHereError("tf.matmul of sparse matrices is not there: leave a_is_sparse and b_is_sparse out")
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("Only one of `transpose_a` and `adjoint_a` can be True.")
     graph = graph_of(a, b)

@@ -1,9 +1,9 @@
 """Which public function of the namespace is which op: names, the order of arguments, and their older spellings.
 
-A row is `names = Op`, or `names = Op:name` where nodes are called otherwise, and, where they are not the op's inputs
-and then its attributes with defaults, the arguments in order: `axis|dim>dim=-1` is an argument `axis`, also spelled
-`dim`, that is the op's `dim`, by default -1; without a default it must be given.  What cannot be said so is a function of its
-own in this folder.
+A row is `names = Op`, or `names = Op:name` where nodes are called otherwise.  Behind it stand the arguments in order,
+where they are not the op's inputs and then its attributes with defaults: `axis|dim>dim=-1` is an argument `axis`, also
+spelled `dim`, that is the op's `dim`, by default -1; without a default it must be given.  What cannot be said so is a
+function of its own in this folder.
 """
 
 from __future__ import annotations

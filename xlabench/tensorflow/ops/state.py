@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
@@ -44,7 +45,7 @@ def local_variables_initializer() -> Operation:
 
 def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Any:
     """Refuse: a list of names is a tensor of strings, which is not computed here."""
-    raise NotImplementedError(
+    raise NotHereError(
         "tf.report_uninitialized_variables: tensors of strings are not computed here; run tf.is_variable_initialized"
     )
 

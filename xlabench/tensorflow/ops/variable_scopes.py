@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xlabench.tensorflow.framework.dtypes import as_dtype
+from xlabench.tensorflow.errors import NotHereError
+from xlabench.tensorflow.framework.dtypes import DType, as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.shapes import TensorShape
@@ -84,10 +85,10 @@ def variable_scope(
 
     Raises:
         ValueError: neither a name nor a default is given.
-        NotImplementedError: variables are to be cut in parts, or made by others.
+        NotHereError: variables are to be cut in parts, or made by others.
     """
     if partitioner is not None or custom_getter is not None:
-        raise NotImplementedError("tf.variable_scope: partitioner and custom_getter are not there; leave them out")
+        raise NotHereError("tf.variable_scope: partitioner and custom_getter are not there; leave them out")
     if name_or_scope is None and default_name is None:
         raise ValueError("If default_name is None then name_or_scope is required")
     graph, outer = get_default_graph(), get_variable_scope()
@@ -142,28 +143,18 @@ def get_variable(
 
     Raises:
         ValueError: it is there and must not be, is not there and must be, or has other sizes.
-        NotImplementedError: it is to be cut in parts, or made by others.
+        NotHereError: it is to be cut in parts, or made by others.
     """
     if partitioner is not None or custom_getter is not None:
-        raise NotImplementedError("tf.get_variable: partitioner and custom_getter are not there; leave them out")
+        raise NotHereError("tf.get_variable: partitioner and custom_getter are not there; leave them out")
     graph, scope = get_default_graph(), get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
     known: dict[str, Variable] = graph.scopes.setdefault(_VARIABLES, {})
-    if full in known:
-        return _found(full, known[full], shape, scope)
-    if scope.reuse is True:
-        raise ValueError(
-            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to set "
-            "reuse=tf.AUTO_REUSE in VarScope?"
-        )
+    if full in known or scope.reuse is True:
+        return _found(full, known.get(full), shape, scope)
     initializer = initializer if initializer is not None else scope.initializer
     wanted = as_dtype(dtype if dtype is not None else getattr(initializer, "dtype", None) or scope.dtype)
-    is_value = hasattr(initializer, "dense_tensor") or not (callable(initializer) or initializer is None)
-    if shape is None and not is_value:
-        raise ValueError(f"Shape of a new variable ({full}) must be fully defined, but instead was <unknown>.")
-    if shape is not None and is_value:
-        raise ValueError("If initializer is a constant, do not specify shape.")
-    value = initializer if is_value else first_value(initializer, TensorShape(shape), wanted)
+    value = _begun(full, shape, wanted, initializer)
     with graph.name_scope(None), graph.control_dependencies(None):
         made = Variable(
             value,
@@ -184,7 +175,22 @@ def get_variable(
     return made
 
 
-def _found(full: str, variable: Variable, shape: Any, scope: VariableScope) -> Variable:
+def _begun(full: str, shape: Any, wanted: DType, initializer: Any) -> Any:
+    """What a new variable begins with."""
+    is_value = hasattr(initializer, "dense_tensor") or not (callable(initializer) or initializer is None)
+    if shape is None and not is_value:
+        raise ValueError(f"Shape of a new variable ({full}) must be fully defined, but instead was <unknown>.")
+    if shape is not None and is_value:
+        raise ValueError("If initializer is a constant, do not specify shape.")
+    return initializer if is_value else first_value(initializer, TensorShape(shape), wanted)
+
+
+def _found(full: str, variable: Variable | None, shape: Any, scope: VariableScope) -> Variable:
+    if variable is None:
+        raise ValueError(
+            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+            "reuse=tf.AUTO_REUSE in VarScope?"
+        )
     if not scope.reuse:
         raise ValueError(
             f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "

@@ -80,5 +80,5 @@ def keys_of(graph: Graph, feed_dict: Mapping[Any, Any]) -> list[Fed]:
             found.append(Fed(graph.as_graph_element(key, allow_operation=False)))
         except (TypeError, KeyError, ValueError) as error:
             said = error.args[0] if error.args else error
-            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {said}") from error
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {said}") from None
     return found

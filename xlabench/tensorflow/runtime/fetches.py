@@ -70,9 +70,9 @@ def _leaf(graph: Graph, fetch: Any, tensors: dict[str, tuple[int, Tensor]], targ
     except TypeError as error:
         kind = type(fetch).__name__
         said = f'Argument `fetch` = {fetch} has invalid type "{kind}" must be a string or Tensor. ({error})'
-        raise TypeError(said) from error
+        raise TypeError(said) from None  # it says what the other said
     except (ValueError, KeyError) as error:
-        raise ValueError(f"Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({error})") from error
+        raise ValueError(f"Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({error})") from None
     if not isinstance(found, Tensor):
         targets[found.name] = None
         return _none

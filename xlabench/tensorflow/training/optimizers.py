@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -191,7 +192,7 @@ class Optimizer:
         row = self.ROW
         if isinstance(gradient, IndexedSlices):
             if not row.takes_rows:
-                raise NotImplementedError(
+                raise NotHereError(
                     f"{type(self).__name__} with a gradient of rows ({variable.name}): its op ResourceSparseApply has "
                     "no lowering here; make the gradient an array with tf.convert_to_tensor"
                 )
@@ -318,7 +319,7 @@ class RMSPropOptimizer(Optimizer):
         name: str = "RMSProp",
     ) -> None:
         if centered:
-            raise NotImplementedError("tf.train.RMSPropOptimizer(centered=True) is not there: leave centered out")
+            raise NotHereError("tf.train.RMSPropOptimizer(centered=True) is not there: leave centered out")
         super().__init__(
             use_locking, name, learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon
         )

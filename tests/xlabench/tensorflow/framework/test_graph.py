@@ -47,7 +47,7 @@ def test_nodes_wait_for_what_their_scope_says(graph):
 def test_graphs_keep_apart(graph):
     x = tf.constant(1.0)
     with tf.Graph().as_default() as other:
-        with pytest.raises(ValueError, match="must be from the same graph|is not an element of this graph"):
+        with pytest.raises(ValueError, match=r"is not an element of this graph"):
             other.as_graph_element(x)
         y = tf.constant(2.0)
     with pytest.raises(ValueError, match="must be from the same graph as"):
@@ -89,9 +89,9 @@ def test_a_tensor_has_no_value_before_a_session_runs(graph):
     x = tf.placeholder(tf.float32, [None, 2])
     assert repr(x) == "<tf.Tensor 'Placeholder:0' shape=(None, 2) dtype=float32>"
     for use in (bool, list):
-        with pytest.raises(TypeError, match="symbolic `tf.Tensor`"):
+        with pytest.raises(TypeError, match=r"symbolic `tf\.Tensor`"):
             use(x)
-    assert (x == x, x != tf.constant(1.0)) == (True, True)  # noqa: PLR0124 - the same object
+    assert (x == x, x != tf.constant(1.0)) == (True, True)
 
 
 def test_shapes_come_to_be_known(graph):

@@ -64,7 +64,7 @@ class DataSet:
             raise ValueError(f"a batch of {batch_size}, but there are {self.num_examples} examples")
         if not self._next and not self._epochs and shuffle:
             self._generator.shuffle(self._order)
-        chosen = self._order[self._next : self._next + batch_size]
+        chosen = self._order[self._next : self._next + batch_size].copy()
         self._next += batch_size
         if len(chosen) < batch_size:
             self._epochs += 1
