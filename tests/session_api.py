@@ -253,6 +253,61 @@ VALUES: Mapping[str, Case] = {
     "tf.gradients(tf.nn.softmax(a), a)": lambda a, b, n, p, u: tf.gradients(tf.nn.softmax(a), a),
     "tf.gradients(p * 2, p)": lambda a, b, n, p, u: tf.gradients(p * 2, p),
     "tf.gradients(tf.reduce_mean(p + a[0]), p)": lambda a, b, n, p, u: tf.gradients(tf.reduce_mean(p + a[0]), p),
+    "tf.where_v2(a < b, a, 0.5)": lambda a, b, n, p, u: tf.where_v2(a < b, a, 0.5),
+    "tf.identity_n([a, b])": lambda a, b, n, p, u: tf.identity_n([a, b]),
+    "tf.saturate_cast(a * 300, tf.uint8)": lambda a, b, n, p, u: tf.saturate_cast(a * 300, tf.uint8),
+    "tf.accumulate_n([a, b])": lambda a, b, n, p, u: tf.accumulate_n([a, b]),
+    "tf.nn.relu_layer(a, tf.ones([3, 2]), [1.0, -2.0])": lambda a, b, n, p, u: tf.nn.relu_layer(
+        a, tf.ones([3, 2]), [1.0, -2.0]
+    ),
+    "tf.nn.depthwise_conv2d_native(image, filter, [1, 1, 1, 1], 'SAME')": lambda a, b, n, p, u: (
+        tf.nn.depthwise_conv2d_native(tf.ones([1, 3, 3, 2]), tf.ones([2, 2, 2, 1]), [1, 1, 1, 1], "SAME")
+    ),
+    "tf.nn.dropout(a, rate=0.5, seed=3)": lambda a, b, n, p, u: tf.nn.dropout(a, rate=0.5, seed=3),
+    "tf.scatter_add(tf.Variable(a), [1, 1], b)": lambda a, b, n, p, u: tf.scatter_add(tf.Variable(a), [1, 1], b),
+    "tf.is_variable_initialized(tf.Variable(a))": lambda a, b, n, p, u: tf.is_variable_initialized(tf.Variable(a)),
+    "tf.to_int32(a * 3)": lambda a, b, n, p, u: tf.to_int32(a * 3),
+    "tf.nn.moments(a, [0], keep_dims=True)": lambda a, b, n, p, u: tf.nn.moments(a, [0], keep_dims=True),
+    "tf.get_variable('i', [2, 3], initializer=tf.random_normal_initializer(seed=1))": lambda a, b, n, p, u: (
+        tf.get_variable("i", [2, 3], initializer=tf.random_normal_initializer(seed=1))
+    ),
+    "tf.get_variable('i', [2, 3], initializer=tf.random_uniform_initializer(-1, 1, seed=1))": lambda a, b, n, p, u: (
+        tf.get_variable("i", [2, 3], initializer=tf.random_uniform_initializer(-1, 1, seed=1))
+    ),
+    "tf.get_variable('i', initializer=tf.truncated_normal_initializer(stddev=0.1, seed=1))": lambda a, b, n, p, u: (
+        tf.get_variable("i", [2, 3], initializer=tf.truncated_normal_initializer(stddev=0.1, seed=1))
+    ),
+    "tf.get_variable('i', [2, 3], initializer=tf.glorot_normal_initializer(seed=1))": lambda a, b, n, p, u: (
+        tf.get_variable("i", [2, 3], initializer=tf.glorot_normal_initializer(seed=1))
+    ),
+    "tf.get_variable('i', [2, 3], initializer=tf.glorot_uniform_initializer(seed=1))": lambda a, b, n, p, u: (
+        tf.get_variable("i", [2, 3], initializer=tf.glorot_uniform_initializer(seed=1))
+    ),
+    "tf.get_variable('i', [2, 3], initializer=tf.variance_scaling_initializer(2.0, seed=1))": lambda a, b, n, p, u: (
+        tf.get_variable("i", [2, 3], initializer=tf.variance_scaling_initializer(2.0, seed=1))
+    ),
+    "tf.get_variable('i', [3], initializer=tf.constant_initializer([1, 2]))": lambda a, b, n, p, u: tf.get_variable(
+        "i", [3], initializer=tf.constant_initializer([1, 2])
+    ),
+    "tf.get_variable('i', [2], initializer=tf.initializers.ones())": lambda a, b, n, p, u: tf.get_variable(
+        "i", [2], initializer=tf.initializers.ones()
+    ),
+    "tf.cumsum(a, 1, exclusive=True, reverse=True)": lambda a, b, n, p, u: tf.cumsum(
+        a, 1, exclusive=True, reverse=True
+    ),
+    "tf.cumprod(a)": lambda a, b, n, p, u: tf.cumprod(a),
+    "tf.bitcast(a, tf.int32)": lambda a, b, n, p, u: tf.bitcast(a, tf.int32),
+    "tf.tensor_scatter_add(a, [[0]], [[1.0, 1.0, 1.0]])": lambda a, b, n, p, u: tf.tensor_scatter_add(
+        a, [[0]], [[1.0, 1.0, 1.0]]
+    ),
+    "tf.scatter_nd([[1]], [5.0], [3])": lambda a, b, n, p, u: tf.scatter_nd([[1]], [5.0], [3]),
+    "tf.logical_not(a < b)": lambda a, b, n, p, u: tf.logical_not(a < b),
+    "tf.bitwise.left_shift(n, 1)": lambda a, b, n, p, u: tf.bitwise.left_shift(n, 1),
+    "tf.nn.elu(a - 0.5)": lambda a, b, n, p, u: tf.nn.elu(a - 0.5),
+    "tf.math.xlogy(a, b)": lambda a, b, n, p, u: tf.math.xlogy(a, b),
+    "tf.reduce_mean([a, b])": lambda a, b, n, p, u: tf.reduce_mean([a, b]),
+    "tf.stack([a[0], [1.0, 2.0, 3.0]])": lambda a, b, n, p, u: tf.stack([a[0], [1.0, 2.0, 3.0]]),
+    "tf.strided_slice(a, [0], [1])": lambda a, b, n, p, u: tf.strided_slice(a, [0], [1]),
 }
 """What is made of other nodes than in TensorFlow: types and values must be the same."""
 

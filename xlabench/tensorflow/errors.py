@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
-
-
-class NotHereError(NotImplementedError):
-    """Something that TensorFlow has and this has not; the message says what to do instead."""
 
 
 class NotHereError(NotImplementedError):
@@ -36,27 +33,39 @@ class OpError(Exception):
         return self.message
 
 
-def _error(name: str, number: int, doc: str) -> type[OpError]:
-    return type(name, (OpError,), {"code": number, "__doc__": doc, "__module__": __name__})
+class InvalidArgumentError(OpError):
+    """It takes something else than it was given."""
+
+    code = 3
 
 
-CancelledError = _error("CancelledError", 1, "It was cancelled.")
-UnknownError = _error("UnknownError", 2, "Nobody knows.")
-InvalidArgumentError = _error("InvalidArgumentError", 3, "It takes something else than it was given.")
-DeadlineExceededError = _error("DeadlineExceededError", 4, "It took too long.")
-NotFoundError = _error("NotFoundError", 5, "Something is not there.")
-AlreadyExistsError = _error("AlreadyExistsError", 6, "Something is there already.")
-PermissionDeniedError = _error("PermissionDeniedError", 7, "It may not be done.")
-ResourceExhaustedError = _error("ResourceExhaustedError", 8, "There is not enough of something.")
-FailedPreconditionError = _error("FailedPreconditionError", 9, "Something had to be done before.")
-AbortedError = _error("AbortedError", 10, "It was given up.")
-OutOfRangeError = _error("OutOfRangeError", 11, "It goes beyond the end.")
-UnimplementedError = _error("UnimplementedError", 12, "It is not done here.")
-InternalError = _error("InternalError", 13, "A bug of ours.")
-UnavailableError = _error("UnavailableError", 14, "Somebody is not there.")
-DataLossError = _error("DataLossError", 15, "Data are lost.")
+class FailedPreconditionError(OpError):
+    """Something had to be done before."""
 
-OK = 0
-CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS = 1, 2, 3, 4, 5, 6
-PERMISSION_DENIED, RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE = 7, 8, 9, 10, 11
-UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS, UNAUTHENTICATED = 12, 13, 14, 15, 16
+    code = 9
+
+
+class UnimplementedError(OpError):
+    """It is not done here."""
+
+    code = 12
+
+
+_CODES = (
+    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS"),
+    *("PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED"),
+    *("INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"),
+)
+"""TensorFlow's codes in the order of their numbers; each but the first is the code of a class."""
+
+
+@cache
+def __getattr__(name: str) -> Any:
+    """A code, or the class of errors of a code, of those that nothing here raises."""
+    if name in _CODES:
+        return _CODES.index(name)
+    classes = {"".join(map(str.capitalize, code.split("_"))) + "Error": code for code in _CODES[1:]}
+    if name not in classes:
+        raise AttributeError(f"tf.errors.{name}: it is not there; there are {', '.join(classes)}")
+    said = {"code": _CODES.index(classes[name]), "__doc__": f"The error of {classes[name]}.", "__module__": __name__}
+    return type(name, (OpError,), said)

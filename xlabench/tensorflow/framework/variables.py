@@ -57,7 +57,6 @@ class Variable(Overloaded):
         self._graph = graph
         self.constraint = constraint
         self.trainable = True if trainable is None else trainable
-        self.save_slice_info = None
         with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
             self._initial = _initial(graph, initial_value, dtype)
             known = TensorShape(shape) if shape is not None else self._initial.shape

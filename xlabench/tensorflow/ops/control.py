@@ -51,12 +51,6 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any 
             ]  # fmt: skip
 
 
-def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:
-    """A tensor that is there when others are done."""
-    with get_default_graph().control_dependencies(dependencies):
-        return apply("Identity", [output_tensor], {}, name or "control_dependency").outputs[0]
-
-
 def print_(
     input_: Any,
     data: Sequence[Any],

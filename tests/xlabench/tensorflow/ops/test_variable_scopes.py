@@ -61,3 +61,25 @@ def test_a_variable_is_read_where_it_is_taken(graph):
         tf.Variable()
     with pytest.raises(ValueError, match="Incompatible type conversion requested"):
         tf.convert_to_tensor(v, tf.int32)
+
+
+def test_a_scope_changes_for_what_follows():
+    with tf.variable_scope("a") as scope:
+        scope.set_initializer(ZEROS)
+        v = tf.get_variable("v", [1])
+        scope.reuse_variables()
+        assert tf.get_variable("v", [1]) is v
+        assert scope.original_name_scope == "a/"
+    assert scope.global_variables() == scope.trainable_variables() == [v]
+    assert tf.local_variables() == tf.model_variables() == []
+    assert ZEROS.get_config() == {"dtype": "float32"}
+
+
+def test_one_variable_begins_as_another():
+    v = tf.Variable([2.0])
+    w = tf.Variable(v.initialized_value() * 2.0)
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        assert session.run([w, tf.is_variable_initialized(w)]) == [4, True]
+    with pytest.raises(NotImplementedError, match="tensors of strings are not computed here"):
+        tf.report_uninitialized_variables()
