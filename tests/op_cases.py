@@ -12,7 +12,7 @@ import op_placed_rows
 import op_random_rows
 import op_rows
 import op_state_rows
-from op_values import specials
+from op_values import numbers, specials
 
 from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, PartialShape, tensor_of
 from compiler.ir.types import PRED
@@ -33,6 +33,9 @@ class Case:
     inputs: list[np.ndarray]
     outputs: int = 1
     known: tuple[int, ...] = field(default=())
+    before: tuple[Node, ...] = ()
+    """Nodes that make what `op` takes of the inputs; where there are none, it takes the inputs."""
+    takes: tuple[str, ...] = ()
 
     def graph(self) -> Graph:
         """The call as a graph: nodes `in0` and so on, constants where values must be known, and `op`."""
@@ -49,13 +52,13 @@ class Case:
             if number in self.known:
                 attributes["value"] = tensor_of(array)
             nodes.append(Node(f"in{number}", "Const" if number in self.known else "Placeholder", (), "", attributes))
-        inputs = tuple(f"in{number}" for number in range(len(self.inputs)))
-        return Graph([*nodes, Node("op", self.op, inputs, "", self.attributes)])
+        inputs = self.takes or tuple(f"in{number}" for number in range(len(self.inputs)))
+        return Graph([*nodes, *self.before, Node("op", self.op, inputs, "", self.attributes)])
 
     @property
     def variables(self) -> list[int]:
         """The inputs that are variables; what these hold afterwards are results, too, after those of the op."""
-        ports = RECORDS[self.op].signature.inputs
+        ports = () if self.takes else RECORDS[self.op].signature.inputs
         return [number for number, port in enumerate(ports) if port.is_reference or port.type == "resource"]
 
     @property
@@ -97,6 +100,7 @@ def elementwise() -> list[str]:
         if name not in CALLS
         and 1 <= len(record.signature.inputs) <= 2
         and not record.constants
+        and all(port.type != "variant" for port in (*record.signature.inputs, *record.signature.outputs))
         and not any(port.is_reference or port.type == "resource" for port in record.signature.inputs)
         and all(port.is_one and port.type == record.signature.inputs[0].type for port in record.signature.inputs)
         and len(record.signature.outputs) == 1
@@ -193,7 +197,38 @@ def _real(name):
 
 
 FLOATS = [BY_NAME[name] for name in ("float32", "float16", "bfloat16", "float64")]
+
+
+def _lists(name):
+    """What is in a list, after it was made, and changed, by other ops."""
+    kind = {"element_dtype": FLOATS[0]}
+    shaped = {**kind, "shape_type": BY_NAME["int32"]}
+    x, item = numbers(FLOATS[0].element_type, 3, 2), numbers(FLOATS[0].element_type, 2, seed=1)
+    shape, one, most = np.array([2], np.int32), np.array(1, np.int32), np.array(5, np.int32)
+    made = [
+        Node("whole", "TensorListFromTensor", ("in0", "in2"), "", shaped),
+        Node("less", "TensorListPopBack", ("whole", "in2"), "", kind),
+        Node("set", "TensorListSetItem", ("less", "in3", "less:1"), "", kind),
+        Node("same", "TensorListPushBack", ("set", "in1"), "", kind),
+        Node("none", "EmptyTensorList", ("in2", "in4"), "", shaped),
+        Node("first", "TensorListPushBack", ("none", "in1"), "", kind),
+        Node("zeros", "TensorListReserve", ("in2", "in4"), "", shaped),
+    ]
+    takes = {
+        "TensorListStack": [("same", "in2")],
+        "TensorListLength": [("first",), ("less",), ("zeros",)],
+        "TensorListGetItem": [("zeros", "in3", "in2"), ("same", "in3", "in2"), ("first", "in5", "in2")],
+    }[name]
+    attributes = {} if name == "TensorListLength" else kind
+    given = [x, item, shape, one, most, np.array(0, np.int32)]
+    return [
+        Case(f"{name}/float32/{n}", name, attributes, given, known=(2, 3, 4, 5), before=tuple(made), takes=inputs)
+        for n, inputs in enumerate(takes)
+    ]
+
+
 CALLS = {
+    **dict.fromkeys(("TensorListStack", "TensorListLength", "TensorListGetItem"), _lists),
     "Const": _rows(op_rows.constants, attribute="dtype"),
     "PlaceholderWithDefault": _rows(op_rows.defaults, attribute="dtype"),
     "IdentityN": _rows(op_rows.many, [BY_NAME["float32"]], attribute=""),

@@ -19,7 +19,7 @@ from compiler.graph.names import endpoint
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Computation, Module
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import of_dtype
+from compiler.ir.types import S32, of_dtype
 from compiler.ops.build import build, constant, parameter
 from compiler.tf2xla.body import Body, without_unused
 from compiler.tf2xla.constants import known_arguments, must_be_known
@@ -28,10 +28,11 @@ from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
 from compiler.tf2xla.tracing import no_handle
-from compiler.tf2xla.values import Handle, Resource, Value
+from compiler.tf2xla.values import Handle, ListType, Resource, TensorList, Value
 
 __all__ = [
     "RECORDS",
+    "ListType",
     "Lowered",
     "Record",
     "Resource",
@@ -43,8 +44,8 @@ __all__ = [
     "output_count",
 ]
 
-Feed = ArrayShape | Resource | np.ndarray[Any, Any]
-"""What is fed: a type with sizes, a variable, or a value."""
+Feed = ArrayShape | Resource | ListType | np.ndarray[Any, Any]
+"""What is fed: a type with sizes, a variable, a list of tensors (as `NAME` and `NAME/count`), or a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Lowered:
         values: those of the inputs for which values were given.
         reads: the variables whose values it takes, after the inputs; one of them without a value is an error.
         writes: the variables whose new values it gives, after the outputs.
+        lists: the outputs that are lists of tensors, each of which gives two arrays: its rows, and how many are in use.
         initial: of what ops keep for themselves, generators of random numbers, with which value each begins.
     """
 
@@ -68,6 +70,7 @@ class Lowered:
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     initial: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    lists: Mapping[str, ListType] = field(default_factory=dict)
 
 
 def output_count(node: Node) -> int | None:
@@ -118,15 +121,16 @@ def lower(
             raise InputError(f"a feed {text!r} names no output of a node: give it as node or node:port")
         graph.node(place.node)
         fed = _fed(lowering, entry, feed, text, is_known=place.node in known)
-        inputs += [text] if _is_parameter(fed) else []
+        inputs += _names(text, fed)
         ports = given.setdefault(place.node, [])
         ports += [None] * (place.port + 1 - len(ports))
         ports[place.port] = fed
     body = Body(lowering, graph.nodes, entry, given)
     body.run(fetches)
     outputs = tuple(text for text in fetches if not text.startswith("^"))
-    _finish(lowering, entry, [(text, body.at(text)[0]) for text in outputs])
-    return _done(lowering, module, tuple(inputs), outputs, _values(feeds, inputs))
+    results = [(text, body.at(text)[0]) for text in outputs]
+    _finish(lowering, entry, results)
+    return _done(lowering, module, tuple(inputs), results, _values(feeds, inputs))
 
 
 def lower_function(
@@ -149,7 +153,7 @@ def lower_function(
     given: list[Value] = []
     for argument, feed in zip(names, inputs, strict=True):
         given.append(_fed(library, entry, feed, argument, is_known=argument in known))
-        kept += [argument] if _is_parameter(given[-1]) else []
+        kept += _names(argument, given[-1])
     caller = Operation(
         Node(name, name),
         RECORDS["PartitionedCall"].signature,
@@ -159,9 +163,9 @@ def lower_function(
         checked=False,
     )
     results = library.inline(FunctionReference(name), given, caller)
-    outputs = tuple(one.name for one in called.outputs)
-    _finish(library, entry, list(zip(outputs, results, strict=True)))
-    return _done(library, module, tuple(kept), outputs, _values(dict(zip(names, inputs, strict=True)), kept))
+    named = list(zip((one.name for one in called.outputs), results, strict=True))
+    _finish(library, entry, named)
+    return _done(library, module, tuple(kept), named, _values(dict(zip(names, inputs, strict=True)), kept))
 
 
 def _started(name: str) -> tuple[Module, Computation]:
@@ -170,8 +174,11 @@ def _started(name: str) -> tuple[Module, Computation]:
     return module, entry
 
 
-def _is_parameter(fed: Value) -> bool:
-    return isinstance(fed, Expression) and fed.instruction.opcode == "parameter"
+def _names(text: str, fed: Value) -> list[str]:
+    """The inputs of the program that a feed is."""
+    if isinstance(fed, TensorList):
+        return [text, f"{text}/count"]
+    return [text] if isinstance(fed, Expression) and fed.instruction.opcode == "parameter" else []
 
 
 def _fed(lowering: Lowering, entry: Computation, feed: Feed, text: str, *, is_known: bool) -> Value:
@@ -180,6 +187,10 @@ def _fed(lowering: Lowering, entry: Computation, feed: Feed, text: str, *, is_kn
             lowering.variables.declare(feed.name, feed.shape)
         return Handle(feed.name, None if feed.shape is None else feed.shape.element_type)
     number = len(entry.parameters)
+    if isinstance(feed, ListType):
+        rows = parameter(entry, number, ArrayShape(feed.type, (feed.most, *feed.dims)), name=identifier(text))
+        count = parameter(entry, number + 1, ArrayShape(S32, ()), name=identifier(f"{text}.count"))
+        return TensorList(feed.type, feed.most, Expression(rows), Expression(count))
     if isinstance(feed, ArrayShape):
         if is_known:
             said = "its value decides sizes or dimensions, and must be a compile-time constant: give the value"
@@ -196,12 +207,7 @@ def _fed(lowering: Lowering, entry: Computation, feed: Feed, text: str, *, is_kn
 
 def _finish(lowering: Lowering, entry: Computation, results: Sequence[tuple[str, Value]]) -> None:
     """Let the program give its results, and what variables hold after it."""
-    arrays = [
-        lowering.variables.read(one.name)
-        if isinstance(one, Handle) and one.is_reference
-        else no_handle(one, f"{text!r} is fetched")
-        for text, one in results
-    ]
+    arrays = [part for text, one in results for part in _fetched(lowering, text, one)]
     written = list(lowering.variables.written.values())
     entry.root = build(entry, "tuple", [one.instruction for one in (*arrays, *written)])
     assert entry.module is not None
@@ -209,16 +215,35 @@ def _finish(lowering: Lowering, entry: Computation, results: Sequence[tuple[str,
     entry.module.sort_computations()
 
 
+def _fetched(lowering: Lowering, text: str, value: Value) -> list[Expression]:
+    """The arrays that a fetch is."""
+    if isinstance(value, Handle) and value.is_reference:
+        return [lowering.variables.read(value.name)]
+    if isinstance(value, TensorList) and value.buffer is not None:
+        return [value.buffer, value.count]
+    return [no_handle(value, f"{text!r} is fetched")]
+
+
+def _lists(results: Sequence[tuple[str, Value]]) -> dict[str, ListType]:
+    return {
+        text: ListType(one.type, one.most, one.buffer.dims[1:])
+        for text, one in results
+        if isinstance(one, TensorList) and one.buffer is not None
+    }
+
+
 def _done(
     lowering: Lowering,
     module: Module,
     inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
+    results: Sequence[tuple[str, Value]],
     values: Mapping[str, np.ndarray[Any, Any]],
 ) -> Lowered:
+    outputs = tuple(text for text, _ in results)
     reads, writes = tuple(lowering.variables.reads), tuple(lowering.variables.written)
-    return Lowered(module, inputs, outputs, values, reads, writes, lowering.variables.initial)
+    return Lowered(module, inputs, outputs, values, reads, writes, lowering.variables.initial, _lists(results))
 
 
 def _values(feeds: Mapping[str, Feed], inputs: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
-    return {name: np.asarray(feed) for name in inputs if not isinstance(feed := feeds[name], ArrayShape | Resource)}
+    described = ArrayShape | ListType | Resource
+    return {n: np.asarray(feed) for n in inputs if n in feeds and not isinstance(feed := feeds[n], described)}

@@ -17,6 +17,7 @@ from compiler.diagnostics import InputError, UnsupportedError, did_you_mean
 from compiler.graph import (
     BY_NAME,
     Attribute,
+    AttributeList,
     DataType,
     Function,
     Graph,
@@ -25,11 +26,12 @@ from compiler.graph import (
     Tensor,
     tensor_of,
 )
-from compiler.graph.names import endpoint
+from compiler.graph.names import endpoint, is_control
 from compiler.tf2xla.inference import Inference, held_by, types_of
 from compiler.tf2xla.matching import attribute_of, matched
 from compiler.tf2xla.naming import Names
 from compiler.tf2xla.ops import RECORDS
+from compiler.tf2xla.record import Trait
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, Given, Output
 
@@ -48,6 +50,8 @@ class Builder:
         self.graph = Graph()
         self.names = Names()
         self.built: dict[str, Built] = {}
+        self.kept_loops: dict[str, Any] = {}
+        """Of loops that were differentiated what they keep for it."""
         self._inference = Inference(lambda: {one.name: one for one in self.graph.functions})
         self._device = ""
         self._control: tuple[Node, ...] = ()
@@ -55,7 +59,7 @@ class Builder:
         if graph is not None:
             self.graph.functions = graph.functions
             for node in _in_order(graph.nodes):
-                self._adopt(node)
+                self.adopt(node)
 
     def scope(self, name: str) -> AbstractContextManager[str]:
         """A context in which nodes have names in a scope; one that ends with `/` is entered again."""
@@ -158,8 +162,8 @@ class Builder:
         self.built[node.name] = built
         return built
 
-    def _adopt(self, node: Node) -> None:
-        """Take a node of a graph as it is."""
+    def adopt(self, node: Node) -> Built:
+        """Take a node of a graph as it is; what it takes is there already."""
         self.names.unique(f"{node.name}/")
         signature = self.signature(node.op)
         inputs = [self.output(text) for text in node.data_inputs]
@@ -168,11 +172,31 @@ class Builder:
         for port in signature.inputs:
             count = _count(empty, port)
             takes[port.name], inputs = inputs[:count], inputs[count:]
-        self._built(node, signature, takes)
+        return self._built(node, signature, takes)
+
+    def extend(self, built: Built, inputs: Sequence[Output], attributes: Mapping[str, Attribute]) -> Sequence[Output]:
+        """Let a loop carry more; gives the outputs that it has for them."""
+        node = built.node
+        first = len(built.outputs)
+        every = [*built.inputs, *inputs]
+        waits = [text for text in node.inputs if is_control(text)]
+        node.inputs = (*(one.text for one in every), *waits)
+        node.attributes |= {**attributes, "T": AttributeList("type", tuple(one.type.base for one in every))}
+        more = [Output(built, first + n, one.type, one.shape, one.trials) for n, one in enumerate(inputs)]
+        built.outputs = (*built.outputs, *more)
+        built.takes = {"input": every}
+        built.gives["output"] = list(built.outputs)
+        return more
+
+
+def _traits(built: Built) -> Trait:
+    record = RECORDS.get(built.node.op)
+    return Trait.NONE if record is None else record.traits
 
 
 def _variable(built: Built, number: int) -> Output:
-    holds, trials = held_by(built)
+    same = built.inputs[number] if len(built.inputs) > number and Trait.CALLS in _traits(built) else None
+    holds, trials = held_by(built) if same is None or same.type != _RESOURCE else (same.holds, same.trials)
     return Output(built, number, _RESOURCE, PartialShape(()), trials, holds)
 
 

@@ -13,15 +13,14 @@ from collections.abc import Mapping, Sequence
 from compiler.diagnostics import InputError
 from compiler.graph import BY_NAME, Attribute
 from compiler.tf2xla.builder import Builder
+from compiler.tf2xla.call_gradients import Differentiation, through_branches
+from compiler.tf2xla.errors import NoGradientError
+from compiler.tf2xla.loop_gradients import through_loop
 from compiler.tf2xla.ops import RECORDS
-from compiler.tf2xla.record import no_gradient
+from compiler.tf2xla.record import no_gradient, through_functions
 from compiler.tf2xla.terms import Built, Gradient, IndexedSlices, Output
 
 _CONTINUOUS = frozenset(("float16", "float32", "float64", "bfloat16", "complex64", "complex128", "resource", "variant"))
-
-
-class NoGradientError(InputError, LookupError):
-    """A gradient of an op that has none."""
 
 
 def is_continuous(output: Output) -> bool:
@@ -94,7 +93,7 @@ class _Backwards:
         """The gradient that one result begins with."""
         if not is_continuous(y):
             raise InputError(f"Gradient of {y.name} is asked for, which is {y.type}: only floats have gradients")
-        if start is not None and start.type.base != y.type.base:
+        if start is not None and start.type.base != (y.holds or y.type).base:
             raise InputError(f"Gradient type {start.type} generated for tensor {y} does not match its type {y.type}")
         self._parts.setdefault(y, []).append(self._ones(y, name) if start is None else start)
 
@@ -113,7 +112,8 @@ class _Backwards:
             built = self._ready.popleft()
             arrived = [self.total(one) for one in built.outputs]
             if any(one is not None for one in arrived) and id(built) not in self._stopped:
-                for source, gradient in zip(built.inputs, self._through(built, arrived), strict=True):
+                found = self._through(built, arrived)  # which may let a loop take more
+                for source, gradient in zip(built.inputs, found, strict=True):
                     if gradient is not None and is_continuous(source):
                         self._parts.setdefault(source, []).append(gradient)
             for source in built.inputs:
@@ -147,12 +147,12 @@ class _Backwards:
     def _through(self, built: Built, arrived: Sequence[Gradient]) -> Sequence[Gradient]:
         """The gradients of a node's inputs."""
         record = RECORDS.get(built.node.op)
-        if record is None or record.gradient is None:
+        if record is not None and record.gradient is None:
             raise NoGradientError(
                 f"No gradient defined for operation '{built.node.name}' (op type: {built.node.op}). "
                 "In general every operation must have an associated gradient for correct autodiff"
             )
-        if record.gradient is no_gradient:
+        if record is not None and record.gradient is no_gradient:
             return [None] * len(built.inputs)
         given: Sequence[Gradient]
         with self._builder.scope(f"{built.node.name}_grad"), self._builder.within(attributes=_inherited(built)):
@@ -162,10 +162,20 @@ class _Backwards:
             ]
             if built.node.op in _PASS_ON:
                 given = arrived
-            found = record.gradient(built, *given)
+            found: Gradient | Sequence[Gradient]
+            if record is None or record.gradient in (None, through_functions):
+                found = self._through_functions(built, [dense(one) for one in given])
+            else:
+                assert record.gradient is not None
+                found = record.gradient(built, *given)
             listed = list(found) if isinstance(found, Sequence) else [found]
             listed += [None] * (len(built.inputs) - len(listed))
             return self._together(listed) if self._gated else listed
+
+    def _through_functions(self, built: Built, arrived: Sequence[Output | None]) -> Sequence[Gradient]:
+        work = Differentiation(self._builder, gradients, is_continuous)
+        through = through_loop if built.node.op.endswith("While") else through_branches
+        return through(work, built, arrived)
 
     def _zeros(self, output: Output) -> Output | None:
         return None if output.type.element_type is None else output.op("ZerosLike", name="zeros_like")

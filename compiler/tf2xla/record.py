@@ -33,6 +33,13 @@ Lower = Callable[[Operation], Value | Sequence[Value | Sequence[Value]] | None]
 """Writes HLO for a node; gives its outputs in order, one alone as it is, a list of tensors as a list."""
 Differentiate = Callable[..., Gradient | Sequence[Gradient]]
 """From a node and the gradients of its outputs those of its inputs in order, as new nodes."""
+
+
+def through_functions(node: Built, *_gradients: Gradient) -> None:
+    """Ops that run functions: these are differentiated, which takes more than a formula (`call_gradients.py`)."""
+    raise AssertionError(f"{node.node.op} is differentiated by its functions")
+
+
 Shapes = Callable[[Built], Sequence[PartialShape]]
 """The partial shapes of a node's outputs, where its lowering cannot say them."""
 

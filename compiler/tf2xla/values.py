@@ -55,6 +55,15 @@ class TensorList:
     count: Expression
 
 
+@dataclass(frozen=True, slots=True)
+class ListType:
+    """A list of tensors as a feed or a fetch: two arrays, its rows and how many of them are in use."""
+
+    type: ElementType
+    most: int
+    dims: tuple[int, ...]
+
+
 Value = Expression | Handle | TensorList
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from xlabench.tensorflow.errors import NotHereError
@@ -22,14 +23,24 @@ def _as_it_is(name: str) -> Callable[[], None]:
     return switch
 
 
-disable_eager_execution = _as_it_is("disable_eager_execution")
-disable_v2_behavior = _as_it_is("disable_v2_behavior")
-disable_v2_tensorshape = _as_it_is("disable_v2_tensorshape")
-disable_tensor_equality = _as_it_is("disable_tensor_equality")
-enable_resource_variables = _as_it_is("enable_resource_variables")
-enable_control_flow_v2 = _as_it_is("enable_control_flow_v2")
-disable_control_flow_v2 = _as_it_is("disable_control_flow_v2")
-disable_resource_variables = _as_it_is("disable_resource_variables")
+_SO = frozenset(
+    {
+        *("disable_eager_execution", "disable_v2_behavior", "disable_v2_tensorshape", "disable_tensor_equality"),
+        *("enable_resource_variables", "disable_resource_variables"),
+        *("enable_control_flow_v2", "disable_control_flow_v2"),
+    }
+)
+_NOT_SO = frozenset({"enable_v2_behavior", "enable_eager_execution"})
+
+
+@cache
+def __getattr__(name: str) -> Callable[[], None]:
+    """A switch, which changes nothing or is refused."""
+    if name in _SO:
+        return _as_it_is(name)
+    if name in _NOT_SO:
+        return _refused(name)
+    raise AttributeError(f"tf.{name}: it is not there")
 
 
 def _refused(name: str) -> Callable[[], None]:
@@ -39,10 +50,6 @@ def _refused(name: str) -> Callable[[], None]:
     switch.__name__ = switch.__qualname__ = name
     switch.__doc__ = "Refuse: graphs run in sessions here."
     return switch
-
-
-enable_v2_behavior = _refused("enable_v2_behavior")
-enable_eager_execution = _refused("enable_eager_execution")
 
 
 def executing_eagerly() -> bool:

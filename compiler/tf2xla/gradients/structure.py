@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler.diagnostics import InputError
 from compiler.tf2xla.gradients.spreading import sizes
-from compiler.tf2xla.record import Differentiate, no_gradient
+from compiler.tf2xla.record import Differentiate, no_gradient, through_functions
 from compiler.tf2xla.terms import Built, Gradient, Output
 
 
@@ -28,8 +28,10 @@ def _shaped(node: Built, g: Output) -> Output:
     return g.op("Reshape", sizes(node.inputs[0]))
 
 
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Case", "StatelessCase")
 GRADIENTS: dict[str, Differentiate] = {
-    **dict.fromkeys(("Identity", "PlaceholderWithDefault", "IdentityN", "ReadVariableOp"), _same),
+    **dict.fromkeys((*_CALLS, "While", "StatelessWhile"), through_functions),
+    **dict.fromkeys(("Identity", "PlaceholderWithDefault", "IdentityN"), _same),
     "PreventGradient": _prevented,
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze"), _shaped),
     "Fill": lambda _node, g: [None, g.op("Sum", _every_axis(g))],

@@ -9,6 +9,7 @@ from compiler.tf2xla.ops import (
     complexes,
     convolution,
     indexing,
+    lists,
     movement,
     neural,
     normalization,
@@ -50,6 +51,7 @@ _FAMILIES = (
     pooling,
     normalization,
     random,
+    lists,
 )
 
 RECORDS: dict[str, Record] = {

@@ -15,7 +15,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.types import PRED, S32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.record import Lower, Record, Trait, record, table
+from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
 from compiler.tf2xla.tracing import Traced, checked_same, no_handle
 from compiler.tf2xla.values import Value, all_parts, rebuilt
 
@@ -182,5 +182,8 @@ RECORDS = table(
     _calls("StatefulPartitionedCall", _FUNCTION, _call, "A function, which may have effects.", is_stateful=True),
     *_both("If", _IF, _if, "One of two functions, by a condition."),
     *_both("Case", _CASE, _case, "One of several functions, the last for an index out of range."),
-    *_both("While", _WHILE, _while, "A function again and again, as long as another says so."),
+    *(
+        with_shapes(row, lambda node: [one.shape for one in node.inputs])  # sizes must stay
+        for row in _both("While", _WHILE, _while, "A function again and again, as long as another says so.")
+    ),
 )

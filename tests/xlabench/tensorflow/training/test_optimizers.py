@@ -55,6 +55,7 @@ def test_steps_are_those_of_tensorflow(name):
     assert step.name == name == optimizer.get_name()
     assert [one.name for one in tf.global_variables()] == ["w:0", "b:0", *slots]
     assert {one.name for one in optimizer.variables()} == set(slots)
+    assert len(optimizer.get_slot_names()) * 2 == len([one for one in slots if "power" not in one])
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         found = [session.run([step, loss], {x: INPUTS, y: CLASSES})[1] for _ in losses]
@@ -76,7 +77,8 @@ def test_steps_are_counted_and_rates_follow():
 def test_gradients_may_be_changed_on_their_way():
     w = tf.Variable([3.0, 4.0])
     optimizer = tf.train.GradientDescentOptimizer(1.0)
-    pairs = optimizer.compute_gradients(tf.reduce_sum(w * w) / 2.0)
+    pairs = optimizer.compute_gradients(tf.reduce_sum(w * w) / 2.0, gate_gradients=optimizer.GATE_NONE)
+    assert optimizer.GATE_NONE < optimizer.GATE_OP < optimizer.GATE_GRAPH
     step = optimizer.apply_gradients([(tf.clip_by_norm(gradient, 1.0), one) for gradient, one in pairs])
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
