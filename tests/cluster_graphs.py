@@ -54,6 +54,8 @@ def _line(node):
     for name, value in sorted(node.attributes.items()):
         if isinstance(value, DataType) and value != FLOAT:
             stated.append(f"{name}={value}")
+        elif name in ("frame_name", "num_outs"):
+            stated.append(f"{name}={value.decode() if isinstance(value, bytes) else value}")
         elif isinstance(value, Tensor) and value.dims and str(value.type) == "int32":
             stated.append(f"{name}=[{' '.join(map(str, value.array().reshape(-1)))}]")
     attributes = f" {{{', '.join(stated)}}}" if stated else ""

@@ -55,8 +55,8 @@ class Run:
             return [next((one for one in data if one is not DEAD), DEAD)]
         if DEAD in [one if one is DEAD else None for one in inputs]:
             return DEAD
-        special = getattr(self, f"_{node.op.strip('_').lower()}", None)
-        return special(node, data) if special else self._lowered(node, data)
+        special = _SPECIAL.get(node.op)
+        return special(self, node, data) if special else self._lowered(node, data)
 
     def _lowered(self, node, data):
         if node.op in self._library:
@@ -85,43 +85,34 @@ class Run:
         found = self.values(Graph(nodes), fed)
         return [self._at(flat.get(text, text), found) for text in function.returns.values()]
 
-    def _arg(self, node, data):
-        raise AssertionError("feeds are given")
-
-    def _retval(self, node, data):
+    def _same(self, node, data):
         return data
 
-    def _stop(self, node, data):
-        return data
-
-    def _identity(self, node, data):
-        return data
-
-    def _noop(self, node, data):
+    def _nothing(self, node, data):
         return []
 
     def _switch(self, node, data):
         value, chosen = data
         return [DEAD, value] if chosen else [value, DEAD]
 
-    def _varhandleop(self, node, data):
+    def _handle(self, node, data):
         return [node.name]
 
-    def _readvariableop(self, node, data):
+    def _read(self, node, data):
         return [self.variables[data[0]]]
 
-    def _assignvariableop(self, node, data):
+    def _assign(self, node, data):
         self.variables[data[0]] = data[1]
         return []
 
-    def _assignaddvariableop(self, node, data):
+    def _assign_add(self, node, data):
         self.variables[data[0]] = self.variables[data[0]] + data[1]
         return []
 
-    def _statefulpartitionedcall(self, node, data):
+    def _called(self, node, data):
         return self._call(node.attributes["f"].name, data)
 
-    def _xlacompile(self, node, data):
+    def _compile(self, node, data):
         name = node.attributes["function"].name
         arguments = [self._argument(one) for one in data]
         mode = Mode.STRICT if node.attributes["must_compile"] else Mode.LAZY
@@ -135,8 +126,22 @@ class Run:
         value = np.asarray(self.variables[one])
         return Resource(one, ArrayShape(of_dtype(value.dtype), value.shape))
 
-    def _xlarun(self, node, data):
+    def _run_compiled(self, node, data):
         executable, arguments = data[-1]
         results, written = executable(arguments, self.variables)
         self.variables |= written
         return results
+
+
+_SPECIAL = {
+    **dict.fromkeys(("_Retval", "Stop", "Identity"), Run._same),
+    "NoOp": Run._nothing,
+    "Switch": Run._switch,
+    "VarHandleOp": Run._handle,
+    "ReadVariableOp": Run._read,
+    "AssignVariableOp": Run._assign,
+    "AssignAddVariableOp": Run._assign_add,
+    **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), Run._called),
+    "_XlaCompile": Run._compile,
+    "_XlaRun": Run._run_compiled,
+}

@@ -32,6 +32,7 @@ v1 = tf.compat.v1
 def main() -> None:
     """Draw graphs, run them, and keep what TensorFlow dumps."""
     v1.disable_eager_execution()
+    v1.disable_control_flow_v2()  # loops of frames
     config = v1.ConfigProto()
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.optimizer_options.opt_level = -1
@@ -85,6 +86,13 @@ def _drawn(draw: random.Random) -> tuple[dict[tf.Tensor, np.ndarray], list[tf.Te
     return fed, draw.sample(values[1:], min(3, len(values) - 1)), [last]
 
 
+def _loop(draw: random.Random, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """A loop, with a value that is the same in every turn."""
+    turn, kept = draw.choice(UNARY), draw.choice(BINARY)
+    start = [tf.constant(0), a]
+    return v1.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, turn(kept(y, b)) + 1), start)[1]
+
+
 MAKERS = (
     lambda draw, a, _: draw.choice(UNARY)(a),
     lambda draw, a, _: draw.choice(UNARY)(a),
@@ -95,6 +103,7 @@ MAKERS = (
     lambda _, a, b: tf.cast(tf.raw_ops.Size(input=a), tf.float32) * b,
     lambda _, a, __: v1.py_func(lambda value: value, [a], tf.float32),
     lambda _, __, ___: tf.random.uniform([2, 2]),
+    lambda draw, a, b: _loop(draw, a, b),
 )
 
 

@@ -11,8 +11,19 @@ import click
 
 from compiler.commands.files import json_option, output_option, write
 from compiler.drawing import write_dot, write_html
-from compiler.graph import Graph, parse_graph, read_graph, to_text, verify
-from compiler.jit import ON_1, Marking, Options, cluster, cluster_of, flags_of, for_execution, optimize, parse_flags
+from compiler.graph import Graph, is_saved_model, parse_graph, read_graph, read_saved_model, to_text, verify
+from compiler.jit import (
+    ON_1,
+    Marking,
+    Options,
+    cluster,
+    cluster_of,
+    flags_of,
+    for_execution,
+    inline_functions,
+    optimize,
+    parse_flags,
+)
 from compiler.jit.drawing import drawing_of
 from compiler.jit.programs import programs
 from compiler.tf2xla import output_count
@@ -37,9 +48,10 @@ from compiler.tf2xla import output_count
 def command(file: Path, text: str, form: str, output: Path | None, *, as_json: bool, **places: Sequence[str]) -> None:
     """Cut a graph of TensorFlow's into clusters, and say which node is in which, or why it is in none.
 
-    FILE is a GraphDef as text or in binary form.  With --fetch only what these need is looked at, as in a session's
-    run.  The session's level is ON_1, on CPUs too; other flags are those of TF_XLA_FLAGS and then of --flags, among
-    them --tf_xla_min_cluster_size, --tf_xla_clustering_fuel and --tf_xla_ops_to_cluster.
+    FILE is a GraphDef as text or in binary form, or the folder of a SavedModel; functions that it calls are written
+    out, but those that must be compiled, as TensorFlow does it.  With --fetch only what these need is looked at, as in
+    a session's run.  The session's level is ON_1, on CPUs too; other flags are those of TF_XLA_FLAGS and then of
+    --flags, among them --tf_xla_min_cluster_size, --tf_xla_clustering_fuel and --tf_xla_ops_to_cluster.
 
     The listing has a line for each node.  text is the graph as GraphDef, with the attribute _XlaCluster; optimized is
     the graph that runs, with _XlaCompile and _XlaRun; html and dot are drawings, with a colour for each cluster, and
@@ -48,11 +60,15 @@ def command(file: Path, text: str, form: str, output: Path | None, *, as_json: b
     With --json: `clusters` (the nodes of each), `reasons` (of the nodes that are in none), `notes`, and `text`, or
     `output`.
     """
-    graph = parse_graph(sys.stdin.buffer.read(), "<stdin>") if str(file) == "-" else read_graph(file)
+    if str(file) == "-":
+        graph = parse_graph(sys.stdin.buffer.read(), "<stdin>")
+    else:
+        graph = read_saved_model(file).graph if is_saved_model(file) else read_graph(file)
     verify(graph, output_count)
     flags = parse_flags(text, flags_of(os.environ))
     if places["fetches"]:
         graph = _needed(graph, places["feeds"], places["fetches"])
+    graph = inline_functions(graph)
     options = Options(global_jit_level=ON_1, cpu_global_jit=True)
     marked, marking = cluster(graph, flags, options)
     made = marked if form != "optimized" else optimize(graph, flags, Options(ON_1, cpu_global_jit=True)).graph

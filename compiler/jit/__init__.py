@@ -2,7 +2,7 @@
 
     flags = flags_of(os.environ)
     run = for_execution(graph, feeds=["x"], fetches=["y"])
-    optimized = optimize(run.graph, flags, Options(global_jit_level=ON_1))
+    optimized = optimize(inline_functions(run.graph), flags, Options(global_jit_level=ON_1))
     device_compiler = DeviceCompiler(optimized.graph, on_backend("cpu"), flags)
 
 `optimize` puts `_XlaCompile`, `_XlaRun` and `_XlaMerge` into the graph, whose meaning is `DeviceCompiler`'s: who runs
@@ -18,6 +18,7 @@ from compiler.jit.attributes import cluster_of
 from compiler.jit.device_compiler import Compiled, DeviceCompiler, Mode, on_backend, on_reference
 from compiler.jit.execution import Execution, for_execution
 from compiler.jit.flags import Flags, flags_of, parse_flags
+from compiler.jit.inline_functions import inline_functions
 from compiler.jit.mark_for_compilation import Marking
 from compiler.jit.options import DEFAULT, OFF, ON_1, ON_2, Options, Progress
 from compiler.jit.pipeline import Optimized, cluster, optimize
@@ -44,6 +45,7 @@ __all__ = [
     "cluster_of",
     "flags_of",
     "for_execution",
+    "inline_functions",
     "on_backend",
     "on_reference",
     "optimize",

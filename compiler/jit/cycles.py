@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from compiler.diagnostics import InputError
 from compiler.graph import Node
-from compiler.jit.topology import Topology, is_a
+from compiler.jit.topology import SINK, Topology, is_a
 
 
 class _Ordered:
@@ -237,10 +238,6 @@ class Frames:
         name = self._names[number]
         return self._parents.get(name, "") if leaves else name
 
-    def depth(self, name: str) -> int:
-        """How many frames a frame is in, itself among them."""
-        return len(self._path(name))
-
     def _path(self, name: str) -> list[str]:
         path = []
         while name:
@@ -250,13 +247,23 @@ class Frames:
 
 
 def frames_of(topology: Topology) -> Frames:
-    """The frames of a graph."""
+    """The frames of a graph.
+
+    Raises:
+        InputError: a node takes from two frames, so that nobody knows how often it runs.
+    """
     frames = Frames(len(topology.nodes))
     for number in reversed(topology.post_order()):
         node = topology.nodes[number]
-        before = [edge.source for edge in topology.inputs[number] if not topology.is_back_edge(edge)]
-        inside = [frames.after(one, leaves=is_a(topology.nodes[one], "Exit")) for one in before]
-        around = max(inside, key=frames.depth, default="")
+        inside: dict[str, str] = {}
+        for edge in topology.inputs[number]:
+            if not topology.is_back_edge(edge) and number != SINK:
+                source = topology.nodes[edge.source]
+                inside[frames.after(edge.source, leaves=is_a(source, "Exit"))] = source.name
+        if len(inside) > 1:
+            said = " and ".join(f"{name!r} is in frame {frame!r}" for frame, name in inside.items())
+            raise InputError(f"node {node.name!r} ({node.op}) has inputs from different frames: {said}")
+        around = next(iter(inside), "")
         frames.enter(number, _frame_name(node) if is_a(node, "Enter") else around, around)
     return frames
 

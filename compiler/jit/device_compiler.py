@@ -24,6 +24,7 @@ from compiler.ir.module import Module
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype
 from compiler.jit.flags import DEFAULTS, Flags
+from compiler.jit.hlo_graphs import HloGraphs, Say
 from compiler.jit.profiler import Statistics
 from compiler.options import CompileOptions
 from compiler.tf2xla import Lowered, Resource, known_arguments, lower_function
@@ -117,9 +118,22 @@ class DeviceCompiler:
         build: how modules are compiled.
     """
 
-    def __init__(self, graph: Graph, build: Build | None = None, flags: Flags = DEFAULTS) -> None:
-        """Compile functions of a graph's library, for the CPU unless something else is given."""
+    def __init__(
+        self, graph: Graph, build: Build | None = None, flags: Flags = DEFAULTS, say: Say = lambda _: None
+    ) -> None:
+        """Compile functions of a graph's library.
+
+        Args:
+            graph: whose functions are known.
+            build: how modules are compiled; for the CPU unless something else is given.
+            flags: of these, whether compilation is deferred, and which modules are drawn.
+            say: hears which files were written.
+
+        Raises:
+            InputError: a flag makes no sense.
+        """
         self.build = build or on_backend()
+        self._graphs = HloGraphs(flags, say)
         self._functions: dict[str, Function] = {}
         self._flags = flags
         self._entries: dict[tuple[object, ...], _Entry] = {}
@@ -219,6 +233,7 @@ class DeviceCompiler:
         start = time.perf_counter_ns()
         feeds = [_feed(argument, is_known=number in cluster.known) for number, argument in enumerate(arguments)]
         lowered = lower_function(self._graph(), reference.name, feeds, variables)
+        self._graphs.draw(lowered.module)
         run = self.build(lowered.module)
         duration = time.perf_counter_ns() - start
         cluster.statistics.compiled(duration)

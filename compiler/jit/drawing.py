@@ -41,9 +41,11 @@ def drawing_of(
     topology = Topology(graph)
     names = list(dict.fromkeys(filter(None, map(cluster_of, graph.nodes))))
     kinds = {one: Kind(one, *_COLOURS[number % len(_COLOURS)]) for number, one in enumerate(names)}
-    groups = _in_order(topology)
+    groups = topology.grouped(lambda number: cluster_of(topology.nodes[number]) or f"node {number}")
     members: list[Node | Frame] = []
     for key, numbers in groups.items():
+        if numbers[0] in (SOURCE, SINK):
+            continue
         nodes = tuple(_node(topology, number, kinds, reasons) for number in numbers)
         members += [Frame(f"c_{nodes[0].key}", key, f"{key}: {len(nodes)} nodes", nodes)] if key in kinds else nodes
     place = {number: rank for rank, numbers in enumerate(groups.values()) for number in numbers}
@@ -60,36 +62,6 @@ def drawing_of(
     return Drawing(
         name, [Frame("g", name, name, tuple(members))], edges, (*kinds.values(), _OUTSIDE, _END), texts or {}
     )
-
-
-def _in_order(topology: Topology) -> dict[str, list[int]]:
-    """The nodes of each cluster, under its name, and the others, each alone, in an order in which uses come later."""
-
-    def group(number: int) -> str:
-        return cluster_of(topology.nodes[number]) or f"node {number}"
-
-    order = [number for number in reversed(topology.post_order()) if number in topology.numbers]
-    waits: dict[str, set[str]] = {group(number): set() for number in order}
-    for number in order:
-        forwards = (edge for edge in topology.inputs[number] if not topology.is_back_edge(edge))
-        waits[group(number)] |= {group(edge.source) for edge in forwards if edge.source != SOURCE}
-    users: dict[str, list[str]] = {key: [] for key in waits}
-    for key, before in waits.items():
-        before.discard(key)
-        for one in before:
-            users[one].append(key)
-    found: dict[str, list[int]] = {}
-    ready = [key for key, before in waits.items() if not before]
-    for key in (*waits, ""):  # should clusters take from each other in a circle, as loops of frames may let them, one
-        while ready:
-            found[one := ready.pop()] = []
-            for user in users[one]:
-                waits[user].discard(one)
-                ready += [user] if not waits[user] and user not in found else []
-        ready += [key] if key and key not in found else []  # of them begins
-    for number in order:
-        found[group(number)].append(number)
-    return found
 
 
 def _node(topology: Topology, number: int, kinds: Mapping[str, Kind], reasons: Mapping[str, str]) -> Node:

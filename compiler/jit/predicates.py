@@ -3,7 +3,7 @@
 Formulas that are equal are one object, and are simplified as they are made, so that two can be compared at no cost.
 Not every two that mean the same become one: then what could be one cluster is two, which is slower and never wrong.
 
-    A & A = A          A & ~A = false      (A & B) | (A & C) = A & (B | C)      ~(A & B) = ~A | ~B
+    A & A = A      A & ~A = false      (A & B) | (A & C) = A & (B | C)      ~(A & B) = ~A | ~B      {S,&,X} & ~X = S
 """
 
 from __future__ import annotations
@@ -141,11 +141,21 @@ class Predicates:
             return self._one(other, ())
         if any(one.kind is Kind.NOT and one.operands[0] in flat for one in flat) or self._is_split(flat):
             return self._one(other, ())
+        ended = self._ended(flat) if kind is Kind.AND else None
+        if ended is not None:
+            return self._combined(kind, ended)
         common = self._common(flat, other)
         if not common:
             return self._one(kind, tuple(sorted(flat, key=lambda one: one.number)))
         rests = [self._combined(other, [part for part in one.operands if part not in common]) for one in flat]
         return self._combined(other, [self._combined(kind, rests), *common])
+
+    def _ended(self, flat: dict[Predicate, None]) -> list[Predicate] | None:
+        """What is left of a loop that has ended: `{S,&,X} & ~X` is S; None if none has."""
+        for one in flat:
+            if one.kind is Kind.LOOP and (over := self.no(one.operands[1])) in flat:
+                return [one.operands[0], *(other for other in flat if other not in (one, over))]
+        return None
 
     def _is_split(self, flat: dict[Predicate, None]) -> bool:
         """Whether the contrary of a formula is there in parts: `A & B` beside `~A | ~B`, which is written flat."""

@@ -29,8 +29,11 @@ def programs(marked: Graph, options: Options) -> Mapping[str, str]:
         options: where nodes run that name no device.
     """
     graph = encapsulate_subgraphs(marked, options)
-    builder = Builder(replace(marked, nodes=_known(marked)))
     calls = [node for node in graph.nodes if node.attributes.get(COMPILED_KERNEL) is True]
+    try:
+        builder = Builder(replace(marked, nodes=_known(marked)))
+    except CompilerError as error:
+        return {call.name: f"what it takes is not known: {error}" for call in calls}
     return {call.name: _program(graph, call, builder) for call in calls}
 
 

@@ -110,6 +110,33 @@ class Topology:
         forwards = {edge.target for edge in self.outputs[number] if not self.is_back_edge(edge)}
         return sorted(forwards, key=lambda user: self.nodes[user].name)
 
+    def grouped(self, group: Callable[[int], str]) -> dict[str, list[int]]:
+        """The nodes of each group in an order in which uses come later, over back edges, as the groups do.
+
+        Should groups take from each other in a circle, one of them is the first.
+        """
+        order = self.post_order()[::-1]
+        waits: dict[str, set[str]] = {group(number): set() for number in order}
+        users: dict[str, list[str]] = {key: [] for key in waits}
+        for number in order:
+            forwards = (edge for edge in self.inputs[number] if not self.is_back_edge(edge))
+            waits[group(number)] |= {group(edge.source) for edge in forwards} - {group(number)}
+        for key, before in waits.items():
+            for one in before:
+                users[one].append(key)
+        found: dict[str, list[int]] = {}
+        ready = [key for key, before in waits.items() if not before][::-1]
+        for key in (*waits, ""):
+            while ready:
+                found[one := ready.pop()] = []
+                for user in users[one]:
+                    waits[user].discard(one)
+                    ready += [user] if not waits[user] and user not in found else []
+            ready += [key] if key and key not in found else []
+        for number in order:
+            found[group(number)].append(number)
+        return found
+
     def reached(self, start: int, direction: Callable[[int], Sequence[int]]) -> list[int]:
         """All nodes that one reaches, itself among them, where `direction` gives the next ones of a node."""
         reached, stack = {start: None}, [start]
@@ -124,11 +151,3 @@ class Topology:
 def is_a(node: Node, kind: str) -> bool:
     """Whether a node is an op, or the op of that name for references to variables, of the loops and switches of v1."""
     return node.op in (kind, f"Ref{kind}")
-
-
-_CONTROL_FLOW = ("Switch", "Merge", "Enter", "Exit", "NextIteration")
-
-
-def is_control_flow(node: Node) -> bool:
-    """Whether a node gives dead tensors, or takes them, or moves tensors between frames of loops."""
-    return node.op in ("_SwitchN", "_XlaMerge") or any(is_a(node, kind) for kind in _CONTROL_FLOW)

@@ -206,6 +206,29 @@ def test_loops_of_one_condition_are_alive_together_and_others_are_not():
     assert deadness.of(number["d0"]) is not deadness.of(number["iv0"])
 
 
+def test_all_values_of_a_loop_are_alive_together_where_one_condition_holds():
+    lines = [
+        *_loop("iv", "fr", "v0"),
+        *_dependent("d0", "fr", "v0", "iv_cond"),
+        *_dependent("d1", "fr", "v1", "iv_cond"),
+    ]
+    deadness, number = _deadness([*lines, _add("add", "iv", "d1")])
+    assert {str(deadness.of(number[name])) for name in ("iv", "d0", "d1", "add")} == {"{#true,&,*iv_cond:0}<fr>"}
+    assert str(deadness.of(number["d1_exit"])) == "#true", "a loop ends"
+
+
+def test_constants_decide_switches():
+    deadness, number = _deadness(["k = Const() {dtype=bool}", "s = Switch(v0, k)", "a = Neg(s:1)", "b = Neg(s)"])
+    assert [str(deadness.of(number[name])) for name in "ab"] == ["#true", "#false"]
+
+
+def test_switches_of_many_branches_take_one():
+    lines = ["s = _SwitchN(v0, c0) {num_outs=3}", "a = Neg(s)", "b = Neg(s:1)", "c = Neg(s:2)", "m = Merge(a, b, c)"]
+    deadness, number = _deadness(lines)
+    found = [str(deadness.of(number[name])) for name in "abc"]
+    assert found == ["c0:0=0", "(~c0:0=0 & c0:0=1)", "(~c0:0=0 & ~c0:0=1)"]
+
+
 def test_frames_are_in_formulas_of_loops():
     lines = [*_loop("out", "outer", "v0"), *_loop("in", "inner", "out_latch:1"), *_loop("else", "other", "v0")]
     deadness, number = _deadness(lines)
@@ -214,15 +237,19 @@ def test_frames_are_in_formulas_of_loops():
 
 
 def test_a_value_that_is_no_recurrence_is_a_symbol():
-    lines = ["e = Enter(v0) {frame_name=f}", "m = Merge(e, n)", "n = NextIteration(s0)", "x = Relu(m)"]
+    lines = ["e = Enter(v0) {frame_name=f}", "m = Merge(e, back)", "back = NextIteration(e)", "x = Relu(m)"]
     deadness, number = _deadness(lines)
     assert str(deadness.of(number["x"])) == "m:0"
-    deadness, number = _deadness([*lines[:2], "n = NextIteration(o)", "o = AddV2(s0, m)"])
+    deadness, number = _deadness(
+        [*lines[:2], "back = NextIteration(o)", "g = Enter(s0) {frame_name=f}", "o = AddV2(g, m)"]
+    )
     assert str(deadness.of(number["m"])) == "{#true,&,~*c0:0}<f>"
-    deadness, number = _deadness([*lines[:2], "n = NextIteration(o)", "o = Merge(s0, m)"])
+    deadness, number = _deadness(
+        [*lines[:2], "back = NextIteration(o)", "g = Enter(s0) {frame_name=f}", "o = Merge(g, m)"]
+    )
     assert str(deadness.of(number["m"])) == "m:0"
     with pytest.raises(InputError, match="comes back to it from"):
-        _deadness([*lines[:1], "m = Merge(e, n, o)", lines[2], "o = NextIteration(s1)"])
+        _deadness([*lines[:1], "m = Merge(e, back, o)", lines[2], "o = NextIteration(s1)"])
 
 
 def test_formulas_that_stand_deep_in_each_other_stay_comparable():

@@ -13,6 +13,13 @@ from compiler.jit import DeviceCompiler, Mode, Resource, Statistics, on_backend,
 
 F = "cluster_0"
 CLUSTER = function(F, {"a": FLOAT}, {"b": FLOAT}, [node("n", "Neg", "a", T=FLOAT)], {"b": "n:y:0"})
+CHAIN = function(
+    F,
+    {"a": FLOAT},
+    {"b": FLOAT},
+    [node("n", "Neg", "a", T=FLOAT), node("e", "Exp", "n:y:0", T=FLOAT)],
+    {"b": "e:y:0"},
+)
 RESHAPES = function(
     "reshapes",
     {"dims": INT, "a": FLOAT},
@@ -58,6 +65,7 @@ def test_a_first_shape_is_compiled_at_once_and_others_at_their_second_request():
     assert ran == [True, True, False, True, True]
     assert builds.count == 2
     assert compiler.statistics(F).executions == 5
+    assert compiler.statistics(F).compile_ns > compiler.compile(F, [_of(3)]).compile_ns > 0
 
 
 def test_strict_compilation_does_not_wait():
@@ -142,12 +150,30 @@ def test_a_flag_defers_everything():
     assert compiler.compile(F, [X], Mode.STRICT) is not None
 
 
+def test_the_old_flags_draw_a_module_from_pass_to_pass(tmp_path):
+    said = []
+    flags = parse_flags(f"--xla_generate_hlo_graph=cluster_.* --xla_hlo_graph_path={tmp_path}/d")
+    compiler = DeviceCompiler(graph_of("x = NoOp()", CHAIN, RESHAPES), on_reference(), flags, said.append)
+    compiler.compile(F, [X])
+    compiler.compile("reshapes", [np.array([6], np.int32), X])
+    files = sorted(path.name for path in (tmp_path / "d").iterdir())
+    assert files == [f"hlo_graph_{number}.dot" for number in range(len(said))]
+    assert said[0] == f"computation cluster_0 [as it was lowered]: {tmp_path}/d/hlo_graph_0.dot"
+    drawn = [(tmp_path / "d" / name).read_text(encoding="utf-8") for name in files]
+    assert ["fusion" in text for text in (drawn[0], drawn[-1])] == [False, True]
+    with pytest.raises(InputError, match="no regular expression"):
+        DeviceCompiler(graph_of("x = NoOp()"), on_reference(), parse_flags("'--xla_generate_hlo_graph=('"))
+    blocked = parse_flags(f"--xla_generate_hlo_graph=. --xla_hlo_graph_path={tmp_path}/d/{files[0]}")
+    with pytest.raises(InputError, match="xla_hlo_graph_path names the folder"):
+        DeviceCompiler(graph_of("x = NoOp()", CHAIN), on_reference(), blocked).compile(F, [X])
+
+
 def test_functions_come_and_are_called_with_attributes():
     compiler, _ = _compiler()
     compiler.add_functions(graph_of("x = NoOp()", function("more", {"a": FLOAT}, {"b": FLOAT}, [], {"b": "a"})))
     assert compiler.compile(FunctionReference("more", {"T": FLOAT}), [X]) is not None
     with pytest.raises(InputError, match="did you mean more"):
-        compiler.compile("mor", [X], Mode.STRICT)
+        compiler.compile("mre", [X], Mode.STRICT)
 
 
 @pytest.mark.slow
