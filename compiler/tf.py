@@ -27,7 +27,8 @@ from compiler.jit import Compiled, DeviceCompiler, Flags, Mode, Options, Progres
 from compiler.jit.signatures import output_names
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
-from compiler.tf2xla.differentiation import NoGradientError, gradients
+from compiler.tf2xla.differentiation import gradients
+from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.inference import trials_of
 from compiler.tf2xla.signature import Port, Signature, signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
