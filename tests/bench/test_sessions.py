@@ -38,7 +38,7 @@ def test_an_addition_is_dispatched_in_microseconds(benchmark):
 
         step()
         dispatch_s = min(seconds(step, 1000) for _ in range(5))
-    record(benchmark, step, dispatch_s=dispatch_s)
+        record(benchmark, step, dispatch_s=dispatch_s)
     assert dispatch_s <= DISPATCH_S
 
 
