@@ -21,13 +21,14 @@ from compiler.graph import (
     to_binary,
     to_text,
 )
+from compiler.interpreter import prepare
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype as element_type_of
 from compiler.jit import Compiled, DeviceCompiler, Flags, Mode, Options, Progress, flags_of, for_execution, optimize
 from compiler.jit.signatures import output_names
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
-from compiler.tf2xla.differentiation import gradients
+from compiler.tf2xla.differentiation import gradients, is_continuous
 from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.inference import trials_of
 from compiler.tf2xla.signature import Port, Signature, signature
@@ -69,9 +70,11 @@ __all__ = [
     "flags_of",
     "for_execution",
     "gradients",
+    "is_continuous",
     "lower",
     "optimize",
     "output_names",
+    "prepare",
     "signature",
     "tensor_of",
     "to_binary",

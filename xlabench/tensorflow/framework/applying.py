@@ -59,6 +59,9 @@ def create(graph: Graph, op: str, inputs: Sequence[Any], attributes: Mapping[str
 
 def _refusal(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: str) -> str:
     """What TensorFlow says of two inputs whose sizes do not go together; nothing where that is not what is wrong."""
+    ports = graph_of(*_flat(inputs)).builder.signature(op).inputs
+    if not mismatch.is_spread(ports):
+        return ""
     tensors = list(_flat(inputs))
     shapes = [one.output.shape.dims for one in tensors]
     transposed = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))

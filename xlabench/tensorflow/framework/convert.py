@@ -91,7 +91,7 @@ def tensor_value(value: Any, dtype: Any = None, shape: Any = None, *, is_exact: 
     dims = tuple(TensorShape(shape).as_list())
     count = int(np.prod(dims, dtype=np.int64))  # type: ignore[arg-type]  # constants have sizes
     if array.size > count or (is_exact and array.shape != dims):
-        raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
+        raise ValueError(f"Too many elements provided. Takes at most {count}, but got {array.size}.")
     if array.size < count:
         flat = array.reshape(-1)
         if not flat.size:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from compiler.tf import Port
+
 Dims = Sequence["int | None"]
+
+
+def is_spread(ports: Sequence[Port]) -> bool:
+    """Whether an op takes two tensors of one type, whose sizes must go together."""
+    return len(ports) == 2 and all(one.is_one for one in ports) and ports[0].type == ports[1].type
 
 
 def shown(dims: Dims) -> str:

@@ -79,12 +79,10 @@ def _cross_entropy(labels: Any, logits: Any, axis: int, name: str) -> Tensor:
         wanted = convert_to_tensor(labels, name="labels")
         wanted = cast(wanted, scores.dtype)
         rank = scores.shape.rank
-        if rank is None:
-            raise ValueError(f"{scope.rstrip('/')}: logits of unknown rank: give the placeholder a shape")
-        if axis not in (-1, rank - 1):
+        if rank is not None and axis not in (-1, rank - 1):
             order = [*(n for n in range(rank) if n != axis % rank), axis % rank]
             scores, wanted = (apply("Transpose", [one, order], {}).outputs[0] for one in (scores, wanted))
-        if rank == _MATRIX:
+        if rank in (None, _MATRIX):  # of a rank that is not known the kernel says what is wrong
             return apply("SoftmaxCrossEntropyWithLogits", [scores, wanted], {}, scope).outputs[0]
         outer = apply("Shape", [scores], {}).outputs[0][:-1]
         classes = scores.shape[rank - 1].value

@@ -140,4 +140,7 @@ def dropout(
         sizes = noise_shape if noise_shape is not None else apply("Shape", [value], {}).outputs[0]
         drawn = random_uniform(sizes, dtype=value.dtype.base_dtype, seed=seed)
         kept = apply("GreaterEqual", [drawn, rate], {}).outputs[0]
-        return apply("Mul", [scaled, cast(kept, value.dtype.base_dtype)], {}, scope).outputs[0]
+        dropped = apply("Mul", [scaled, cast(kept, value.dtype.base_dtype)], {}, scope).outputs[0]
+        if dropped.shape.is_compatible_with(value.shape):
+            dropped.set_shape(value.shape)
+        return dropped

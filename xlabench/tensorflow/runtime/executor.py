@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from compiler.tf import CompilerError
+from compiler.tf import RECORDS, CompilerError
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.framework import mismatch
 from xlabench.tensorflow.runtime.kernels import DEAD, raised
@@ -75,6 +75,8 @@ def _failure(step: Step, inputs: Sequence[Any], error: CompilerError) -> errors.
     node = step.node
     shapes = [getattr(one, "shape", None) for one in inputs]
     transposed = node.attributes.get("transpose_a") is True, node.attributes.get("transpose_b") is True
-    if mismatch.unequal(node.op, shapes, transposed=transposed) is not None:
+    record = RECORDS.get(node.op)
+    is_spread = record is not None and mismatch.is_spread(record.signature.inputs)
+    if is_spread and mismatch.unequal(node.op, shapes, transposed=transposed) is not None:
         return raised(kind, node, mismatch.at_run(node.op, [one for one in shapes if one is not None]))
     return raised(kind, node, str(error))
