@@ -16,7 +16,7 @@ from op_values import numbers, specials
 
 from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, PartialShape, tensor_of
 from compiler.ir.types import PRED
-from compiler.tf2xla import RECORDS
+from compiler.tf2xla import RECORDS, Trait
 from compiler.tf2xla.ops import convolution, training
 
 MOVED = ("float32", "bfloat16", "int64", "bool", "complex64")
@@ -100,6 +100,7 @@ def elementwise() -> list[str]:
         if name not in CALLS
         and 1 <= len(record.signature.inputs) <= 2
         and not record.constants
+        and not record.traits & (Trait.HOST | Trait.COLLECTIVE)
         and all(port.type != "variant" for port in (*record.signature.inputs, *record.signature.outputs))
         and not any(port.is_reference or port.type == "resource" for port in record.signature.inputs)
         and all(port.is_one and port.type == record.signature.inputs[0].type for port in record.signature.inputs)
@@ -227,7 +228,24 @@ def _lists(name):
     ]
 
 
+def _sides(name):
+    """A value on one of two sides, and what is there of both."""
+    kind = {"T": FLOATS[0]}
+    made = (
+        Node("switch", "Switch", ("in0", "in1"), "", kind),
+        Node("false", "Neg", ("switch",), "", kind),
+        Node("true", "Mul", ("switch:1", "switch:1"), "", kind),
+    )
+    x = numbers(FLOATS[0].element_type, 2, 3)
+    return [
+        Case(f"{name}/float32/{n}", name, {**kind, "N": 2}, [x, np.array(n % 2 == 0)], 2, before=made, takes=sides)
+        for n, sides in enumerate([("false", "true")] * 2 + [("true", "false")] * 2)
+    ]
+
+
 CALLS = {
+    "Merge": _sides,
+    **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), _rows(op_rows.checked)),
     **dict.fromkeys(("TensorListStack", "TensorListLength", "TensorListGetItem"), _lists),
     "Const": _rows(op_rows.constants, attribute="dtype"),
     "PlaceholderWithDefault": _rows(op_rows.defaults, attribute="dtype"),

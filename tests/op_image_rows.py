@@ -5,8 +5,6 @@ from op_values import ints, numbers
 
 from compiler.graph import AttributeList
 
-LIST = "i"
-
 
 def stated(strides=(1, 1), padding="SAME", layout="NHWC", **more):
     """The attributes of a window; of numbers for each place those for all dimensions."""

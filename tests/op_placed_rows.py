@@ -6,7 +6,7 @@ from op_values import ints, numbers, scalar, specials
 from compiler.graph import BY_NAME, PartialShape
 from compiler.tf2xla import RECORDS
 
-INT16, INT32, INT64 = (BY_NAME[name] for name in ("int16", "int32", "int64"))
+INT32, INT64 = BY_NAME["int32"], BY_NAME["int64"]
 BACK = {"Tindices": INT32}
 
 

@@ -63,18 +63,24 @@ def steps(name):
                 values[port] = numbers(element_type, 3, 4, seed=number) / element_type.dtype.type(8)
             elif port in ("ms", "v", "accum", "accum_update"):
                 values[port] = np.abs(numbers(element_type, 3, 4, seed=number)) / element_type.dtype.type(4) + 1
-            else:
+            elif port != "indices":
                 values[port] = np.array(_NUMBERS[port])
-        given = [values[port].astype(element_type.dtype) for port in ports]
+        if "indices" in ports:
+            values["indices"] = ROWS
+            values |= {port: values[port][ROWS] for port in ("grad",)}
+        given = [values[port] if port == "indices" else values[port].astype(element_type.dtype) for port in ports]
         switches = [one for one in ("use_nesterov", "update_slots") if one in RECORDS[name].signature.attributes]
-        yield {}, given
+        kinds = {"Tindices": INT32} if "indices" in ports else {}
+        yield kinds, given
         for switch in switches:
-            yield {switch: switch == "use_nesterov"}, given
-        yield {}, [value.reshape(-1)[:1].reshape(()) for value in given]
+            yield {**kinds, switch: switch == "use_nesterov"}, given
+        if not kinds:
+            yield {}, [value.reshape(-1)[:1].reshape(()) for value in given]
 
     return made
 
 
+ROWS = np.array([2, 0], np.int32)
 _NUMBERS = {
     "alpha": 0.5,
     "lr": 0.125,

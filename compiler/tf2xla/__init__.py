@@ -27,8 +27,7 @@ from compiler.tf2xla.lowering import Lowering, identifier
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
-from compiler.tf2xla.tracing import no_handle
-from compiler.tf2xla.values import Handle, ListType, Resource, TensorList, Value
+from compiler.tf2xla.values import Handle, ListType, Resource, TensorList, Value, no_handle
 
 __all__ = [
     "RECORDS",

@@ -26,8 +26,7 @@ from compiler.tf2xla.operation import NotConstantError
 from compiler.tf2xla.record import Record
 from compiler.tf2xla.signature import Port
 from compiler.tf2xla.terms import UNKNOWN, Built, Output, Trial
-from compiler.tf2xla.tracing import no_handle
-from compiler.tf2xla.values import Handle, Value
+from compiler.tf2xla.values import Handle, Value, no_handle
 
 _SIZES = (12, 24)
 """What sizes that are not known are tried with: numbers that have many divisors."""

@@ -20,11 +20,12 @@ from compiler.graph.names import endpoint
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape
-from compiler.ops import OPS, Trait, having
+from compiler.ops import OPS, having
+from compiler.ops import Trait as OpTrait
 from compiler.ops.build import parameter
 from compiler.tf2xla.body import Body
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.record import Record
+from compiler.tf2xla.record import Record, Trait
 from compiler.tf2xla.tracing import Tracer
 from compiler.tf2xla.values import Value
 from compiler.tf2xla.variables import Variables
@@ -34,7 +35,7 @@ MOST_NODES = 200_000
 DEEPEST = 64
 """Functions that stand in each other."""
 
-_UNKNOWN = having(Trait.RANDOM) | {"parameter"}
+_UNKNOWN = having(OpTrait.RANDOM) | {"parameter"}
 
 
 class Lowering:
@@ -102,7 +103,8 @@ class Lowering:
         self, node: Node, record: Record, inputs: Sequence[Value], computation: Computation
     ) -> dict[str, list[Value]]:
         """The outputs of a node by its record, by their names."""
-        operation = Operation(node, record.signature, inputs, computation, self)
+        is_left_out = Trait.CHECK in record.traits and not record.signature.outputs
+        operation = Operation(node, record.signature, inputs, computation, self, checked=not is_left_out)
         try:
             results = record.lower(operation)
         except ShapeError as error:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,8 @@ from compiler.ir.module import Computation, Module
 from compiler.ir.types import ElementType
 from compiler.ops.build import constant
 from compiler.tf2xla.signature import Port, Signature
-from compiler.tf2xla.values import Handle, TensorList, Value
+from compiler.tf2xla.values import Handle, TensorList, Traced, Value
 from compiler.tf2xla.variables import Variables
-
-if TYPE_CHECKING:
-    from compiler.tf2xla.tracing import Tracer
 
 Array = NDArray[Any]
 _PYTHON = {"int": int, "float": float, "bool": bool, "string": bytes, "type": DataType, "shape": PartialShape}
@@ -28,6 +25,24 @@ _PYTHON = {"int": int, "float": float, "bool": bool, "string": bytes, "type": Da
 
 class NotConstantError(InputError):
     """A value that must be known when the graph is compiled, and is not."""
+
+
+class Traces(Protocol):
+    """What writes functions as computations of their own."""
+
+    def carried(self, functions: Sequence[FunctionReference], inputs: Sequence[Value]) -> tuple[str, ...]:
+        """The variables that functions on inputs may use, and that have values."""
+
+    def traced(  # what a computation depends on
+        self,
+        function: FunctionReference,
+        inputs: Sequence[Value],
+        caller: Operation,
+        known: Mapping[int, Array],
+        carried: Sequence[str],
+        results: Sequence[int] | None = None,
+    ) -> Traced:
+        """A function on inputs, of which some are known, giving all or some of its results."""
 
 
 class Library(Protocol):
@@ -38,7 +53,7 @@ class Library(Protocol):
         """What variables hold."""
 
     @property
-    def tracer(self) -> Tracer:
+    def tracer(self) -> Traces:
         """Who writes functions as computations."""
 
     def inline(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> list[Value]:

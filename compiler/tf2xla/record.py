@@ -28,6 +28,13 @@ class Trait(enum.Flag):
     ASKS_SHAPE = enum.auto()
     """Its results follow from the shapes of its inputs alone, so that these need not be constants where it must be."""
 
+    CHECK = enum.auto()
+    """It ends a run whose values are not as they must be; compiled programs leave it out."""
+    HOST = enum.auto()
+    """Only a host can run it: it has no lowering."""
+    COLLECTIVE = enum.auto()
+    """All replicas of a program do it together."""
+
 
 Lower = Callable[[Operation], Value | Sequence[Value | Sequence[Value]] | None]
 """Writes HLO for a node; gives its outputs in order, one alone as it is, a list of tensors as a list."""

@@ -7,33 +7,15 @@ gives a tuple of its results, then these variables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from compiler.diagnostics import InputError
 from compiler.expansion.expression import Expression, element
 from compiler.graph import Function, FunctionReference
 from compiler.ir.module import Computation, Module
 from compiler.ir.shape import TupleShape
 from compiler.ops.build import build, parameter
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.values import Handle, Value, all_parts, rebuilt
+from compiler.tf2xla.values import Handle, Traced, Value, all_parts, rebuilt
 from compiler.tf2xla.variables import Variables, variable_name
-
-
-@dataclass(frozen=True, slots=True)
-class Traced:
-    """A function as a computation.
-
-    Attributes:
-        computation: takes and gives a tuple.
-        results: what it gives, as values in it.
-        changed: the variables that it writes.
-    """
-
-    computation: Computation
-    results: Sequence[Value]
-    changed: frozenset[str]
-
 
 Inline = Callable[[FunctionReference, Sequence[Value], Operation], list[Value]]
 
@@ -99,26 +81,3 @@ class Tracer:
         made.root = build(made, "tuple", [one.instruction for one in (*all_parts(kept), *after)])
         changed = frozenset(name for name, a, b in zip(carried, own, after, strict=True) if a is not b)
         return Traced(made, kept, changed)
-
-
-def checked_same(values: Sequence[Value], others: Sequence[Value]) -> bool:
-    """Whether values have the same kinds, types and sizes."""
-
-    def seen(value: Value) -> object:
-        if isinstance(value, Handle):
-            return value
-        return type(value), [(one.type, one.dims) for one in all_parts([value])]
-
-    return [seen(one) for one in values] == [seen(one) for one in others]
-
-
-def no_handle(value: Value, what: str) -> Expression:
-    """A value that must be an array.
-
-    Raises:
-        InputError: it is a variable or a list.
-    """
-    if not isinstance(value, Expression):
-        kind = "a variable" if isinstance(value, Handle) else "a list of tensors"
-        raise InputError(f"{what}: it is {kind}, not an array")
-    return value

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from compiler.diagnostics import InputError
 from compiler.expansion.expression import Expression
+from compiler.ir.module import Computation
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
 
@@ -93,3 +95,41 @@ def rebuilt(like: Value, arrays: Iterator[Expression]) -> Value:
 def all_parts(values: Sequence[Value]) -> list[Expression]:
     """The arrays of all values."""
     return [one for value in values for one in parts(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A function as a computation.
+
+    Attributes:
+        computation: takes and gives a tuple.
+        results: what it gives, as values in it.
+        changed: the variables that it writes.
+    """
+
+    computation: Computation
+    results: Sequence[Value]
+    changed: frozenset[str]
+
+
+def checked_same(values: Sequence[Value], others: Sequence[Value]) -> bool:
+    """Whether values have the same kinds, types and sizes."""
+
+    def seen(value: Value) -> object:
+        if isinstance(value, Handle):
+            return value
+        return type(value), [(one.type, one.dims) for one in all_parts([value])]
+
+    return [seen(one) for one in values] == [seen(one) for one in others]
+
+
+def no_handle(value: Value, what: str) -> Expression:
+    """A value that must be an array.
+
+    Raises:
+        InputError: it is a variable or a list.
+    """
+    if not isinstance(value, Expression):
+        kind = "a variable" if isinstance(value, Handle) else "a list of tensors"
+        raise InputError(f"{what}: it is {kind}, not an array")
+    return value

@@ -57,6 +57,8 @@ class Variables:
         self._read = read
         self._values: dict[str, Expression] = {}
         self._depth = 0
+        self.changes = 0
+        """How often something was written."""
 
     def keep(self, name: str, value: np.ndarray[Any, Any]) -> None:
         """Say of what an op keeps for itself with which value it begins."""
@@ -108,6 +110,7 @@ class Variables:
                 f"Shape of resource {name} cannot be changed after initialization: "
                 f"old shape was {held}, new shape is {new}"
             )
+        self.changes += 1
         self._values[name] = value
         if not self._depth:
             self.written[name] = value

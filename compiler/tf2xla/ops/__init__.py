@@ -6,7 +6,9 @@ from compiler.tf2xla.gradients import GRADIENTS
 from compiler.tf2xla.ops import (
     binary,
     calls,
+    collective,
     complexes,
+    control,
     convolution,
     indexing,
     lists,
@@ -52,6 +54,8 @@ _FAMILIES = (
     normalization,
     random,
     lists,
+    control,
+    collective,
 )
 
 RECORDS: dict[str, Record] = {

@@ -16,8 +16,7 @@ from compiler.ir.types import PRED, S32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Array, Operation
 from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
-from compiler.tf2xla.tracing import Traced, checked_same, no_handle
-from compiler.tf2xla.values import Value, all_parts, rebuilt
+from compiler.tf2xla.values import Traced, Value, all_parts, checked_same, no_handle, rebuilt
 
 _LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
 

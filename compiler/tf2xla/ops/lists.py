@@ -59,6 +59,8 @@ def _filled(operation: Operation, given: TensorList) -> Expression:
 
 
 def _put(buffer: Expression, item: Expression, at: Expression) -> Expression:
+    if not buffer.dims[0]:
+        return buffer  # nobody puts anything into a list that has no room
     starts = [at, *[at.literal(0)] * len(item.dims)]
     operands = [one.instruction for one in (buffer, item.reshape(1, *item.dims), *starts)]
     return Expression(build(buffer.instruction.computation, "dynamic-update-slice", operands))
@@ -66,6 +68,8 @@ def _put(buffer: Expression, item: Expression, at: Expression) -> Expression:
 
 def _taken(buffer: Expression, at: Expression) -> Expression:
     dims = buffer.dims[1:]
+    if not buffer.dims[0]:
+        return buffer.literal(0).spread(dims, ())
     operands = [buffer.instruction, at.instruction, *[at.literal(0).instruction] * len(dims)]
     computation = buffer.instruction.computation
     row = build(computation, "dynamic-slice", operands, dynamic_slice_sizes=(1, *dims))

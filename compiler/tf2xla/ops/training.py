@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from compiler.expansion.expression import Expression
 from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.ops.indexing import gathered
 from compiler.tf2xla.record import Lower, Record, Trait, record, table
+from compiler.tf2xla.scattering import scattered
 from compiler.tf2xla.values import Handle
 
 Given = Mapping[str, Expression]
@@ -109,6 +111,7 @@ class _Row:
     step: Step
     doc: str
     has_reference: bool = True
+    has_rows: bool = False
 
 
 _LOCK, _NESTEROV, _SLOTS = "use_locking: bool = false", "use_nesterov: bool = false", "update_slots: bool = true"
@@ -120,6 +123,7 @@ _ROWS = {
         f"{_LOCK}; {_NESTEROV}",
         _momentum,
         "Down all gradients, older ones less.",
+        has_rows=True,
     ),
     "KerasMomentum": _Row(
         "var accum",
@@ -128,6 +132,7 @@ _ROWS = {
         _keras_momentum,
         "The same, the rate being part of what is kept.",
         has_reference=False,
+        has_rows=True,
     ),
     "Adam": _Row(
         "var m v",
@@ -142,6 +147,7 @@ _ROWS = {
         _LOCK,
         _rms,
         "Down the gradient over the root of mean squares.",
+        has_rows=True,
     ),
     "CenteredRMSProp": _Row(
         "var mg ms mom",
@@ -149,9 +155,15 @@ _ROWS = {
         _LOCK,
         _centered_rms,
         "Down the gradient over the root of the variance.",
+        has_rows=True,
     ),
     "Adagrad": _Row(
-        "var accum", "lr grad", f"{_LOCK}; {_SLOTS}", _adagrad, "Down the gradient over the root of the sum of squares."
+        "var accum",
+        "lr grad",
+        f"{_LOCK}; {_SLOTS}",
+        _adagrad,
+        "Down the gradient over the root of the sum of squares.",
+        has_rows=True,
     ),
     "AdagradV2": _Row(
         "var accum",
@@ -159,6 +171,7 @@ _ROWS = {
         f"{_LOCK}; {_SLOTS}",
         _adagrad_v2,
         "The same, with a little more below the line.",
+        has_rows=True,
     ),
     "Adadelta": _Row(
         "var accum accum_update", "lr rho epsilon grad", _LOCK, _adadelta, "Steps of the size that steps had so far."
@@ -183,26 +196,44 @@ def _lower(row: _Row, *, is_reference: bool) -> Lower:
     return lower
 
 
-def _both(name: str, row: _Row) -> list[Record]:
-    """The step on resources, and that on references."""
-    numbers = ", ".join(f"{one}: T" for one in row.numbers.split())
+def _lower_rows(row: _Row, *, is_reference: bool) -> Lower:
+    """The step on rows of the variables, by their numbers, none of which is there twice."""
+
+    def lower(operation: Operation) -> Handle | None:
+        variables = row.variables.split()
+        indices = operation["indices"]
+        operation.require(len(indices.dims) == 1, lambda: f"{list(indices.dims)} are not the numbers of rows")
+        whole = {name: operation.read(name) for name in variables}
+        for name, one in whole.items():
+            operation.require(one.dims == whole["var"].dims, f"its {name} must have the sizes of the variable")
+        given = {name: gathered(operation, one, indices, 0, 0) for name, one in whole.items()}
+        given |= {name: operation[name] for name in row.numbers.split()}
+        fits = given["grad"].dims == given["var"].dims
+        operation.require(fits, f"its gradient must have the sizes {list(given['var'].dims)}")
+        for name, value in row.step(operation, given).items():
+            operation.write(name, scattered(whole[name], indices.reshape(*indices.dims, 1), value, None))
+        return operation.variable("var") if is_reference else None
+
+    return lower
+
+
+def _forms(name: str, row: _Row) -> list[Record]:
+    """The step on resources and on references, whole and on rows."""
     found = []
-    for prefix, kind in (("Apply", "Ref(T)"), ("ResourceApply", "resource")):
-        is_reference = prefix == "Apply"
-        if is_reference and not row.has_reference:
+    for prefix in ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply"):
+        is_reference, has_rows = not prefix.startswith("Resource"), "Sparse" in prefix
+        if (is_reference and not row.has_reference) or (has_rows and not row.has_rows):
             continue
-        variables = ", ".join(f"{one}: {kind}" for one in row.variables.split())
-        gives = "out: Ref(T)" if is_reference else ""
-        found.append(
-            record(
-                f"{prefix}{name}",
-                f"{variables}, {numbers} -> {gives}; T: {{numbers}}; {row.switches}",
-                _lower(row, is_reference=is_reference),
-                row.doc,
-                traits=Trait.NONE if is_reference else Trait.STATEFUL,
-            )
-        )
+        kind = "Ref(T)" if is_reference else "resource"
+        takes = [f"{one}: {kind}" for one in row.variables.split()]
+        for one in row.numbers.split():
+            takes += [f"{one}: T", "indices: Tindices"] if has_rows and one == "grad" else [f"{one}: T"]
+        lower = (_lower_rows if has_rows else _lower)(row, is_reference=is_reference)
+        gives, more = ("out: Ref(T)" if is_reference else ""), ("; Tindices: {index}" if has_rows else "")
+        text = f"{', '.join(takes)} -> {gives}; T: {{numbers}}{more}; {row.switches}"
+        traits = Trait.NONE if is_reference else Trait.STATEFUL
+        found.append(record(f"{prefix}{name}", text, lower, row.doc, traits=traits))
     return found
 
 
-RECORDS = table(*(one for name, row in _ROWS.items() for one in _both(name, row)))
+RECORDS = table(*(one for name, row in _ROWS.items() for one in _forms(name, row)))
