@@ -21,9 +21,11 @@ from compiler.graph import (
     PartialShape,
     Tensor,
     tensor_of,
+    verify,
 )
-from compiler.jit import Options, Progress, cluster, parse_flags
-from compiler.tf2xla import RECORDS
+from compiler.jit import Options, Progress, parse_flags
+from compiler.jit.mark_for_compilation import mark_for_compilation
+from compiler.tf2xla import RECORDS, output_count
 
 FLOAT, INT, BOOL = (BY_NAME[name] for name in ("float32", "int32", "bool"))
 SETTLED = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit --tf_xla_min_cluster_size=1"
@@ -103,5 +105,7 @@ def _needed(op, inputs):
 def marked(text, *functions, flags="", options=None):
     """The clusters of a graph: each as its nodes in the order of their names, and the marking."""
     graph = text if isinstance(text, Graph) else graph_of(text, *functions)
-    _, marking = cluster(graph, parse_flags(flags, parse_flags(SETTLED)), options or Options(progress=Progress()))
+    verify(graph, output_count)
+    settled = parse_flags(flags, parse_flags(SETTLED))
+    marking = mark_for_compilation(graph, settled, options or Options(progress=Progress()))
     return sorted(" ".join(sorted(nodes)) for nodes in marking.members().values()), marking

@@ -9,6 +9,8 @@
 the graph gives `compile` the cluster and what it takes, and gets what to call, or None where the cluster is to run op
 by op.  `cluster` only finds clusters, and says why each other node is in none.
 
+A function that must be compiled (`tf.function(jit_compile=True)`) needs no cluster: `compile` it in `Mode.STRICT`.
+
 The passes are TensorFlow's, one a file, and decide as its release 2.21 does.
 """
 

@@ -1,4 +1,8 @@
-"""All passes in TensorFlow's order: scopes, marks, partial declustering, functions, ops that compile and run."""
+"""All passes in TensorFlow's order.
+
+Constants are copied, scopes written, clusters marked, nodes at their edges taken out again; what is left becomes
+functions, and their calls ops that compile and run.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from compiler.graph import Graph, verify
 from compiler.jit.build_xla_ops import build_xla_ops
+from compiler.jit.clone_constants import clone_constants
 from compiler.jit.cluster_scoping import scope_clusters
 from compiler.jit.dumps import annotated, dump
 from compiler.jit.encapsulate_subgraphs import encapsulate_subgraphs
@@ -40,6 +45,7 @@ def cluster(graph: Graph, flags: Flags = DEFAULTS, options: Options | None = Non
     verify(graph, output_count)
     marked = replace(graph, nodes=[replace(node, attributes=dict(node.attributes)) for node in graph.nodes])
     if jit_level(graph, flags, options) != OFF:
+        clone_constants(marked, options)
         scope_clusters(marked)
     dump("before_mark_for_compilation", marked, flags, options)
     marking = mark_for_compilation(marked, flags, options)
