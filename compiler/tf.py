@@ -31,7 +31,7 @@ from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients, is_continuous
 from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.inference import trials_of
-from compiler.tf2xla.signature import Port, Signature, signature
+from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
 
 __all__ = [
@@ -75,7 +75,6 @@ __all__ = [
     "optimize",
     "output_names",
     "prepare",
-    "signature",
     "tensor_of",
     "to_binary",
     "to_text",

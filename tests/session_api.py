@@ -308,6 +308,21 @@ VALUES: Mapping[str, Case] = {
     "tf.reduce_mean([a, b])": lambda a, b, n, p, u: tf.reduce_mean([a, b]),
     "tf.stack([a[0], [1.0, 2.0, 3.0]])": lambda a, b, n, p, u: tf.stack([a[0], [1.0, 2.0, 3.0]]),
     "tf.strided_slice(a, [0], [1])": lambda a, b, n, p, u: tf.strided_slice(a, [0], [1]),
+    "tf.digamma(b)": lambda a, b, n, p, u: tf.digamma(b),
+    "tf.real(tf.complex(a, b))": lambda a, b, n, p, u: tf.real(tf.complex(a, b)),
+    "tf.imag(tf.conj(tf.complex(a, b)))": lambda a, b, n, p, u: tf.imag(tf.conj(tf.complex(a, b))),
+    "tf.angle(tf.complex(a, b))": lambda a, b, n, p, u: tf.angle(tf.complex(a, b)),
+    "tf.dynamic_stitch([[0, 2], [1]], [[1.0, 3.0], [2.0]])": lambda a, b, n, p, u: tf.dynamic_stitch(
+        [[0, 2], [1]], [[1.0, 3.0], [2.0]]
+    ),
+    "tf.ensure_shape(p, [2, 3])": lambda a, b, n, p, u: tf.ensure_shape(p, [2, 3]),
+    "tf.math.multiply_no_nan(a, b)": lambda a, b, n, p, u: tf.math.multiply_no_nan(a, b),
+    "tf.math.xlog1py(a, b)": lambda a, b, n, p, u: tf.math.xlog1py(a, b),
+    "tf.nn.lrn(tf.ones([1, 1, 1, 4]), 1)": lambda a, b, n, p, u: tf.nn.lrn(tf.ones([1, 1, 1, 4]), 1),
+    "tf.roll(a, 1, 1)": lambda a, b, n, p, u: tf.roll(a, 1, 1),
+    "tf.math.unsorted_segment_max(a, [0, 0], 1)": lambda a, b, n, p, u: tf.math.unsorted_segment_max(a, [0, 0], 1),
+    "tf.math.unsorted_segment_min(a, [0, 0], 1)": lambda a, b, n, p, u: tf.math.unsorted_segment_min(a, [0, 0], 1),
+    "tf.math.unsorted_segment_prod(a, [0, 0], 1)": lambda a, b, n, p, u: tf.math.unsorted_segment_prod(a, [0, 0], 1),
 }
 """What is made of other nodes than in TensorFlow: types and values must be the same."""
 

@@ -14,7 +14,6 @@ from typing import Any
 from compiler.tf import Attribute, Builder, Built, Node, Output, Signature
 from compiler.tf import Graph as Definition
 from xlabench.tensorflow.framework import elements
-from xlabench.tensorflow.framework.host_ops import HOST_OPS
 from xlabench.tensorflow.framework.places import Place, place_of
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 
@@ -42,10 +41,6 @@ class _Builder(Builder):
         super().__init__()
         self.graph.producer = _PRODUCER
         self._owner = owner
-
-    def signature(self, op: str) -> Signature:
-        """What an op takes and gives, or one that runs on the host alone."""
-        return HOST_OPS[op] if op in HOST_OPS else super().signature(op)
 
     def _built(self, node: Node, signature: Signature, takes: Mapping[str, Sequence[Output]]) -> Built:
         self._owner.prepare(node, takes)

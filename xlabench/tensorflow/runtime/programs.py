@@ -168,16 +168,8 @@ def output_count(node: Node, functions: Sequence[Function] = ()) -> int:
     return _WITHOUT_RECORD[node.op] if node.op in _WITHOUT_RECORD else number_of("Tresults") or 0
 
 
-_WITHOUT_RECORD = {
-    "_XlaCompile": 2,
-    "_XlaMerge": 2,
-    "Switch": 2,
-    "Merge": 2,
-    "Print": 1,
-    "CheckNumerics": 1,
-    "Assert": 0,
-}
-"""How many outputs ops have that run here and are no formulas."""
+_WITHOUT_RECORD = {"_XlaCompile": 2, "_XlaMerge": 2}
+"""How many outputs ops have that clustering makes."""
 
 
 def _inputs_of(node: Node, holds: Callable[[Port, Record], bool]) -> tuple[int, ...]:
