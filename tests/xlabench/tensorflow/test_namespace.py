@@ -50,6 +50,7 @@ def test_names_are_listed():
     assert {"softmax", "relu"} <= set(dir(tf.nn))
 
 
+@pytest.mark.slow
 def test_importing_loads_neither_numpy_nor_the_compiler():
     code = "import sys, xlabench.tensorflow as t; print(sorted({'numpy', 'compiler', 'llvmlite'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

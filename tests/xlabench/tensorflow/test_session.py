@@ -161,6 +161,7 @@ def test_what_is_soft_runs_on_the_host():
         assert session.run(_on("/device:GPU:0")) == 1
 
 
+@pytest.mark.slow
 def test_values_are_copied_to_devices_of_their_own_and_counted(x):
     with tf.device("/job:localhost/replica:0/task:0/device:XLA_GPU:0"):
         total = x + 1.0

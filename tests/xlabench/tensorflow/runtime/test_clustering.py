@@ -23,6 +23,7 @@ def _sum():
     return [x, y, z], lambda: tf.reduce_sum(x + y * z)
 
 
+@pytest.mark.slow
 def test_three_kernels_are_one_when_compiled():
     inputs, model = _sum()
     apart = model()

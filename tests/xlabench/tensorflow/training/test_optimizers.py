@@ -43,6 +43,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSES)
 def test_steps_are_those_of_tensorflow(name):
     make, losses, slots = LOSSES[name]
@@ -110,6 +111,7 @@ def test_what_cannot_be_trained_is_refused():
     assert optimizer.get_slot(w, "momentum") is None
 
 
+@pytest.mark.slow
 def test_random_numbers_are_tensorflows():
     tf.set_random_seed(1)
     normal, whole = tf.random_normal([2, 3], seed=7), tf.random_uniform([3], 0, 10, dtype=tf.int32, seed=5)
