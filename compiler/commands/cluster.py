@@ -16,7 +16,6 @@ from compiler.jit import (
     ON_1,
     Marking,
     Options,
-    cluster,
     cluster_of,
     flags_of,
     for_execution,
@@ -25,6 +24,7 @@ from compiler.jit import (
     parse_flags,
 )
 from compiler.jit.drawing import drawing_of
+from compiler.jit.dumps import VARIABLE as DUMPS
 from compiler.jit.programs import programs
 from compiler.tf2xla import output_count
 
@@ -51,7 +51,8 @@ def command(file: Path, text: str, form: str, output: Path | None, *, as_json: b
     FILE is a GraphDef as text or in binary form, or the folder of a SavedModel; functions that it calls are written
     out, but those that must be compiled, as TensorFlow does it.  With --fetch only what these need is looked at, as in
     a session's run.  The session's level is ON_1, on CPUs too; other flags are those of TF_XLA_FLAGS and then of
-    --flags, among them --tf_xla_min_cluster_size, --tf_xla_clustering_fuel and --tf_xla_ops_to_cluster.
+    --flags, among them --tf_xla_min_cluster_size, --tf_xla_clustering_fuel and --tf_xla_ops_to_cluster; with
+    --tf_xla_clustering_debug graphs between passes are written to the folder that TF_DUMP_GRAPH_PREFIX names.
 
     The listing has a line for each node.  text is the graph as GraphDef, with the attribute _XlaCluster; optimized is
     the graph that runs, with _XlaCompile and _XlaRun; html and dot are drawings, with a colour for each cluster, and
@@ -69,9 +70,10 @@ def command(file: Path, text: str, form: str, output: Path | None, *, as_json: b
     if places["fetches"]:
         graph = _needed(graph, places["feeds"], places["fetches"])
     graph = inline_functions(graph)
-    options = Options(global_jit_level=ON_1, cpu_global_jit=True)
-    marked, marking = cluster(graph, flags, options)
-    made = marked if form != "optimized" else optimize(graph, flags, Options(ON_1, cpu_global_jit=True)).graph
+    options = Options(global_jit_level=ON_1, cpu_global_jit=True, dump_to=os.environ.get(DUMPS, ""))
+    optimized = optimize(graph, flags, options)
+    marked, marking = optimized.marked, optimized.marking
+    made = optimized.graph if form == "optimized" else marked
     for note in marking.notes:
         click.echo(f"compiler: {note}", err=True)
     reasons = _reasons(marked, marking)

@@ -141,8 +141,15 @@ class DeviceCompiler:
         self.add_functions(graph)
 
     def add_functions(self, graph: Graph) -> None:
-        """Know the functions of one graph more."""
-        self._functions |= {function.name: function for function in graph.functions}
+        """Know the functions of one graph more.
+
+        Raises:
+            InputError: another function has the name of one of them, whose executables would be taken for its own.
+        """
+        for function in graph.functions:
+            if self._functions.setdefault(function.name, function) != function:
+                said = "let graphs that are compiled together share their Progress, which numbers clusters"
+                raise InputError(f"two functions are named {function.name!r}, and are not alike: {said}")
 
     def statistics(self, function: str) -> Statistics:
         """What happened to a cluster, or function."""

@@ -7,6 +7,7 @@ is taken of the default device, so that two names are one device exactly if they
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -61,6 +62,7 @@ class Device:
         return f"/job:{self.job}/replica:{self.replica}/task:{self.task}/device:{self.type}:{self.index}"
 
 
+@functools.lru_cache(1 << 12)
 def device_of(name: str, default: Device | None = None) -> Device:
     """The device of a name, what is left out (or `*`) taken of the default.
 
@@ -99,6 +101,8 @@ def pick_device(devices: Collection[Device], *, allow_mixing: bool = False) -> D
 
     What stands on a CPU may join what stands on one GPU.  Other devices stand alone, unless a CPU may be mixed in.
     """
+    if len(devices) == 1:
+        return next(iter(devices))
     by_kind: dict[str, list[Device]] = {}
     for device in devices:
         kind = device.type if device.type in ("CPU", "GPU") else "other"

@@ -16,6 +16,7 @@ from compiler.backends.cpu.kernels.foreign import Callback, errors_of
 from compiler.backends.cpu.runtime import bounds as checks
 from compiler.backends.cpu.runtime import guarded, memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
+from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
 from compiler.codegen import llvm, parts
@@ -49,7 +50,7 @@ def _target(options: CompileOptions) -> llvm.Target:
 
 
 def _threads(options: CompileOptions) -> int:
-    return options.threads or threads.available()
+    return options.threads or available()
 
 
 def _depends_on(options: CompileOptions) -> str:
@@ -112,6 +113,7 @@ class CpuExecutable:
             self._results,
             image.arena_bytes,
             threads=image.threads,
+            work=image.shared_work,
             keep=(self._library, callbacks),
             release_gil=image.releases_lock,
         )
@@ -162,7 +164,7 @@ class CpuExecutable:
         return llvm.compile_all([source], self._target, self._opt, threads=1)[0]
 
     def profile(self, *inputs: object) -> list[KernelTime]:
-        """Run once and say when each kernel's functions started and how long they took, per thread.
+        """Run once and say when each kernel's functions started and how long they took, per chunk.
 
         Cycle counts are turned into nanoseconds by the clock around the whole call; in a loop the last turn counts.
         """
@@ -179,7 +181,7 @@ class CpuExecutable:
             address = library.address(program.PROFILE)
             start = time.perf_counter_ns()
             run = threads.pool().run
-            run(address, given, made, arena, threads=self.threads)
+            run(address, given, made, arena, threads=self.threads, work=self.image.shared_work)
             elapsed = time.perf_counter_ns() - start
         _raise_of(self._callbacks)
         return _kernel_times(marks.copy(), names, start, elapsed)

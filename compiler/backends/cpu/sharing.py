@@ -1,8 +1,8 @@
 """Which kernels one thread runs alone although each by itself would be worth several.
 
-Threads meet in every turn of a loop that they share: before what one of them does alone and after it, and at its end.
-Cores that share a cache do so in 0.1 to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.
-A thread that has nothing to do for long falls asleep, and to wake it takes much longer than that.
+Threads meet in every turn of a loop that they share: at the end of every phase.  Cores that share a cache do so in 0.1
+to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.  A thread that has nothing to do for
+long falls asleep, and to wake it takes much longer than that.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ def alone(entry: Computation, emitted: Emitted, threads: int) -> set[Instruction
     found = set(_of_loops(entry, emitted, threads))
     shared = emitted.keys() - found
     return found if _is_worth_waking(entry, emitted, shared, threads) else set(emitted)
+
+
+def shared_work(entry: Computation, emitted: Emitted) -> float:
+    """The expected time on one thread of what a program's threads share, in ns."""
+    return sum(_work(instruction, emitted, emitted.keys())[1] for instruction in entry.instructions)
 
 
 def shares(instruction: Instruction, emitted: Emitted) -> bool:

@@ -78,6 +78,12 @@ def test_the_environment_counts(told, monkeypatch):
     assert json.loads(told("--fetch", "g", "--json").stdout)["clusters"] == {"cluster_0": ["a"], "cluster_1": ["g"]}
 
 
+def test_graphs_between_passes_are_dumped(told, tmp_path, monkeypatch):
+    monkeypatch.setenv("TF_DUMP_GRAPH_PREFIX", str(tmp_path / "dumps"))
+    assert told("--flags=--tf_xla_clustering_debug").exit_code == 0
+    assert "mark_for_compilation.pbtxt" in {path.name for path in (tmp_path / "dumps").iterdir()}
+
+
 def test_it_is_printed_in_every_form(told):
     marked = parse_graph(told("--form", "text").stdout)
     assert {one.name for one in marked.nodes if cluster_of(one)} == {"d", "e", "f", "g"}

@@ -263,5 +263,5 @@ def test_formulas_that_stand_deep_in_each_other_stay_comparable():
             formula = made.any_of([symbol, made.all_of([formula, other])])
         return formula
 
-    assert deep(500) is deep(500)
-    assert deep(500) is not deep(499)
+    assert deep(150) is deep(150)
+    assert deep(150) is not deep(149)

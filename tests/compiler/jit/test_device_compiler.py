@@ -172,6 +172,9 @@ def test_functions_come_and_are_called_with_attributes():
     compiler, _ = _compiler()
     compiler.add_functions(graph_of("x = NoOp()", function("more", {"a": FLOAT}, {"b": FLOAT}, [], {"b": "a"})))
     assert compiler.compile(FunctionReference("more", {"T": FLOAT}), [X]) is not None
+    compiler.add_functions(graph_of("x = NoOp()", CLUSTER))
+    with pytest.raises(InputError, match=r"two functions are named 'cluster_0'.*share their Progress"):
+        compiler.add_functions(graph_of("x = NoOp()", CHAIN))
     with pytest.raises(InputError, match="did you mean more"):
         compiler.compile("mre", [X], Mode.STRICT)
 

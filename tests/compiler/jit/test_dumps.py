@@ -27,6 +27,7 @@ def _dumped(folder, flags="--tf_xla_clustering_debug", progress=None):
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
+@pytest.mark.slow
 def test_graphs_are_dumped_with_numbers(tmp_path):
     progress = Progress()
     assert _dumped(tmp_path / "d", progress=progress) == [f"{name}.pbtxt" for name in NAMES]
