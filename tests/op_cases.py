@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import op_image_rows
+import op_linear_rows
 import op_placed_rows
 import op_random_rows
 import op_rows
@@ -245,6 +246,9 @@ def _sides(name):
 
 CALLS = {
     "Merge": _sides,
+    "Einsum": _rows(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),
+    "Cholesky": _rows(op_linear_rows.positive),
+    "MatrixTriangularSolve": _rows(op_linear_rows.equations),
     **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), _rows(op_rows.checked)),
     **dict.fromkeys(("TensorListStack", "TensorListLength", "TensorListGetItem"), _lists),
     "Const": _rows(op_rows.constants, attribute="dtype"),

@@ -19,6 +19,12 @@ node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
 
 CONFIG = 'fetch { id { node_name: "c" } }'
 
+SCRIPT = """import json, sys
+import tensorflow as tf
+with tf.Session() as session:
+    print(json.dumps([*sys.argv[1:], float(session.run(tf.constant(1.5) * 2))]))
+"""
+
 KERNEL = """.version 7.8
 .target sm_80
 .address_size 64
@@ -46,6 +52,7 @@ CALLS = {
     "compile": ("compile m.hlo --out built", 0),
     "tfcompile": ("tfcompile --graph g.pbtxt --config c.pbtxt --cpp-class C --out built", 0 if READS_GRAPHS else 125),
     "train": ("train mnist-softmax --engine reference --steps 1", 0),
+    "tf": ("tf s.py", 0),
     "nightly": (f"nightly --suite suite --out other {_TIMES_NONE}", 0),
     "report": ("report nights", 0),
     "compare": ("compare nights nights", 0),
@@ -81,6 +88,7 @@ def write_files(folder: Path) -> None:
     """The files that the calls, and the preparations, read."""
     (folder / "m.hlo").write_text(PROGRAM, encoding="utf-8")
     (folder / "k.ptx").write_text(KERNEL, encoding="utf-8")
+    (folder / "s.py").write_text(SCRIPT, encoding="utf-8")
     (folder / "g.pbtxt").write_text(GRAPH, encoding="utf-8")
     (folder / "c.pbtxt").write_text(CONFIG, encoding="utf-8")
     for name in ("suite", "bundles"):

@@ -35,12 +35,12 @@ def _batches(op: str) -> Differentiate:
             given[left].op(op, given[right], adj_x=turns_left, adj_y=turns_right)
             for left, right, turns_left, turns_right in rows
         ]
-        return parts if op == "BatchMatMul" else _without_spread(node, parts)
+        return parts if op == "BatchMatMul" else without_spread(node, parts)
 
     return formula
 
 
-def _without_spread(node: Built, parts: Sequence[Output]) -> Sequence[Output | None]:
+def without_spread(node: Built, parts: Sequence[Output]) -> Sequence[Output | None]:
     """Summed along batches that one was spread over; its last two dimensions are its own."""
     x, y = node.inputs
     if x.shape.static is not None and y.shape.static is not None and x.shape.static[:-2] == y.shape.static[:-2]:

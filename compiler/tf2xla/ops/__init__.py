@@ -11,6 +11,7 @@ from compiler.tf2xla.ops import (
     control,
     convolution,
     indexing,
+    linear,
     lists,
     movement,
     neural,
@@ -56,6 +57,7 @@ _FAMILIES = (
     lists,
     control,
     collective,
+    linear,
 )
 
 RECORDS: dict[str, Record] = {
