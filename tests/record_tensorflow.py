@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 from op_cases import Case, cases
+from op_gradients import DIFFERENTIATED, ONE_RESULT, called, float_places, start
 from tensorflow.python.framework import op_def_registry
 from tensorflow.python.framework.ops import gradient_registry
 
@@ -27,14 +28,47 @@ _REFUSED = (tf.errors.OpError, ValueError, TypeError)
 def main() -> None:
     """Record everything."""
     index, data = [], []
-    for case in cases():
-        results = _run(case)
-        index.append([case.name, None if results is None else [[str(one.dtype), list(one.shape)] for one in results]])
-        data += [np.ascontiguousarray(one).tobytes() for one in results or ()]
+    calls = [(case.name, case, _run) for case in cases()]
+    calls += [(f"gradient/{op}", case, _gradients) for op in DIFFERENTIATED if (case := called(op)) is not None]
+    for name, case, run in calls:
+        results = run(case)
+        index.append([name, None if results is None else list(map(_described, results))])
+        data += [np.ascontiguousarray(one).tobytes() for one in results or () if one is not None]
     joined = np.frombuffer(b"".join(data), np.uint8)
     np.savez_compressed(FOLDER / "results.npz", index=np.frombuffer(json.dumps(index).encode(), np.uint8), data=joined)
     rows = ",\n".join(f'"{name}": {json.dumps(_registered(name), sort_keys=True)}' for name in sorted(RECORDS))
     (FOLDER / "ops.json").write_text(f"{{\n{rows}\n}}\n", encoding="ascii")
+
+
+def _described(result: np.ndarray | None) -> list[object] | None:
+    return None if result is None else [str(result.dtype), list(result.shape)]
+
+
+def _gradients(case: Case) -> list[np.ndarray | None] | None:
+    """The gradients of a call to its inputs; None where it is refused."""
+    definition = tf.compat.v1.GraphDef.FromString(to_binary(case.graph()))
+    feeds = case.feeds()
+    try:
+        with tf.Graph().as_default() as graph:
+            placeholders = {name: tf.compat.v1.placeholder(array.dtype, array.shape) for name, array in feeds.items()}
+            results = tf.graph_util.import_graph_def(
+                definition, input_map=placeholders, return_elements=case.fetches, name=""
+            )
+            ys = [one for one in results if one.dtype.is_floating or one.dtype.is_complex]
+            ys = ys[: 1 if case.op in ONE_RESULT else None]
+            starts = [tf.constant(start(one.shape, one.dtype.as_numpy_dtype, n)) for n, one in enumerate(ys)]
+            names = [f"in{number}" for number in float_places(case)]
+            xs = [
+                placeholders[name] if name in placeholders else graph.get_tensor_by_name(f"{name}:0") for name in names
+            ]
+            found = tf.gradients(ys, xs, starts)
+            dense = [None if one is None else tf.convert_to_tensor(one) for one in found]
+            fed = {placeholders[name]: array for name, array in feeds.items()}
+            with tf.compat.v1.Session() as session:
+                values = iter(session.run([one for one in dense if one is not None], fed))
+                return [None if one is None else next(values) for one in dense]
+    except _REFUSED:
+        return None
 
 
 def _run(case: Case) -> list[np.ndarray] | None:

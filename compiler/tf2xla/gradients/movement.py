@@ -93,14 +93,7 @@ def _indexed_back(node: Built, g: Output) -> Sequence[Gradient]:
 
 def _unpadded(node: Built, g: Output) -> Sequence[Gradient]:
     before = node["paddings"].op("StridedSlice", [0, 0], [0, 1], [1, 1], begin_mask=1, end_mask=1, shrink_axis_mask=2)
-    of_input = g.op("Slice", before, node["input"].op("Shape", out_type=before.type))
-    if node.node.op == "Pad":
-        return [of_input]
-    return [of_input, None, _all(g) - _all(of_input)]
-
-
-def _all(x: Output) -> Output:
-    return x.op("Sum", x.built.add("Range", 0, x.op("Rank"), 1))
+    return [g.op("Slice", before, node["input"].op("Shape", out_type=before.type))]
 
 
 def _mirrored(node: Built, g: Output) -> Output:

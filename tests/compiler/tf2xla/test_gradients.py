@@ -5,43 +5,15 @@ from dataclasses import replace
 import numpy as np
 import op_cases
 import pytest
+from op_gradients import DIFFERENTIATED, GRID, ONE_RESULT, called, float_places, is_float, points, start
+from op_results import recorded
 
 import compiler
 from compiler.graph import BY_NAME, AttributeList, DataType, Tensor
 from compiler.tf2xla import RECORDS, lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import dense, gradients
-from compiler.tf2xla.record import no_gradient, through_functions
 
-POSITIVE = {
-    "Log",
-    "Log1p",
-    "Sqrt",
-    "Rsqrt",
-    "Reciprocal",
-    "Inv",
-    "Lgamma",
-    "Pow",
-    "Xlogy",
-    "Xlog1py",
-    "SqrtGrad",
-    "Digamma",
-}
-POSITIVE |= {
-    "FloorMod",
-    "RsqrtGrad",
-    "Div",
-    "RealDiv",
-    "DivNoNan",
-    "Xdivy",
-    "Atan2",
-    "Angle",
-    "ComplexAbs",
-    "ReciprocalGrad",
-}
-RANGES = dict.fromkeys(POSITIVE, (0.2, 0.9)) | {"Acosh": (1.1, 1.9)}
-ONE_RESULT = {"SoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
-"""Ops of which one result is differentiated: others are constant to TensorFlow, and inputs that these come from."""
 REAL = {"Sign"}
 """Ops whose gradients of complex numbers are no derivatives in TensorFlow, and so none here."""
 APART = {
@@ -49,36 +21,8 @@ APART = {
     "ResourceGather/float32/3": "TensorFlow differentiates no batches of rows",
 }
 STEP, WIDE_STEP = 1e-5, 2.0**-11
-GRID = 64
-"""Numbers of f32 are multiples of its inverse, so that all that is done to them before the program is exact."""
 MOST = 3
 """Cases of each op and type."""
-
-
-def points(case, rng):
-    """Numbers in place of those of a case, its indices and sizes as they are."""
-    low, high = RANGES.get(case.op, (-0.9, 0.9))
-
-    def drawn(array):
-        values = rng.uniform(low, high, array.shape)
-        if array.dtype == np.float32:
-            return (np.round(values * GRID) / GRID).astype(np.float32)
-        return values + 1j * rng.uniform(low, high, array.shape) if array.dtype.kind == "c" else values
-
-    given = [drawn(one) if one.dtype.kind in "fc" and n not in case.known else one for n, one in enumerate(case.inputs)]
-    if case.op.startswith("FusedBatchNorm"):
-        return [*given[:4], np.abs(given[4])]
-    if case.op == "Cholesky":  # positive; of its two halves the gradient is that of equal ones
-        whole = given[0] @ np.swapaxes(given[0].conj(), -1, -2)
-        return [whole + np.eye(whole.shape[-1])]
-    if case.op == "MatrixTriangularSolve":
-        half = np.tril(given[0]) if case.attributes.get("lower", True) else np.triu(given[0])
-        return [half + 3 * np.eye(half.shape[-1]), given[1]]
-    if case.op == "ClipByValue":
-        return [given[0], given[1] / 8 - 0.5, given[2] / 8 + 0.5]
-    if case.op == "SoftmaxCrossEntropyWithLogits":  # the formula is that of labels whose sum is 1
-        return [given[0], np.exp(given[1]) / np.exp(given[1]).sum(-1, keepdims=True)]
-    return given
 
 
 def built(case, *, is_static):
@@ -107,11 +51,6 @@ def built(case, *, is_static):
     return builder, builder.add(case.op, *inputs, name="op", **stated)
 
 
-def is_float(output):
-    kind = (output.holds or output.type).element_type
-    return kind is not None and not kind.is_integer
-
-
 def dot(weights, values):
     """The sum of products; without bounds of the type, which segments of nothing are."""
     kept = [
@@ -137,8 +76,7 @@ def check(case, *, is_static):
     length, nearly = (WIDE_STEP, 1e-4) if is_wide else (STEP, 1e-6)
     builder, op = built(case, is_static=is_static)
     ys = [one for one in op.outputs if is_float(one)][: 1 if case.op in ONE_RESULT else None]
-    places = [n for n, one in enumerate(case.inputs) if one.dtype.kind in "fc" and n not in case.known]
-    places = places[:3] if case.op.startswith("FusedBatchNorm") else places
+    places = float_places(case)
     xs = [builder.output(f"in{number}") for number in places]
     starts = [
         builder.add("Placeholder", name=f"g{n}", dtype=one.type, shape=one.shape).output for n, one in enumerate(ys)
@@ -180,15 +118,6 @@ def check(case, *, is_static):
         right = (ends[0] - ends[1]) / (2 * length)
         result = 0.0 if gradient is None else dot([next(computed)], [step])
         assert result == pytest.approx(right, rel=nearly, abs=nearly), f"{case.name}: input {number}"
-
-
-DIFFERENTIATED = sorted(
-    name
-    for name, record in RECORDS.items()
-    if record.gradient not in (None, no_gradient, through_functions)
-    and name in op_cases.CASES_OF
-    and name not in ("PreventGradient", "Merge")
-)
 
 
 def cases_of(op):
@@ -243,3 +172,30 @@ def test_gradients_are_what_differences_say(op):
     for case in cases_of(op):
         for is_static in (True, False):
             check(case, is_static=is_static)
+
+
+@pytest.mark.parametrize("op", DIFFERENTIATED)
+def test_gradients_are_those_of_tensorflow(op):
+    case = called(op)
+    right = None if case is None else recorded().get(f"gradient/{op}")
+    if right is None:
+        return  # ops on variables, and those of which no kernel takes f32
+    builder, made = built(case, is_static=True)
+    ys = [one for one in made.outputs if is_float(one)][: 1 if op in ONE_RESULT else None]
+    xs = [builder.output(f"in{number}") for number in float_places(case)]
+    starts = [builder.constant(start(one.shape.static, one.type.element_type.dtype, n)) for n, one in enumerate(ys)]
+    found = [dense(one) for one in gradients(builder, ys, xs, starts)]
+    assert [one is None for one in found] == [one is None for one in right]
+    fetches = [one.name for one in found if one is not None]
+    lowered = lower(builder.graph, case.feeds(), fetches)
+    given = [lowered.values[name] for name in lowered.inputs]
+    results = compiler.interpret(lowered.module, *given)
+    bounds = compiler.interpret(lowered.module, *given, wide=True)
+    for result, bound, one in zip(results, bounds, [one for one in right if one is not None], strict=True):
+        assert (result.dtype, result.shape) == (one.dtype, one.shape)
+        close = np.abs(result - one) <= ROUNDED * np.finfo(one.dtype).eps * np.maximum(np.abs(one), 1)
+        assert (bound.allows(result) & (bound.allows(one) | close)).all(), (result, one)
+
+
+ROUNDED = 16
+"""Units by which kernels that approximate may differ."""
