@@ -51,11 +51,14 @@ class Edit:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.text, encoding="utf-8")
             return
-        before = path.read_text(encoding="utf-8")
-        found = re.findall(rf"^ *{re.escape(self.line)}\n", before, re.M)
+        path.write_text(self.changed(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+    def changed(self, text: str) -> str:
+        """What a file's text becomes."""
+        found = re.findall(rf"^ *{re.escape(self.line)}\n", text, re.M)
         assert len(found) == 1, f"{self.file} has {len(found)} lines {self.line!r}"
         after = found[0] + self.text if self.where == "below" else self.text
-        path.write_text(before.replace(found[0], after), encoding="utf-8")
+        return text.replace(found[0], after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ def copy_project(folder: Path) -> None:
     for part in PARTS:
         ignore = shutil.ignore_patterns("measured", "corpus", "regressions")
         shutil.copytree(ROOT / part, folder / part, ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", folder)
 
 
 def python(folder: Path, *arguments: str, given: str = "") -> str:
