@@ -7,12 +7,15 @@ record without any is a failure of the tests.
 from dataclasses import dataclass, field
 
 import numpy as np
+import op_placed_rows
 import op_rows
+import op_state_rows
 from op_values import specials
 
-from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, tensor_of
+from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, PartialShape, tensor_of
 from compiler.ir.types import PRED
 from compiler.tf2xla import RECORDS
+from compiler.tf2xla.ops import training
 
 MOVED = ("float32", "bfloat16", "int64", "bool", "complex64")
 """Types for ops that take any: each is moved alike."""
@@ -33,6 +36,12 @@ class Case:
         """The call as a graph: nodes `in0` and so on, constants where values must be known, and `op`."""
         nodes = []
         for number, array in enumerate(self.inputs):
+            if number in self.variables:
+                is_reference = RECORDS[self.op].signature.inputs[number].is_reference
+                stated = {"dtype": tensor_of(array).type, "shape": PartialShape(array.shape)}
+                stated["shared_name"] = f"in{number}".encode()
+                nodes.append(Node(f"in{number}", "VariableV2" if is_reference else "VarHandleOp", (), "", stated))
+                continue
             data_type = tensor_of(array).type
             attributes: dict[str, Attribute] = {"dtype": data_type}
             if number in self.known:
@@ -41,9 +50,21 @@ class Case:
         inputs = tuple(f"in{number}" for number in range(len(self.inputs)))
         return Graph([*nodes, Node("op", self.op, inputs, "", self.attributes)])
 
+    @property
+    def variables(self) -> list[int]:
+        """The inputs that are variables; what these hold afterwards are results, too, after those of the op."""
+        ports = RECORDS[self.op].signature.inputs
+        return [number for number, port in enumerate(ports) if port.is_reference or port.type == "resource"]
+
+    @property
+    def fetches(self) -> list[str]:
+        """What the op gives; that it runs, where that is nothing."""
+        return [f"op:{number}" for number in range(self.outputs)] or ["^op"]
+
     def feeds(self) -> dict[str, np.ndarray]:
-        """The inputs that are no constants."""
-        return {f"in{number}": array for number, array in enumerate(self.inputs) if number not in self.known}
+        """The inputs that are neither constants nor variables."""
+        left_out = {*self.known, *self.variables}
+        return {f"in{number}": array for number, array in enumerate(self.inputs) if number not in left_out}
 
 
 def types_of(name: str, attribute: str = "T") -> list[DataType]:
@@ -69,6 +90,7 @@ def elementwise() -> list[str]:
         if name not in CALLS
         and 1 <= len(record.signature.inputs) <= 2
         and not record.constants
+        and not any(port.is_reference or port.type == "resource" for port in record.signature.inputs)
         and all(port.is_one and port.type == record.signature.inputs[0].type for port in record.signature.inputs)
         and len(record.signature.outputs) == 1
     ]
@@ -121,11 +143,16 @@ def _made(name, rows, types=None, attribute="T"):
             known = [at for at, port in enumerate(signature.inputs) if port.name in RECORDS[name].constants]
             if name == "ConcatV2":
                 known = [len(inputs) - 1]
+            elif name.endswith("DynamicStitch"):
+                known = list(range(len(inputs) // 2))
+            elif name == "ConcatOffset":
+                known = list(range(len(inputs)))
             elif name == "Slice" and -1 in inputs[2]:
                 known = [1, 2]
             label = f"{name}/{data_type}/{number}"
+            count = sum(not port.is_reference for port in signature.outputs)
             found.append(
-                Case(label, name, {**given, **attributes}, list(inputs), *(outputs or [1]), known=tuple(known))
+                Case(label, name, {**given, **attributes}, list(inputs), *(outputs or [count]), known=tuple(known))
             )
     return found
 
@@ -158,6 +185,7 @@ def _real(name):
     return [one for one in types_of(name) if not one.element_type.is_complex]
 
 
+FLOATS = [BY_NAME[name] for name in ("float32", "float16", "bfloat16", "float64")]
 CALLS = {
     "Const": _rows(op_rows.constants, attribute="dtype"),
     "PlaceholderWithDefault": _rows(op_rows.defaults, attribute="dtype"),
@@ -211,5 +239,46 @@ CALLS = {
     "BiasAdd": _rows(op_rows.biases),
     "BiasAddV1": _rows(op_rows.plain_biases),
     "BiasAddGrad": _rows(op_rows.bias_gradients),
+    **{name: _rows(op_placed_rows.segments) for name in RECORDS if name.startswith("UnsortedSegment")},
+    "ScatterNd": _rows(op_placed_rows.scatters),
+    **{name: _rows(op_placed_rows.whole_scatters) for name in RECORDS if name.startswith("TensorScatter")},
+    "DynamicStitch": _rows(op_placed_rows.stitches),
+    "ParallelDynamicStitch": lambda name: _made(name, lambda kind: list(op_placed_rows.stitches(kind))[:2]),
+    "InvertPermutation": _rows(op_placed_rows.inverses),
+    "TopKV2": _rows(op_placed_rows.tops),
+    "InTopKV2": _rows(op_placed_rows.among),
+    "InTopK": _rows(op_placed_rows.stated_among),
+    **dict.fromkeys(("Cumsum", "Cumprod"), _rows(op_placed_rows.runs)),
+    "StridedSliceGrad": _rows(op_placed_rows.parts_back),
+    "MirrorPadGrad": _rows(op_placed_rows.mirrors_back),
+    "ConcatOffset": _rows(op_placed_rows.offsets, attribute="shape_type"),
+    "MatrixBandPart": _rows(op_placed_rows.bands),
+    "Roll": _rows(op_placed_rows.turns),
+    "EnsureShape": _rows(op_placed_rows.ensured),
+    "Complex": _rows(op_placed_rows.complexes),
+    **dict.fromkeys(("Real", "Imag", "ComplexAbs", "Angle"), _rows(op_placed_rows.complex_parts)),
+    "LeakyReluGrad": _rows(op_placed_rows.leaks_back),
+    "Bitcast": _rows(op_placed_rows.bits),
+    "ReadVariableOp": _rows(op_state_rows.held, attribute="dtype"),
+    "VarIsInitializedOp": _rows(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
+    "IsVariableInitialized": _rows(op_state_rows.held, attribute="dtype"),
+    "VariableShape": _rows(op_state_rows.sizes, [BY_NAME["int32"], BY_NAME["int64"]], attribute="out_type"),
+    **dict.fromkeys(
+        ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"),
+        _rows(op_state_rows.assigned, attribute="dtype"),
+    ),
+    **dict.fromkeys(("Assign", "AssignAdd", "AssignSub"), _rows(op_state_rows.assigned)),
+    "ResourceGather": _rows(op_state_rows.batched_rows, attribute="dtype"),
+    "ResourceGatherNd": _rows(op_state_rows.deep_rows, attribute="dtype"),
+    **{
+        name: _rows(op_state_rows.scatters, attribute="dtype") for name in RECORDS if name.startswith("ResourceScatter")
+    },
+    **{name: _rows(op_state_rows.scatters) for name in RECORDS if f"Resource{name}" in RECORDS and "Scatter" in name},
+    **{name: _rows(op_state_rows.steps(name), FLOATS) for name in training.RECORDS},
 }
 """Calls of records that are no functions of one number or two."""
+
+CASES_OF: dict[str, list[Case]] = {}
+"""Every call, by its op."""
+for _case in cases():
+    CASES_OF.setdefault(_case.op, []).append(_case)

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 from op_cases import Case, cases
 from tensorflow.python.framework import op_def_registry
+from tensorflow.python.framework.ops import gradient_registry
 
 from compiler.graph import to_binary
 from compiler.tf2xla import RECORDS
@@ -40,16 +41,31 @@ def _run(case: Case) -> list[np.ndarray] | None:
     """The results of a call; None where it is refused."""
     definition = tf.compat.v1.GraphDef.FromString(to_binary(case.graph()))
     feeds = case.feeds()
-    fetches = [f"op:{number}" for number in range(case.outputs)]
     try:
         with tf.Graph().as_default():
             placeholders = [tf.compat.v1.placeholder(array.dtype, array.shape) for array in feeds.values()]
             given = dict(zip(feeds, placeholders, strict=True))
+            fetches = [text.removeprefix("^") for text in case.fetches]
             results = tf.graph_util.import_graph_def(definition, input_map=given, return_elements=fetches, name="")
+            variables = [_variable(case, number) for number in case.variables]
+            fed = dict(zip(placeholders, feeds.values(), strict=True))
             with tf.compat.v1.Session() as session:
-                return session.run(results, dict(zip(placeholders, feeds.values(), strict=True)))
+                session.run([write for write, _ in variables])
+                found = [one for one in session.run(results, fed) if one is not None]
+                return [*found, *session.run([read for _, read in variables])]
     except _REFUSED:
         return None
+
+
+def _variable(case: Case, number: int) -> tuple[tf.Operation, tf.Tensor]:
+    """An op that gives a variable its value, and one that reads it."""
+    variable = tf.compat.v1.get_default_graph().get_tensor_by_name(f"in{number}:0")
+    value = tf.constant(case.inputs[number])
+    if variable.dtype == tf.resource:
+        write = tf.raw_ops.AssignVariableOp(resource=variable, value=value)
+        return write, tf.raw_ops.ReadVariableOp(resource=variable, dtype=value.dtype)
+    write = tf.compat.v1.assign(variable, value).op
+    return write, tf.identity(variable)
 
 
 def _registered(name: str) -> dict[str, object]:
@@ -63,12 +79,21 @@ def _registered(name: str) -> dict[str, object]:
             for one in definition.attr
         },
         "stateful": definition.is_stateful,
+        "gradient": _gradient(name),
     }
+
+
+def _gradient(name: str) -> str:
+    """What TensorFlow has for the gradient of an op: a formula, that nothing goes through it, or nothing."""
+    try:
+        return "nothing goes through" if gradient_registry.lookup(name) is None else "formula"
+    except LookupError:
+        return "unknown"
 
 
 def _port(port: object) -> list[object]:
     kind = port.type_attr or port.type_list_attr or tf.dtypes.as_dtype(port.type).name
-    return [port.name, kind, port.number_attr, bool(port.type_list_attr)]
+    return [port.name, kind, port.number_attr, bool(port.type_list_attr), port.is_ref]
 
 
 def _value(value: object) -> object:
@@ -76,7 +101,7 @@ def _value(value: object) -> object:
     held = getattr(value, kind) if kind else None
     match kind:
         case "list":
-            return [*held.i, *held.type]
+            return [*held.i, *held.type, *held.s]
         case "s":
             return held.decode()
         case "shape":

@@ -57,6 +57,7 @@ BY_HAND = {
 if find_spec("google") is not None and find_spec("google.protobuf") is not None:
     BY_HAND["graph"] = ("graph g.pbtxt", 0)
     BY_HAND["tf2xla"] = ("tf2xla g.pbtxt --fetch ^x", 0)
+    BY_HAND["cluster"] = ("cluster g.pbtxt", 0)
 """Arguments of `python -m compiler` and the exit code, by subcommand; graphs are read where `protobuf` is installed."""
 
 PREPARATIONS = (

@@ -88,11 +88,12 @@ class Edge:
 
 @dataclass(slots=True)
 class Graph:
-    """What is drawn of a module."""
+    """What is drawn, with the kinds that a legend names."""
 
     name: str
     clusters: list[Cluster] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    kinds: tuple[Kind, ...] = KINDS
 
 
 def kind_of(opcode: str) -> Kind:

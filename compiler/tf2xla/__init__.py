@@ -21,16 +21,30 @@ from compiler.ir.module import Computation, Module
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype
 from compiler.ops.build import build, constant, parameter
-from compiler.tf2xla.constants import must_be_known
-from compiler.tf2xla.lowering import Body, Lowering, without_unused
+from compiler.tf2xla.body import Body, without_unused
+from compiler.tf2xla.constants import known_arguments, must_be_known
+from compiler.tf2xla.lowering import Lowering, identifier
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
+from compiler.tf2xla.tracing import no_handle
+from compiler.tf2xla.values import Handle, Resource, Value
 
-__all__ = ["RECORDS", "Lowered", "Record", "Trait", "lower", "lower_function", "must_be_known", "output_count"]
+__all__ = [
+    "RECORDS",
+    "Lowered",
+    "Record",
+    "Resource",
+    "Trait",
+    "known_arguments",
+    "lower",
+    "lower_function",
+    "must_be_known",
+    "output_count",
+]
 
-Feed = ArrayShape | np.ndarray[Any, Any]
-"""What is fed: a type with sizes, or a value."""
+Feed = ArrayShape | Resource | np.ndarray[Any, Any]
+"""What is fed: a type with sizes, a variable, or a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +52,20 @@ class Lowered:
     """A program made of a graph.
 
     Attributes:
-        module: takes the inputs in order, gives a tuple of the outputs.
+        module: takes the inputs and what is read in order, gives a tuple of the outputs and what is written.
         inputs: the feeds that are its parameters, by their names.
         outputs: the fetches that have values.
         values: those of the inputs for which values were given.
+        reads: the variables whose values it takes, after the inputs; one of them without a value is an error.
+        writes: the variables whose new values it gives, after the outputs.
     """
 
     module: Module
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     values: Mapping[str, np.ndarray[Any, Any]]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 def output_count(node: Node) -> int | None:
@@ -63,7 +81,13 @@ def output_count(node: Node) -> int | None:
     return None if record is None else record.outputs(number_of)
 
 
-def lower(graph: Graph, feeds: Mapping[str, Feed], fetches: Sequence[str], name: str = "graph") -> Lowered:
+def lower(
+    graph: Graph,
+    feeds: Mapping[str, Feed],
+    fetches: Sequence[str],
+    name: str = "graph",
+    variables: Mapping[str, ArrayShape] | None = None,
+) -> Lowered:
     """One module of the part of a graph that fetches need.
 
     Args:
@@ -72,36 +96,44 @@ def lower(graph: Graph, feeds: Mapping[str, Feed], fetches: Sequence[str], name:
             must know is written into it, any other is an input like those without.
         fetches: outputs of nodes; `^node` is run and gives nothing.
         name: the module's name.
+        variables: the variables that have values when the program starts, with types and sizes; None where every
+            variable has a value of the sizes that it is declared with.
 
     Raises:
         VerifyError: the graph breaks rules.
-        InputError: a feed or fetch is not there, or a node makes no sense.
+        InputError: a feed or fetch is not there, a node makes no sense, or a variable is read that has no value.
         UnsupportedError: a node has no lowering.
     """
     verify(graph, output_count, name)
     known = must_be_known(graph, fetches)
     module, entry = _started(name)
-    given: dict[str, list[Expression | None]] = {}
+    lowering = Lowering(graph, module, variables)
+    given: dict[str, list[Value | None]] = {}
     inputs: list[str] = []
     for text, feed in feeds.items():
         place = endpoint(text)
         if place is None or place.port < 0:
             raise InputError(f"a feed {text!r} names no output of a node: give it as node or node:port")
         graph.node(place.node)
-        expression = _fed(entry, feed, text, len(inputs), is_known=place.node in known)
-        inputs += [text] if expression.instruction.opcode == "parameter" else []
+        fed = _fed(lowering, entry, feed, text, is_known=place.node in known)
+        inputs += [text] if _is_parameter(fed) else []
         ports = given.setdefault(place.node, [])
         ports += [None] * (place.port + 1 - len(ports))
-        ports[place.port] = expression
-    body = Body(Lowering(graph, module), graph.nodes, entry, given)
+        ports[place.port] = fed
+    body = Body(lowering, graph.nodes, entry, given)
     body.run(fetches)
     outputs = tuple(text for text in fetches if not text.startswith("^"))
-    _finish(entry, [body.at(text)[0] for text in outputs])
-    return Lowered(module, tuple(inputs), outputs, _values(feeds, inputs))
+    _finish(lowering, entry, [(text, body.at(text)[0]) for text in outputs])
+    return _done(lowering, module, tuple(inputs), outputs, _values(feeds, inputs))
 
 
-def lower_function(graph: Graph, name: str, inputs: Sequence[Feed]) -> Lowered:
-    """One module of a function of the library, on inputs in the order of its arguments; raises as `lower` does."""
+def lower_function(
+    graph: Graph, name: str, inputs: Sequence[Feed], variables: Mapping[str, ArrayShape] | None = None
+) -> Lowered:
+    """One module of a function of the library, on inputs in the order of its arguments.
+
+    Arguments of the type `resource` are given as `Resource`; others variables, and what is raised, are as in `lower`.
+    """
     verify(graph, output_count, name)
     called = graph.function(name)
     names = [argument.name for argument in called.inputs]
@@ -110,61 +142,81 @@ def lower_function(graph: Graph, name: str, inputs: Sequence[Feed]) -> Lowered:
     calling = Graph([Node("call", name, tuple(names)), *(Node(one, "Placeholder") for one in names)], graph.functions)
     known = must_be_known(calling, ["call"])
     module, entry = _started(name)
+    library = Lowering(graph, module, variables)
     kept: list[str] = []
-    given = []
+    given: list[Value] = []
     for argument, feed in zip(names, inputs, strict=True):
-        given.append(_fed(entry, feed, argument, len(kept), is_known=argument in known))
-        kept += [argument] if given[-1].instruction.opcode == "parameter" else []
+        given.append(_fed(library, entry, feed, argument, is_known=argument in known))
+        kept += [argument] if _is_parameter(given[-1]) else []
     caller = Operation(
         Node(name, name),
         RECORDS["PartitionedCall"].signature,
         (),
         entry,
-        (library := Lowering(graph, module)),
+        library,
         checked=False,
     )
     results = library.inline(FunctionReference(name), given, caller)
-    _finish(entry, results)
-    return Lowered(
-        module,
-        tuple(kept),
-        tuple(one.name for one in called.outputs),
-        _values(dict(zip(names, inputs, strict=True)), kept),
-    )
+    outputs = tuple(one.name for one in called.outputs)
+    _finish(library, entry, list(zip(outputs, results, strict=True)))
+    return _done(library, module, tuple(kept), outputs, _values(dict(zip(names, inputs, strict=True)), kept))
 
 
 def _started(name: str) -> tuple[Module, Computation]:
-    module, entry = Module(_identifier(name)), Computation("main")
+    module, entry = Module(identifier(name)), Computation("main")
     module.entry = module.add_computation(entry)
     return module, entry
 
 
-def _identifier(name: str) -> str:
-    """A name that HLO text can spell."""
-    return "".join(one if one.isascii() and (one.isalnum() or one in "_.-") else "_" for one in name) or "graph"
+def _is_parameter(fed: Value) -> bool:
+    return isinstance(fed, Expression) and fed.instruction.opcode == "parameter"
 
 
-def _fed(entry: Computation, feed: Feed, text: str, number: int, *, is_known: bool) -> Expression:
+def _fed(lowering: Lowering, entry: Computation, feed: Feed, text: str, *, is_known: bool) -> Value:
+    if isinstance(feed, Resource):
+        if feed.shape is not None:
+            lowering.variables.declare(feed.name, feed.shape)
+        return Handle(feed.name, None if feed.shape is None else feed.shape.element_type)
+    number = len(entry.parameters)
     if isinstance(feed, ArrayShape):
         if is_known:
             said = "its value decides sizes or dimensions, and must be a compile-time constant: give the value"
             raise InputError(f"feed {text!r}: {said}, not only a type and sizes")
-        return Expression(parameter(entry, number, feed, name=_identifier(text)))
+        return Expression(parameter(entry, number, feed, name=identifier(text)))
     feed = np.asarray(feed)
     element_type = of_dtype(feed.dtype)
     if element_type is None:
         raise UnsupportedError(f"feed {text!r} of {feed.dtype}", "the lowering to HLO", "HLO has no such type")
     if is_known:
         return Expression(constant(entry, array_literal(feed, element_type)))
-    return Expression(parameter(entry, number, ArrayShape(element_type, feed.shape), name=_identifier(text)))
+    return Expression(parameter(entry, number, ArrayShape(element_type, feed.shape), name=identifier(text)))
 
 
-def _finish(entry: Computation, results: Sequence[Expression]) -> None:
-    entry.root = build(entry, "tuple", [one.instruction for one in results])
+def _finish(lowering: Lowering, entry: Computation, results: Sequence[tuple[str, Value]]) -> None:
+    """Let the program give its results, and what variables hold after it."""
+    arrays = [
+        lowering.variables.read(one.name)
+        if isinstance(one, Handle) and one.is_reference
+        else no_handle(one, f"{text!r} is fetched")
+        for text, one in results
+    ]
+    written = list(lowering.variables.written.values())
+    entry.root = build(entry, "tuple", [one.instruction for one in (*arrays, *written)])
     assert entry.module is not None
     without_unused(entry)
     entry.module.sort_computations()
 
 
+def _done(
+    lowering: Lowering,
+    module: Module,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    values: Mapping[str, np.ndarray[Any, Any]],
+) -> Lowered:
+    reads, writes = tuple(lowering.variables.reads), tuple(lowering.variables.written)
+    return Lowered(module, inputs, outputs, values, reads, writes)
+
+
 def _values(feeds: Mapping[str, Feed], inputs: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
-    return {name: np.asarray(feed) for name in inputs if not isinstance(feed := feeds[name], ArrayShape)}
+    return {name: np.asarray(feed) for name in inputs if not isinstance(feed := feeds[name], ArrayShape | Resource)}

@@ -45,6 +45,7 @@ PASSES = (
     "loop-simplification",
     "loop-unrolling",
     "transpose-folding",
+    "scatter-sorting",
     "loop-invariant-code-motion",
     "loop-interchange",
     "fusion",

@@ -16,6 +16,7 @@ import pytest
 import compiler
 from compiler.graph import AttributeList, DataType, PartialShape
 from compiler.tf2xla import RECORDS, Trait, lower, output_count
+from compiler.tf2xla.record import no_gradient
 
 FOLDER = Path(__file__).parent
 REGISTERED = json.loads((FOLDER / "ops.json").read_text(encoding="ascii"))
@@ -51,6 +52,7 @@ ROUNDED = {
     "Softplus": (2, 0, "the kernel rounds every step of bf16"),
     "SigmoidGrad": (2, 0, "the kernel rounds its products of bf16 in another order"),
     "SqrtGrad": (2, 0, "the kernel multiplies by an approximation"),
+    "RsqrtGrad": (2, 0, "the kernel rounds every product"),
 }
 """Ops whose kernels round more than their formulas: by how many units, of the result and of 1, and why."""
 
@@ -80,7 +82,10 @@ APART = {
     "Round": (lambda x: np.full(x.shape, x.dtype.kind == "i"), "that of an integer is 0 there; `tf.round` never asks"),
     "ReluGrad": (_not_finite, "the kernel multiplies by 0 where XLA chooses 0"),
     "Relu6Grad": (_not_finite, "the kernel multiplies by 0 where XLA chooses 0"),
-    "ReciprocalGrad": (_zero_of_what_is_not_finite, "a gradient of 0 stays 0 in vectors of the kernel"),
+    **dict.fromkeys(
+        ("ReciprocalGrad", "InvGrad", "RsqrtGrad"),
+        (_zero_of_what_is_not_finite, "a gradient of 0 stays 0 in vectors of the kernel"),
+    ),
     "SqrtGrad": (
         lambda y, gradient: (gradient == 0) & ((y == 0) | np.isnan(y)),
         "a gradient of 0 stays 0 in vectors of the kernel",
@@ -99,16 +104,30 @@ def apart(case, dims):
 
 def run(case):
     """Our results and their bounds."""
-    lowered = lower(case.graph(), case.feeds(), [f"op:{number}" for number in range(case.outputs)])
+    lowered = lower(case.graph(), case.feeds(), case.fetches)
     compiler.verify(lowered.module)
-    given = [lowered.values[name] for name in lowered.inputs]
-    return compiler.interpret(lowered.module, *given), compiler.interpret(lowered.module, *given, wide=True)
+    held = {f"in{number}": case.inputs[number] for number in case.variables}
+    given = [*(lowered.values[name] for name in lowered.inputs), *(held[name] for name in lowered.reads)]
+    return tuple(
+        _with_variables(case, lowered, compiler.interpret(lowered.module, *given, wide=is_wide))
+        for is_wide in (False, True)
+    )
+
+
+def _with_variables(case, lowered, results):
+    """The outputs, and what each variable holds: what was written, or None where that is what it held."""
+    written = dict(zip(lowered.writes, results[len(lowered.outputs) :], strict=True))
+    return [*results[: len(lowered.outputs)], *(written.get(f"in{number}") for number in case.variables)]
+
+
+NOT_CALLED = {"Placeholder", "NoOp", "VarHandleOp", "VariableV2", "Variable"}
+"""What other calls are made of."""
 
 
 def test_every_record_has_calls_that_were_recorded():
     called = Counter(case.op for case in CASES if expected(case) is not None)
     without = set(RECORDS) - set(called)
-    assert without == {"Placeholder", "NoOp"} | {name for name, one in RECORDS.items() if Trait.CALLS in one.traits}
+    assert without == NOT_CALLED | {name for name, one in RECORDS.items() if Trait.CALLS in one.traits}
     assert recorded().keys() == {case.name for case in CASES}
 
 
@@ -118,6 +137,9 @@ def test_results_are_those_of_tensorflow(op):
     for case in (one for one in CASES if one.op == op and expected(one) is not None):
         results, bounds = run(case)
         for number, (result, bound, right) in enumerate(zip(results, bounds, expected(case), strict=True)):
+            if result is None:
+                np.testing.assert_array_equal(right, case.inputs[case.variables[number - case.outputs]])
+                continue
             assert (result.dtype, result.shape) == (right.dtype, right.shape), case.name
             same = (result == right) | ((result != result) & (right != right))
             legal = same | (bound.allows(result) & (bound.allows(right) | near(op, result, right)))
@@ -149,7 +171,10 @@ def plain(value):
 def test_signatures_are_those_that_tensorflow_registers(name):
     record, registered = RECORDS[name], REGISTERED[name]
     for side in ("inputs", "outputs"):
-        ports = [[port.name, port.type, port.number, port.is_list] for port in getattr(record.signature, side)]
+        ports = [
+            [port.name, port.type, port.number, port.is_list, port.is_reference]
+            for port in getattr(record.signature, side)
+        ]
         assert ports == registered[side]
     attributes = {
         row.name: [row.kind, plain(row.default), sorted(one.number for one in row.allowed)]
@@ -182,9 +207,18 @@ def test_records_say_what_they_are():
         assert len(set(names)) == len(names)
 
 
+@pytest.mark.parametrize("name", RECORDS)
+def test_what_has_a_gradient_is_what_tensorflow_differentiates(name):
+    """Some formulas of TensorFlow's say that nothing goes through."""
+    gradient, registered = RECORDS[name].gradient, REGISTERED[name]["gradient"]
+    assert (gradient is None) == (registered == "unknown")
+    assert gradient is no_gradient or registered != "nothing goes through"
+
+
 @pytest.mark.parametrize("case", [one for one in CASES if one.name.endswith("/0")], ids=lambda case: case.name)
 def test_nodes_have_as_many_outputs_as_their_records_say(case):
-    assert output_count(case.graph().node("op")) == case.outputs
+    references = sum(port.is_reference for port in RECORDS[case.op].signature.outputs)
+    assert output_count(case.graph().node("op")) == case.outputs + references
 
 
 @pytest.mark.parametrize("op", APART)
