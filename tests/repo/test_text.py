@@ -124,6 +124,21 @@ def anchors(path):
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def folders():
+    """The folders of code that have a README."""
+    return [path.parent for path in pages() if path.name == "README.md" and (path.parent / "__init__.py").exists()]
+
+
+@pytest.mark.parametrize("folder", folders(), ids=named)
+def test_a_readme_names_what_its_folder_holds(folder):
+    """Files and folders of code, as they are called or as a pass of that file is, in backticks or in a picture."""
+    text = (folder / "README.md").read_text()
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    inner = {path.parent.name for path in folder.glob("*/*.py")}
+    shown = " ".join(re.findall(r"`[^`\n]+`|^ +\S.*", text, re.M))
+    assert (files | inner) - set(re.findall(r"\w+", shown.replace("-", "_"))) == set()
+
+
 def test_every_page_is_found_from_the_first():
     """By links, from the README of the root."""
     seen, left = set(), [ROOT / "README.md"]
