@@ -5,6 +5,7 @@ A page's edits stand in its prose, each with a block of code below it:
     A new file `compiler/passes/abs_of_abs.py`:                                      the block is the file
     In `compiler/pipeline.py`, below `PASSES: dict[str, Pass] = {`:                  the block follows that line
     In `compiler/passes/cse.py`, in place of `    return None`:                      the block takes its place
+    In `pyproject.toml`, `cpu | nvptx` becomes `cpu | other | nvptx`.                without a block, within a line
 
 What is typed stands in blocks of ```console, as a terminal shows it: `$ ` and a command, what it prints below it, `...`
 for anything and a line of it for any lines.  A command that fails says so: `exit code 1` is the last line.
@@ -24,11 +25,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("compiler", "xlabench", "suites", "reports")
-_LINE = r"``? ?(?P<line>[^\n]+?) ?``?"
 _EDIT = re.compile(
-    rf"^(?:A new file `(?P<new>[^`\n]+)`|In `(?P<file>[^`\n]+)`, (?P<where>below|in place of) {_LINE}):\n\n"
+    r"^(?:A new file `(?P<new>[^`\n]+)`|In `(?P<file>[^`\n]+)`, (?P<where>below|in place of) `(?P<line>[^`\n]+)`):\n\n"
     r"```\w*\n(?P<text>.*?)^```$"
-    r"|^```console\n(?P<console>.*?)^```$",
+    r"|^```console\n(?P<console>.*?)^```$"
+    r"|^In `(?P<within>[^`\n]+)`, `(?P<old>[^`\n]+)` becomes `(?P<becomes>[^`\n]+)`\.$",
     re.S | re.M,
 )
 _ANYTHING = "..."
@@ -36,7 +37,7 @@ _ANYTHING = "..."
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of one file; without `where` it is a new one."""
+    """A change of one file, which stands below a line, in its place or within it; without `where` it is a new one."""
 
     file: str
     where: str
@@ -55,8 +56,9 @@ class Edit:
 
     def changed(self, text: str) -> str:
         """What a file's text becomes."""
-        found = re.findall(rf"^ *{re.escape(self.line)}\n", text, re.M)
-        assert len(found) == 1, f"{self.file} has {len(found)} lines {self.line!r}"
+        line = re.escape(self.line)
+        found = re.findall(line if self.where == "within" else rf"^ *{line}\n", text, re.M)
+        assert len(found) == 1, f"{self.file} has {self.line!r} {len(found)} times"
         after = found[0] + self.text if self.where == "below" else self.text
         return text.replace(found[0], after)
 
@@ -73,12 +75,13 @@ def read(page: Path) -> list[Edit | Command]:
     """What a page asks of its reader, in order."""
     found: list[Edit | Command] = []
     for match in _EDIT.finditer(page.read_text(encoding="utf-8")):
-        if match["console"] is None:
+        if match["within"]:
+            found.append(Edit(match["within"], "within", match["old"], match["becomes"]))
+        elif match["console"]:
+            said = [command.partition("\n") for command in re.split(r"^\$ ", match["console"], flags=re.M)[1:]]
+            found += [Command(words, shown) for words, _, shown in said]
+        else:
             found.append(Edit(match["new"] or match["file"], match["where"] or "", match["line"] or "", match["text"]))
-            continue
-        for said in re.split(r"^\$ ", match["console"], flags=re.M)[1:]:
-            words, _, shown = said.partition("\n")
-            found.append(Command(words, shown))
     return found
 
 
