@@ -8,6 +8,7 @@ What is linked needs libc and libm, nothing of TensorFlow's.
 
 from compiler.aot.config import Config, Feed, Fetch, Variable, parse_config, read_config, read_graph_and_config
 from compiler.aot.header import CppClass
+from compiler.aot.program import is_graph, read_program_of_graph
 from compiler.aot.tfcompile import tfcompile
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Feed",
     "Fetch",
     "Variable",
+    "is_graph",
     "parse_config",
     "read_config",
     "read_graph_and_config",
+    "read_program_of_graph",
     "tfcompile",
 ]

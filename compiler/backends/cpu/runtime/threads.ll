@@ -30,7 +30,7 @@
 
 @team = global ptr @share, align 128          ; what a program is given: its first word is the code of `share`
 @board = internal global %board zeroinitializer, align 128
-@sleepers = internal global %line zeroinitializer, align 128   ; workers that wait for the board
+@sleepers = global %line zeroinitializer, align 128   ; workers that wait for the board
 @finished = internal global %line zeroinitializer, align 128   ; chunks of the phase that workers have done
 @joiners = internal global %line zeroinitializer, align 128    ; callers that wait for those
 @busy = internal global %line zeroinitializer, align 128       ; whether a program has the team

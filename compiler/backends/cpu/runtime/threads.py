@@ -202,14 +202,19 @@ class Pool:
 
 _RUN_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2)
 _EXPORTS = (
-    "run", "worker", "workers", "capacity", "patience", "tick_scale", "most_balance", "ticks", "eager", "stop", "reset",
-    "relax",
+    "run", "worker", "workers", "capacity", "patience", "tick_scale", "most_balance", "ticks", "eager", "sleepers",
+    "stop", "reset", "relax",
 )  # fmt: skip
 
 
 @native.once
 def pool() -> Pool:
     """The pool of this process; its workers start when a program first needs them."""
+    return new_pool()
+
+
+def new_pool() -> Pool:
+    """A pool without workers yet, which ends with the process."""
     library = native.link(code(llvm.Target.host()), _EXPORTS)
     made = Pool(library.address("run"), library.address("capacity"), library)
     os.register_at_fork(after_in_child=made._forget)  # noqa: SLF001

@@ -7,10 +7,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
-from compiler.backends.cpu.runtime import cores, threads
+from compiler.backends.cpu.runtime import threads
 from compiler.codegen import llvm, llvm_ir
 from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.diagnostics import InputError, UnsupportedError
@@ -62,14 +63,13 @@ def library() -> llvm.Library:
     )
 
 
-@pytest.fixture(params=["as it pays", "eager"])
-def pool(request: pytest.FixtureRequest) -> Iterator[threads.Pool]:
-    pool = threads.pool()
-    if request.param == "eager":
-        pool.ensure(2)
-        with pool.eager():
-            yield pool
-    else:
+@pytest.fixture(scope="module")
+def pool() -> Iterator[threads.Pool]:
+    """A pool of more workers than some machines have cores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "available", lambda: 4)
+        pool = threads.new_pool()
+        pool.ensure(4)
         yield pool
 
 
@@ -81,10 +81,10 @@ def expected_rounds(count: int) -> list[int]:
     return cells
 
 
-def run_rounds(library: llvm.Library, count: int, work: int = LONG) -> list[int]:
+def run_rounds(pool: threads.Pool, library: llvm.Library, count: int, work: int = LONG) -> list[int]:
     cells, new = (ctypes.c_int64 * 4)(), (ctypes.c_int64 * 4)()
     given, made = ctypes.addressof(cells), ctypes.addressof(new)
-    threads.pool().run(library.address(f"rounds{count}"), given, made, 0, threads=count, work=work)
+    pool.run(library.address(f"rounds{count}"), given, made, 0, threads=count, work=work)
     return list(cells)
 
 
@@ -92,136 +92,120 @@ def padded(count: int) -> list[int]:
     return expected_rounds(count) + [0] * (4 - count)
 
 
-ALONE = [ROUNDS and [*expected_rounds(1), 0, 0, 0]]
+ALONE = [padded(1)]
 """What a program gives whose phases are one chunk each, as a caller runs them that has no team."""
 
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_no_phase_begins_before_the_last_has_ended(pool: threads.Pool, library: llvm.Library, count: int) -> None:
     for _ in range(5):
-        assert run_rounds(library, count) in [padded(count), *ALONE]
+        assert run_rounds(pool, library, count) in [padded(count), *ALONE]
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_eager_callers_share_every_phase(library: llvm.Library, count: int) -> None:
-    with threads.pool().eager():
-        assert run_rounds(library, count, work=0) == padded(count)
+def test_eager_callers_share_every_phase(pool: threads.Pool, library: llvm.Library, count: int) -> None:
+    with pool.eager():
+        assert run_rounds(pool, library, count, work=0) == padded(count)
 
 
-def test_short_programs_wake_nobody(library: llvm.Library) -> None:
-    pool = threads.pool()
-    pool.ensure(2)
-    sleep(pool)
-    assert run_rounds(library, 2, work=0) == ALONE[0]
+def test_short_programs_wake_nobody(pool: threads.Pool, library: llvm.Library) -> None:
+    fall_asleep(pool)
+    assert run_rounds(pool, library, 2, work=0) == ALONE[0]
 
 
-def test_short_programs_soon_after_each_other_do(library: llvm.Library) -> None:
-    pool = threads.pool()
-    pool.ensure(2)
-    sleep(pool)
-    assert padded(2) in [run_rounds(library, 2, work=20_000) for _ in range(200)]
+def test_short_programs_soon_after_each_other_do(pool: threads.Pool, library: llvm.Library) -> None:
+    fall_asleep(pool)
+    assert padded(2) in [run_rounds(pool, library, 2, work=20_000) for _ in range(200)]
 
 
-def sleep(pool: threads.Pool) -> None:
-    """Until workers have waited so long that they are asleep, and a rest is over."""
-    time.sleep(0.11)
+def fall_asleep(pool: threads.Pool) -> None:
+    """Wait until all workers sleep, and a rest is over."""
+    sleepers = ctypes.c_int32.from_address(pool._library.address("sleepers"))
+    time.sleep(0.1)
+    while sleepers.value < pool.workers:
+        time.sleep(0.01)
 
 
-def test_workers_that_fell_asleep_wake_up(library: llvm.Library) -> None:
-    pool = threads.pool()
-    pool.ensure(2)
+def test_workers_that_fell_asleep_wake_up(pool: threads.Pool, library: llvm.Library) -> None:
     with pool.eager():
         for _ in range(5):
-            sleep(pool)
-            assert run_rounds(library, 2, work=0) == padded(2)
+            fall_asleep(pool)
+            assert run_rounds(pool, library, 2, work=0) == padded(2)
 
 
-def test_a_busy_pool_makes_nobody_wait(library: llvm.Library) -> None:
+def test_a_busy_pool_makes_nobody_wait(pool: threads.Pool, library: llvm.Library) -> None:
     state = (ctypes.c_int64 * 2)()
-    pool = threads.pool()
-    pool.ensure(2)
     arguments = (library.address("meet"), ctypes.addressof(state), 0, 0)
     with pool.eager():
         first = threading.Thread(target=pool.run, args=arguments, kwargs={"threads": 2, "work": 0})
         first.start()
         while state[0] < 2:
             pass
-        assert run_rounds(library, 2) == ALONE[0]
+        assert run_rounds(pool, library, 2) == ALONE[0]
         state[1] = 1
         first.join()
-        assert run_rounds(library, 2) == padded(2)
+        assert run_rounds(pool, library, 2) == padded(2)
 
 
-def test_nobody_waits_for_a_worker_that_does_not_come(library: llvm.Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = threads.pool()
-    pool.ensure(2)
-    sleep(pool)
+def test_nobody_waits_for_a_worker_that_does_not_come(pool: threads.Pool, library: llvm.Library) -> None:
+    fall_asleep(pool)
     state = (ctypes.c_int64 * 2)(0, 1)
-    start = time.perf_counter()
     for _ in range(1000):
         pool.run(library.address("meet"), ctypes.addressof(state), 0, 0, threads=2, work=0)
     assert state[0] == 1000, "each program was one chunk"
-    assert time.perf_counter() - start < 0.5
 
 
 @pytest.mark.parametrize("eager", [False, True])
-def test_many_python_threads_call_at_once(library: llvm.Library, *, eager: bool) -> None:
-    right = [padded(1), padded(3)]
+def test_many_python_threads_call_at_once(pool: threads.Pool, library: llvm.Library, *, eager: bool) -> None:
     outcomes: list[bool] = []
 
     def call() -> None:
-        outcomes.append(all(run_rounds(library, 3) in right for _ in range(20)))
+        outcomes.append(all(run_rounds(pool, library, 3) in [padded(3), *ALONE] for _ in range(20)))
 
-    def call_all() -> None:
-        callers = [threading.Thread(target=call) for _ in range(32)]
+    callers = [threading.Thread(target=call) for _ in range(32)]
+    with pool.eager() if eager else nullcontext():
         for caller in callers:
             caller.start()
         for caller in callers:
             caller.join()
-
-    if eager:
-        with threads.pool().eager():
-            call_all()
-            assert run_rounds(library, 3) == padded(3)
-    else:
-        call_all()
     assert outcomes == [True] * 32
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_starts_its_own_pool(library: llvm.Library) -> None:
-    with threads.pool().eager():
-        run_rounds(library, 3)
+def test_a_forked_child_starts_its_own_pool(pool: threads.Pool, library: llvm.Library) -> None:
+    with pool.eager():
+        run_rounds(pool, library, 3)
         child = os.fork()
         if child == 0:
-            fresh = threads.pool().workers == 0
-            right = run_rounds(library, 2) == padded(2) and threads.pool().workers == min(2, cores.available()) - 1
+            fresh = pool.workers == 0
+            right = run_rounds(pool, library, 2) == padded(2) and pool.workers == 1
             os._exit(0 if fresh and right else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert run_rounds(library, 3) == padded(3)
+        assert run_rounds(pool, library, 3) == padded(3)
 
 
-def test_there_are_no_more_workers_than_cores(library: llvm.Library) -> None:
-    with threads.pool().eager():
-        assert run_rounds(library, 4) == padded(4)
-    assert threads.pool().workers < cores.available()
+@pytest.mark.parametrize("available", [1, 2, 3])
+def test_there_are_no_more_workers_than_cores_besides_the_callers(
+    available: int, library: llvm.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "available", lambda: available)
+    pool = threads.new_pool()
+    with pool.eager():
+        assert run_rounds(pool, library, 4) == (padded(4) if available > 1 else ALONE[0])
+    assert pool.workers == available - 1
 
 
-def test_where_no_worker_can_be_started_the_caller_does_all(library: llvm.Library) -> None:
-    script = "\n".join(
-        [
-            "import ctypes, threading",
-            "from compiler.backends.cpu.runtime import threads",
-            "threading.Thread.start = lambda self: (_ for _ in ()).throw(RuntimeError('no thread'))",
-            "import numpy, compiler",
-            "x = numpy.linspace(0, 1, 300_000, dtype=numpy.float32)",
-            "text = 'HloModule m\\nENTRY e { x = f32[300000] parameter(0)  ROOT y = f32[300000] cosine(x) }'",
-            "made = compiler.compile(text, options=compiler.CompileOptions(threads=4))",
-            "assert made.threads == 4 and numpy.allclose(made(x)[0], numpy.cos(x), atol=1e-6)",
-            "assert threads.pool().workers == 0",
-        ]
-    )
-    assert in_a_process(script) == 0
+def test_where_no_worker_can_be_started_the_caller_does_all(
+    library: llvm.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "available", lambda: 4)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    pool = threads.new_pool()
+    assert run_rounds(pool, library, 4) == ALONE[0]
+    assert pool.workers == 0
 
 
 EXIT = """
