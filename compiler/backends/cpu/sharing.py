@@ -22,7 +22,7 @@ _WAKING_NS = 20_000.0
 _PATIENCE_NS = 30_000.0
 """How long one thread may work alone before others sleep."""
 _TURNS = 100
-"""Of a loop of which nobody knows."""
+"""The trip count that is assumed of a loop whose own does not follow from the program."""
 
 
 class Work(Protocol):
