@@ -20,6 +20,7 @@ from compiler.diagnostics import CompilerError, InputError, ParseError, Unsuppor
 from compiler.driver import (
     compile,  # noqa: A004  # the name that users of compilers expect
     compile_ahead,
+    decide,
     environment_options,
     interpret,
     load,
@@ -36,15 +37,18 @@ from compiler.verifier import verify
 from compiler.wide import WideResult
 
 if TYPE_CHECKING:
+    from compiler import tf
     from compiler.backends.nvptx import standalone as ptx
 
 print_with(to_text)
 
 
 def __getattr__(name: str) -> Any:
-    """Load `compiler.ptx`, and the simulator with it, when it is first asked for."""
+    """Load `compiler.ptx`, and the simulator with it, or `compiler.tf`, when it is first asked for."""
     if name == "ptx":
         return import_module("compiler.backends.nvptx.standalone")
+    if name == "tf":
+        return import_module("compiler.tf")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -64,6 +68,7 @@ __all__ = [
     "WideResult",
     "compile",
     "compile_ahead",
+    "decide",
     "device_count",
     "edit",
     "environment_options",
@@ -83,6 +88,7 @@ __all__ = [
     "ptx",
     "register_custom_call",
     "settle_elided",
+    "tf",
     "times_given",
     "to_text",
     "trace",

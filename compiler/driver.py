@@ -12,6 +12,7 @@ from typing import Any, Literal, overload
 
 from compiler.backends import BACKENDS, Backend
 from compiler.backends.cpu.machines import target_for
+from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Executable, Phases
 from compiler.backends.padded import PaddedExecutable
 from compiler.backends.recorded import RecordedExecutable
@@ -26,6 +27,7 @@ from compiler.interpreter import Around, Array, Observe
 from compiler.interpreter import interpret as _interpret
 from compiler.ir.meanings import is_called
 from compiler.ir.module import Module
+from compiler.ir.rewrite import Fuel
 from compiler.options import CompileOptions, Environment, from_environment
 from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run, without_library_calls
 from compiler.plan import device_count, input_shapes, result_shapes
@@ -139,6 +141,29 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     with phases.phase("cache"):
         cache.put(key, keeper.to_bytes(executable))
     return executable
+
+
+def decide(
+    module_or_text: Module | str | bytes,
+    backend: str = "cpu",
+    options: CompileOptions = DEFAULT_OPTIONS,
+    *,
+    machine: str = "",
+    cpu: str = "",
+) -> Decisions:
+    """What would be decided about a module, or its text, by a back end: which kernels it makes, how, and why so.
+
+    `machine` and `cpu` are those of `compile_ahead`, for what would be decided on another CPU than this one; a GPU is
+    named by the options.  Raises what `compile` does.
+    """
+    if machine and backend != "cpu":
+        raise InputError(f"back end {backend!r} has no CPU to be told of; give an architecture")
+    target = target_for(machine, cpu) if machine else None
+    if isinstance(module_or_text, str | bytes):
+        module_or_text = hlo_text(module_or_text)
+    module, fuel = _read(module_or_text, options, Phases()), Fuel(options.fuel)
+    run(module, PIPELINES[_backend(backend).pipeline], options, fuel=fuel)
+    return BACKENDS[backend].decide(module, options, fuel.refusals, target)
 
 
 def compile_ahead(

@@ -47,6 +47,14 @@ class VerdictChange:
 
 
 @dataclass(frozen=True, slots=True)
+class CompiledDifferently:
+    """Something else was decided about a program than before: it is other code, slower, faster or as fast."""
+
+    program: str
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """Everything that is different; programs are named in the order of the later run."""
 
@@ -55,6 +63,7 @@ class Changes:
     verdicts: tuple[VerdictChange, ...]
     times: tuple[TimeChange, ...]
     speedups: tuple[SpeedupChange, ...]
+    compiled: tuple[CompiledDifferently, ...]
     only_earlier: tuple[str, ...]
     only_later: tuple[str, ...]
     rewritten: tuple[str, ...]
@@ -121,6 +130,7 @@ def compare(earlier: Summary, later: Summary) -> Changes:
         tuple(found for old, new in same for found in _verdicts(old, new)),
         times,
         change.speedups(*sides, (later.baseline, later.candidate), times) if timed_alike else (),
+        tuple(found for old, new in same for found in _compiled(old, new)),
         tuple(name for name in before if name not in after),
         tuple(name for name in after if name not in before),
         tuple(name for name in both if before[name].digest != after[name].digest),
@@ -138,6 +148,13 @@ def _verdicts(old: Program, new: Program) -> Iterator[VerdictChange]:
             yield VerdictChange(new.name, engine, *kinds, after["message"])
     if US in old.verdicts and US not in new.verdicts:
         yield VerdictChange(new.name, US, old.verdicts[US]["verdict"], _FINE, "")
+
+
+def _compiled(old: Program, new: Program) -> Iterator[CompiledDifferently]:
+    """The engines whose compiler decided otherwise; of runs that did not note it nothing is known."""
+    for engine, digest in new.decisions.items():
+        if old.decisions.get(engine, digest) != digest:
+            yield CompiledDifferently(new.name, engine)
 
 
 def _machine(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -174,6 +191,9 @@ def to_text(changes: Changes) -> Iterator[str]:
             steps = f"{speedup.before:.2f}x before, {speedup.after:.2f}x now"
             whose = "; whose time did is not decided" if speedup.kind == "changed" else ""
             yield f"{speedup.kind}: {speedup.program}, speed-up of {changes.later.speedup_of} {steps}{whose}"
+    for engine in dict.fromkeys(found.engine for found in changes.compiled):
+        others = [found.program for found in changes.compiled if found.engine == engine]
+        yield f"compiled differently: {len(others)} on {engine}: {', '.join(others)}"
     for name, programs in (
         ("only in the earlier run", changes.only_earlier),
         ("only in the later run", changes.only_later),
@@ -239,6 +259,7 @@ def to_json(changes: Changes) -> dict[str, Any]:
             }
             for speedup in changes.speedups
         ],
+        "compiled_differently": [asdict(found) for found in changes.compiled],
         "mean_speeds": {engine: ratio_json(mean, RELEVANCE) for engine, mean in changes.means.items()},
         "canary_speeds": dict(changes.canaries),
         "only_earlier": list(changes.only_earlier),

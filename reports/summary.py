@@ -52,6 +52,7 @@ class Program:
     speedup: Ratio | None
     measured: Measured
     kernels: tuple[Mapping[str, Any], ...]
+    decisions: Mapping[str, str]
 
     @property
     def failures(self) -> list[Mapping[str, Any]]:
@@ -161,6 +162,7 @@ def _program(case: Mapping[str, Any], baseline: str, candidate: str, seed: int) 
         measured=Measured.of(case),
         speedup=_speedup(by_engine.get(baseline, []), by_engine.get(candidate, []), seed),
         kernels=tuple(case.get("kernels", ())),
+        decisions={decided["engine"]: decided["digest"] for decided in case.get("decisions", ())},
     )
 
 

@@ -66,5 +66,5 @@ def _case(benchmark: Mapping[str, Any]) -> dict[str, Any]:
         "doubts": doubts,
     }
     digest = hashlib.sha256(name.encode()).hexdigest()
-    none: dict[str, list[Any]] = {"verdicts": [], "canaries": [], "bundles": [], "kernels": []}
+    none: dict[str, list[Any]] = {"verdicts": [], "canaries": [], "bundles": [], "kernels": [], "decisions": []}
     return {"name": name, "digest": digest, "timings": [timing], **none}

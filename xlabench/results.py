@@ -24,9 +24,9 @@ import sqlalchemy as sa
 
 from xlabench.errors import BenchError, RecordsLost
 
-SCHEMA_VERSION = 2
-READABLE_VERSIONS = (1, 2)
-"""Version 1 has no canaries; all else is the same."""
+SCHEMA_VERSION = 3
+READABLE_VERSIONS = (1, 2, 3)
+"""Version 1 has no canaries, 2 no decisions; all else is the same."""
 DATABASE = "records.sqlite"
 """The name of the file in the folder of a nightly."""
 
@@ -137,6 +137,14 @@ class Kernel:
     spill_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A digest of all that an engine's compiler decided about a case: with another one it was compiled differently."""
+
+    engine: str
+    digest: str
+
+
 _METADATA = sa.MetaData()
 _TYPES: Mapping[str, type[sa.types.TypeEngine[Any]]] = {
     "str": sa.String,
@@ -191,6 +199,7 @@ _OF_CASE = {
     Canary: _of_case("canaries", Canary, "canary", "process"),
     Bundle: _of_case("bundles", Bundle, "path"),
     Kernel: _of_case("kernels", Kernel, "engine", "name"),
+    Decided: _of_case("decisions", Decided, "engine"),
 }
 
 
@@ -234,7 +243,7 @@ class Records:
         )
         return self._insert(_CASES, {"run_id": run_id, **asdict(case), "started_at": _now()})
 
-    def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel) -> None:
+    def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel | Decided) -> None:
         """Record one fact about a case."""
         self._insert(_OF_CASE[type(record)], {"case_id": case_id, **asdict(record)})
 

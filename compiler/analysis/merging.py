@@ -14,7 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from compiler.analysis.groups import MOST_FUNCTIONS, Group, GroupKind, reduce_form
+from compiler.analysis.decision import Decision, no, unless
+from compiler.analysis.groups import Group, GroupKind, reduce_form
+from compiler.analysis.joining import MOST_FUNCTIONS
 from compiler.analysis.opcodes import FUNCTIONS
 from compiler.analysis.updates import is_elementwise, is_update_in_place
 from compiler.ir.control import predecessors
@@ -26,15 +28,25 @@ _LARGEST = 256
 Homes = dict[Instruction, list[Group]]
 
 
-def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool]) -> list[Group]:
-    """Join what can be joined; `allow` is asked before each. Groups come with users' groups first."""
+Refuse = Callable[[Instruction, str], None]
+"""Is told of an instruction why it is not merged with what."""
+
+
+def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool], refuse: Refuse) -> list[Group]:
+    """Join what can be joined; `allow` is asked before each, `refuse` told of what is left apart, and why.
+
+    Groups come with users' groups first.
+    """
     merged = dict.fromkeys(groups)
     order = _Order.of(groups)
     for producer in reversed(groups):
         if producer not in merged or _walk(producer) is None:
             continue
         for other in _candidates(producer, merged, of, order):
-            if _fits(producer, other, of, order) and allow(producer.root):
+            fitting = _fits(producer, other, of, order)
+            if not fitting:
+                refuse(producer.root, f"not with {other.root.name}: {fitting.reason}")
+            elif allow(producer.root):
                 _join(producer, other, of)
                 order.join(producer, other)
                 del merged[other]
@@ -135,17 +147,26 @@ def _inputs(group: Group, order: _Order) -> Iterator[Instruction]:
                 yield operand
 
 
-def _fits(first: Group, second: Group, of: Homes, order: _Order) -> bool:
-    if _walk(first) != _walk(second) or len(first.roots) + len(second.roots) > _MOST_RESULTS:
-        return False
+def _fits(first: Group, second: Group, of: Homes, order: _Order) -> Decision:
+    """Whether two groups may be one kernel."""
+    if _walk(first) != _walk(second):
+        return no("they walk over other dimensions, or in another way")
+    if len(first.roots) + len(second.roots) > _MOST_RESULTS:
+        return no(f"together they have more than {_MOST_RESULTS} results")
     if len(together := first.members | second.members) > _LARGEST:
-        return False
+        return no(f"together they have more than {_LARGEST} instructions")
     if sum(member.opcode in FUNCTIONS for member in together) > MOST_FUNCTIONS:
-        return False
-    straight = all(_used_in_place(root, second) for root in first.roots)
-    straight = straight and all(_used_in_place(root, first) for root in second.roots)
+        return no(f"together they compute more than {MOST_FUNCTIONS} functions")
+    return _need_one_another(first, second, of, order)
+
+
+def _need_one_another(first: Group, second: Group, of: Homes, order: _Order) -> Decision:
+    """Whether two groups of one kernel would be computed at the same elements, and nothing else between them."""
     pairs = ((first, second), (second, first))
-    return straight and not any(_detour(start, end, of, order) for start, end in pairs)
+    if not all(_used_in_place(root, user) for maker, user in pairs for root in maker.roots):
+        return no("one uses the other's result at other elements than its own")
+    apart = any(_detour(start, end, of, order) for start, end in pairs)
+    return unless(apart, "something between them needs one and is needed by the other")
 
 
 def _used_in_place(root: Instruction, group: Group) -> bool:

@@ -6,12 +6,15 @@ takes more time than all else of the compiler, and a process needs one of them, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import NamedTuple
 
+from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Executable, Keeper, Phases
+from compiler.codegen.llvm import Target
 from compiler.ir.module import Module
+from compiler.ir.rewrite import Refusal
 from compiler.options import CompileOptions
 
 
@@ -21,12 +24,14 @@ class Backend(NamedTuple):
     Attributes:
         pipeline: the name of the pipeline that prepares modules for it.
         code: the function from a module so prepared, options and phases to an executable.
+        decided: the function from a module so prepared, options and what fusion refused to what would be decided.
         kept: the `Keeper` by which its executables are kept and restored, where they can be.
         files: the function that compiles to files for a machine without a compiler, where there is one.
     """
 
     pipeline: str
     code: str
+    decided: str
     kept: str = ""
     files: str = ""
 
@@ -38,6 +43,20 @@ class Backend(NamedTuple):
         """Compile a module that the pipeline has prepared."""
         executable: Executable = resolve_name(self.code)(module, options, phases)
         return executable
+
+    def decide(
+        self, module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: Target | None
+    ) -> Decisions:
+        """What the back end would decide about a module.
+
+        Args:
+            module: as the pipeline has prepared it.
+            options: those of a compilation.
+            refusals: what fusion considered and did not do.
+            target: the machine, where it is not this one.
+        """
+        decisions: Decisions = resolve_name(self.decided)(module, options, refusals, target)
+        return decisions
 
     @property
     def keeper(self) -> Keeper | None:
@@ -55,9 +74,14 @@ BACKENDS: dict[str, Backend] = {
     "cpu": Backend(
         "compile",
         "compiler.backends.cpu.executable:compile_module",
+        "compiler.backends.cpu.executable:decide_module",
         kept="compiler.backends.cpu.executable:KEEPER",
         files="compiler.backends.cpu.ahead:compile_ahead",
     ),
-    "nvptx": Backend("compile-nvptx", "compiler.backends.nvptx.executable:NvptxExecutable"),
+    "nvptx": Backend(
+        "compile-nvptx",
+        "compiler.backends.nvptx.executable:NvptxExecutable",
+        "compiler.backends.nvptx.executable:decide_module",
+    ),
 }
 """Every back end by name."""

@@ -124,6 +124,10 @@ class Executable(Protocol):
     def facts(self) -> Facts:
         """What else is known of it."""
 
+    @property
+    def decisions_digest(self) -> str:
+        """A digest of all that was decided about it: with another one the module was compiled differently."""
+
     def __call__(self, *inputs: object) -> list[NDArray[Any]]:
         """Run it on the entry parameters in order; returns the leaves of the root in order."""
 
@@ -147,3 +151,8 @@ class Wrapped:
     def facts(self) -> Facts:
         """What else is known of it."""
         return self.inner.facts
+
+    @property
+    def decisions_digest(self) -> str:
+        """A digest of all that was decided about it."""
+        return self.inner.decisions_digest

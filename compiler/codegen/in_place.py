@@ -37,6 +37,18 @@ def same_row(kernel: Kernel) -> Pairs:
     return _pairs(kernel, is_row, is_row)
 
 
+def of_operand(number: int) -> Callable[[Kernel], Pairs]:
+    """The operand of that number, of which an element is read before the result's at its place is written."""
+
+    def rule(kernel: Kernel) -> Pairs:
+        (root,) = kernel.roots
+        places = [dict(kernel.leaves).get(operand) for operand in root.operands]
+        given = places[number]
+        return ((0, given),) if given is not None and places.count(given) == 1 else ()
+
+    return rule
+
+
 def _pairs(kernel: Kernel, is_row: Callable[[Instruction], bool], writes: Callable[[Instruction], bool]) -> Pairs:
     """`is_row` tells what a reduction has read before anything is written, `writes` which roots lie in place."""
     moved = _moved(kernel, is_row)

@@ -25,6 +25,15 @@ class Rewrite:
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was considered and not done: the rule that it would have been, the instruction, and why."""
+
+    rule: str
+    where: str
+    reason: str
+
+
 @dataclass(slots=True)
 class Fuel:
     """How many rewrites a compilation may still do, and those it has done; `limit` None means all.
@@ -37,6 +46,7 @@ class Fuel:
     pass_name: str = ""
     withholds_required: bool = field(default=False, kw_only=True)
     rewrites: list[Rewrite] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
 
     @property
     def is_spent(self) -> bool:
@@ -47,10 +57,13 @@ class Fuel:
         """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed."""
         if self.is_spent and not (required and not self.withholds_required):
             return False
-        parent = where.parent.name if where.parent is not None else "?"
         number = len(self.rewrites) + 1
-        self.rewrites.append(Rewrite(number, self.pass_name, rule, f"{parent}/{where.name}"))
+        self.rewrites.append(Rewrite(number, self.pass_name, rule, path_of(where)))
         return True
+
+    def refuse(self, rule: str, where: Instruction, reason: str) -> None:
+        """Note why a rewrite is not done at an instruction."""
+        self.refusals.append(Refusal(rule, path_of(where), reason))
 
     def replace(self, rule: str, old: Instruction, new: Instruction) -> bool:
         """Make all users of `old` use `new`, if there is fuel; `new` must already stand in the computation."""
@@ -58,6 +71,12 @@ class Fuel:
             return False
         old.replace_uses_with(new)
         return True
+
+
+def path_of(instruction: Instruction) -> str:
+    """Where an instruction stands, as COMPUTATION/NAME."""
+    parent = instruction.parent.name if instruction.parent is not None else "?"
+    return f"{parent}/{instruction.name}"
 
 
 def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel) -> bool:

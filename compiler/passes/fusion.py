@@ -1,7 +1,7 @@
 """Fusion: instructions whose values need not go through memory become one kernel.
 
 Walking from results to operands, every instruction either joins the group of the instructions that use it or becomes
-the root of a group of its own (`compiler.analysis.groups` says which).  It joins when all its users are in one group;
+the root of a group of its own (`compiler.analysis.joining` says which).  It joins when all its users are in one group;
 ops that only move or compare data may be copied into several groups, because computing them twice gives the same bits
 (an op that rounds is never copied: two copies could be contracted differently with their neighbours).  Since a group is
 entered only through its users, no cycle can arise.
@@ -10,9 +10,11 @@ entered only through its users, no cycle can arise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from compiler.analysis.effects import has_effect, held_by_control, within_fusions
-from compiler.analysis.groups import Group, GroupKind, adopt, kind_of, may_copy, may_join, numbers, worth_a_fusion
+from compiler.analysis.groups import Group, GroupKind, adopt, kind_of, numbers, worth_a_fusion
+from compiler.analysis.joining import may_copy, may_join
 from compiler.analysis.merging import merge
 from compiler.analysis.sort_results import read_of
 from compiler.ir.control import is_ordered
@@ -20,6 +22,9 @@ from compiler.ir.module import Computation, Instruction, Module, computed_from
 from compiler.ir.outline import outline
 from compiler.ir.rewrite import Fuel
 from compiler.ops.build import build
+
+INTO_USER, _SEVERAL = "fuse into user", "fuse with several results"
+"""The rules, as rewrites and refusals name them."""
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -31,7 +36,13 @@ def run(module: Module, fuel: Fuel) -> bool:
         if computation in fused_bodies or computation in applied:
             continue
         changed |= _cut_sorts(module, computation, fuel)
-        groups = [group for group in _groups(computation, fuel) if worth_a_fusion(group)]
+        groups = []
+        for group in _groups(computation, fuel):
+            if worth_a_fusion(group):
+                groups.append(group)
+            else:
+                for member in group.members - set(group.roots):
+                    fuel.refuse(INTO_USER, member, f"{group.root.name}, which uses it, only views it")
         order = {instruction: number for number, instruction in enumerate(computation.instructions)}
         for group in groups:
             _outline(module, group, order)
@@ -73,9 +84,14 @@ def _groups(computation: Computation, fuel: Fuel) -> list[Group]:
     held = held_by_control(computation)
     for instruction in reversed(computation.instructions):
         if instruction in held or is_ordered(instruction):
+            fuel.refuse(INTO_USER, instruction, "it waits for others, or they for it")
             continue
         homes = _homes(instruction, of)
-        if homes and fuel.spend("fuse into user", instruction):
+        if isinstance(homes, str):
+            fuel.refuse(INTO_USER, instruction, homes)
+        elif not fuel.spend(INTO_USER, instruction):
+            fuel.refuse(INTO_USER, instruction, "no fuel is left")
+        else:
             for group in homes:
                 adopt(group, instruction)
             of[instruction] = homes
@@ -85,18 +101,23 @@ def _groups(computation: Computation, fuel: Fuel) -> list[Group]:
             group = Group([instruction], kind, {instruction})
             of[instruction] = [group]
             groups.append(group)
-    return merge(groups, of, lambda root: fuel.spend("fuse with several results", root))
+    return merge(groups, of, partial(fuel.spend, _SEVERAL), partial(fuel.refuse, _SEVERAL))
 
 
-def _homes(instruction: Instruction, of: dict[Instruction, list[Group]]) -> list[Group]:
-    """The groups that an instruction may join: those of all its users, or none."""
-    if instruction.is_root or not instruction.users or any(user not in of for user in instruction.users):
-        return []
+def _homes(instruction: Instruction, of: dict[Instruction, list[Group]]) -> list[Group] | str:
+    """The groups that an instruction may join, those of all its users, or why it is in none."""
+    if instruction.is_root or not instruction.users:
+        return "it is the computation's result" if instruction.is_root else "nobody uses it"
+    for user in instruction.users:
+        if user not in of:
+            return f"{user.name}, a {user.opcode}, takes it from memory"
     homes = list(dict.fromkeys(group for user in instruction.users for group in of[user]))
     if len(homes) > 1 and not may_copy(instruction, len(homes)):
-        return []
-    if not all(may_join(instruction, group) for group in homes):
-        return []
+        return f"{len(homes)} kernels use it, and each would compute it again"
+    for group in homes:
+        joins = may_join(instruction, group)
+        if not joins:
+            return f"not into {group.root.name}: {joins.reason}"
     return homes
 
 

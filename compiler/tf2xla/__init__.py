@@ -22,7 +22,7 @@ from compiler.ir.shape import ArrayShape
 from compiler.ir.types import S32, of_dtype
 from compiler.ops.build import build, constant, parameter
 from compiler.tf2xla.body import Body, without_unused
-from compiler.tf2xla.constants import must_be_known
+from compiler.tf2xla.constants import known_arguments, must_be_known
 from compiler.tf2xla.lowering import Lowering, identifier
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops import RECORDS
@@ -36,6 +36,7 @@ __all__ = [
     "Record",
     "Resource",
     "Trait",
+    "known_arguments",
     "lower",
     "lower_function",
     "must_be_known",

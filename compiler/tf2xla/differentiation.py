@@ -147,7 +147,8 @@ class _Backwards:
     def _through(self, built: Built, arrived: Sequence[Gradient]) -> Sequence[Gradient]:
         """The gradients of a node's inputs."""
         record = RECORDS.get(built.node.op)
-        if record is not None and record.gradient is None:
+        is_called = any(one.name == built.node.op for one in self._builder.graph.functions)
+        if record.gradient is None if record is not None else not is_called:
             raise NoGradientError(
                 f"No gradient defined for operation '{built.node.name}' (op type: {built.node.op}). "
                 "In general every operation must have an associated gradient for correct autodiff"

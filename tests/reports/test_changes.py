@@ -76,6 +76,17 @@ def test_what_is_slower_is_said_of_the_engine_whose_own_time_is(exported, later,
     assert ("baseline changed: one, speed-up of cpu over cpu:fusion=off" in said) == (speedup == "baseline changed")
 
 
+def test_what_is_compiled_differently_is_said_and_no_regression(exported, later):
+    for run, digest in ((exported, "a"), (later, "b")):
+        run["cases"][0]["decisions"] = [{"engine": "cpu", "digest": digest}, {"engine": "nvptx:sim", "digest": "c"}]
+    later["cases"][1]["decisions"] = [{"engine": "cpu", "digest": "new"}]
+    found = compare(exported, later)
+    assert [(one.program, one.engine) for one in found.compiled] == [("one", "cpu")]
+    assert "compiled differently: 1 on cpu: one" in list(changes.to_text(found))
+    assert changes.to_json(found)["compiled_differently"] == [{"program": "one", "engine": "cpu"}]
+    assert not found.is_regression
+
+
 def test_the_factor_is_said_with_the_times(exported, later):
     scale(later, 4, "cpu")
     (line,) = (line for line in changes.to_text(compare(exported, later)) if line.startswith("slower"))

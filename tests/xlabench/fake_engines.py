@@ -54,6 +54,8 @@ class Fake:
             proven="1 kernel assembled" if f"assembled-by-{self.spec}" in text else "",
             ran="simulated 7 lane-instructions" if self.spec == "nvptx:sim" else "",
         )
+        if f"decided-by-{self.spec}" in text:
+            run.decisions_digest = "0123456789abcdef"
         return run
 
 

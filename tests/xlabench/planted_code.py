@@ -4,7 +4,7 @@ import os
 from types import SimpleNamespace
 
 from compiler.analysis import buffers
-from compiler.backends.cpu.kernels import loop
+from compiler.backends.cpu.kernels.loop import plain as loop
 from compiler.backends.nvptx.kernels import grid
 from compiler.codegen import element, elemental, in_place, nest, scalar
 from compiler.codegen.llvm_ir import floating, integer, mangled

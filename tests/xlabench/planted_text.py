@@ -190,9 +190,9 @@ PATCHES = {
         "(builder.add(row, integer(1)), integer(self.size - 1))",
         "kernel/triangular-solve",
     ),
-    "masked_tail": Patch("backends.cpu.kernels.lanes:Lanes._mask", '"ult"', '"ule"', "kernel"),
+    "masked_tail": Patch("backends.cpu.kernels.vectors.lanes:Lanes._mask", '"ult"', '"ule"', "kernel"),
     "scan_direction": Patch(
-        "backends.cpu.kernels.scan:Scan.position", "if self.way.backwards", "if not self.way.backwards", "kernel"
+        "backends.cpu.kernels.window.scan:Scan.position", "if self.way.backwards", "if not self.way.backwards", "kernel"
     ),
     "complex_product": Patch(
         "codegen.complex_numbers:Complex.__mul__", "self.re * other.im +", "self.re * other.im -", "kernel"

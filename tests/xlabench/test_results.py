@@ -23,7 +23,8 @@ from xlabench.results import (
 
 FROZEN = {version: Path(__file__).parent / f"results_v{version}.sql" for version in READABLE_VERSIONS}
 RUN = Run("smoke", "", "reference", ["cpu"], 0, {"timed": ["a", "b"]}, {"cpu": None})
-CANARIES = {1: [], 2: ["compute", "memory", "threads"]}
+CANARIES = {1: [], 2: ["compute", "memory", "threads"], 3: ["compute", "memory", "threads"]}
+DECISIONS = {1: [], 2: [], 3: ["cpu"]}
 """Those of the first case of the frozen files."""
 VERDICT = Verdict("cpu", "wrong", "1 of 2 elements are wrong", max_ulp=1.8e19)
 
@@ -91,6 +92,7 @@ def test_a_frozen_file_of_every_version_is_read_and_brought_up_to_the_latest(pat
     assert exported["cases"][1]["kernels"] == []
     assert exported["cases"][0]["timings"][0]["samples"] == [0.002, 0.0021]
     assert [one["canary"] for one in exported["cases"][0]["canaries"]] == CANARIES[version]
+    assert [one["engine"] for one in exported["cases"][0]["decisions"]] == DECISIONS[version]
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 

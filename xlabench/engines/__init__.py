@@ -128,6 +128,12 @@ def facts_of(program: Program) -> Facts:
     return facts
 
 
+def decisions_of(program: Program) -> str:
+    """A digest of what was decided about a program; of engines that are not ours nothing is known."""
+    digest: str = getattr(program, "decisions_digest", "")
+    return digest
+
+
 def _load(name: str) -> EngineModule:
     try:
         return cast("EngineModule", import_module(ENGINES[name]))

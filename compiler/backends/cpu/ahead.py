@@ -16,6 +16,7 @@ from typing import Any
 from compiler.analysis.placing import ALIGNMENT as ARENA_ALIGNMENT
 from compiler.backends.cpu import c_names, program
 from compiler.backends.cpu.image import arrays, leaf
+from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.runtime.arguments import Leaf
 from compiler.codegen import llvm, parts
 from compiler.codegen.libcalls import C_LIBRARY
@@ -30,7 +31,7 @@ _ENTRY = "ahead.entry"
 
 _WRAPPER = f"""
 define void @{_ENTRY}(ptr %parameters, ptr %results, ptr %arena) {{
-  call void @{program.PROGRAM}(ptr %parameters, ptr %results, ptr %arena, ptr null, i64 0, i64 1)
+  call void @{program.PROGRAM}(ptr %parameters, ptr %results, ptr %arena, ptr null)
   ret void
 }}
 """
@@ -181,7 +182,7 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
         target_name = call.attributes["custom_call_target"]
         reason = f"the meaning of {target_name!r} is a Python function, which no other machine has"
         raise call.unsupported(reason, by="an object file")
-    built = program.build(module, target, 1)
+    built = program.build(module, Machine.of(target), 1)
     symbol = c_names.function_name(name, _WORDS)
     facts = _Facts(
         symbol,

@@ -1,8 +1,8 @@
 """Scalars of loops, in the frame of the function that runs a module: LLVM keeps them in registers.
 
 What a turn of a loop over scalars computes takes less than to write it to memory and read it again in the next.  A
-value can lie in a frame where no other thread touches it, since each has a frame of its own: in a program for one
-thread, or in a loop that one thread runs alone, as long as nothing that is shared outside touches it.
+value can lie in a frame where no other thread touches it: in a program for one thread, or in a loop that the caller
+runs alone, as long as nothing that is shared outside touches it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from compiler.analysis.buffers import Assignment
 from compiler.analysis.placing import Buffer, Place
-from compiler.backends.cpu.sharing import Emitted, shares
+from compiler.backends.cpu.sharing import Kernels, shares
 from compiler.codegen.kernel import callees
 from compiler.ir.module import Computation, Instruction
 
@@ -22,7 +22,7 @@ _MOST = 256
 """Buffers in a frame: stacks of threads are small, and registers few."""
 
 
-def lay_in_frame(entry: Computation, assignment: Assignment, emitted: Emitted, threads: int) -> None:
+def lay_in_frame(entry: Computation, assignment: Assignment, emitted: Kernels, threads: int) -> None:
     """Move scalars from the arena, before it is packed, into the frame.
 
     There the next value of a loop's state is copied over the present one: in registers that costs nothing, while of two
@@ -44,7 +44,7 @@ class _Walk:
     """Goes through a schedule: what one thread's loops touch, and what several threads may."""
 
     assignment: Assignment
-    emitted: Emitted
+    emitted: Kernels
     threads: int
     alone: dict[Buffer, None] = field(default_factory=dict)
     shared: set[Buffer] = field(default_factory=set)

@@ -1,17 +1,17 @@
 """Which kernels one thread runs alone although each by itself would be worth several.
 
-Threads meet in every turn of a loop that they share: before what one of them does alone and after it, and at its end.
-Cores that share a cache do so in 0.1 to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.
-A thread that has nothing to do for long falls asleep, and to wake it takes much longer than that.
+Threads meet in every turn of a loop that they share: at the end of every phase.  Cores that share a cache do so in 0.1
+to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.  A thread that has nothing to do for
+long falls asleep, and to wake it takes much longer than that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from compiler.analysis.turns import turns_of
-from compiler.backends.cpu.kernels.emitted import EmittedKernel
+from compiler.codegen.cost import shares_all
 from compiler.codegen.kernel import CONTROL, callees, scheduled
 from compiler.ir.module import Computation, Instruction
 
@@ -22,31 +22,52 @@ _WAKING_NS = 20_000.0
 _PATIENCE_NS = 30_000.0
 """How long one thread may work alone before others sleep."""
 _TURNS = 100
-"""Of a loop of which nobody knows."""
-
-Emitted: TypeAlias = Mapping[Instruction, EmittedKernel]
+"""The trip count that is assumed of a loop whose own does not follow from the program."""
 
 
-def alone(entry: Computation, emitted: Emitted, threads: int) -> set[Instruction]:
+class Work(Protocol):
+    """What a kernel takes."""
+
+    @property
+    def cost_ns(self) -> float:
+        """Estimated nanoseconds on one thread."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether threads share it."""
+
+
+Kernels: TypeAlias = Mapping[Instruction, Work]
+"""By the instructions that they compute."""
+
+
+def alone(entry: Computation, kernels: Kernels, threads: int) -> set[Instruction]:
     """The kernels of a program that are not shared, beside those that are not parallel."""
-    found = set(_of_loops(entry, emitted, threads))
-    shared = emitted.keys() - found
-    return found if _is_worth_waking(entry, emitted, shared, threads) else set(emitted)
+    if shares_all():
+        return set()
+    found = set(_of_loops(entry, kernels, threads))
+    shared = kernels.keys() - found
+    return found if _is_worth_waking(entry, kernels, shared, threads) else set(kernels)
 
 
-def shares(instruction: Instruction, emitted: Emitted) -> bool:
+def shared_work(entry: Computation, kernels: Kernels) -> float:
+    """The expected time on one thread of what a program's threads share, in ns."""
+    return sum(_work(instruction, kernels, kernels.keys())[1] for instruction in entry.instructions)
+
+
+def shares(instruction: Instruction, kernels: Kernels) -> bool:
     """Whether anything of what an instruction runs is worth several threads."""
-    if instruction in emitted:
-        return emitted[instruction].parallel
-    return any(shares(inner, emitted) for callee in callees(instruction) for inner in callee.instructions)
+    if instruction in kernels:
+        return kernels[instruction].parallel
+    return any(shares(inner, kernels) for callee in callees(instruction) for inner in callee.instructions)
 
 
-def _is_worth_waking(entry: Computation, emitted: Emitted, shared: Set[Instruction], threads: int) -> bool:
+def _is_worth_waking(entry: Computation, kernels: Kernels, shared: Set[Instruction], threads: int) -> bool:
     """Whether what threads share saves more than it takes to wake them where one has worked alone for long."""
     saved = by_one = 0.0
     sleeps = 0
     for instruction in entry.instructions:
-        work, part = _work(instruction, emitted, shared)
+        work, part = _work(instruction, kernels, shared)
         saved += _saved(part, threads)
         if part:
             sleeps += by_one > _PATIENCE_NS
@@ -55,12 +76,12 @@ def _is_worth_waking(entry: Computation, emitted: Emitted, shared: Set[Instructi
     return saved >= sleeps * _WAKING_NS
 
 
-def _work(instruction: Instruction, emitted: Emitted, shared: Set[Instruction]) -> tuple[float, float]:
+def _work(instruction: Instruction, kernels: Kernels, shared: Set[Instruction]) -> tuple[float, float]:
     """The expected time of an instruction with all that it runs on one thread, and of what is shared of that."""
-    if instruction in emitted:
-        kernel = emitted[instruction]
-        return kernel.work, kernel.work if kernel.parallel and instruction in shared else 0.0
-    parts = [_work(inner, emitted, shared) for callee in callees(instruction) for inner in callee.instructions]
+    if instruction in kernels:
+        kernel = kernels[instruction]
+        return kernel.cost_ns, kernel.cost_ns if kernel.parallel and instruction in shared else 0.0
+    parts = [_work(inner, kernels, shared) for callee in callees(instruction) for inner in callee.instructions]
     turns = (turns_of(instruction) or _TURNS) if instruction.opcode == "while" else 1
     return turns * sum(part[0] for part in parts), turns * sum(part[1] for part in parts)
 
@@ -69,29 +90,29 @@ def _saved(work: float, threads: int) -> float:
     return work * (1 - 1 / threads)
 
 
-def _of_loops(computation: Computation, emitted: Emitted, threads: int) -> Iterator[Instruction]:
+def _of_loops(computation: Computation, kernels: Kernels, threads: int) -> Iterator[Instruction]:
     """The kernels of loops that threads had better not share, in a computation and in those that it runs."""
     for instruction in computation.instructions:
         if instruction.opcode not in CONTROL:
             continue
         for callee in instruction.called_computations():
-            if instruction.opcode == "while" and not _is_worth_sharing(instruction, emitted, threads):
-                yield from (inner for inner in scheduled(callee) if inner in emitted)
+            if instruction.opcode == "while" and not _is_worth_sharing(instruction, kernels, threads):
+                yield from (inner for inner in scheduled(callee) if inner in kernels)
             else:
-                yield from _of_loops(callee, emitted, threads)
+                yield from _of_loops(callee, kernels, threads)
 
 
-def _is_worth_sharing(loop: Instruction, emitted: Emitted, threads: int) -> bool:
-    kernels: list[EmittedKernel] = []
+def _is_worth_sharing(loop: Instruction, kernels: Kernels, threads: int) -> bool:
+    parallel: list[Work] = []
     pending = list(loop.called_computations())
     while pending:
         for instruction in pending.pop().instructions:
             if instruction.opcode == "while":
-                if _is_worth_sharing(instruction, emitted, threads):
+                if _is_worth_sharing(instruction, kernels, threads):
                     return True
             elif instruction.opcode in CONTROL:
                 pending += instruction.called_computations()
-            elif instruction in emitted and emitted[instruction].parallel:
-                kernels.append(emitted[instruction])
-    saved = _saved(sum(kernel.work for kernel in kernels), threads)
-    return saved > _MEETING_NS * (_MEETINGS + len(kernels))
+            elif instruction in kernels and kernels[instruction].parallel:
+                parallel.append(kernels[instruction])
+    saved = _saved(sum(kernel.cost_ns for kernel in parallel), threads)
+    return saved > _MEETING_NS * (_MEETINGS + len(parallel))

@@ -10,13 +10,14 @@ from functools import cached_property
 import numpy as np
 
 from compiler.analysis.placing import Buffer
+from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Artifacts, Facts, KernelResources, KernelTime, Phases
 from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.cuda import CudaDevice, capability
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
 from compiler.backends.nvptx.kernels.grid import Gpu
-from compiler.backends.nvptx.program import Program, build
+from compiler.backends.nvptx.program import Program, build, decisions
 from compiler.backends.nvptx.replay import Replay, replay
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.steps import launches_of
@@ -31,12 +32,31 @@ from compiler.codegen import llvm
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import flatten
 from compiler.ir.module import Module
+from compiler.ir.rewrite import Refusal
 from compiler.ir.shape import leaves
 from compiler.ir.types import TOKEN
 from compiler.options import CompileOptions
 from compiler.plan import check_bytes, check_inputs, interface_bytes
 
 DEVICES = ("", "sim", "ptxas")
+
+
+def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Refusal], _: object) -> Decisions:
+    """What would be decided about a module that the pipeline `compile-nvptx` has prepared; options name the GPU."""
+    arch = _architecture(options)
+    target_of(arch)
+    gpu = _gpu(arch, options)
+    words = f"{arch}, {gpu.shared_bytes >> 10} KiB of shared memory{', atomics' if gpu.atomics else ''}"
+    return decisions(build(module, gpu), module, words, refusals)
+
+
+def _architecture(options: CompileOptions) -> str:
+    return options.arch or (newest_for(capability()) if options.device == "" else DEFAULT_ARCHITECTURE)
+
+
+def _gpu(arch: str, options: CompileOptions) -> Gpu:
+    """What kernels are decided for."""
+    return Gpu(compute_capability(arch), 1024 * ARCHITECTURES[arch].shared_kib, options.atomics)
 
 
 class NvptxExecutable:
@@ -50,12 +70,10 @@ class NvptxExecutable:
             )
         self.module = module
         self.options = options
-        self.arch = options.arch or (newest_for(capability()) if options.device == "" else DEFAULT_ARCHITECTURE)
+        self.arch = _architecture(options)
         target = target_of(self.arch)
         with phases.phase("emit"):
-            shared_bytes = 1024 * ARCHITECTURES[self.arch].shared_kib
-            gpu = Gpu(compute_capability(self.arch), shared_bytes, options.atomics)
-            self._program: Program = build(module, gpu)
+            self._program: Program = build(module, _gpu(self.arch, options))
             text = str(self._program.ir)
         with phases.phase("llvm-optimise"):
             native = llvm.parse(text, target, options.opt)
@@ -114,11 +132,17 @@ class NvptxExecutable:
             return Facts(self.resources, proven=ptxas.to_sentence(self.resources, self.arch))
         return Facts(self.resources, ran=self.device.account())
 
+    @property
+    def decisions_digest(self) -> str:
+        """A digest of all that was decided about it."""
+        return decisions(self._program, self.module, "", None).digest
+
     def _connect(self, device: Device) -> None:
         self.device = device
         self._loaded = device.load(self.ptx)
-        for instruction, (buffer, *_) in self._program.assignment.of.items():
+        for instruction, buffers in self._program.assignment.of.items():
             if instruction.opcode == "constant" and instruction.literal.array is not None:
+                (buffer,) = buffers
                 data = np.ascontiguousarray(instruction.literal.array)
                 self._constants[buffer] = device.allocate(data.nbytes)
                 device.upload(self._constants[buffer], data)

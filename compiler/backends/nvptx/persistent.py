@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from compiler.analysis.opcodes import PRODUCTS
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
+from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.backends.nvptx.persistent_launch import MOST_THREADS, Emission, side_by_side
 from compiler.backends.nvptx.steps import (
     ConditionalStep,
@@ -53,21 +53,18 @@ _MOST_LINES = 20_000
 """LLVM instructions in one function, beyond which compiling takes long."""
 
 
-def persist(
-    ir: Module, gpu: Gpu, steps: Sequence[Step], kernels: Sequence[EmittedKernel], name: str
-) -> tuple[Step, ...]:
+def persist(ir: Module, steps: Sequence[Step], kernels: Sequence[EmittedKernel], name: str) -> tuple[Step, ...]:
     """The steps with persistent launches in place of those that are worth it.
 
     Args:
         ir: holds the kernels' functions; those that nobody launches go.
-        gpu: what kernels are emitted for.
         steps: what the host does.
         kernels: the kernels that it launches.
         name: what the launches' functions are called.
     """
     costs = {function: cost for kernel in kernels for function, cost in _costs(kernel)}
     owners = {launch.function: kernel for kernel in kernels for launch in kernel.launches}
-    found = tuple(_Persistent(ir, gpu, owners, costs, name).sequence(steps))
+    found = tuple(_Persistent(ir, owners, costs, name).sequence(steps))
     launched = {launch.launch.function for launch in launches_of(found)}
     ir.functions[:] = [f for f in ir.functions if f.name not in costs or f.name in launched]
     return found
@@ -78,7 +75,6 @@ class _Persistent:
     """Finds the steps, and emits the launches."""
 
     ir: Module
-    gpu: Gpu
     kernels: Mapping[str, EmittedKernel]
     costs: Mapping[str, float]
     name: str
@@ -128,7 +124,7 @@ class _Persistent:
             yield from row
             return
         note = f"a block takes {_us(sum(map(self._work, row)))}, launches would take {_us(sum(map(self._saved, row)))}"
-        yield replace(Emission(self.ir, self.gpu, self.kernels, row).launch(self.name), note=note)
+        yield replace(Emission(self.ir, self.kernels, row).launch(self.name), note=note)
 
     # -- the rule -----------------------------------------------------------------------------------------------
     def _is_worth_it(self, step: Step) -> bool:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from compiler.analysis.placing import Buffer
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch, Parts
-from compiler.backends.nvptx.kernels.table import EMITTERS
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch, Parts
 from compiler.backends.nvptx.steps import (
     ConditionalStep,
     CopyStep,
@@ -86,7 +85,7 @@ class _Since:
 class Emission:
     """One persistent launch being emitted."""
 
-    def __init__(self, ir: Module, gpu: Gpu, kernels: Mapping[str, EmittedKernel], row: Sequence[Step]) -> None:
+    def __init__(self, ir: Module, kernels: Mapping[str, EmittedKernel], row: Sequence[Step]) -> None:
         self.ir, self.row = ir, tuple(row)
         self.functions = {function.name: function for function in ir.functions}
         written = dict.fromkeys(written_by(row))
@@ -99,7 +98,7 @@ class Emission:
         if any(launch.blocks > 1 and side_by_side(self.functions[launch.function], launch) > 1 for launch in launches):
             self.threads = MOST_THREADS
         self.threads = -(-self.threads // grid.WARP) * grid.WARP
-        self.parts = dict(self._parts(gpu, {id(k): k for k in (kernels[launch.function] for launch in launches)}))
+        self.parts = dict(self._parts({id(k): k for k in (kernels[launch.function] for launch in launches)}))
 
     def launch(self, name: str) -> LaunchStep:
         """Emit the function."""
@@ -116,12 +115,11 @@ class Emission:
     def _alignment(buffer: Buffer) -> int:
         return next((size for size in (16, 8, 4, 2) if buffer.size_bytes >= size), 1)
 
-    def _parts(self, gpu: Gpu, kernels: Mapping[int, EmittedKernel]) -> Iterator[tuple[str, str]]:
+    def _parts(self, kernels: Mapping[int, EmittedKernel]) -> Iterator[tuple[str, str]]:
         """The names of launches' functions, and of the parts that do the same."""
         module = Parts.of(self.ir, self.threads)
         for kernel in kernels.values():
-            again = EMITTERS[kernel.kernel.kind](module, kernel.kernel, gpu)
-            for launch, part in zip(kernel.launches, again.launches, strict=True):
+            for launch, part in zip(kernel.launches, kernel.emit(module), strict=True):
                 yield launch.function, part.function
 
     # -- steps --------------------------------------------------------------------------------------------------

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.analysis.buffers import Assignment, assign, branches, check_unique_callers, pack_again
 from compiler.analysis.placing import Buffer, Place
 from compiler.analysis.turns import turns_of
+from compiler.backends.decisions import Decided, Decisions, details_of, others_of, placed
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
-from compiler.backends.nvptx.kernels.table import EMITTERS
+from compiler.backends.nvptx.kernels.strategy import Launches
+from compiler.backends.nvptx.kernels.table import KINDS
 from compiler.backends.nvptx.persistent import persist
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, LaunchStep, Step, WhileStep, lines
 from compiler.backends.nvptx.streams import spread
-from compiler.codegen.kernel import KernelKind, kernel_of, scheduled
+from compiler.backends.strategy import Choice
+from compiler.codegen.kernel import Kernel, KernelKind, kernel_of, scheduled
 from compiler.codegen.llvm_ir import Module
 from compiler.diagnostics import UnsupportedError
+from compiler.ir.decisions import went
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.module import Module as HloModule
+from compiler.ir.rewrite import Refusal, path_of
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A module as LLVM IR and the steps that run it."""
+    """A module as LLVM IR and the steps that run it.
+
+    Attributes:
+        ir: the LLVM module.
+        assignment: where everything lies.
+        steps: what a call does.
+        emitted: the kernels, in the order of the schedule.
+        choices: what was decided about each of them.
+    """
 
     ir: Module
     assignment: Assignment
     steps: tuple[Step, ...]
+    emitted: dict[Instruction, EmittedKernel]
+    choices: dict[Instruction, Choice[Launches]]
 
     def to_text(self) -> str:
         """What a call does as text, for dumps: the steps between the host's transfers, which are on stream 0."""
@@ -43,26 +58,64 @@ class Program:
 def build(module: HloModule, gpu: Gpu) -> Program:
     """Emit a scheduled module."""
     check_unique_callers(module)
+    kernels = {i: kernel_of(i) for i in scheduled(module.entry)}
+    choices = {i: _choice(kernel, gpu) for i, kernel in kernels.items()}
     ir = Module()
-    emitted = {i: _emit(ir, i, gpu) for i in scheduled(module.entry)}
+    emitted = {i: _emit(ir, kernel, choices[i]) for i, kernel in kernels.items()}
+    launched = [(one.kernel.kind.value, [launch.function for launch in one.launches]) for one in emitted.values()]
+    went("nvptx", launched, ir.functions)
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     steps = tuple(_Steps(emitted, assignment).of(module.entry))
-    steps = persist(ir, gpu, steps, list(emitted.values()), "persistent")
+    steps = persist(ir, steps, list(emitted.values()), "persistent")
     steps, order = spread(steps)
     pack_again(assignment, order.allows_sharing)
-    return Program(ir, assignment, steps)
+    return Program(ir, assignment, steps, emitted, choices)
 
 
-def _emit(ir: Module, instruction: Instruction, gpu: Gpu) -> EmittedKernel:
-    kernel = kernel_of(instruction)
-    emitter = EMITTERS.get(kernel.kind)
+def _choice(kernel: Kernel, gpu: Gpu) -> Choice[Launches]:
+    """What is decided about a kernel."""
+    instruction, kind = kernel.instruction, KINDS.get(kernel.kind)
     if kernel.kind is KernelKind.FOREIGN:
         target = instruction.attributes["custom_call_target"]
         reason = f"the meaning of {target!r} is a Python function, which a GPU cannot call"
         raise instruction.unsupported(reason, by="the NVPTX back end")
-    if emitter is None:
+    if kind is None:
         raise UnsupportedError(f"a {kernel.kind.value} kernel", "the NVPTX back end", f"at {instruction.name}")
-    return emitter(ir, kernel, gpu)
+    return kind.decide(kernel, gpu)
+
+
+def _emit(ir: Module, kernel: Kernel, choice: Choice[Launches]) -> EmittedKernel:
+    """Write a kernel as it was decided."""
+    plan = choice.plan
+    return EmittedKernel(kernel, plan.emit(ir), plan.workspace_bytes, plan.emit)
+
+
+def decisions(program: Program, module: HloModule, gpu: str, refusals: Sequence[Refusal] | None) -> Decisions:
+    """What was decided about a module, to be read.
+
+    Args:
+        program: what was made of it.
+        module: the module.
+        gpu: what it was made for, in words.
+        refusals: what fusion considered and did not do; where nobody knows, no reasons are asked for at all.
+    """
+    kernels = []
+    for instruction, choice in program.choices.items():
+        launches = program.emitted[instruction].launches
+        together = "launches" if len(launches) != 1 else "launch"
+        decided = Decided(
+            instruction=path_of(instruction),
+            kind=program.emitted[instruction].kernel.kind.value,
+            strategy=choice.path,
+            others=() if refusals is None else others_of(choice),
+            cost_ns=None,
+            workspace_bytes=choice.plan.workspace_bytes,
+            shared=f"{len(launches)} {together}",
+            overwritten=(),
+            details={**details_of(choice), "grid": [f"{launch.blocks}*{launch.threads}" for launch in launches]},
+        )
+        kernels.append(decided)
+    return Decisions("nvptx", gpu, tuple(placed(module, program.choices, refusals or ())), tuple(kernels))
 
 
 @dataclass(frozen=True, slots=True)

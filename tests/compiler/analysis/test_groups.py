@@ -3,7 +3,7 @@
 import pytest
 
 import compiler
-from compiler.analysis.groups import MOST_FUNCTIONS
+from compiler.analysis.joining import MOST_FUNCTIONS
 from compiler.analysis.opcodes import FUNCTIONS
 from compiler.ops import OPS
 

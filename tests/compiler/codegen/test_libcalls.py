@@ -12,6 +12,7 @@ from every_type import packed
 
 import compiler
 from compiler.backends.cpu import image, program
+from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.machines import target_for
 from compiler.codegen import elf, libcalls, llvm
 from compiler.ir.module import Module
@@ -41,7 +42,7 @@ def objects(module: Module, target: llvm.Target, opt: int) -> list[bytes]:
     options = compiler.CompileOptions(opt=opt)
     prepared = module.clone()
     run_passes(prepared, PIPELINES["compile"], options)
-    return llvm.compile_all(image.sources(program.build(prepared, target, 2), opt), target, opt, threads=1)
+    return llvm.compile_all(image.sources(program.build(prepared, Machine.of(target), 2), opt), target, opt, threads=1)
 
 
 def check(module: Module, target: llvm.Target, opt: int) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from compiler.backends.cpu.kernels.emitted import EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import begin
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
@@ -68,20 +70,28 @@ def _array(address: int, shape: ArrayShape) -> Array:
     return values
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit the kernel, which writes down where everything lies and calls back."""
+def _decide(given: Given) -> Plan:
+    """The plan, which writes down where everything lies and calls back."""
+    kernel = given.kernel
     if not all(isinstance(operand.shape, ArrayShape) for operand in kernel.instruction.operands):
         raise kernel.instruction.unsupported("only arrays can be given to a function", by="the CPU back end")
     callback = Callback(kernel)
-    builder, given = Builder(begin(module, kernel)), arguments(kernel)
-    pointers = [*given.inputs, *given.outputs]
-    table = builder.emit(PTR, f"alloca [{max(1, len(pointers))} x ptr], align 8")
-    for number, pointer in enumerate(pointers):
-        builder.store(pointer, builder.gep(PTR, table, integer(number)))
-    target = builder.cast("inttoptr", Value("i64", str(callback.address)), PTR)
-    builder.call(target.name, "void", [table])
-    builder.ret()
-    return EmittedKernel(kernel, (builder.function.name,), 0, parallel=False, work=_WORK_NS, callback=callback)
+
+    def emit(module: Module) -> Functions:
+        builder, pointers = Builder(begin(module, kernel)), [*arguments(kernel).inputs, *arguments(kernel).outputs]
+        table = builder.emit(PTR, f"alloca [{max(1, len(pointers))} x ptr], align 8")
+        for number, pointer in enumerate(pointers):
+            builder.store(pointer, builder.gep(PTR, table, integer(number)))
+        target = builder.cast("inttoptr", Value("i64", str(callback.address)), PTR)
+        builder.call(target.name, "void", [table])
+        builder.ret()
+        return (builder.function.name,)
+
+    return replace(given.plan(emit, _WORK_NS, divisible=False), keeps=callback)
+
+
+FOREIGN = Kind((Strategy("call of Python", _decide),), Given)
+"""Custom calls whose meaning is a Python function."""
 
 
 def errors_of(callbacks: Sequence[Callback]) -> BaseException | None:

@@ -1,57 +1,51 @@
-"""The table of kernel emitters by kind."""
+"""The table of kernel kinds: the strategies of each, of which the first that has a plan is taken."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
-from compiler.backends.cpu.kernels import (
-    convolution,
-    dot,
-    dot_complex,
-    fft,
-    foreign,
-    iteration,
-    loop,
-    pool_gradient,
-    reduce,
-    row,
-    scatter,
-    select_scatter,
-    sort,
-    update,
-    window,
-)
-from compiler.backends.cpu.kernels.emitted import EmittedKernel
-from compiler.backends.cpu.kernels.linear_algebra import lapack, triangular
+from compiler.backends.cpu.kernels.convolution.kernel import CONVOLUTION
+from compiler.backends.cpu.kernels.dot.kernel import DOT
+from compiler.backends.cpu.kernels.fft.kernel import FFT
+from compiler.backends.cpu.kernels.foreign import FOREIGN
+from compiler.backends.cpu.kernels.linear_algebra.lapack import LAPACK
+from compiler.backends.cpu.kernels.linear_algebra.triangular import CHOLESKY, TRIANGULAR_SOLVE
+from compiler.backends.cpu.kernels.loop.iteration import ITERATION
+from compiler.backends.cpu.kernels.loop.kernel import LOOP
+from compiler.backends.cpu.kernels.loop.update import UPDATE
+from compiler.backends.cpu.kernels.reduce.kernel import REDUCE
+from compiler.backends.cpu.kernels.row.kernel import ROW
+from compiler.backends.cpu.kernels.scatter.kernel import SCATTER
+from compiler.backends.cpu.kernels.sort.kernel import SORT
+from compiler.backends.cpu.kernels.strategy import Functions, Kind
+from compiler.backends.cpu.kernels.window.kernel import REDUCE_WINDOW
+from compiler.backends.cpu.kernels.window.select_scatter import SELECT_AND_SCATTER
+from compiler.backends.cpu.machine import Machine
+from compiler.backends.strategy import Choice
 from compiler.codegen.kernel import Kernel, KernelKind
-from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import Module
 
-Emitter = Callable[[Module, Kernel, Target, int], EmittedKernel]
-"""Emits a kernel into a module for a target and calls with up to that many threads."""
-
-EMITTERS: dict[KernelKind, Emitter] = {
-    KernelKind.LOOP: lambda module, kernel, target, threads: (
-        dot_complex.emit(module, kernel, target, threads) if dot_complex.applies(kernel) else loop.emit(module, kernel)
-    ),
-    KernelKind.ITERATION: lambda module, kernel, _target, _threads: iteration.emit(module, kernel),
-    KernelKind.REDUCE: lambda module, kernel, target, threads: (
-        loop.emit(module, kernel) if loop.takes_sums(kernel) else reduce.emit(module, kernel, target, threads)
-    ),
-    KernelKind.ROW: lambda module, kernel, target, _threads: row.emit(module, kernel, target),
-    KernelKind.DOT: dot.emit,
-    KernelKind.CONVOLUTION: convolution.emit,
-    KernelKind.REDUCE_WINDOW: lambda module, kernel, _target, threads: window.emit(module, kernel, threads),
-    KernelKind.SCATTER: lambda module, kernel, _target, _threads: scatter.emit(module, kernel),
-    KernelKind.UPDATE: lambda module, kernel, _target, _threads: update.emit(module, kernel),
-    KernelKind.SELECT_AND_SCATTER: lambda module, kernel, _target, _threads: (
-        pool_gradient.emit(module, kernel) if pool_gradient.applies(kernel) else select_scatter.emit(module, kernel)
-    ),
-    KernelKind.SORT: lambda module, kernel, _target, threads: sort.emit(module, kernel, threads),
-    KernelKind.CHOLESKY: triangular.emit_cholesky,
-    KernelKind.TRIANGULAR_SOLVE: triangular.emit_solve,
-    KernelKind.FFT: lambda module, kernel, _target, threads: fft.emit(module, kernel, threads),
-    KernelKind.LAPACK: lapack.emit,
-    KernelKind.FOREIGN: lambda module, kernel, _target, _threads: foreign.emit(module, kernel),
+KINDS: Mapping[KernelKind, Kind[Any]] = {
+    KernelKind.LOOP: LOOP,
+    KernelKind.ITERATION: ITERATION,
+    KernelKind.REDUCE: REDUCE,
+    KernelKind.ROW: ROW,
+    KernelKind.DOT: DOT,
+    KernelKind.CONVOLUTION: CONVOLUTION,
+    KernelKind.REDUCE_WINDOW: REDUCE_WINDOW,
+    KernelKind.SCATTER: SCATTER,
+    KernelKind.UPDATE: UPDATE,
+    KernelKind.SELECT_AND_SCATTER: SELECT_AND_SCATTER,
+    KernelKind.SORT: SORT,
+    KernelKind.CHOLESKY: CHOLESKY,
+    KernelKind.TRIANGULAR_SOLVE: TRIANGULAR_SOLVE,
+    KernelKind.FFT: FFT,
+    KernelKind.LAPACK: LAPACK,
+    KernelKind.FOREIGN: FOREIGN,
 }
-"""How each kind of kernel is emitted."""
+"""How each kind of kernel is decided about."""
+
+
+def decide(kernel: Kernel, machine: Machine, threads: int) -> Choice[Functions]:
+    """What a kernel gets on a machine, for calls with up to that many threads."""
+    return KINDS[kernel.kind].decide(kernel, machine, threads)

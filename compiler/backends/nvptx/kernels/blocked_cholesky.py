@@ -13,7 +13,8 @@ import math
 from collections.abc import Iterator
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import Plan, planned
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I64, Builder, Module, Value, floating, integer
 from compiler.codegen.signature import arguments
@@ -24,9 +25,13 @@ _PANEL = 32
 _THREADS = 128
 
 
-def emit(module: Module, kernel: Kernel, form: Factorisation) -> EmittedKernel:
-    """Emit a Cholesky kernel for matrices larger than a panel."""
-    return EmittedKernel(kernel, tuple(_Blocked(module, kernel, form).launches()), 8 * form.batch * form.size**2)
+def plan(kernel: Kernel, form: Factorisation) -> Plan:
+    """The plan of panel after panel, for matrices larger than one."""
+    return planned(
+        lambda module: tuple(_Blocked(module, kernel, form).launches()),
+        workspace_bytes=8 * form.batch * form.size**2,
+        details={"batch": form.batch, "size": form.size, "panel": _PANEL},
+    )
 
 
 class _Blocked:

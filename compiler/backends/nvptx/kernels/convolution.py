@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from compiler.analysis.decision import Decision, unless
 from compiler.backends.nvptx.kernels import dot, loop, tile
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot, run_of, taken_apart
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy
+from compiler.backends.strategy import Declined
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Module, Value
+from compiler.codegen.llvm_ir import Value
 from compiler.codegen.movement import Indices, Values
 from compiler.codegen.product import Factor, pointwise
 from compiler.codegen.windows import covered
@@ -32,21 +35,67 @@ _FEW, _LONG_SUM = 4096, 512
 """Fewer elements than that do not keep a GPU busy with a thread each, where their sums are long."""
 
 
-def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
-    """Emit a convolution kernel."""
-    found = kernel.of_opcode("convolution")
-    if len(found) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != found[0].array.dims:
-        raise UnsupportedError("a fusion of this form around convolution", "the NVPTX back end", kernel.name)
-    factors = pointwise(found[0])
-    if factors is not None:
-        return dot.emit_product(module, of_dot(kernel, found[0], _without_window(found[0], *factors)), gpu)
-    product = _Geometry(found[0]).product(kernel)
-    if found[0].attributes.get("batch_group_count", 1) > 1:
-        return loop.emit(module, kernel)
-    if min(product.rows, product.columns, product.depth) < _LEAST:
-        is_long = product.size < _FEW and product.depth >= _LONG_SUM
-        return dot.warp_per_element(module, product) if is_long else loop.emit(module, kernel)
-    return tile.emit(module, product, gpu)
+class ConvolutionGiven(Given):
+    """A kernel around a convolution."""
+
+    @cached_property
+    def convolution(self) -> Instruction:
+        """The convolution."""
+        found = self.kernel.of_opcode("convolution")
+        if len(found) != 1 or len(self.kernel.roots) != 1 or self.kernel.roots[0].array.dims != found[0].array.dims:
+            raise UnsupportedError("a fusion of this form around convolution", "the NVPTX back end", self.kernel.name)
+        return found[0]
+
+    @cached_property
+    def product(self) -> Product:
+        """The product that it amounts to, of patches and weights."""
+        return _Geometry(self.convolution).product(self.kernel)
+
+    @property
+    def has_product(self) -> Decision:
+        """Whether it is computed as that."""
+        grouped = self.convolution.attributes.get("batch_group_count", 1) > 1
+        return unless(grouped, "the batch is cut into groups")
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the product fills tiles."""
+        return min(self.product.rows, self.product.columns, self.product.depth) >= _LEAST
+
+
+def _pointwise(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan where a window of single elements makes a product of matrices."""
+    factors = pointwise(given.convolution)
+    if factors is None:
+        return Declined("windows have more elements than one")
+    product = of_dot(given.kernel, given.convolution, _without_window(given.convolution, *factors))
+    return dot.plan_of(given, product)
+
+
+def _tiles(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan of tiles of patches and weights."""
+    if not given.has_product or not given.is_large:
+        return Declined(given.has_product.reason or f"fewer than {_LEAST} rows, columns or terms")
+    return tile.plan(given.product, given.gpu)
+
+
+def _warps(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan of a warp for each element."""
+    if not given.has_product or given.product.size >= _FEW or given.product.depth < _LONG_SUM:
+        return Declined(given.has_product.reason or f"{_FEW} elements or more, or sums of fewer than {_LONG_SUM} terms")
+    return dot.warp_per_element(given.product)
+
+
+CONVOLUTION = Kind(
+    (
+        Strategy("matrix product", _pointwise),
+        Strategy("tiles", _tiles),
+        Strategy("a warp for each element", _warps),
+        Strategy("element by element", loop.plan_of),
+    ),
+    ConvolutionGiven,
+)
+"""Convolution kernels."""
 
 
 def _without_window(convolution: Instruction, left: Factor, right: Factor) -> tuple[Factor, Factor]:

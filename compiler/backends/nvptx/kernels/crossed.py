@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import Given, Plan, planned
+from compiler.backends.strategy import Declined
 from compiler.codegen import crossing, element, nest
 from compiler.codegen.crossing import Crossing
 from compiler.codegen.index import Emission, Index
-from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, parameters
 from compiler.ir.shape import ArrayShape
@@ -27,23 +28,32 @@ _LONG_BODY = 64
 _MOST_SHARED_BYTES = 32 * 1024
 
 
-def find(module: Module, kernel: Kernel) -> Crossing | None:
-    """What a loop kernel reads across, if tiles pay for it."""
+def decide(given: Given) -> Plan | Declined:
+    """The plan of tiles where something is read across."""
+    found = _crossing(given)
+    if isinstance(found, Declined):
+        return found
+    read = [access.leaf.name for access in found.accesses]
+    return planned(lambda module: (_emit(module, found),), details={"tile": [_SIDE, _SIDE], "read_across": read})
+
+
+def _crossing(given: Given) -> Crossing | Declined:
+    """What a loop kernel reads across, or why tiles do not pay for it."""
+    kernel = given.kernel
     dims = kernel.outputs[0].dims
     roots_alike = all(isinstance(root.shape, ArrayShape) and root.array.dims == dims for root in kernel.roots)
     if not roots_alike or sum(1 for _ in kernel.body()) > _LONG_BODY:
-        return None
+        return Declined(f"results differ in dimensions, or take more than {_LONG_BODY} instructions")
     group = nest.Group(kernel.outputs[0].size, tuple(dims))
-    found = crossing.find(nest.scratch(module, parameters(kernel)), kernel, group, _SIDE)
+    found = crossing.find(nest.scratch(given.scratch, parameters(kernel)), kernel, group, _SIDE)
     if found is None:
-        return None
+        return Declined("nothing is read across its innermost dimension that another one would read in order")
     sizes = [access.leaf.array.element_type.size_bytes for access in found.accesses]
     shared_bytes = sum(size * _SIDE * _pitch(size) for size in sizes)
-    return found if shared_bytes <= _MOST_SHARED_BYTES else None
+    return found if shared_bytes <= _MOST_SHARED_BYTES else Declined(f"tiles would take {shared_bytes} bytes to share")
 
 
-def emit(module: Module, found: Crossing) -> EmittedKernel:
-    """Emit a loop kernel with its crossed accesses."""
+def _emit(module: Module, found: Crossing) -> Launch:
     threads = _SIDE * _WARPS
     builder = grid.begin(module, found.kernel, threads)
     tile = _Tile(builder, found)
@@ -51,7 +61,7 @@ def emit(module: Module, found: Crossing) -> EmittedKernel:
     grid.barrier(builder)
     tile.store()
     builder.ret()
-    return EmittedKernel(found.kernel, (Launch(builder.function.name, tile.blocks, threads),))
+    return Launch(builder.function.name, tile.blocks, threads)
 
 
 def _pitch(size_bytes: int) -> int:

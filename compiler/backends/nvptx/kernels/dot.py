@@ -9,10 +9,22 @@ stored.  The order of each sum depends on the shape alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from compiler.backends.nvptx.kernels import grid, split, tile
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
+from compiler.backends.nvptx.kernels.grid import Gpu, Launch
 from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot
+from compiler.backends.nvptx.kernels.strategy import (
+    Given,
+    Kind,
+    Launches,
+    Plan,
+    Strategy,
+    decide_nothing,
+    first_of,
+    planned,
+)
+from compiler.backends.strategy import Declined
 from compiler.codegen.index import Emission, Variable, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, zero
@@ -27,26 +39,61 @@ _LEAST_PART = 32 * grid.WARP
 """Terms from which on a part of a sum is worth a warp of its own."""
 
 
-def emit(module: Module, kernel: Kernel, gpu: Gpu) -> EmittedKernel:
-    """Emit a dot kernel."""
+@dataclass(frozen=True)
+class ProductGiven(Given):
+    """A kernel around a product."""
+
+    product: Product
+
+
+def given_of(kernel: Kernel, gpu: Gpu) -> ProductGiven:
+    """What is known of a dot kernel."""
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:
         raise UnsupportedError("a fusion of this form around dot", "the NVPTX back end", kernel.name)
-    if kernel.roots[0].array.size == 0:
-        return EmittedKernel(kernel, ())
-    return emit_product(module, of_dot(kernel, dots[0]), gpu)
+    return ProductGiven(kernel, gpu, of_dot(kernel, dots[0]))
 
 
-def emit_product(module: Module, product: Product, gpu: Gpu) -> EmittedKernel:
-    """Emit the form of kernel that suits a batch of matrix products, which is not empty."""
-    if min(product.rows, product.columns) >= _LEAST and product.depth:
-        return tile.emit(module, product, gpu)
-    if product.depth >= _LONG_SUM:
-        return warp_per_element(module, product)
-    launch = grid.for_each(
-        module, product.kernel, product.size, lambda builder, number: _element(product, builder, number)
-    )
-    return EmittedKernel(product.kernel, (launch,))
+def _tiles(given: ProductGiven) -> Plan | Declined:
+    """The plan of tiles."""
+    product = given.product
+    if min(product.rows, product.columns) < _LEAST or not product.depth:
+        return Declined(f"fewer than {_LEAST} rows or columns, or nothing to sum")
+    return tile.plan(product, given.gpu)
+
+
+def _warps(given: ProductGiven) -> Plan | Declined:
+    """The plan of a warp for each element."""
+    if given.product.depth < _LONG_SUM:
+        return Declined(f"sums have fewer than {_LONG_SUM} terms")
+    return warp_per_element(given.product)
+
+
+def _threads(given: ProductGiven) -> Plan:
+    """The plan of a thread for each element."""
+    product = given.product
+
+    def element(builder: Builder, number: Value) -> None:
+        _element(product, builder, number)
+
+    return planned(lambda module: (grid.for_each(module, product.kernel, product.size, element),))
+
+
+PRODUCTS: tuple[Strategy[ProductGiven, Launches], ...] = (
+    Strategy("tiles", _tiles),
+    Strategy("a warp for each element", _warps),
+    Strategy("a thread for each element", _threads),
+)
+"""How batches of matrix products are computed."""
+
+DOT = Kind((Strategy("nothing", decide_nothing), *PRODUCTS), given_of)
+"""Dot kernels."""
+
+
+def plan_of(given: Given, product: Product) -> Plan:
+    """The plan of a kernel that a product, which is not empty, amounts to."""
+    chosen = first_of(PRODUCTS, ProductGiven(given.kernel, given.gpu, product))
+    return replace(chosen.plan, inner=chosen, details={})
 
 
 def _element(product: Product, builder: Builder, number: Value) -> None:
@@ -73,10 +120,18 @@ def _sum(product: Product, emission: Emission, at: Place, part: tuple[Value, Val
     return loop.results[0]
 
 
-def warp_per_element(module: Module, product: Product) -> EmittedKernel:
-    """Each warp sums up one element, or where those are few a part of one."""
-    warps = grid.BLOCK // grid.WARP
+def warp_per_element(product: Product) -> Plan:
+    """The plan where each warp sums up one element, or where those are few a part of one."""
     count, each = split.parts(product.size, _MANY_WARPS, product.depth, _LEAST_PART)
+    return planned(
+        lambda module: _sum_by_warps(module, product, count, each),
+        workspace_bytes=split.partial_bytes(product, count),
+        details={"parts": count},
+    )
+
+
+def _sum_by_warps(module: Module, product: Product, count: int, each: int) -> Launches:
+    warps = grid.BLOCK // grid.WARP
     builder = grid.begin(module, product.kernel, grid.BLOCK)
     thread = grid.thread(builder)
     lane = builder.binary("and", thread, integer(grid.WARP - 1))

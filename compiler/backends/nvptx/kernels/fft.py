@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Launches, Plan, Strategy, planned
 from compiler.codegen import element, fourier
 from compiler.codegen.complex_numbers import Complex
 from compiler.codegen.fourier import Pass, Transform
@@ -45,17 +46,27 @@ _LARGEST_FACTOR = 127
 Read = Callable[[Builder, Value], Complex]
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit an FFT kernel."""
-    parts = fourier.passes(kernel)
+def _passes(given: Given) -> Plan:
+    """The plan of a pass for each dimension, short lines in shared memory and long ones in the workspace."""
+    kernel, parts = given.kernel, fourier.passes(given.kernel)
     long = [part for part in parts if part.length > _LONGEST_SHARED]
     half_bytes = _ELEMENT_BYTES * max(map(_elements, long), default=0)
-    launches: list[Launch] = []
-    for number, part in enumerate(parts):
-        form = _Convolution if _is_convolved(part) else _Lines
-        line = form(module, kernel, part, f"_{number}", half_bytes)
-        launches += line.in_workspace() if part in long else [line.in_shared()]
-    return EmittedKernel(kernel, tuple(launches), fourier.between_bytes(kernel) + 2 * half_bytes)
+
+    def emit(module: Module) -> Launches:
+        launches: list[Launch] = []
+        for number, part in enumerate(parts):
+            form = _Convolution if _is_convolved(part) else _Lines
+            line = form(module, kernel, part, f"_{number}", half_bytes)
+            launches += line.in_workspace() if part in long else [line.in_shared()]
+        return tuple(launches)
+
+    workspace = fourier.between_bytes(kernel) + 2 * half_bytes
+    lengths = {"lengths": [part.length for part in parts], "in_workspace": [part.length for part in long]}
+    return planned(emit, workspace_bytes=workspace, details=lengths)
+
+
+FFT = Kind((Strategy("passes", _passes),), Given)
+"""Fourier transform kernels."""
 
 
 def _is_convolved(part: Pass) -> bool:

@@ -63,11 +63,19 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class EmittedKernel:
-    """A kernel in LLVM IR for the NVPTX target: launches in order, and bytes of workspace."""
+    """A kernel in LLVM IR for the NVPTX target.
+
+    Attributes:
+        kernel: what it computes.
+        launches: what is launched, in order.
+        workspace_bytes: scratch memory of all launches.
+        emit: writes it once more, into another module.
+    """
 
     kernel: Kernel
     launches: tuple[Launch, ...]
-    workspace_bytes: int = 0
+    workspace_bytes: int
+    emit: Callable[[Module], tuple[Launch, ...]]
 
 
 _OWN = ((I32, "own.thread"), (I32, "own.block"))

@@ -6,7 +6,8 @@ import math
 
 from compiler.analysis.iteration import iteration_of
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy, planned
 from compiler.codegen import nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import ZERO, Emission, Index
@@ -16,8 +17,16 @@ from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import elemental_of, store
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit an iteration kernel."""
+def _threads(given: Given) -> Plan:
+    """The plan of a thread for each element."""
+    return planned(lambda module: (_emit(module, given.kernel),))
+
+
+ITERATION = Kind((Strategy("a thread for each element", _threads),), Given)
+"""Iteration kernels."""
+
+
+def _emit(module: Module, kernel: Kernel) -> Launch:
     (loop,) = kernel.of_opcode("while")
     form = iteration_of(loop)
     size = math.prod(form.dims)
@@ -55,4 +64,4 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
             store_in_row(form, emission, result, (row, place), value)
             emission.leave()
 
-    return EmittedKernel(kernel, (grid.for_each(module, kernel, size, element),))
+    return grid.for_each(module, kernel, size, element)

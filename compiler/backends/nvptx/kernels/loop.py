@@ -8,13 +8,15 @@ not divide it computes elements that lie apart, so that as much of memory is on 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from compiler.backends.nvptx.kernels import crossed, grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.backends.nvptx.kernels import crossed, dot, grid
+from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Launches, Plan, Strategy, first_of, planned
+from compiler.backends.strategy import Declined
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
 
 _WORD_BYTES = 16
@@ -24,14 +26,10 @@ _LARGE = 8192
 _LONG_BODY = 64
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a loop kernel."""
+def decide(given: Given) -> Plan:
+    """The plan of threads for elements."""
+    kernel = given.kernel
     shape = kernel.outputs[0]
-    if shape.size == 0:
-        return EmittedKernel(kernel, ())
-    crossing = crossed.find(module, kernel)
-    if crossing is not None:
-        return crossed.emit(module, crossing)
     several = _several(kernel)
     neighbours = math.gcd(several, shape.size)
     apart = several if neighbours == 1 else 1
@@ -48,7 +46,36 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
                 _store(kernel, emission, [emission.opaque(builder.add(number, integer(done)), shape.size)])
                 emission.leave()
 
-    return EmittedKernel(kernel, (grid.for_each(module, kernel, threads, elements),))
+    return planned(
+        lambda module: (grid.for_each(module, kernel, threads, elements),),
+        details={"threads": threads, "neighbours": neighbours, "apart": apart},
+    )
+
+
+LOOPS: tuple[Strategy[Given, Launches], ...] = (
+    NOTHING,
+    Strategy("transposing tiles", crossed.decide),
+    Strategy("threads for elements", decide),
+)
+"""How elements are computed one by one."""
+
+
+def _complex_dot(given: Given) -> Plan | Declined:
+    """The plan of a dot of complex numbers, which is never fused."""
+    if given.kernel.roots[0].opcode != "dot":
+        return Declined("it is no dot of complex numbers")
+    chosen = dot.DOT.decide(given.kernel, given.gpu)
+    return replace(chosen.plan, inner=chosen, details={})
+
+
+LOOP = Kind((Strategy("dot", _complex_dot), *LOOPS), Given)
+"""Loop kernels."""
+
+
+def plan_of(given: Given) -> Plan:
+    """The plan of a kernel of another kind that is computed element by element."""
+    chosen = first_of(LOOPS, given)
+    return replace(chosen.plan, inner=chosen, details={})
 
 
 def _several(kernel: Kernel) -> int:

@@ -14,15 +14,16 @@ thread asks for several elements before it combines them.  The order of combinat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Launches, Plan, Strategy, planned
 from compiler.backends.nvptx.kernels.team import Team
 from compiler.backends.nvptx.kernels.tree import Block, power_of_two
+from compiler.backends.strategy import Declined
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole
-from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.reduction import Reduction
 
@@ -43,22 +44,82 @@ Elements = Callable[[Emission, Index], list[Value]]
 """Emits the values to be combined at a position of the reduction."""
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a reduction kernel."""
-    form = Reduction(kernel)
-    if form.kept == 0:
-        return EmittedKernel(kernel, ())
-    emitter = _Emitter(module, form)
-    if emitter.length < _SHORT and (emitter.length == 0 or form.kept >= _SHORT):
-        return EmittedKernel(kernel, (emitter.thread_per_result(),))
-    in_strips = not form.is_row and form.groups[-1].size >= _SIDE_BY_SIDE
-    if form.is_row and emitter.team.threads <= grid.WARP:
-        return EmittedKernel(kernel, (emitter.team_per_result(),))
-    chunks = emitter.strip_chunks() if in_strips else emitter.block_chunks()
+class ReduceGiven(Given):
+    """A reduction kernel, with who might reduce a row of it."""
+
+    @cached_property
+    def form(self) -> Reduction:
+        """What is reduced, along which dimensions."""
+        return Reduction(self.kernel)
+
+    @cached_property
+    def seen(self) -> _Emitter:
+        """What emits it, to be looked at."""
+        return _Emitter(self.scratch, self.form)
+
+    @property
+    def in_strips(self) -> bool:
+        """Whether neighbouring results come from neighbouring elements."""
+        return not self.form.is_row and self.form.groups[-1].size >= _SIDE_BY_SIDE
+
+    def plan(self, emit: Callable[[_Emitter], Launches], *, chunks: int = 1) -> Plan:
+        """The plan of a form."""
+        workspace = sum(self.form.partial_bytes(chunks)) if chunks > 1 else 0
+        details = {"results": self.form.kept, "length": self.seen.length, "chunks": chunks}
+        return planned(lambda module: emit(_Emitter(module, self.form)), workspace_bytes=workspace, details=details)
+
+
+def _nothing(given: ReduceGiven) -> Plan | Declined:
+    """The plan of a reduction that keeps nothing."""
+    return Declined("there are results") if given.form.kept else planned(lambda _: ())
+
+
+def _threads(given: ReduceGiven) -> Plan | Declined:
+    """The plan of a thread for each result."""
+    length = given.seen.length
+    if length >= _SHORT or (length and given.form.kept < _SHORT):
+        return Declined(f"{_SHORT} elements or more make a result, or there are fewer results")
+    return given.plan(lambda emitter: (emitter.thread_per_result(),))
+
+
+def _teams(given: ReduceGiven) -> Plan | Declined:
+    """The plan of a team within a warp for each row."""
+    if not given.form.is_row:
+        return Declined("the last dimension is kept")
+    if given.seen.team.threads > grid.WARP:
+        return Declined("rows are too long for a warp, or alone")
+    return given.plan(lambda emitter: (emitter.team_per_result(),))
+
+
+def _strips(given: ReduceGiven) -> Plan | Declined:
+    """The plan of a block for each strip of neighbouring results."""
+    if not given.in_strips:
+        return Declined("neighbouring results do not come from neighbouring elements")
+    chunks = given.seen.strip_chunks()
     if chunks <= 1:
-        return EmittedKernel(kernel, (emitter.block_per_strip(1) if in_strips else emitter.block_per_result(),))
-    first = emitter.block_per_strip(chunks) if in_strips else emitter.block_per_chunk(chunks)
-    return EmittedKernel(kernel, (first, emitter.combine_chunks(chunks)), sum(form.partial_bytes(chunks)))
+        return given.plan(lambda emitter: (emitter.block_per_strip(1),))
+    return given.plan(lambda emitter: (emitter.block_per_strip(chunks), emitter.combine_chunks(chunks)), chunks=chunks)
+
+
+def _blocks(given: ReduceGiven) -> Plan:
+    """The plan of a block for each result, or for each chunk of one."""
+    chunks = given.seen.block_chunks()
+    if chunks <= 1:
+        return given.plan(lambda emitter: (emitter.block_per_result(),))
+    return given.plan(lambda emitter: (emitter.block_per_chunk(chunks), emitter.combine_chunks(chunks)), chunks=chunks)
+
+
+REDUCE = Kind(
+    (
+        Strategy("nothing", _nothing),
+        Strategy("a thread for each result", _threads),
+        Strategy("a team for each row", _teams),
+        Strategy("a block for each strip", _strips),
+        Strategy("a block for each result", _blocks),
+    ),
+    ReduceGiven,
+)
+"""Reduction kernels."""
 
 
 class _Emitter:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import cached_property
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.matrix_product import all_of
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy, planned
 from compiler.backends.nvptx.kernels.team import Piece, Place, Team
 from compiler.backends.nvptx.kernels.tree import Block, power_of_two, spread
+from compiler.backends.strategy import Declined
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index
-from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Module, Value, integer
 from compiler.codegen.row_values import RowValues
 from compiler.codegen.rows import Phase, Rows
@@ -31,11 +33,36 @@ _MOST_WORK = 1500
 """Operations for all elements of a thread: the code grows with them."""
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a row kernel."""
-    rows = Rows(kernel)
-    team = _team(rows)
-    return EmittedKernel(kernel, (_in_registers(module, rows, team),)) if team else _through_workspace(module, rows)
+class RowGiven(Given):
+    """A row kernel with its phases."""
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The phases."""
+        return Rows(self.kernel)
+
+
+def _registers(given: RowGiven) -> Plan | Declined:
+    """The plan of a team that keeps its row in registers."""
+    rows, team = given.rows, _team(given.rows)
+    if team is None:
+        return Declined("rows are too long, or phases do too much, for threads to keep their share in registers")
+    details = {"rows": rows.count, "row_length": rows.length, "team": team.threads, "block": team.block}
+    return planned(lambda module: (_in_registers(module, rows, team),), details=details)
+
+
+def _workspace(given: RowGiven) -> Plan:
+    """The plan of a block for each row, with what is kept between phases in the workspace."""
+    rows = given.rows
+    return planned(
+        lambda module: (_through_workspace(module, rows),),
+        workspace_bytes=sum(_kept_bytes(rows, value) for phase in rows.phases for value in phase.kept),
+        details={"rows": rows.count, "row_length": rows.length},
+    )
+
+
+ROW = Kind((Strategy("rows in registers", _registers), Strategy("rows in the workspace", _workspace)), RowGiven)
+"""Row kernels."""
 
 
 def _team(rows: Rows) -> Team | None:
@@ -108,7 +135,7 @@ def _store(values: RowValues, phase: Phase, pieces: Sequence[Piece], place: Plac
             emission.leave()
 
 
-def _through_workspace(module: Module, rows: Rows) -> EmittedKernel:
+def _through_workspace(module: Module, rows: Rows) -> Launch:
     """A block for each row, which walks over it once for every phase."""
     kernel = rows.kernel
     threads = power_of_two(min(grid.BLOCK, rows.length))
@@ -125,7 +152,7 @@ def _through_workspace(module: Module, rows: Rows) -> EmittedKernel:
         values.store_row_results()
         emission.leave()
     builder.ret()
-    return EmittedKernel(kernel, (Launch(builder.function.name, rows.count, threads),), workspace.size_bytes)
+    return Launch(builder.function.name, rows.count, threads)
 
 
 def _pass(values: RowValues, phase: Phase, number: int, threads: int) -> None:
@@ -162,6 +189,11 @@ def _pass(values: RowValues, phase: Phase, number: int, threads: int) -> None:
         values.leave(phase, values.combine(phase, initial, total))
 
 
+def _kept_bytes(rows: Rows, value: Instruction) -> int:
+    """What a value that is kept takes for all rows."""
+    return whole_lines(value.array.element_type.size_bytes * rows.count * rows.length)
+
+
 class _Workspace:
     """The kept values of all rows, one array after the other."""
 
@@ -174,8 +206,7 @@ class _Workspace:
         for phase in rows.phases:
             for value in phase.kept:
                 self.offsets[value] = self.size_bytes
-                size = value.array.element_type.size_bytes * rows.count * rows.length
-                self.size_bytes += whole_lines(size)
+                self.size_bytes += _kept_bytes(rows, value)
 
     def load(self, value: Instruction, position: Index) -> Value:
         """Read a kept value of the row at hand."""

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 
-from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import WARP, EmittedKernel, Launch
+from compiler.backends.nvptx.kernels import grid, loop
+from compiler.backends.nvptx.kernels.grid import WARP, Launch
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Launches, Plan, Strategy, planned
 from compiler.backends.nvptx.kernels.tree import power_of_two
+from compiler.backends.strategy import Declined
 from compiler.codegen import element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
-from compiler.codegen.scanning import Direction
+from compiler.codegen.scanning import Direction, direction
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
 
@@ -35,16 +38,79 @@ Save = Callable[[Emission, Value, Value], None]
 """Stores what the elements up to a step come to."""
 
 
-def emit(module: Module, kernel: Kernel, way: Direction) -> EmittedKernel:
-    """Emit a scan."""
-    scan = _Scan(module, kernel, way)
-    if scan.inner >= _SIDE_BY_SIDE and scan.lines >= _MANY_LINES:
-        return EmittedKernel(kernel, (scan.thread_per_line(),))
+class WindowGiven(Given):
+    """A reduce-window kernel, with what emits it as a scan where it is one."""
+
+    @cached_property
+    def way(self) -> Direction | None:
+        """The direction of the scan."""
+        return direction(self.kernel.roots[0])
+
+    def scan(self, module: Module) -> _Scan | None:
+        """What emits the scan into a module."""
+        return None if self.way is None else _Scan(module, self.kernel, self.way)
+
+    @cached_property
+    def seen(self) -> _Scan | None:
+        """The same, to be looked at."""
+        return self.scan(self.scratch)
+
+    def plan(self, emit: Callable[[_Scan], Launches], *, parts: int = 1) -> Plan:
+        """The plan of a form of a scan."""
+        scan = self.seen
+        assert scan is not None
+        workspace = 2 * scan.lines * parts * scan.type.size_bytes if parts > 1 else 0
+        details = {"lines": scan.lines, "length": scan.length, "parts": parts}
+        return planned(
+            lambda module: emit(_Scan(module, self.kernel, scan.way)), workspace_bytes=workspace, details=details
+        )
+
+
+_NO_SCAN = "windows do not hold everything from one end of a dimension on"
+
+
+def _threads(given: WindowGiven) -> Plan | Declined:
+    """The plan of a thread for each line."""
+    scan = given.seen
+    if scan is None:
+        return Declined(_NO_SCAN)
+    if scan.inner < _SIDE_BY_SIDE or scan.lines < _MANY_LINES:
+        return Declined("lines are few, or do not lie side by side")
+    return given.plan(lambda scan: (scan.thread_per_line(),))
+
+
+def _parts(given: WindowGiven) -> Plan | Declined:
+    """The plan of a block for each part of a line."""
+    scan = given.seen
+    if scan is None:
+        return Declined(_NO_SCAN)
     parts = min(_MOST_PARTS, scan.length // _PART)
     if parts <= 1 or scan.lines * parts > _MANY_LINES:
-        return EmittedKernel(kernel, (scan.block_per_line(),))
-    launches = (scan.part_totals(parts), scan.totals(parts), scan.block_per_part(parts))
-    return EmittedKernel(kernel, launches, 2 * scan.lines * parts * scan.type.size_bytes)
+        return Declined("lines are short, or enough of them to keep a GPU busy")
+
+    def launches(scan: _Scan) -> Launches:
+        return scan.part_totals(parts), scan.totals(parts), scan.block_per_part(parts)
+
+    return given.plan(launches, parts=parts)
+
+
+def _blocks(given: WindowGiven) -> Plan | Declined:
+    """The plan of a block for each line."""
+    if given.seen is None:
+        return Declined(_NO_SCAN)
+    return given.plan(lambda scan: (scan.block_per_line(),))
+
+
+REDUCE_WINDOW = Kind(
+    (
+        Strategy("scan, a thread for each line", _threads),
+        Strategy("scan, a block for each part of a line", _parts),
+        Strategy("scan, a block for each line", _blocks),
+        Strategy("windows element by element", loop.plan_of),
+    ),
+    WindowGiven,
+)
+"""reduce-window kernels."""
 
 
 class _Scan:

@@ -10,7 +10,8 @@ import math
 from collections.abc import Sequence
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy, planned
 from compiler.codegen import elemental, nest
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
@@ -24,15 +25,23 @@ from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
 
 
-def emit(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a select-and-scatter kernel."""
+def _elements(given: Given) -> Plan:
+    """The plan where each element asks the windows that hold it whether they picked it."""
+    (instruction,) = given.kernel.roots
+    window = window_of(instruction, instruction.array.rank)
+    if any(part.lhs_dilate != 1 or part.reversal for part in window):
+        name = given.kernel.name
+        raise UnsupportedError("select-and-scatter with such a window", "the NVPTX back end", f"at {name}")
+    return planned(lambda module: (_emit(module, given.kernel),) if instruction.array.size else ())
+
+
+SELECT_AND_SCATTER = Kind((Strategy("elements ask windows", _elements),), Given)
+"""select-and-scatter kernels."""
+
+
+def _emit(module: Module, kernel: Kernel) -> Launch:
     (instruction,) = kernel.roots
     shape = instruction.array
-    window = window_of(instruction, shape.rank)
-    if any(part.lhs_dilate != 1 or part.reversal for part in window):
-        raise UnsupportedError("select-and-scatter with such a window", "the NVPTX back end", f"at {kernel.name}")
-    if shape.size == 0:
-        return EmittedKernel(kernel, ())
 
     def gather(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
@@ -40,7 +49,7 @@ def emit(module: Module, kernel: Kernel) -> EmittedKernel:
         value = _combined(kernel, instruction, emission, number)
         store(emission, shape, value, arguments(kernel).outputs[0], linear)
 
-    return EmittedKernel(kernel, (grid.for_each(module, kernel, shape.size, gather),))
+    return grid.for_each(module, kernel, shape.size, gather)
 
 
 def _combined(kernel: Kernel, instruction: Instruction, emission: Emission, number: Value) -> Value:

@@ -7,7 +7,7 @@ thread for each element, and stores what the kernel yields.  How many parts ther
 from __future__ import annotations
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.matrix_product import Place, Product
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, linear
@@ -33,10 +33,15 @@ def store(product: Product, emission: Emission, total: Value, part: Index, place
     element.store(emission.builder, product.type, total, emission.builder.gep(stored, array, at))
 
 
-def finished(module: Module, product: Product, launch: Launch, count: int) -> EmittedKernel:
-    """The kernel whose sums a launch makes in so many parts."""
+def partial_bytes(product: Product, count: int) -> int:
+    """What the sums of so many parts take."""
+    return count * product.size * product.type.size_bytes if count > 1 else 0
+
+
+def finished(module: Module, product: Product, launch: Launch, count: int) -> tuple[Launch, ...]:
+    """What is launched where one launch makes sums in so many parts."""
     if count == 1:
-        return EmittedKernel(product.kernel, (launch,))
+        return (launch,)
     stored = element.storage_type(product.type)
 
     def add_up(builder: Builder, number: Value) -> None:
@@ -48,6 +53,4 @@ def finished(module: Module, product: Product, launch: Launch, count: int) -> Em
             loop.carry(product.add(builder, loop.carried[0], element.load(builder, product.type, at)))
         product.store(emission, loop.results[0], product.position(emission, number))
 
-    total = grid.for_each(module, product.kernel, product.size, add_up, "_total")
-    workspace_bytes = count * product.size * product.type.size_bytes
-    return EmittedKernel(product.kernel, (launch, total), workspace_bytes)
+    return launch, grid.for_each(module, product.kernel, product.size, add_up, "_total")

@@ -15,10 +15,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid, mma, split, tile_mma, tile_plain
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
+from compiler.backends.nvptx.kernels.grid import Gpu, Launch
 from compiler.backends.nvptx.kernels.matrix_product import Product, all_of, inside
+from compiler.backends.nvptx.kernels.strategy import Launches, Plan, planned
 from compiler.backends.nvptx.kernels.tile_slice import Layout, Slice
 from compiler.backends.nvptx.kernels.tree import power_of_two
+from compiler.backends.strategy import Detail
 from compiler.codegen.index import Emission, Index, Variable, constant, reshape, whole
 from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer
 
@@ -51,6 +53,19 @@ class _Plan:
     shape: tile_mma.Shape | None = None
 
     @property
+    def depth(self) -> int:
+        """Terms of the sums that a stage holds."""
+        return self.layouts[0].depth
+
+    def blocks(self, product: Product) -> int:
+        """How many tiles a product has."""
+        return product.batch * -(-product.rows // self.rows) * -(-product.columns // self.columns)
+
+    def parts(self, product: Product) -> tuple[int, int]:
+        """How many parts sums are made in, and how many slices each has."""
+        return split.parts(self.blocks(product), _MANY_BLOCKS, -(-product.depth // self.depth), _LEAST_SLICES)
+
+    @property
     def stage_bytes(self) -> int:
         """Shared memory of one stage."""
         return sum(layout.size * layout.type.size_bytes for layout in self.layouts)
@@ -78,8 +93,7 @@ def _choose(product: Product, form: mma.Mma | None) -> _Plan:
     """The largest tile of which there are enough to keep a GPU busy."""
     *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES)
     for plan in plans:
-        blocks = product.batch * -(-product.rows // plan.rows) * -(-product.columns // plan.columns)
-        if blocks >= _MANY_BLOCKS and not _is_long(product):
+        if plan.blocks(product) >= _MANY_BLOCKS and not _is_long(product):
             return plan
     return smallest
 
@@ -97,9 +111,24 @@ def _resident(product: Product, plan: _Plan) -> int:
     return 1 if plan.form is None or _is_long(product) or product.type.size_bytes >= _WIDE_BYTES else 2
 
 
-def emit(module: Module, product: Product, gpu: Gpu) -> EmittedKernel:
-    """Emit a product kernel."""
-    plan = _choose(product, mma.find(product, gpu.capability))
+def plan(product: Product, gpu: Gpu) -> Plan:
+    """The plan of a product in tiles."""
+    tile = _choose(product, mma.find(product, gpu.capability))
+    parts, _ = tile.parts(product)
+    details: dict[str, Detail] = {
+        "tile": [tile.rows, tile.columns, tile.depth],
+        "threads": tile.threads,
+        "parts": parts,
+        "tensor_cores": tile.form is not None,
+    }
+    return planned(
+        lambda module: _emit(module, product, tile, gpu),
+        workspace_bytes=split.partial_bytes(product, parts),
+        details=details,
+    )
+
+
+def _emit(module: Module, product: Product, plan: _Plan, gpu: Gpu) -> Launches:
     builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan))
     kernel = _TileKernel(builder, product, plan, gpu)
     kernel.store(kernel.sums())
@@ -117,10 +146,9 @@ class _TileKernel:
         self.plan = plan
         self.emission = emission = Emission(builder)
         sizes = (product.batch, -(-product.rows // plan.rows), -(-product.columns // plan.columns))
-        self.blocks = sizes[0] * sizes[1] * sizes[2]
+        self.blocks = plan.blocks(product)
         self.tile = plan.multiplier(emission, product)
-        slices = -(-product.depth // self.tile.depth)
-        self.parts, self.count = split.parts(self.blocks, _MANY_BLOCKS, slices, _LEAST_SLICES)
+        self.parts, self.count = plan.parts(product)
         block, all_sizes = self.parts * self.blocks, (self.parts, *sizes)
         found = reshape(emission, (emission.opaque(grid.block(builder), block),), (block,), all_sizes)
         self.part, self.batch, row, column = (

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 
 from compiler.backends.nvptx.kernels import blocked_cholesky, grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
 from compiler.backends.nvptx.kernels.tree import power_of_two
+from compiler.backends.strategy import Declined
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, floating, integer
 from compiler.codegen.signature import arguments
@@ -25,13 +27,29 @@ _MANY_SIDES = 8192
 """Right-hand sides from which on a thread each keeps a GPU busy."""
 
 
-def emit_cholesky(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a Cholesky kernel."""
-    form = Factorisation(kernel)
-    if form.batch * form.size == 0:
-        return EmittedKernel(kernel, ())
-    if form.size >= _LARGE and form.batch < _MANY_MATRICES:
-        return blocked_cholesky.emit(module, kernel, form)
+def _panels(given: Given) -> Plan | Declined:
+    """The plan of panels, whose rest all blocks share."""
+    form = Factorisation(given.kernel)
+    if form.size < _LARGE or form.batch >= _MANY_MATRICES:
+        return Declined("matrices are small, or enough of them to keep a GPU busy")
+    return blocked_cholesky.plan(given.kernel, form)
+
+
+def _blocks(given: Given) -> Plan:
+    """The plan of a block for each matrix."""
+    form = Factorisation(given.kernel)
+    return planned(
+        lambda module: (_factor_by_blocks(module, given.kernel, form),),
+        workspace_bytes=8 * form.batch * form.size,
+        details={"batch": form.batch, "size": form.size},
+    )
+
+
+CHOLESKY = Kind((NOTHING, Strategy("panels", _panels), Strategy("a block for each matrix", _blocks)), Given)
+"""Cholesky kernels."""
+
+
+def _factor_by_blocks(module: Module, kernel: Kernel, form: Factorisation) -> Launch:
     threads = min(grid.BLOCK, -(-form.size // grid.WARP) * grid.WARP)
     builder = grid.begin(module, kernel, threads, talks=True)
     number, size = grid.block(builder), integer(form.size)
@@ -48,8 +66,7 @@ def emit_cholesky(module: Module, kernel: Kernel) -> EmittedKernel:
     ):
         matrices[1].store(row, across.index, _NAN)
     builder.ret()
-    launch = Launch(builder.function.name, form.batch, threads)
-    return EmittedKernel(kernel, (launch,), 8 * form.batch * form.size)
+    return Launch(builder.function.name, form.batch, threads)
 
 
 def _column(
@@ -72,14 +89,36 @@ def _column(
     return builder.compare("uno", pivot, pivot)
 
 
-def emit_solve(module: Module, kernel: Kernel) -> EmittedKernel:
-    """Emit a triangular-solve kernel."""
-    form = Substitution(kernel)
-    if form.sides * form.size == 0:
-        return EmittedKernel(kernel, ())
-    if form.sides >= _MANY_SIDES or form.size <= grid.WARP:
-        return EmittedKernel(kernel, (grid.for_each(module, kernel, form.sides, form.solve),))
-    return EmittedKernel(kernel, (_solve_by_blocks(module, kernel, form),), 8 * form.sides * form.size)
+def _side_by_thread(given: Given) -> Plan | Declined:
+    """The plan of a thread for each right-hand side."""
+    form = Substitution(given.kernel)
+    if form.sides < _MANY_SIDES and form.size > grid.WARP:
+        return Declined("there are few right-hand sides, of many unknowns")
+    return planned(
+        lambda module: (grid.for_each(module, given.kernel, form.sides, form.solve),),
+        details={"sides": form.sides, "size": form.size},
+    )
+
+
+def _side_by_block(given: Given) -> Plan:
+    """The plan of a block for each right-hand side."""
+    form = Substitution(given.kernel)
+    return planned(
+        lambda module: (_solve_by_blocks(module, given.kernel, form),),
+        workspace_bytes=8 * form.sides * form.size,
+        details={"sides": form.sides, "size": form.size},
+    )
+
+
+TRIANGULAR_SOLVE = Kind(
+    (
+        NOTHING,
+        Strategy("a thread for each side", _side_by_thread),
+        Strategy("a block for each side", _side_by_block),
+    ),
+    Given,
+)
+"""Triangular-solve kernels."""
 
 
 def _solve_by_blocks(module: Module, kernel: Kernel, form: Substitution) -> Launch:

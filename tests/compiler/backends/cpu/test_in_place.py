@@ -6,13 +6,17 @@ with: a caller's arrays are never written.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import compiler
 from compiler import CompileOptions
-from compiler.backends.cpu import program
-from compiler.backends.cpu.kernels import reuse
+from compiler.backends.cpu import plan, program
+from compiler.backends.cpu.kernels.strategy import nowhere
+from compiler.backends.cpu.kernels.table import KINDS
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm import Target
 from compiler.pipeline import PIPELINES, run
 
@@ -136,7 +140,7 @@ def _text(lines: str, n: int) -> str:
 def _reused(text: str, options: CompileOptions) -> int:
     module = compiler.parse(text)
     run(module, PIPELINES["compile"], options)
-    built = program.build(module, Target.host(), options.threads or 1)
+    built = program.build(module, Machine.of(Target.host()), options.threads or 1)
     return sum(len(pairs) for pairs in built.assignment.reused.values())
 
 
@@ -155,7 +159,7 @@ def test_a_result_in_place_of_an_operand_has_the_same_bits(name: str, n: int, mo
 
     assert _reused(text, options[0]) >= count
     found = [compiler.compile(text, options=o)(*inputs)[0].tobytes() for o in options]
-    monkeypatch.setattr(program, "reusable", lambda _: ())
+    monkeypatch.setattr(plan, "KINDS", {kind: replace(row, overwrites=nowhere) for kind, row in KINDS.items()})
     assert _reused(text, options[0]) == 0
     apart = [compiler.compile(text, options=o)(*inputs)[0].tobytes() for o in options]
     assert found == apart
@@ -181,7 +185,7 @@ def test_a_loop_writes_its_next_state_over_the_present_one() -> None:
     options = CompileOptions(fusion=False, disable_passes=("loop-unrolling",))
     module = compiler.parse(text)
     run(module, PIPELINES["compile"], options)
-    assignment = program.build(module, Target.host(), 1).assignment
+    assignment = program.build(module, Machine.of(Target.host()), 1).assignment
     loop = next(i for i in module.instructions() if i.opcode == "while")
 
     assert assignment.exchanged[loop] == ()
@@ -192,4 +196,4 @@ def test_a_loop_writes_its_next_state_over_the_present_one() -> None:
 
 def test_every_rule_is_of_a_kind_of_kernel_that_is_tested() -> None:
     kinds = {"loop", "row", "dot", "scatter", "cholesky", "triangular-solve"}
-    assert {kind.value for kind in reuse._RULES} == kinds
+    assert {kind.value for kind, row in KINDS.items() if row.overwrites is not nowhere} == kinds

@@ -19,10 +19,9 @@ from compiler.backends.cpu.kernels.convolution.plan import (
     strides,
 )
 from compiler.backends.cpu.kernels.convolution.words import narrowed
-from compiler.backends.cpu.kernels.gemm.plan import registers, vector_bits
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm import Target
 from compiler.ir.module import Instruction
 
 _BAND_BYTES = 512 << 10
@@ -31,7 +30,6 @@ _NEAR_BYTES = 640 << 10
 _COLLISION = 2048
 _BANDS_PER_THREAD = 2
 _FEWEST_STEPS = 64
-_FMA_LATENCY = 4.0
 _LOAD_CYCLES = 0.05
 _MOST_VECTORS = 4
 
@@ -46,11 +44,11 @@ class _Place:
     stride: int
 
 
-def plans(kernel: Kernel, convolution: Instruction, target: Target, threads: int) -> list[Plan]:
+def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: int) -> list[Plan]:
     """Decide how to compute a convolution for calls with up to that many threads: a plan for each phase."""
-    shape = in_words(shape_of(convolution), narrowed(kernel, convolution, target))
+    shape = in_words(shape_of(convolution), narrowed(kernel, convolution, machine))
     places = _places(shape)
-    lanes = vector_bits(target) // 8 // shape.size
+    lanes = machine.vector_bits // 8 // shape.size
     if shape.form == "features":
         lanes = min(lanes, max(4, 1 << (shape.outputs - 1).bit_length()))
     flattened = _flattened(shape, places)
@@ -58,7 +56,7 @@ def plans(kernel: Kernel, convolution: Instruction, target: Target, threads: int
     counts = [place.count for place in places]
     # Few pieces of work: no tile may be higher than one thread's part.
     counts[banded] = -(-counts[banded] // -(-threads // _outer_items(shape)))
-    boxes, rows, vectors = _tile(shape, counts, (lanes, registers(target)), flattened)
+    boxes, rows, vectors = _tile(shape, counts, (lanes, machine), flattened)
     draft = _Draft(kernel, shape, places, boxes, banded, flattened)
     block = draft.block(lanes)
     band = draft.band(block, threads)
@@ -98,32 +96,34 @@ def _banded(places: list[_Place], shape: Shape) -> int:
     return next((n for n, place in enumerate(places) if place.out != shape.labels.output_batch), 0)
 
 
-def _cycles(form: Form, rows: int, vectors: int) -> float:
+def _cycles(form: Form, machine: Machine, rows: int, vectors: int) -> float:
     """Of one step of a tile: by multiply-adds, by loads (those that are not aligned count twice), by latency."""
     loads = {"features": rows + vectors, "places": rows + 2 * vectors, "lanes": rows * vectors + vectors}[form]
-    return max(rows * vectors / 2, loads / 2, _FMA_LATENCY) + loads * _LOAD_CYCLES
+    return max(rows * vectors / 2, loads / 2, machine.multiply_add_cycles) + loads * _LOAD_CYCLES
 
 
 def _tile(
-    shape: Shape, counts: list[int], machine: tuple[int, int], flattened: int
+    shape: Shape, counts: list[int], vectors_of: tuple[int, Machine], flattened: int
 ) -> tuple[tuple[int, ...], int, int]:
     """How much of each dimension of places a tile covers, its rows and vectors."""
-    lanes, available = machine
+    lanes, machine = vectors_of
     best: tuple[float, tuple[int, ...], int, int] | None = None
     widest = _MOST_VECTORS if shape.form == "places" else min(_MOST_VECTORS, -(-shape.outputs // lanes))
     # In form lanes everything is read in vectors; neighbouring ones share pages and prefetching.
     for vectors in range(widest if shape.form == "lanes" else 1, widest + 1):
-        most = (available - vectors - 1) // vectors
+        most = (machine.vector_registers - vectors - 1) // vectors
         if shape.form == "places":
             boxes = (1,) * len(counts)
             rows = _even(shape.outputs, most)
             across = -(-_run(shape, counts, flattened) // (vectors * lanes))
-            cost = across * _rounded(shape.outputs, rows) * _cycles(shape.form, rows, vectors)
+            cost = across * _rounded(shape.outputs, rows) * _cycles(shape.form, machine, rows, vectors)
         else:
             boxes = _boxes(counts, most)
             rows = math.prod(boxes)
             full, rest = divmod(-(-shape.outputs // lanes), vectors)
-            width = full * _cycles(shape.form, rows, vectors) + (_cycles(shape.form, rows, rest) if rest else 0.0)
+            width = full * _cycles(shape.form, machine, rows, vectors) + (
+                _cycles(shape.form, machine, rows, rest) if rest else 0.0
+            )
             cost = math.prod(map(_rounded, counts, boxes)) * width
         if best is None or cost < best[0]:
             best = cost, boxes, rows, vectors
@@ -279,8 +279,11 @@ class _Draft:
         parts[labels.output_batch] = Part(count=shape.batch)
         walks = tuple(
             Walk(
-                *(place.out, parts[place.out].count, place.stride * patch[place.lhs]),
-                *(out[place.out] * parts[place.out].every, min(box, parts[place.out].count)),
+                dim=place.out,
+                count=parts[place.out].count,
+                patch=place.stride * patch[place.lhs],
+                out=out[place.out] * parts[place.out].every,
+                box=min(box, parts[place.out].count),
             )
             for place, box in zip(self.places, self.boxes, strict=True)
         )
@@ -290,13 +293,28 @@ class _Draft:
         if shape.form == "places":
             counts = [band if n == self.banded else walk.count for n, walk in enumerate(walks)]
             flat = 1 + sum((c - 1) * w.patch for c, w in list(zip(counts, walks, strict=True))[-self.flattened :])
+        patch_start = sum(part.skipped * patch[dim] for part, dim in zip(phase, labels.input_spatial, strict=True))
+        out_start = sum(part.first * out[dim] for part, dim in zip(phase, labels.output_spatial, strict=True))
         return Plan(
-            *(shape, lanes, vectors, rows, walks, self.banded, band, block, tuple(sources)),
-            _steps(shape, phase, patch, block, None if not direct else strides(shape.rhs.array.dims), panel),
-            *(self.patch_direct, direct, self.out_direct, self.flattened, flat, phase),
-            sum(part.skipped * patch[dim] for part, dim in zip(phase, labels.input_spatial, strict=True)),
-            sum(part.first * out[dim] for part, dim in zip(phase, labels.output_spatial, strict=True)),
-            weight_start,
+            shape=shape,
+            lanes=lanes,
+            vectors=vectors,
+            rows=rows,
+            walks=walks,
+            banded=self.banded,
+            band=band,
+            block=block,
+            sources=tuple(sources),
+            steps=_steps(shape, phase, patch, block, strides(shape.rhs.array.dims) if direct else None, panel),
+            patch_direct=self.patch_direct,
+            weights_direct=direct,
+            out_direct=self.out_direct,
+            flattened=self.flattened,
+            flat=flat,
+            phase=phase,
+            patch_start=patch_start,
+            out_start=out_start,
+            weight_start=weight_start,
         )
 
 

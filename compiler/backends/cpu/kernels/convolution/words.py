@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm.plan import vector_bits
+from compiler.backends.cpu.kernels.dot.narrow import Unconverted, unconverted
 from compiler.backends.cpu.kernels.gemm.product import Words
 from compiler.backends.cpu.kernels.gemm.words import Word, choose
-from compiler.backends.cpu.kernels.narrow import Unconverted, unconverted
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, linear
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import I8, I32, Builder, Value, integer, zero
 from compiler.codegen.product import accumulation_type
 from compiler.codegen.signature import arguments
@@ -85,16 +84,16 @@ class Narrowed:
         return found
 
 
-def narrowed(kernel: Kernel, convolution: Instruction, target: Target) -> Narrowed | None:
-    """What makes a convolution one of words, where the target has instructions for its factors; integers only."""
-    total, bits = accumulation_type(convolution), vector_bits(target)
+def narrowed(kernel: Kernel, convolution: Instruction, machine: Machine) -> Narrowed | None:
+    """What makes a convolution one of words, where the machine has instructions for its factors; integers only."""
+    total, bits = accumulation_type(convolution), machine.vector_bits
     lhs, rhs = (unconverted(kernel, operand, total) for operand in convolution.operands[:2])
     if lhs is None or rhs is None or total.is_float:
         # For bf16 the instructions do no more in a cycle than multiply-adds of f32 do.
         return None
-    if bits == _WIDEST and not target.has("avx512vl"):
+    if bits == _WIDEST and not machine.has("avx512vl"):
         # Few output features are computed in shorter vectors.
         return None
     kinds = [(factor.llvm, factor.type.is_signed) for factor in (lhs, rhs)]
-    words = choose(element.value_type(total), kinds[0], kinds[1], target, bits)
+    words = choose(element.value_type(total), kinds[0], kinds[1], machine)
     return None if words is None else Narrowed(words, lhs, rhs)

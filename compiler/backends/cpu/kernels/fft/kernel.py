@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.fft.line_pass import LinePass, pass_of
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
 from compiler.codegen import fourier, nest
-from compiler.codegen.cost import PARALLEL_NS
-from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.workspace import whole_lines
 
 _STEP_NS = 0.05
+"""Nanoseconds for an element in one of the stages of radix two that a line would take."""
 
 
-def emit(module: Module, kernel: Kernel, threads: int) -> EmittedKernel:
-    """Emit an FFT kernel for calls with up to that many threads."""
-    parts = fourier.passes(kernel)
-    transforms = [pass_of(kernel, part, arguments(kernel).workspace) for part in parts]
+def _decide(given: Given) -> Plan:
+    """The plan of a pass for each dimension."""
+    kernel = given.kernel
+    transforms = [pass_of(kernel, part, arguments(kernel).workspace) for part in fourier.passes(kernel)]
     between_bytes = whole_lines(fourier.between_bytes(kernel))
     line_bytes = max((transform.lines.bytes for transform in transforms), default=0)
-    names, work = [], 0.0
-    for number, transform in enumerate(transforms):
-        names.append(_emit_pass(module, transform, f".{number}", (between_bytes, line_bytes)))
-        work += transform.part.lines * _line_ns(transform)
-    if not names:
-        builder = Builder(begin(module, kernel))
-        builder.ret()
-        names.append(builder.function.name)
-    parallel = work > PARALLEL_NS
-    workspace_bytes = between_bytes + line_bytes * (threads if parallel else 1)
-    return EmittedKernel(kernel, tuple(names), workspace_bytes, parallel, work)
+
+    def emit(module: Module) -> Functions:
+        if not transforms:
+            builder = Builder(begin(module, kernel))
+            builder.ret()
+            return (builder.function.name,)
+        room = between_bytes, line_bytes
+        return tuple(_emit_pass(module, transform, f".{n}", room) for n, transform in enumerate(transforms))
+
+    work = sum((transform.part.lines * _line_ns(transform) for transform in transforms), 0.0)
+    lengths = [transform.lines.length for transform in transforms]
+    together = [transform.lines.together for transform in transforms]
+    sizes = {"lengths": lengths, "lines_together": together}
+    return given.plan(emit, work, shared_bytes=between_bytes, thread_bytes=line_bytes, details=sizes)
+
+
+FFT = Kind((Strategy("passes", _decide),), Given)
+"""Fourier transform kernels."""
 
 
 def _line_ns(transform: LinePass) -> float:

@@ -4,5 +4,3 @@
 blocks and the register tile within them; `pack`, `words`, `amx` are how factors are laid out for the CPU at hand,
 `dot`, `stream` and `split` the forms for few rows, factors that are read once, and little to share.
 """
-
-from compiler.backends.cpu.kernels.gemm.kernel import emit as emit

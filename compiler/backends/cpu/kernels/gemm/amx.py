@@ -11,16 +11,14 @@ The operating system lets a process use the tiles only when asked (once); the ke
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import platform
-import sys
+import itertools
 from dataclasses import dataclass
 
+from compiler.analysis.decision import YES, Decision, no
 from compiler.backends.cpu.kernels.gemm.pack import Packer, Panels, Steps
 from compiler.backends.cpu.kernels.gemm.product import Gemm, Narrow, Operand
 from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
-from compiler.codegen.llvm import Target
+from compiler.backends.cpu.machine import TILE_REQUEST, Machine
 from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 # Rows and words per row of a tile register, and of the 2 x 2 of them that one step computes.
@@ -31,25 +29,23 @@ _RIGHT_BYTES = 1 << 20
 _GROUP = {"bfloat": 2, "i8": 4}
 _BITS = {"bfloat": "i16", "i8": "i8"}
 _SMALLEST = 16
-_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 
 
-@functools.cache
-def permitted() -> bool:
-    """Whether the operating system lets this process use tile registers (asking makes it so)."""
-    if sys.platform != "linux" or platform.machine() != "x86_64":
-        return False
-    return bool(ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0)
-
-
-def applies(gemm: Gemm, target: Target) -> bool:
-    """Whether the product can, and had better, be computed on tile registers of the target."""
+def suits(gemm: Gemm, machine: Machine) -> Decision:
+    """Whether the product can, and had better, be computed on the machine's tile registers."""
     left, right = gemm.lhs.narrow, gemm.rhs.narrow
     if left is None or right is None or left.type != right.type or left.type not in _GROUP:
-        return False
+        return no("factors are not both of bf16, or both of bytes")
     feature, accumulation = ("amx-bf16", "float") if left.type == "bfloat" else ("amx-int8", "i32")
-    large = min(gemm.m, gemm.n, gemm.k) >= _SMALLEST
-    return large and gemm.type == accumulation and target.has(feature) and permitted()
+    if gemm.type != accumulation:
+        return no(f"tile registers do not add up in {gemm.type}")
+    if not machine.has(feature):
+        return no(f"the machine has no {feature}")
+    if not machine.tiles:
+        return no("the operating system does not let programs use tile registers")
+    if min(gemm.m, gemm.n, gemm.k) < _SMALLEST:
+        return no(f"a side is shorter than a tile, {_SMALLEST}")
+    return YES
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +99,35 @@ class AmxNest:
         self.out = gemm.out if plain and gemm.out is not None and gemm.out.column == 1 else None
         last = gemm.n - (self.columns - 1) * _BLOCK
         self.panels = Panels(
-            *(self.right.operand(), I32, _TILE, _BLOCK, last, self.columns, self.steps),
+            operand=self.right.operand(),
+            type=I32,
+            lanes=_TILE,
+            width=_BLOCK,
+            last=last,
+            count=self.columns,
+            depth=self.steps,
             pad=_BLOCK,
             whole=self.whole % _TILE == 0,
         )
-        self.sizes = (
-            self.column_block * per_panel + _TILE * _WORD_BYTES,
-            per_panel,
-            max(-(-self.panels.staging_elements // _TILE) * _TILE, _BLOCK * _TILE) * _WORD_BYTES,
-            0 if self.out else _BLOCK * _BLOCK * _WORD_BYTES,
-        )
+        self.sizes = {
+            "packed right": self.column_block * per_panel + _TILE * _WORD_BYTES,
+            "packed left": per_panel,
+            "staging": max(-(-self.panels.staging_elements // _TILE) * _TILE, _BLOCK * _TILE) * _WORD_BYTES,
+            "sums": 0 if self.out else _BLOCK * _BLOCK * _WORD_BYTES,
+        }
+        """Bytes of what lies in a thread's workspace, one behind the other."""
 
     @property
     def workspace_bytes(self) -> int:
         """Bytes of workspace per thread."""
-        return sum(self.sizes)
+        return sum(self.sizes.values())
 
     def emit(self, b: Builder, scratch: Value, threads: tuple[Value, Value]) -> None:
         """The whole nest, for one thread."""
-        offsets = [sum(self.sizes[:position]) for position in range(len(self.sizes))]
-        packed_right, packed_left, staging, sums = (b.gep(I8, scratch, integer(offset)) for offset in offsets)
+        offsets = itertools.accumulate((0, *self.sizes.values()))
+        packed_right, packed_left, staging, sums = (
+            b.gep(I8, scratch, integer(offset)) for offset in list(offsets)[:-1]
+        )
         packer = Packer(f"{self.name}.rhs", self.panels, staging)
         mine = share(b, Extent(self.gemm.batch, self.rows, self.columns), *threads)
         with b.when(mine.present(b), "present"):
@@ -281,7 +286,7 @@ def _configure(b: Builder) -> None:
     asked = b.module.define_global("gemm.tiles.asked", "internal global i8 0")
     with b.when(b.compare("eq", b.load(I8, asked), zero(I8)), "ask"):
         b.module.declare("syscall", "i64", [I64, "..."])
-        numbers = [integer(number) for number in (_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA)]
+        numbers = [integer(number) for number in TILE_REQUEST]
         b.call("@syscall", "i64 (i64, ...)", numbers)
         b.store(integer(1, I8), asked)
     # Palette 1; then bytes per row as 16-bit numbers, and rows as bytes, for 8 of 16 registers.

@@ -12,55 +12,90 @@ OpenBLAS for large products and above it for small ones, which it reads without 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm.amx import AmxNest, applies
+from compiler.backends.cpu.kernels.gemm.amx import AmxNest
 from compiler.backends.cpu.kernels.gemm.dot import emit_dot
 from compiler.backends.cpu.kernels.gemm.nest import NEST_ATTRIBUTES, Layout, TileNest
-from compiler.backends.cpu.kernels.gemm.plan import plan
+from compiler.backends.cpu.kernels.gemm.plan import Plan
 from compiler.backends.cpu.kernels.gemm.product import Gemm
 from compiler.backends.cpu.kernels.gemm.share import Extent, batches, share
 from compiler.backends.cpu.kernels.gemm.stream import emit_stream
-from compiler.codegen.llvm import Target
-from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, zero
+from compiler.codegen.llvm_ir import I64, PTR, Builder, Function, Module, Value, integer, zero
+
+_OWN = ((f"{PTR} noalias", "workspace"), (I64, "thread"), (I64, "threads"))
+"""Parameters behind those that callbacks refer to."""
 
 
-def emit(
-    module: Module, name: str, gemm: Gemm, target: Target, parameters: Sequence[tuple[str, str]], *, shared: int = 0
-) -> int:
-    """Define `void NAME(PARAMETERS..., ptr workspace, i64 thread, i64 threads)`; returns bytes of workspace per thread.
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A function `void NAME(PARAMETERS..., ptr workspace, i64 thread, i64 threads)` that computes a planned product.
 
-    `parameters` are (type with attributes, name) and are what the callbacks refer to, as `%name`.  The workspace is
-    64-byte aligned and holds `shared` bytes, which callbacks may use as `%workspace`, then the returned bytes once for
-    every thread; each call with a `thread` from 0 to `threads` - 1 computes its own part, in any order or at the same
-    time, without waiting for another.
+    The workspace is 64-byte aligned and holds `shared` bytes, which callbacks may use as `%workspace`, then
+    `thread_bytes` once for every thread; each call with a `thread` from 0 to `threads` - 1 computes its own part, in
+    any order or at the same time, without waiting for another.
+
+    Attributes:
+        plan: what was decided.
+        shared: bytes at the start of the workspace that are the callbacks'.
     """
-    own = [(f"{PTR} noalias", "workspace"), (I64, "thread"), (I64, "threads")]
-    left, right = gemm.lhs.narrow, gemm.rhs.narrow
-    tiles = bool(left and right and applies(gemm, target))
-    decided = plan(gemm, target)
-    attributes = NEST_ATTRIBUTES if decided.form == "tile" and not tiles else "nounwind"
-    function = module.function(name, "void", [*parameters, *own], attributes=attributes)
-    workspace, *threads = function.arguments[-3:]
-    b = Builder(function)
-    if left and right and tiles:
-        nest = AmxNest(name, gemm, left, right)
-        nest.emit(b, b.gep("i8", workspace, b.mul(threads[0], integer(nest.workspace_bytes))), (threads[0], threads[1]))
+
+    plan: Plan
+    shared: int = 0
+
+    @property
+    def thread_bytes(self) -> int:
+        """Workspace for each thread."""
+        return Layout.of(self.plan).total
+
+    def emit(self, module: Module, name: str, parameters: Sequence[tuple[str, str]]) -> None:
+        """Define the function; `parameters`, (type with attributes, name), are what callbacks refer to as `%name`."""
+        decided = self.plan
+        function = _begin(module, name, parameters, NEST_ATTRIBUTES if decided.form == "tile" else "nounwind")
+        workspace, *threads = function.arguments[-3:]
+        b, layout = Builder(function), Layout.of(decided)
+        scratch = b.gep("i8", workspace, b.add(b.mul(threads[0], integer(layout.total)), integer(self.shared)))
+        thread, count = threads
+        if decided.form == "tile":
+            seen = [*parameters, _OWN[0]] if self.shared else parameters
+            TileNest(b, decided, layout, scratch, seen).emit((thread, count))
+        elif decided.form == "dot":
+            emit_dot(b, decided.gemm, (decided.lanes, decided.rows, decided.vectors), scratch, (thread, count))
+        elif decided.form == "stream":
+            emit_stream(b, decided.gemm, decided.lanes, scratch, (thread, count))
+        elif decided.form == "zero":
+            _emit_zero(b, decided.gemm, (thread, count))
         b.ret()
-        return nest.workspace_bytes
-    layout = Layout.of(decided)
-    scratch = b.gep("i8", workspace, b.add(b.mul(threads[0], integer(layout.total)), integer(shared)))
-    thread, count = threads
-    if decided.form == "tile":
-        seen = [*parameters, own[0]] if shared else parameters
-        TileNest(b, decided, layout, scratch, seen).emit((thread, count))
-    elif decided.form == "dot":
-        emit_dot(b, decided.gemm, (decided.lanes, decided.rows, decided.vectors), scratch, (thread, count))
-    elif decided.form == "stream":
-        emit_stream(b, decided.gemm, decided.lanes, scratch, (thread, count))
-    elif decided.form == "zero":
-        _emit_zero(b, decided.gemm, (thread, count))
-    b.ret()
-    return layout.total
+
+
+@dataclass(frozen=True, slots=True)
+class ProductOnTiles:
+    """The same on tile registers, for products that they suit."""
+
+    gemm: Gemm
+
+    @property
+    def thread_bytes(self) -> int:
+        """Workspace for each thread."""
+        return self._nest("").workspace_bytes
+
+    def emit(self, module: Module, name: str, parameters: Sequence[tuple[str, str]]) -> None:
+        """Define the function."""
+        function = _begin(module, name, parameters, "nounwind")
+        workspace, thread, threads = function.arguments[-3:]
+        b, nest = Builder(function), self._nest(name)
+        nest.emit(b, b.gep("i8", workspace, b.mul(thread, integer(nest.workspace_bytes))), (thread, threads))
+        b.ret()
+
+    def _nest(self, name: str) -> AmxNest:
+        left, right = self.gemm.lhs.narrow, self.gemm.rhs.narrow
+        assert left is not None
+        assert right is not None
+        return AmxNest(name, self.gemm, left, right)
+
+
+def _begin(module: Module, name: str, parameters: Sequence[tuple[str, str]], attributes: str) -> Function:
+    return module.function(name, "void", [*parameters, *_OWN], attributes=attributes)
 
 
 def _emit_zero(b: Builder, gemm: Gemm, threads: tuple[Value, Value]) -> None:

@@ -61,8 +61,13 @@ def _lhs_panels(plan: Plan) -> Rows | Panels:
     if gemm.lhs.row_major:
         return Rows(gemm.lhs, gemm.factor_type, plan.lanes, plan.rows, plan.depth, whole)
     return Panels(
-        *(gemm.lhs, gemm.factor_type, plan.lanes),
-        *(plan.rows, plan.last_rows, plan.row_panels, plan.depth),
+        operand=gemm.lhs,
+        type=gemm.factor_type,
+        lanes=plan.lanes,
+        width=plan.rows,
+        last=plan.last_rows,
+        count=plan.row_panels,
+        depth=plan.depth,
         pad=0,
         whole=whole,
         most=plan.most_row,
@@ -72,8 +77,13 @@ def _lhs_panels(plan: Plan) -> Rows | Panels:
 def _rhs_panels(plan: Plan) -> Panels:
     gemm = plan.gemm
     return Panels(
-        *(gemm.rhs.transposed(), gemm.factor_type, plan.lanes),
-        *(plan.columns, plan.last_columns, plan.column_panels, plan.depth),
+        operand=gemm.rhs.transposed(),
+        type=gemm.factor_type,
+        lanes=plan.lanes,
+        width=plan.columns,
+        last=plan.last_columns,
+        count=plan.column_panels,
+        depth=plan.depth,
         pad=plan.lanes,
         whole=gemm.k % plan.lanes == 0,
         most=plan.most_column,

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from compiler.backends.cpu.kernels.gemm.dot import sums_vectors
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm.words import narrowed
-from compiler.codegen.llvm import Target
+from compiler.backends.cpu.machine import Machine
 from compiler.diagnostics import UnsupportedError
 
 Form: TypeAlias = Literal["empty", "zero", "dot", "stream", "tile"]
@@ -27,17 +27,9 @@ _NARROW = 4
 _WHOLE_DEPTH_BYTES = 4096
 _DEPTH_BYTES = 2048
 _DISTANT_DEPTH_BYTES = 512
-# A packed block of the right factor: half of an L2 of a megabyte; larger ones are not faster where L2 is larger.  Where
-# the left factor lies in L2 too, it is no loss to read that more often, for smaller blocks.
-_RIGHT_BYTES = 1 << 19
-_SMALL_RIGHT_BYTES = 1 << 18
-_NEAR_LEFT_BYTES = 1 << 20
 # With few steps along k it is storing the sums that takes the time: a small left factor is read again for blocks of the
 # right one as small as L1, at no loss, and threads need little room for them.
 _SHALLOW_DEPTH_BYTES = 128
-_SHALLOW_RIGHT_BYTES = 1 << 15
-# A block of partial sums.
-_PARTIAL_BYTES = 1 << 20
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
 _COLLISION = 4096
 _SAFE_ROWS = 12
@@ -45,15 +37,14 @@ _MOST_ROWS = 16
 # What is read a few times only, or stays near, is not worth packing.  For the right factor: up to how many rows of the
 # product, by what the distance between its own rows is a multiple of.
 _FEW_COLUMN_PANELS = 2
-_NEAR_BYTES = 1 << 20
-_NEAR_RIGHT_BYTES = 5 << 19
+# So many times what L2 holds is near enough to be read by all threads; measured.
+_NEAR_RIGHT = 2.5
 _PARTLY_COLLIDES = _COLLISION // 2
 _DIRECT_ROWS = {_COLLISION: 32, _PARTLY_COLLIDES: 64, 1: 320}
 # Steps along k before which what is packed from far away is asked for, measured.
 _FETCHED_STEPS = 32
 # How many vectors of rows that collide are best read at a time, measured.
 _COLLIDING_VECTORS = 3
-_FMA_LATENCY = 4
 # Cycles that are lost by a load of the left factor, from L1, and of the right one, from farther away.
 _NEAR_LOAD = 0.03
 _FAR_LOAD = 0.1
@@ -71,11 +62,10 @@ _MOST_SUMMED = 24
 _SUM_SHARE = 4
 _MOST_SUMMED_ROWS = 8
 # Cycles to add up the lanes of a sum and store it, to load a vector of a column from L2, and to turn an element around
-# while it is packed; and how much of L1 columns may take.
+# while it is packed.
 _FOLD_CYCLES = 4
 _FAR_VECTOR = 2
 _TURNED = 0.7
-_NEAR_COLUMNS_BYTES = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +74,22 @@ class Plan:
 
     The forms are `dot` (few columns: a reduction along k per element, of `rows` and `vectors` columns at a time),
     `stream` (few rows: rows of the right factor are read once, in order), `tile` (everything else) and, without any
-    work, `zero` (k = 0) and `empty`.
+    work, `zero` (k = 0) and `empty`; `why` says why it is this form and no other.
     """
 
     gemm: Gemm
+    machine: Machine
     form: Form
+    why: str
     lanes: int
     rows: int
     vectors: int
     depth: int
-    row_block: int
-    column_block: int
-    lhs_direct: bool
-    rhs_direct: bool
-    out_direct: bool
+    row_block: int = 1
+    column_block: int = 1
+    lhs_direct: bool = False
+    rhs_direct: bool = False
+    out_direct: bool = False
 
     @property
     def columns(self) -> int:
@@ -144,7 +136,7 @@ class Plan:
 
     @property
     def edge(self) -> int:
-        """What it takes more to store a tile whose lines another thread writes too; half a tile's computation is 1."""
+        """What false sharing adds to a tile at the edge of a thread's part, in half the time of computing a tile."""
         gemm = self.gemm
         size = ELEMENT_BYTES[gemm.type] if gemm.out else 1
         if not (gemm.n * size % _LINE or self.columns * size % _LINE):
@@ -155,7 +147,9 @@ class Plan:
     @property
     def ahead(self) -> int:
         """Steps along k before which the right factor is asked for; 0 where it may lie near when it is packed."""
-        return _FETCHED_STEPS if self.gemm.n * self.gemm.k * ELEMENT_BYTES[self.gemm.type] > _NEAR_BYTES else 0
+        return (
+            _FETCHED_STEPS if self.gemm.n * self.gemm.k * ELEMENT_BYTES[self.gemm.type] > self.machine.l2_bytes else 0
+        )
 
     @property
     def depth_blocks(self) -> int:
@@ -163,35 +157,25 @@ class Plan:
         return -(-self.gemm.k // self.depth)
 
 
-def vector_bits(target: Target) -> int:
-    """The width of the target's vector registers."""
-    if target.has("avx512f"):
-        return 512
-    return 256 if target.has("avx2") else 128
-
-
-def registers(target: Target) -> int:
-    """How many vector registers the target has."""
-    return 32 if target.has("avx512f") or not target.triple.startswith("x86_64") else 16
-
-
-def plan(gemm: Gemm, target: Target) -> Plan:
+def plan(gemm: Gemm, machine: Machine) -> Plan:
     """Decide how to compute the product; the plan's `gemm` may be the transposed one."""
     if gemm.type not in ELEMENT_BYTES:
         known = ", ".join(ELEMENT_BYTES)
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
-    lanes = vector_bits(target) // 8 // ELEMENT_BYTES[gemm.type]
-    gemm, form = _form(gemm, lanes, registers(target))
+    lanes = machine.vector_bits // 8 // ELEMENT_BYTES[gemm.type]
+    gemm, form, why = _form(gemm, lanes, machine)
     gemm = _within_runs(gemm, lanes)
     if form == "dot":
-        rows, vectors = _sums(gemm, registers(target))
+        rows, vectors = _sums(gemm, machine)
     else:
-        gemm = narrowed(gemm, target, vector_bits(target)) if form == "tile" else gemm
+        gemm = narrowed(gemm, machine) if form == "tile" else gemm
         if form == "tile" and not gemm.words and gemm.n * 2 <= lanes:
             # Half a vector that is stored whole is faster than a vector of which half is.
             lanes //= 2
-        rows, vectors = _register_tile(gemm, lanes, registers(target))
-    first = Plan(gemm, form, lanes, rows, vectors, max(gemm.k, 1), 1, 1, False, False, False)  # noqa: FBT003
+        rows, vectors = _register_tile(gemm, lanes, machine)
+    first = Plan(
+        gemm=gemm, machine=machine, form=form, why=why, lanes=lanes, rows=rows, vectors=vectors, depth=max(gemm.k, 1)
+    )
     return _blocked(first) if form == "tile" else first
 
 
@@ -209,37 +193,46 @@ def _within_runs(gemm: Gemm, lanes: int) -> Gemm:
     return replace(gemm, lhs=lhs, rhs=rhs)
 
 
-def _form(gemm: Gemm, lanes: int, registers: int) -> tuple[Gemm, Form]:
+def _form(gemm: Gemm, lanes: int, machine: Machine) -> tuple[Gemm, Form, str]:
+    """The product, maybe the transposed one, the form that it gets, and why."""
     if 0 in (gemm.batch, gemm.m, gemm.n):
-        return gemm, "empty"
+        return gemm, "empty", "there is no result"
     if gemm.k == 0:
-        return gemm, "zero"
+        return gemm, "zero", "nothing is summed"
     if _prefers_transposed(gemm, lanes):
         gemm = gemm.transposed()
     if gemm.n <= _NARROW and gemm.lhs.row_major:
-        return gemm, "dot"
+        return gemm, "dot", f"there are {_NARROW} columns at most"
     if gemm.m <= _NARROW and (gemm.rhs.row_major or gemm.rhs.vector is None):
-        return gemm, "stream"
-    summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, registers))
-    if _summed_cycles(summed, lanes, registers) < _tiled_cycles(gemm, lanes, registers):
-        return summed, "dot"
-    return gemm, "tile"
+        return gemm, "stream", f"there are {_NARROW} rows at most"
+    return _cheaper(gemm, lanes, machine)
 
 
-def _tiled_cycles(gemm: Gemm, lanes: int, registers: int) -> float:
+def _cheaper(gemm: Gemm, lanes: int, machine: Machine) -> tuple[Gemm, Form, str]:
+    """The cheaper of register tiles and sums along k."""
+    summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, machine))
+    sums, tiles = _summed_cycles(summed, lanes, machine), _tiled_cycles(gemm, lanes, machine)
+    if sums < tiles:
+        return summed, "dot", f"sums along k take {sums:.0f} cycles, register tiles {tiles:.0f}"
+    if sums == math.inf:
+        return gemm, "tile", "rows are not read in vectors, or there are too many columns, or few rows"
+    return gemm, "tile", f"register tiles take {tiles:.0f} cycles, sums along k {sums:.0f}"
+
+
+def _tiled_cycles(gemm: Gemm, lanes: int, machine: Machine) -> float:
     """What the best register tile takes, with the packing that it cannot do without."""
-    tile = _register_tile(gemm, lanes, registers)
+    tile = _register_tile(gemm, lanes, machine)
     packed = 0.0 if gemm.rhs.row_major else _TURNED * gemm.n * gemm.k
-    return _tile_cycles(gemm, lanes, *tile) + packed
+    return _tile_cycles(gemm, machine, lanes, *tile) + packed
 
 
-def _summed_cycles(gemm: Gemm, lanes: int, registers: int) -> float:
+def _summed_cycles(gemm: Gemm, lanes: int, machine: Machine) -> float:
     """What sums along vectors of k take, if they are possible; infinitely long if not."""
     if not sums_vectors(gemm, lanes) or gemm.n > _MOST_SUMMED or gemm.m <= _NARROW:
         return math.inf
-    rows, columns = _sums(gemm, registers)
+    rows, columns = _sums(gemm, machine)
     pieces = -(-gemm.n // columns)
-    near = gemm.n * gemm.k * ELEMENT_BYTES[gemm.type] <= _NEAR_COLUMNS_BYTES
+    near = gemm.n * gemm.k * ELEMENT_BYTES[gemm.type] <= machine.l1_bytes
     columns = -(-gemm.n // pieces)
     step = max(rows * columns / 2 + (rows + columns) * _NEAR_LOAD, 0 if near else columns * _FAR_VECTOR)
     piece = -(-gemm.k // lanes) * step + rows * columns * _FOLD_CYCLES + _TILE_CYCLES
@@ -247,11 +240,13 @@ def _summed_cycles(gemm: Gemm, lanes: int, registers: int) -> float:
     return -(-gemm.m // rows) * pieces * piece + (0 if in_place else gemm.n * gemm.k)
 
 
-def _sums(gemm: Gemm, registers: int) -> tuple[int, int]:
+def _sums(gemm: Gemm, machine: Machine) -> tuple[int, int]:
     """Rows and columns whose sums, with as many vectors of a row as there are rows and one more, fit into registers."""
-    columns = min(gemm.n, registers // _SUM_SHARE)
+    columns = min(gemm.n, machine.vector_registers // _SUM_SHARE)
     columns = -(-gemm.n // -(-gemm.n // columns))
-    return min(gemm.m, _MOST_SUMMED_ROWS if columns > 1 else _NARROW, (registers - 1) // (columns + 1)), columns
+    return min(
+        gemm.m, _MOST_SUMMED_ROWS if columns > 1 else _NARROW, (machine.vector_registers - 1) // (columns + 1)
+    ), columns
 
 
 def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:
@@ -264,67 +259,78 @@ def _prefers_transposed(gemm: Gemm, lanes: int) -> bool:
     return gemm.n <= lanes and not gemm.lhs.row_major and gemm.lhs.run % lanes == 0
 
 
-def _register_tile(gemm: Gemm, lanes: int, registers: int) -> tuple[int, int]:
+def _register_tile(gemm: Gemm, lanes: int, machine: Machine) -> tuple[int, int]:
     """The rows and vectors of the tile that takes the fewest cycles.
 
     All tiles are of one size, so that there is one kernel: sizes that divide the product well do the least twice.
     """
     most = _SAFE_ROWS if _lhs_collides(gemm) else _MOST_ROWS
     widest = min(_MOST_VECTORS, -(-max(gemm.n, 1) // lanes))
-    widths = [_COLLIDING_VECTORS] if _reads_colliding_rhs(gemm) else range(1, widest + 1)
+    widths = [_COLLIDING_VECTORS] if _reads_colliding_rhs(gemm, machine) else range(1, widest + 1)
     tiles = [
         (rows, vectors)
         for vectors in widths
-        for rows in range(1, min(max(gemm.m, 1), most, (registers - vectors - 1) // vectors) + 1)
+        for rows in range(1, min(max(gemm.m, 1), most, (machine.vector_registers - vectors - 1) // vectors) + 1)
         if gemm.lhs.row_major or gemm.lhs.run % rows == 0
     ]
-    return min(tiles, key=lambda tile: (_tile_cycles(gemm, lanes, *tile), tile[1]))
+    return min(tiles, key=lambda tile: (_tile_cycles(gemm, machine, lanes, *tile), tile[1]))
 
 
-def _tile_cycles(gemm: Gemm, lanes: int, rows: int, vectors: int) -> float:
+def _tile_cycles(gemm: Gemm, machine: Machine, lanes: int, rows: int, vectors: int) -> float:
     """The cycles that a product takes in tiles of a size, by a count of multiply-adds, loads and latency."""
     m, n, k = max(gemm.m, 1), max(gemm.n, 1), max(gemm.k, 1)
-    step = max(rows * vectors / 2, (rows + vectors) / 2, _FMA_LATENCY) + rows * _NEAR_LOAD + vectors * _FAR_LOAD
+    step = max(rows * vectors / 2, (rows + vectors) / 2, machine.multiply_add_cycles)
+    step += rows * _NEAR_LOAD + vectors * _FAR_LOAD
     return -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + rows * (_ROW_CYCLES + vectors))
 
 
 def _blocked(plan: Plan) -> Plan:
-    gemm, size = plan.gemm, ELEMENT_BYTES[plan.gemm.type]
+    size = ELEMENT_BYTES[plan.gemm.type]
     plan = replace(plan, depth=_depth(plan))
     plan = replace(
         plan,
         lhs_direct=_reads_lhs_directly(plan),
-        rhs_direct=_reads_rhs_directly(plan.gemm),
+        rhs_direct=_reads_rhs_directly(plan.gemm, plan.machine),
         out_direct=_writes_directly(plan),
     )
-    columns = max(1, _right_block_bytes(gemm, plan.depth) // (plan.depth * plan.columns * size))
+    columns = max(1, _right_block_bytes(plan) // (plan.depth * plan.columns * size))
     columns = -(-plan.column_panels // -(-plan.column_panels // columns))
     rows = plan.row_panels
     if not plan.out_direct and plan.depth_blocks > 1:
         # Tall and narrow: the right factor is packed again for every block of rows.
         columns = -(-columns // 2)
-        rows = min(rows, max(1, _PARTIAL_BYTES // (plan.rows * columns * plan.columns * size)))
+        rows = min(rows, max(1, plan.machine.l2_bytes // (plan.rows * columns * plan.columns * size)))
     elif not plan.out_direct and plan.depth_blocks == 1:
         rows = 1
     return replace(plan, column_block=columns, row_block=rows)
 
 
-def _right_block_bytes(gemm: Gemm, depth: int) -> int:
-    """How much of the right factor is packed at a time."""
-    left = gemm.m * depth * ELEMENT_BYTES[gemm.type]
-    if depth * ELEMENT_BYTES[gemm.type] <= _SHALLOW_DEPTH_BYTES and left <= _SMALL_RIGHT_BYTES:
-        return _SHALLOW_RIGHT_BYTES
-    return _SMALL_RIGHT_BYTES if left <= _NEAR_LEFT_BYTES else _RIGHT_BYTES
+def _right_bytes(machine: Machine) -> int:
+    """A packed block of the right factor: half of L2; larger blocks are not faster where L2 is larger."""
+    return machine.l2_bytes // 2
+
+
+def _right_block_bytes(plan: Plan) -> int:
+    """How much of the right factor is packed at a time.
+
+    Where the left factor lies in L2 too, it is no loss to read that more often, for smaller blocks.
+    """
+    gemm, machine = plan.gemm, plan.machine
+    size, small = ELEMENT_BYTES[gemm.type], machine.l2_bytes // 4
+    left = gemm.m * plan.depth * size
+    if plan.depth * size <= _SHALLOW_DEPTH_BYTES and left <= small:
+        return machine.l1_bytes
+    return small if left <= machine.l2_bytes else _right_bytes(machine)
 
 
 def _depth(plan: Plan) -> int:
     """The block of k: all of it when that is little, else equal parts; few steps when rows are read from far away."""
     gemm, size = plan.gemm, ELEMENT_BYTES[plan.gemm.type]
     length = gemm.k * size
-    once = plan.column_panels <= _FEW_COLUMN_PANELS and length * plan.columns <= _RIGHT_BYTES // 2
+    once = plan.column_panels <= _FEW_COLUMN_PANELS and length * plan.columns <= _right_bytes(plan.machine) // 2
     if once or length <= _WHOLE_DEPTH_BYTES:
         return gemm.k
-    distant = _reads_colliding_rhs(gemm) and length * gemm.n > _RIGHT_BYTES
+    distant = _reads_colliding_rhs(gemm, plan.machine) and length * gemm.n > _right_bytes(plan.machine)
     blocks = -(-length // (_DISTANT_DEPTH_BYTES if distant else _DEPTH_BYTES))
     return -(-gemm.k // blocks // plan.lanes) * plan.lanes
 
@@ -334,7 +340,7 @@ def _reads_lhs_directly(plan: Plan) -> bool:
     array, gemm = plan.gemm.lhs.array, plan.gemm
     if array is None or (_lhs_collides(gemm) and plan.rows > _SAFE_ROWS):
         return False
-    near = gemm.m * gemm.k * ELEMENT_BYTES[gemm.type] <= _NEAR_BYTES
+    near = gemm.m * gemm.k * ELEMENT_BYTES[gemm.type] <= plan.machine.l2_bytes
     return array.column == 1 or plan.column_panels <= _FEW_COLUMN_PANELS or near
 
 
@@ -351,18 +357,18 @@ def _lhs_collides(gemm: Gemm) -> bool:
     return array is not None and array.row * ELEMENT_BYTES[gemm.type] % _COLLISION == 0
 
 
-def _reads_colliding_rhs(gemm: Gemm) -> bool:
+def _reads_colliding_rhs(gemm: Gemm, machine: Machine) -> bool:
     """Whether the right factor is read where it lies, in rows that fall into the same sets of L1."""
     array = gemm.rhs.array
     collides = array is not None and array.row * ELEMENT_BYTES[gemm.type] % _COLLISION == 0
-    return collides and _reads_rhs_directly(gemm)
+    return collides and _reads_rhs_directly(gemm, machine)
 
 
-def _reads_rhs_directly(gemm: Gemm) -> bool:
+def _reads_rhs_directly(gemm: Gemm, machine: Machine) -> bool:
     """Whether the right factor is read too seldom to be worth packing, or lies near enough anyway."""
     array = gemm.rhs.array
     if array is None or array.column != 1 or gemm.words:
         return False
     row = array.row * ELEMENT_BYTES[gemm.type]
-    near = gemm.k * gemm.n * ELEMENT_BYTES[gemm.type] <= _NEAR_RIGHT_BYTES and row % _PARTLY_COLLIDES
+    near = gemm.k * gemm.n * ELEMENT_BYTES[gemm.type] <= _NEAR_RIGHT * machine.l2_bytes and row % _PARTLY_COLLIDES
     return gemm.m <= next(most for stride, most in _DIRECT_ROWS.items() if row % stride == 0) or bool(near)

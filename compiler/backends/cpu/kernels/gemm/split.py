@@ -11,12 +11,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from compiler.backends.cpu.kernels.gemm import amx
+from compiler.analysis.decision import Decision, no, unless
 from compiler.backends.cpu.kernels.gemm.micro import multiply_add
-from compiler.backends.cpu.kernels.gemm.plan import plan
+from compiler.backends.cpu.kernels.gemm.plan import Plan
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, Gemm, Load, Narrow, Operand, VectorLoad
 from compiler.backends.cpu.kernels.gemm.share import Extent, batches, share
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import FLOAT_TYPES, I64, PTR, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.workspace import whole_lines
 
@@ -31,19 +30,26 @@ _COLUMN_UNIT = 64
 _PAIR, _VECTOR = 2, 16
 
 
-def parts(gemm: Gemm, target: Target) -> int:
-    """How many parts a product is split into; 1 leaves it whole."""
-    known = gemm.type in ELEMENT_BYTES and not amx.applies(gemm, target)
+def pays(gemm: Gemm, decided: Plan) -> Decision:
+    """Whether a product, for which there is a plan, is better split."""
     read = gemm.k * (gemm.m + gemm.n)
-    small = gemm.batch * read * 4 < _WORTH_BYTES or gemm.m * gemm.n * _SMALLER > read
-    if not known or gemm.k < _DEEP or small or _units(gemm, target) >= _UNITS:
-        return 1
+    if gemm.k < _DEEP:
+        return no(f"sums have fewer than {_DEEP} terms")
+    if gemm.batch * read * 4 < _WORTH_BYTES:
+        return no(f"factors have fewer than {_WORTH_BYTES} bytes")
+    if gemm.m * gemm.n * _SMALLER > read:
+        return no(f"results are more than 1/{_SMALLER} of what is read")
+    units = _units(gemm, decided)
+    return unless(units >= _UNITS, f"{units} pieces are enough for threads to share")
+
+
+def parts(gemm: Gemm) -> int:
+    """How many parts a product is split into."""
     return min(_PARTS, key=lambda count: gemm.k - count * _size(gemm, count))
 
 
-def _units(gemm: Gemm, target: Target) -> int:
+def _units(gemm: Gemm, decided: Plan) -> int:
     """How many pieces threads may share without splitting."""
-    decided = plan(gemm, target)
     if decided.form == "tile":
         return decided.gemm.batch * decided.row_panels * decided.column_panels
     if decided.form == "dot":
@@ -73,7 +79,11 @@ def partial(gemm: Gemm, count: int) -> Gemm:
 
     part = _Part(gemm.batch, count, size)
     return Gemm(
-        *(gemm.batch * count, gemm.m, gemm.n, size, gemm.type),
+        batch=gemm.batch * count,
+        m=gemm.m,
+        n=gemm.n,
+        k=size,
+        type=gemm.type,
         lhs=part.operand(gemm.lhs, gemm.type, down=False),
         rhs=part.operand(gemm.rhs, gemm.type, down=True),
         store=store,

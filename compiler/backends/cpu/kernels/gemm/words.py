@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand, VectorLoad, Words
-from compiler.codegen.llvm import Target
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm_ir import I16, I32, Builder, Value, integer, vector_type, zero
 
 WORD_BITS = 32
@@ -164,12 +164,12 @@ class WordFactor:
         return Array(array.base, array.row // self.group, 1)
 
 
-def narrowed(gemm: Gemm, target: Target, bits: int) -> Gemm:
-    """The product in words where the target, with vectors of so many bits, has instructions for its factors."""
+def narrowed(gemm: Gemm, machine: Machine) -> Gemm:
+    """The product in words where the machine has instructions for its factors."""
     left, right = gemm.lhs.narrow, gemm.rhs.narrow
     if left is None or right is None:
         return gemm
-    words = choose(gemm.type, (left.type, left.signed), (right.type, right.signed), target, bits)
+    words = choose(gemm.type, (left.type, left.signed), (right.type, right.signed), machine)
     if words is None or gemm.k < _SMALLEST_DEPTH * words.group:
         return gemm
     lhs = WordFactor(left, words.group, gemm.k, down=False, flip=words.flip != 0, checks=True)
@@ -183,20 +183,22 @@ def narrowed(gemm: Gemm, target: Target, bits: int) -> Gemm:
     )
 
 
-def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], target: Target, bits: int) -> Words | None:
-    """The words that the target, with vectors of so many bits, multiplies and adds up in `total`; None where it cannot.
+def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], machine: Machine) -> Words | None:
+    """The words that the machine multiplies and adds up in `total`; None where it cannot.
 
     Factors are of LLVM's type and signed or not.
     """
     types = {left[0], right[0]}
     if types == {"bfloat"}:
-        return Words("bf16", 2) if total == "float" and bits == 512 and target.has("avx512bf16") else None
-    if total != I32 or "bfloat" in types or not target.triple.startswith("x86_64"):
+        return (
+            Words("bf16", 2) if total == "float" and machine.vector_bits == 512 and machine.has("avx512bf16") else None
+        )
+    if total != I32 or "bfloat" in types or not machine.is_x86:
         return None
-    if types == {"i8"} and target.has({512: "avx512vnni", 256: "avxvnni"}.get(bits, "none")):
+    if types == {"i8"} and machine.has({512: "avx512vnni", 256: "avxvnni"}.get(machine.vector_bits, "none")):
         return Words("u8s8", 4, not right[1], FLIP.literal or 0 if left[1] == right[1] else 0)
     exact = all(signed or type_ == "i8" for type_, signed in (left, right))
-    return Words("s16", 2) if exact and (bits < 512 or target.has("avx512bw")) else None
+    return Words("s16", 2) if exact and (machine.vector_bits < 512 or machine.has("avx512bw")) else None
 
 
 def multiply_add_words(b: Builder, words: Words, left: Value, right: Value, total: Value) -> Value:

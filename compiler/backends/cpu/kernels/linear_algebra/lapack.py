@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
 from compiler.backends.cpu.kernels.linear_algebra.columns import Columns
 from compiler.backends.cpu.kernels.linear_algebra.eigen import Eigen
@@ -18,10 +18,9 @@ from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
 from compiler.backends.cpu.kernels.linear_algebra.qr import Product, Qr
 from compiler.backends.cpu.kernels.linear_algebra.schur import Schur
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
+from compiler.backends.strategy import Detail
 from compiler.codegen import element, nest
-from compiler.codegen.cost import PARALLEL_NS
-from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm import Target
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.workspace import whole_lines
@@ -30,8 +29,11 @@ from compiler.ir.shape import ArrayShape
 from compiler.ops.arithmetic import real_part_type
 
 _FMA_NS = 0.02
+"""Nanoseconds for a multiply-add, steps in scalars and small triangles included."""
 _ELEMENT_NS = 1.0
+"""Nanoseconds for what is done with an element besides."""
 _ROTATION_NS = 15.0
+"""Nanoseconds for a plane rotation and the square roots that it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,45 +41,58 @@ class Method:
     """How a routine is done for one matrix.
 
     Attributes:
-        run: emits it, given the kernel's pointers at the matrix, inputs before outputs, and the workspace.
+        define: writes the function that does the work into the module of its tiles, and returns its name.
+        run: emits it for one matrix, given that name, the kernel's pointers at the matrix, inputs before outputs, and
+            the workspace.
         workspace_elements: what it needs of the type that a matrix's parts have.
         work: expected nanoseconds.
     """
 
-    run: Callable[[Builder, list[Value], Value], None]
+    define: Callable[[], str]
+    run: Callable[[Builder, str, list[Value], Value], None]
     workspace_elements: int
     work: float
 
 
-def emit(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
-    """Emit a routine's kernel for calls with up to that many threads."""
-    call = call_of(kernel.instruction)
+def _decide(given: Given) -> Plan:
+    """The plan of a routine, matrix by matrix."""
+    kernel, call = given.kernel, call_of(given.kernel.instruction)
     numbers, operands = dict(kernel.leaves), kernel.instruction.operands
     if call is None or call.name not in METHODS or any(operand not in numbers for operand in operands):
         raise kernel.instruction.unsupported("no kernel for its routine", by="the CPU back end")
-    matrix = kernel.instruction.operands[0].array
+    matrix = operands[0].array
     part = real_part_type(matrix.element_type)
-    type_ = element.storage_type(part)
-    method = METHODS[call.name](Tiles(module, kernel.name, type_, target), call)
     batch = math.prod(matrix.dims[:-2])
-    thread_bytes = whole_lines(method.workspace_elements * part.size_bytes)
-    builder = Builder(begin(module, kernel))
-    share = nest.share(builder, batch, THREAD, THREADS)
-    given = arguments(kernel)
-    workspace = builder.gep("i8", given.workspace, builder.mul(THREAD, integer(thread_bytes)))
-    bases = [*(given.inputs[numbers[operand]] for operand in operands), *given.outputs]
-    arrays = [*(operand.array for operand in operands), *kernel.outputs]
-    with builder.loop(share.start, share.stop, name="matrix", scalar=True) as loop:
-        pointers = [
-            builder.gep("i8", base, builder.mul(loop.index, integer(array.size_bytes // batch)))
-            for base, array in zip(bases, arrays, strict=True)
-        ]
-        method.run(builder, pointers, workspace)
-    builder.ret()
-    work = method.work * batch
-    is_shared = batch > 1 and work > PARALLEL_NS
-    workspace_bytes = thread_bytes * (threads if is_shared else 1)
-    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, work)
+
+    def method_in(module: Module) -> Method:
+        return METHODS[call.name](Tiles(module, kernel.name, element.storage_type(part), given.machine), call)
+
+    seen = method_in(given.scratch)
+    thread_bytes = whole_lines(seen.workspace_elements * part.size_bytes)
+
+    def emit(module: Module) -> Functions:
+        method = method_in(module)
+        function = method.define()
+        builder, own = Builder(begin(module, kernel)), arguments(kernel)
+        share = nest.share(builder, batch, THREAD, THREADS)
+        workspace = builder.gep("i8", own.workspace, builder.mul(THREAD, integer(thread_bytes)))
+        bases = [*(own.inputs[numbers[operand]] for operand in operands), *own.outputs]
+        arrays = [*(operand.array for operand in operands), *kernel.outputs]
+        with builder.loop(share.start, share.stop, name="matrix", scalar=True) as loop:
+            pointers = [
+                builder.gep("i8", base, builder.mul(loop.index, integer(array.size_bytes // batch)))
+                for base, array in zip(bases, arrays, strict=True)
+            ]
+            method.run(builder, function, pointers, workspace)
+        builder.ret()
+        return (builder.function.name,)
+
+    sizes: dict[str, Detail] = {"routine": call.name, "batch": batch, "matrix": list(matrix.dims[-2:])}
+    return given.plan(emit, seen.work * batch, divisible=batch > 1, thread_bytes=thread_bytes, details=sizes)
+
+
+LAPACK = Kind((Strategy("matrix by matrix", _decide),), Given)
+"""Routines of LAPACK."""
 
 
 def _getrf(tiles: Tiles, call: Call) -> Method:
@@ -85,31 +100,29 @@ def _getrf(tiles: Tiles, call: Call) -> Method:
         return _elimination(tiles, call)
     rows, columns = call.shapes[0].dims[-2:]
     form = Lu(tiles, rows, columns)
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         source, matrix, pivots, info = pointers
         builder.copy_bytes(source, matrix, integer(rows * columns * tiles.bytes))
         builder.call(function, "void", [matrix, pivots, info, workspace])
 
     work = _FMA_NS * rows * columns * form.steps + _ELEMENT_NS * rows * columns
-    return Method(run, form.workspace_elements, work)
+    return Method(form.emit, run, form.workspace_elements, work)
 
 
 def _elimination(tiles: Tiles, call: Call) -> Method:
     rows, columns = call.shapes[0].dims[-2:]
     n = _numbers(tiles, call.shapes[0])
     form = Elimination(n, rows, columns)
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         source, target, pivots, info = pointers
         n.split(builder, source, workspace, (rows, columns))
         builder.call(function, "void", [workspace, pivots, info, n.at(builder, workspace, integer(rows))])
         n.join(builder, workspace, target, (rows, columns))
 
     work = n.parts**2 * _FMA_NS * rows * columns * min(rows, columns) + _ELEMENT_NS * rows * columns
-    return Method(run, rows * n.row + form.work_elements, work)
+    return Method(form.emit, run, rows * n.row + form.work_elements, work)
 
 
 def _geqrf(tiles: Tiles, call: Call) -> Method:
@@ -117,15 +130,14 @@ def _geqrf(tiles: Tiles, call: Call) -> Method:
         return _columns(tiles, call, pivoted=False)
     rows, columns = call.shapes[0].dims[-2:]
     form = Qr(tiles, rows, columns)
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         source, matrix, factors = pointers
         builder.copy_bytes(source, matrix, integer(rows * columns * tiles.bytes))
         builder.call(function, "void", [matrix, factors, workspace])
 
     work = 2 * _FMA_NS * rows * columns * min(rows, columns) + _ELEMENT_NS * rows * columns
-    return Method(run, form.blocks.workspace_elements, work)
+    return Method(form.emit, run, form.blocks.workspace_elements, work)
 
 
 def _geqp3(tiles: Tiles, call: Call) -> Method:
@@ -136,9 +148,8 @@ def _columns(tiles: Tiles, call: Call, *, pivoted: bool) -> Method:
     rows, columns = call.shapes[0].dims[-2:]
     extent, n = (rows, columns), _numbers(tiles, call.shapes[0])
     form = Columns(n, rows, columns, pivoted)
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         work, row = n.at(builder, workspace, integer(1)), n.at(builder, workspace, integer(1 + rows))
         n.split(builder, pointers[0], work, extent)
         if pivoted:
@@ -148,7 +159,7 @@ def _columns(tiles: Tiles, call: Call, *, pivoted: bool) -> Method:
         n.join(builder, workspace, pointers[-1], (1, min(extent)))
 
     work = 2 * n.parts**2 * _FMA_NS * rows * columns * min(extent) + _ELEMENT_NS * rows * columns
-    return Method(run, (rows + 1) * n.row + form.work_elements, work)
+    return Method(form.emit, run, (rows + 1) * n.row + form.work_elements, work)
 
 
 def _ormqr(tiles: Tiles, call: Call) -> Method:
@@ -168,9 +179,9 @@ def _ungqr(tiles: Tiles, call: Call) -> Method:
 
 def _applied(call: Call, n: Numbers, form: Applied, *, is_product: bool) -> Method:
     rows, columns = call.instruction.operands[0].array.dims[-2:]
-    extent, function = (form.rows, form.columns), form.emit()
+    extent = form.rows, form.columns
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         starts = (0, 1, 1 + rows, 1 + rows + form.rows)
         factors, vectors, matrix, work = (n.at(builder, workspace, integer(start)) for start in starts)
         n.split(builder, pointers[0], vectors, (rows, columns))
@@ -183,7 +194,7 @@ def _applied(call: Call, n: Numbers, form: Applied, *, is_product: bool) -> Meth
         n.join(builder, matrix, pointers[-1], extent)
 
     work = 2 * n.parts**2 * _FMA_NS * form.rows * form.columns * form.steps
-    return Method(run, (1 + rows + form.rows) * n.row + form.work_elements, work)
+    return Method(form.emit, run, (1 + rows + form.rows) * n.row + form.work_elements, work)
 
 
 def _orgqr(tiles: Tiles, call: Call) -> Method:
@@ -191,14 +202,13 @@ def _orgqr(tiles: Tiles, call: Call) -> Method:
         return _ungqr(tiles, call)
     rows, columns = call.shapes[0].dims[-2:]
     form = Product(tiles, rows, columns, call.instruction.operands[1].array.dims[-1])
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         builder.clear_bytes(pointers[2], integer(rows * columns * tiles.bytes))
         builder.call(function, "void", [*pointers, workspace])
 
     work = 2 * _FMA_NS * rows * columns * form.steps + _ELEMENT_NS * rows * columns
-    return Method(run, form.blocks.workspace_elements, work)
+    return Method(form.emit, run, form.blocks.workspace_elements, work)
 
 
 def _syevd(tiles: Tiles, call: Call) -> Method:
@@ -206,12 +216,11 @@ def _syevd(tiles: Tiles, call: Call) -> Method:
     wanted = {"lower": call.options["uplo"] == "L", "vectors": call.options.get("mode", "V") == "V"}
     is_complex = call.shapes[0].element_type.is_complex
     form = Hermitian(_numbers(tiles, call.shapes[0]), **wanted) if is_complex else Eigen(tiles, size, **wanted)
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         builder.call(function, "void", [*pointers, workspace])
 
-    return Method(run, form.workspace_elements, 4 * _FMA_NS * size**3 + _ROTATION_NS * size**2)
+    return Method(form.emit, run, form.workspace_elements, 4 * _FMA_NS * size**3 + _ROTATION_NS * size**2)
 
 
 def _numbers(tiles: Tiles, *matrices: ArrayShape) -> Numbers:
@@ -224,9 +233,8 @@ def _gehrd(tiles: Tiles, call: Call) -> Method:
     size = call.shapes[0].dims[-1]
     n = _numbers(tiles, call.shapes[0])
     form = Hessenberg(n)
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         source, matrix, factors, info = pointers
         work, row = n.at(builder, workspace, integer(1)), n.at(builder, workspace, integer(1 + size))
         n.split(builder, source, work, (size, size))
@@ -236,37 +244,39 @@ def _gehrd(tiles: Tiles, call: Call) -> Method:
         builder.store(integer(0, "i32"), info)
 
     work = 4 * n.parts**2 * _FMA_NS * size**3 / 3 + _ELEMENT_NS * size * size
-    return Method(run, (size + 1) * n.row + form.work_elements, work)
+    return Method(form.emit, run, (size + 1) * n.row + form.work_elements, work)
 
 
 def _gees(tiles: Tiles, call: Call) -> Method:
     n, wanted = _numbers(tiles, call.shapes[0]), call.options["mode"] == "V"
     form = Schur(n, whole=True, vectors=wanted)
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         source, triangle, vectors, *values, chosen, info = pointers
         builder.call(function, "void", [source, triangle, vectors, values[0], values[-1], info, workspace])
         builder.store(integer(0, "i32"), chosen)
         if not wanted:
             builder.clear_bytes(vectors, integer(n.parts * n.length**2 * tiles.bytes))
 
-    return Method(run, form.workspace_elements, 15 * n.parts**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2)
+    return Method(
+        form.emit, run, form.workspace_elements, 15 * n.parts**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2
+    )
 
 
 def _geev(tiles: Tiles, call: Call) -> Method:
     """Eigenvalues alone: vectors are made from Schur's form."""
     n = _numbers(tiles, call.instruction.operands[0].array)
     form = Schur(n, whole=False, vectors=False)
-    function = form.emit()
 
-    def run(builder: Builder, pointers: list[Value], workspace: Value) -> None:
+    def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         source, *values, left, right, info = pointers
         builder.call(function, "void", [source, source, source, values[0], values[-1], info, workspace])
         for vectors in (left, right):
             builder.clear_bytes(vectors, integer(2 * n.length**2 * tiles.bytes))
 
-    return Method(run, form.workspace_elements, 6 * n.parts**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2)
+    return Method(
+        form.emit, run, form.workspace_elements, 6 * n.parts**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2
+    )
 
 
 METHODS: dict[str, Callable[[Tiles, Call], Method]] = {

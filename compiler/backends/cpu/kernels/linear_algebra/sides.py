@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.analysis.decision import Decision, no, unless
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, Factors, Tiles
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Value, integer, keep_rolled
 from compiler.codegen.signature import arguments
@@ -29,9 +30,11 @@ class Sides:
     tiles: Tiles
 
     @staticmethod
-    def suits(form: Substitution) -> bool:
+    def suits(form: Substitution) -> Decision:
         """Whether there are enough right-hand sides, of a type that is calculated in."""
-        return form.columns >= _FEWEST and form.size > 1 and form.element_type in (F32, F64)
+        if form.columns < _FEWEST or form.size < 2:
+            return no(f"fewer than {_FEWEST} right-hand sides, or a single unknown")
+        return unless(form.element_type not in (F32, F64), f"nothing is calculated in {form.element_type.name}")
 
     @property
     def per_matrix(self) -> int:

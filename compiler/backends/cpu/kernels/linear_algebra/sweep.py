@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm.plan import registers
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, integer
@@ -34,7 +33,7 @@ class Sweep:
         """Rows that are changed together: as many as there are registers for."""
         n = self.numbers
         held = n.parts * (self.rank + self.left + self.right)
-        free = registers(n.tiles.target) - n.parts * (2 + self.rank)
+        free = n.tiles.machine.vector_registers - n.parts * (2 + self.rank)
         group = _MOST_ROWS
         while group > 1 and group * held > free:
             group //= 2

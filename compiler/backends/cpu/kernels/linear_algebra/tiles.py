@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm.micro import Tile, load_lanes, micro_kernel, multiply_add, store_lanes
 from compiler.backends.cpu.kernels.gemm.pack import transpose
-from compiler.backends.cpu.kernels.gemm.plan import registers, vector_bits
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES
-from compiler.codegen.llvm import Target
+from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 ATTRIBUTES = "noinline nounwind"
@@ -39,17 +38,17 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """The tiles of one kernel: its name, its elements' type and the target's vectors."""
+    """The tiles of one kernel: its name, its elements' type and the machine's vectors."""
 
     module: Module
     name: str
     type: str
-    target: Target
+    machine: Machine
 
     @property
     def lanes(self) -> int:
         """Elements of a vector."""
-        return vector_bits(self.target) // 8 // ELEMENT_BYTES[self.type]
+        return self.machine.vector_bits // 8 // ELEMENT_BYTES[self.type]
 
     @property
     def vector(self) -> str:
@@ -64,7 +63,7 @@ class Tiles:
     @property
     def rows(self) -> int:
         """Rows of a register tile."""
-        return 8 if registers(self.target) > 16 else 4
+        return 8 if self.machine.vector_registers > 16 else 4
 
     @property
     def width(self) -> int:

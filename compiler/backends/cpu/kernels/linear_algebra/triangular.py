@@ -8,46 +8,72 @@ from __future__ import annotations
 
 import math
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.linear_algebra.factor import Factor
 from compiler.backends.cpu.kernels.linear_algebra.sides import Sides
-from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
+from compiler.backends.cpu.kernels.linear_algebra.tiles import PANEL, Tiles
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
+from compiler.backends.strategy import Declined
 from compiler.codegen import element, nest
-from compiler.codegen.cost import PARALLEL_NS
-from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm import Target
+from compiler.codegen.in_place import of_operand
 from compiler.codegen.llvm_ir import Builder, Module, floating, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.triangular import Factorisation, Matrix, Substitution
 from compiler.ir.types import F64
 
 _STEP_NS = 0.5
+"""Nanoseconds for a product taken away."""
 
 
-def emit_cholesky(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
-    """Emit a Cholesky kernel for calls with up to that many threads."""
-    form = Factorisation(kernel)
+def _nothing(given: Given) -> Plan | Declined:
+    """The plan of factors of nothing."""
+    form = Factorisation(given.kernel)
+    if form.batch * form.size:
+        return Declined("there are elements")
+
+    def emit(module: Module) -> Functions:
+        builder = Builder(begin(module, given.kernel))
+        builder.ret()
+        return (builder.function.name,)
+
+    return given.plan(emit, 0.0)
+
+
+def _panels(given: Given) -> Plan:
+    """The plan of panels of columns, and register tiles for the rest."""
+    kernel, form = given.kernel, Factorisation(given.kernel)
     # Half precision is calculated in f32.
     type_ = "double" if form.element_type is F64 else "float"
-    factor = Factor(form, Tiles(module, kernel.name, type_, target))
-    builder = Builder(begin(module, kernel))
-    if form.batch * form.size == 0:
+
+    def factor(module: Module) -> Factor:
+        return Factor(form, Tiles(module, kernel.name, type_, given.machine))
+
+    def emit(module: Module) -> Functions:
+        mine = factor(module)
+        builder = Builder(begin(module, kernel))
+        function = mine.emit()
+        part = nest.share(builder, form.batch, THREAD, THREADS)
+        offset = builder.mul(THREAD, integer(mine.workspace_bytes))
+        work = builder.gep("i8", arguments(kernel).workspace, offset)
+        with builder.loop(part.start, part.stop, name="matrix") as loop:
+            pair = form.matrices(builder, loop.index)
+            failed = mine.factorise(builder, function, pair, work)
+            with builder.when(builder.compare("uno", failed, failed), "failed"):
+                _fill_with_nan(builder, pair[1], form.size)
         builder.ret()
-        return EmittedKernel(kernel, (builder.function.name,), 0, parallel=False, work=0.0)
-    function = factor.emit()
-    part = nest.share(builder, form.batch, THREAD, THREADS)
-    offset = builder.mul(THREAD, integer(factor.workspace_bytes))
-    work = builder.gep("i8", arguments(kernel).workspace, offset)
-    with builder.loop(part.start, part.stop, name="matrix") as loop:
-        pair = form.matrices(builder, loop.index)
-        failed = factor.factorise(builder, function, pair, work)
-        with builder.when(builder.compare("uno", failed, failed), "failed"):
-            _fill_with_nan(builder, pair[1], form.size)
-    builder.ret()
-    expected = factor.work * form.batch
-    is_shared = form.batch > 1 and expected > PARALLEL_NS
-    workspace_bytes = factor.workspace_bytes * (threads if is_shared else 1)
-    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, expected)
+        return (builder.function.name,)
+
+    seen = factor(given.scratch)
+    sizes = {"batch": form.batch, "size": form.size, "panel": PANEL, "in_place": seen.in_place}
+    return given.plan(
+        emit, seen.work * form.batch, divisible=form.batch > 1, thread_bytes=seen.workspace_bytes, details=sizes
+    )
+
+
+CHOLESKY = Kind(
+    (Strategy("nothing", _nothing, in_place=True), Strategy("panels", _panels, in_place=True)), Given, of_operand(0)
+)
+"""Cholesky kernels."""
 
 
 def _fill_with_nan(builder: Builder, target: Matrix, size: int) -> None:
@@ -59,25 +85,52 @@ def _fill_with_nan(builder: Builder, target: Matrix, size: int) -> None:
         target.store(row.index, column.index, floating(math.nan, "double"))
 
 
-def emit_solve(module: Module, kernel: Kernel, target: Target, threads: int) -> EmittedKernel:
-    """Emit a triangular-solve kernel for calls with up to that many threads."""
-    form = Substitution(kernel)
-    builder = Builder(begin(module, kernel))
-    if not Sides.suits(form):
+def _strips(given: Given) -> Plan | Declined:
+    """The plan of strips of right-hand sides in register tiles."""
+    kernel, form = given.kernel, Substitution(given.kernel)
+    suits = Sides.suits(form)
+    if not suits:
+        return Declined(suits.reason)
+
+    def sides(module: Module) -> Sides:
+        return Sides(form, Tiles(module, kernel.name, element.storage_type(form.element_type), given.machine))
+
+    def emit(module: Module) -> Functions:
+        mine = sides(module)
+        builder = Builder(begin(module, kernel))
+        part = nest.share(builder, mine.count, THREAD, THREADS)
+        offset = builder.mul(THREAD, integer(mine.workspace_bytes))
+        unknowns = builder.gep("i8", arguments(kernel).workspace, offset)
+        solve = mine.emit()
+        with builder.loop(part.start, part.stop, name="strip", scalar=True) as loop:
+            mine.call(builder, solve, loop.index, unknowns)
+        builder.ret()
+        return (builder.function.name,)
+
+    seen = sides(given.scratch)
+    sizes = {"size": form.size, "strips": seen.count, "strip": seen.tiles.width}
+    return given.plan(emit, seen.work, divisible=seen.count > 1, thread_bytes=seen.workspace_bytes, details=sizes)
+
+
+def _one_by_one(given: Given) -> Plan:
+    """The plan of a right-hand side after the other."""
+    form = Substitution(given.kernel)
+
+    def emit(module: Module) -> Functions:
+        builder = Builder(begin(module, given.kernel))
         _solve_each(builder, form)
-        work = _STEP_NS * form.sides * form.size * form.size / 2
-        return EmittedKernel(kernel, (builder.function.name,), 0, form.sides > 1 and work > PARALLEL_NS, work)
-    sides = Sides(form, Tiles(module, kernel.name, element.storage_type(form.element_type), target))
-    part = nest.share(builder, sides.count, THREAD, THREADS)
-    offset = builder.mul(THREAD, integer(sides.workspace_bytes))
-    unknowns = builder.gep("i8", arguments(kernel).workspace, offset)
-    solve = sides.emit()
-    with builder.loop(part.start, part.stop, name="strip", scalar=True) as loop:
-        sides.call(builder, solve, loop.index, unknowns)
-    builder.ret()
-    is_shared = sides.count > 1 and sides.work > PARALLEL_NS
-    workspace_bytes = sides.workspace_bytes * (threads if is_shared else 1)
-    return EmittedKernel(kernel, (builder.function.name,), workspace_bytes, is_shared, sides.work)
+        return (builder.function.name,)
+
+    work = _STEP_NS * form.sides * form.size * form.size / 2
+    return given.plan(emit, work, divisible=form.sides > 1, details={"size": form.size, "sides": form.sides})
+
+
+TRIANGULAR_SOLVE = Kind(
+    (Strategy("strips", _strips, in_place=True), Strategy("one side at a time", _one_by_one, in_place=True)),
+    Given,
+    of_operand(1),
+)
+"""Triangular-solve kernels."""
 
 
 def _solve_each(builder: Builder, form: Substitution) -> None:

@@ -1,3 +1,1 @@
 """Sorting lines: by a `network`, by `radix` or by `merge`; `shared` by threads, or only the first few (`select`)."""
-
-from compiler.backends.cpu.kernels.sort.kernel import emit as emit

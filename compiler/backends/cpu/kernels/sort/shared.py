@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, begin
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.sort.network import Network
 from compiler.backends.cpu.kernels.sort.record import Record
+from compiler.backends.cpu.kernels.strategy import Functions
 from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, I8, Builder, Module, Value, integer
@@ -83,7 +84,7 @@ class Shared:
         """Whether there are too few lines to share them out, and long ones."""
         return threads > 1 and lined.record.lines.count < 2 * threads and lined.line_ns > _SHARED_NS
 
-    def emit(self) -> EmittedKernel:
+    def emit(self) -> Functions:
         """Emit the phases."""
         self._load()
         with self._phase("pieces") as builder:
@@ -98,8 +99,12 @@ class Shared:
         with self._phase("results") as builder:
             self._store(builder)
         self._finish()
-        bytes_ = self.flags_bytes + self.lines.count * self.network.bytes
-        return EmittedKernel(self.kernel, tuple(self.phases), bytes_, parallel=True, work=self.work)
+        return tuple(self.phases)
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Flags and the records of all lines."""
+        return self.flags_bytes + self.lines.count * self.network.bytes
 
     def _piece_ns(self, size: int) -> float:
         """The expected time for everything, with pieces of that many vectors."""

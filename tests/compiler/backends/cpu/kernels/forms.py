@@ -63,3 +63,8 @@ def spelled(text: str, shapes: Mapping[str, str]) -> str:
     for name, stated in shapes.items():
         text = text.replace(f"= {name} ", f"= {stated} ").replace(f"{name}, {name})", f"{stated}, {stated})")
     return text.replace("  ", "\n ")
+
+
+def strategies(program: compiler.Module | str) -> list[str]:
+    """The strategies that a program's kernels get on this machine."""
+    return [kernel.strategy for kernel in compiler.decide(program).kernels]

@@ -1,0 +1,36 @@
+"""An answer with its reason, for questions whose answers somebody will want to understand.
+
+XLA's passes answer so where they decide about fusions (`FusionDecision`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether something is done; true where it is.
+
+    Attributes:
+        reason: why it is not, as the end of the sentence "it is not, since ..."; empty where it is.
+    """
+
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return not self.reason
+
+
+YES = Decision()
+"""It is done."""
+
+
+def no(reason: str) -> Decision:
+    """It is not done, for a reason."""
+    return Decision(reason)
+
+
+def unless(refused: object, reason: str) -> Decision:
+    """It is done unless something holds."""
+    return Decision(reason) if refused else YES

@@ -1,0 +1,329 @@
+"""The loops around the register tiles of a convolution, and the pass over finished sums that stores.
+
+The convolution is an implicit matrix product on a padded copy of the input; `plan` says how it is walked.  The pass
+applies the elementwise epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from compiler.backends.cpu.kernels.convolution import choice, tile
+from compiler.backends.cpu.kernels.convolution.memory import Layout, emit_starts
+from compiler.backends.cpu.kernels.convolution.pack import PatchCopy
+from compiler.backends.cpu.kernels.convolution.plan import Plan as PhasePlan
+from compiler.backends.cpu.kernels.convolution.plan import strides
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
+from compiler.backends.cpu.kernels.vectors.interleaving import interleave
+from compiler.codegen import cost, element, nest
+from compiler.codegen.elemental import Elemental
+from compiler.codegen.index import Emission, Index, linear
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.product import accumulation_type
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.ir.module import Instruction
+
+
+def emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout: Layout) -> str:
+    """Define the function that computes everything else: item by item, all phases from one copy where there is one."""
+    b = Builder(begin(module, kernel))
+    own = b.mul(THREAD, integer(layout.own))
+    scratch = b.gep(I8, arguments(kernel).workspace, b.add(own, integer(layout.shared)))
+    tiles: dict[tile.Tile, Value] = {}
+    nests = [_Nest(b, kernel, plan, layout, scratch, tiles) for plan in plans]
+    first = plans[0]
+    if first.shape.starts and not first.shape.corrected:
+        emit_starts(b, first, len(plans), (arguments(kernel).workspace, scratch), layout)
+    part = nest.share(b, first.items, THREAD, THREADS)
+    with b.loop(part.start, part.stop, name="item", metadata=keep_rolled(b.module)) as loop:
+        item = nests[0].item(loop.index)
+        patch = nests[0].patch(item, integer(0)) if first.blocks == 1 else None
+        for phase in nests:
+            phase.emit(item, patch)
+    b.ret()
+    return b.function.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A piece of work: its group, its element of the batch where those are outer, and its band."""
+
+    group: Value
+    batch: Value
+    start: Value
+    stop: Value
+
+
+class _Nest:
+    """Emits the loops of one phase, in the function of all."""
+
+    def __init__(
+        self,
+        b: Builder,
+        kernel: Kernel,
+        plan: PhasePlan,
+        layout: Layout,
+        scratch: Value,
+        tiles: dict[tile.Tile, Value],
+    ) -> None:
+        self.b = b
+        self.kernel = kernel
+        self.plan = plan
+        self.shape = plan.shape
+        self.type = plan.shape.type
+        self.tiles = tiles
+        self.given = arguments(kernel)
+        self.copy = scratch
+        self.sums = b.gep(I8, scratch, integer(layout.patch))
+        number = plan.shape.phases.index(plan.phase)
+        if plan.shape.corrected:
+            self.starts = b.gep(I8, self.given.workspace, integer(layout.weights))
+        else:
+            self.starts = b.gep(I8, self.sums, integer(layout.sums + number * layout.row))
+        self.out_strides = strides(self.shape.instruction.array.dims)
+        if plan.out_direct:
+            self.walk_strides, self.feature_stride = [walk.out for walk in plan.walks], 1
+        else:
+            self.walk_strides, self.feature_stride, _ = plan.partial_strides()
+
+    def emit(self, item: _Item, patch: Value | None) -> None:
+        """An item; `patch` is what its band is read from where that is the same for all blocks."""
+        b, plan = self.b, self.plan
+        walk, most = plan.walks[plan.banded], self.shape.places.get(plan.walks[plan.banded].dim, 0)
+        if walk.count < most:
+            item = replace(item, stop=b.smin(item.stop, integer(walk.count)))
+        with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True) as block:
+            found = self.patch(item, block.index) if patch is None else patch
+            resumes = b.compare("sgt", block.index, integer(0))
+            self._tiles(item, (b.gep(self.type, found, integer(plan.patch_start)), block.index, resumes))
+        if not plan.out_direct:
+            self._store(item)
+
+    def item(self, number: Value) -> _Item:
+        """A piece of work by its number."""
+        b, plan = self.b, self.plan
+        rest, band = self._split(number, plan.bands)
+        group, batch = self._split(rest, plan.outer_batch)
+        start = b.mul(band, integer(plan.band))
+        count = plan.walks[plan.banded].count
+        stop = b.add(start, integer(plan.band))
+        if count % plan.band:
+            stop = b.smin(stop, integer(count))
+        return _Item(group, batch, start, stop)
+
+    def _split(self, value: Value, count: int) -> tuple[Value, Value]:
+        if count == 1:
+            return value, integer(0)
+        return self.b.udivrem(value, integer(count))
+
+    def patch(self, item: _Item, block: Value) -> Value:
+        """The address of the copy of an item's band, after making it; or of the input itself."""
+        b, plan, shape = self.b, self.plan, self.shape
+        by_batch = shape.batch_groups > 1 and shape.form != "lanes"
+        batch, feature = item.batch, b.mul(block, integer(plan.block))
+        if by_batch:
+            batch = b.add(batch, b.mul(item.group, integer(shape.batch)))
+        elif shape.groups > 1:
+            feature = b.add(feature, b.mul(item.group, integer(shape.inputs)))
+        if not plan.patch_direct:
+            first = {"batch": batch, "feature": feature, "band": item.start}
+            PatchCopy(b, self.kernel, plan, self.copy, first).emit()
+            return self.copy
+        labels, distances = shape.labels, strides(shape.lhs.array.dims)
+        offset = b.mul(batch, integer(distances[labels.input_batch]))
+        offset = b.add(offset, b.mul(feature, integer(distances[labels.input_feature])))
+        for dim, part in zip(labels.input_spatial, shape.copied, strict=True):
+            offset = b.add(offset, integer(-part.pad_low * distances[dim]))
+        walk = plan.walks[plan.banded]
+        offset = b.add(offset, b.mul(item.start, integer(walk.patch)))
+        return b.gep(self.type, self.given.inputs[dict(self.kernel.leaves)[shape.lhs]], offset)
+
+    def _weights(self, item: _Item, panel: Value, block: Value) -> Value:
+        b, plan, shape = self.b, self.plan, self.shape
+        if not plan.weights_direct:
+            panels = b.add(b.mul(item.group, integer(plan.panels)), panel)
+            place = b.add(b.mul(panels, integer(plan.blocks)), block)
+            offset = b.add(b.mul(place, integer(plan.panel_elements)), integer(plan.weight_start))
+            return b.gep(self.type, self.given.workspace, offset)
+        labels, rhs = shape.labels, shape.rhs
+        distances = strides(rhs.array.dims)
+        offset = b.add(b.mul(item.group, integer(shape.outputs)), b.mul(panel, integer(plan.panel)))
+        offset = b.add(offset, b.mul(block, integer(plan.block * distances[labels.kernel_input_feature])))
+        for dim, part in zip(labels.kernel_spatial, shape.window, strict=True):
+            if part.reversal:
+                offset = b.add(offset, integer((part.size - 1) * distances[dim]))
+        return b.gep(self.type, self.given.inputs[dict(self.kernel.leaves)[rhs]], offset)
+
+    def _tiles(self, item: _Item, at: tuple[Value, Value, Value]) -> None:
+        """All tiles of an item: panels of features outside, places inside."""
+        b, plan, shape = self.b, self.plan, self.shape
+        patch, block, resumes = at
+        with b.loop(
+            integer(0), integer(plan.panels), name="panel", nonempty=True, metadata=keep_rolled(b.module)
+        ) as panel:
+            weights = self._weights(item, panel.index, block)
+            feature = b.add(b.mul(item.group, integer(shape.outputs)), b.mul(panel.index, integer(plan.panel)))
+            starts = b.gep(self.type, self.starts, feature) if shape.starts else self.starts
+            out = self._target(item, panel.index)
+            if shape.form == "lanes":
+                patch = b.gep(self.type, at[0], b.mul(panel.index, integer(plan.panel)))
+            last = b.compare("eq", panel.index, integer(plan.panels - 1)) if plan.panels > 1 else None
+            self._places(item, 0, (patch, weights, starts, out, resumes), (last, None))
+
+    def _target(self, item: _Item, panel: Value) -> Value:
+        b, plan, shape = self.b, self.plan, self.shape
+        feature = b.mul(panel, integer(plan.panel))
+        if not plan.out_direct:
+            return b.gep(self.type, self.sums, b.mul(feature, integer(self.feature_stride)))
+        if shape.groups > 1:
+            feature = b.add(feature, b.mul(item.group, integer(shape.outputs)))
+        offset = b.add(feature, b.mul(item.start, integer(plan.walks[plan.banded].out)))
+        offset = b.add(offset, integer(plan.out_start))
+        if plan.outer_batch > 1:
+            offset = b.add(offset, b.mul(item.batch, integer(self.out_strides[shape.labels.output_batch])))
+        return b.gep(self.type, self.given.outputs[0], offset)
+
+    def _places(
+        self,
+        item: _Item,
+        level: int,
+        at: tuple[Value, Value, Value, Value, Value],
+        lasts: tuple[Value | None, Value | None],
+    ) -> None:
+        """The loops over places; `lasts` say whether the panel and the box are the last, lower ones."""
+        b, plan = self.b, self.plan
+        if level == len(plan.walks) - plan.flattened and self.shape.form == "places":
+            self._run(at, lasts[0])
+            return
+        if level == len(plan.walks):
+            self._tile(at, lasts)
+            return
+        walk = plan.walks[level]
+        stop = b.sub(item.stop, item.start) if level == plan.banded else integer(walk.count)
+        patch, weights, starts, out, resumes = at
+        with b.loop(
+            integer(0), stop, step=walk.box, name="place", nonempty=self._is_met(level), metadata=keep_rolled(b.module)
+        ) as loop:
+            here = b.gep(self.type, patch, b.mul(loop.index, integer(walk.patch)))
+            there = b.gep(self.type, out, b.mul(loop.index, integer(self.walk_strides[level])))
+            last = lasts[1]
+            if walk.count % walk.box:
+                last = b.compare("sgt", b.add(loop.index, integer(walk.box)), stop)
+            self._places(item, level + 1, (here, weights, starts, there, resumes), (lasts[0], last))
+
+    def _run(self, at: tuple[Value, Value, Value, Value, Value], last: Value | None) -> None:
+        b, plan = self.b, self.plan
+        patch, weights, starts, out, resumes = at
+        with b.loop(
+            integer(0),
+            integer(plan.flat),
+            step=plan.columns,
+            name="run",
+            nonempty=True,
+            metadata=keep_rolled(b.module),
+        ) as loop:
+            here, there = b.gep(self.type, patch, loop.index), b.gep(self.type, out, loop.index)
+            self._tile((here, weights, starts, there, resumes), (last, None))
+
+    def _tile(self, at: tuple[Value, Value, Value, Value, Value], lasts: tuple[Value | None, Value | None]) -> None:
+        """Call the register tile: one of up to four, by whether this is the last panel and the last box."""
+        b = self.b
+        last_panel, last_box = lasts
+        callee = self._by_panel(last_panel, edge=False)
+        if last_box is not None:
+            callee = b.select(last_box, self._by_panel(last_panel, edge=True), callee)
+        b.call(callee.name, "void", list(at))
+
+    def _by_panel(self, last: Value | None, *, edge: bool) -> Value:
+        plan = self.plan
+        lower = self._kernel(plan.last_panel, edge=edge)
+        if last is None or plan.last_panel == plan.panel:
+            return lower
+        return self.b.select(last, lower, self._kernel(plan.panel, edge=edge))
+
+    def _kernel(self, width: int, *, edge: bool) -> Value:
+        """A register tile for so many features; at the `edge`, for the places that are left."""
+        plan, shape = self.plan, self.shape
+        if shape.form == "places":
+            rows = tuple((0, row * self.feature_stride) for row in range(width))
+        else:
+            rows = self._rows(edge=edge)
+        wanted = tile.Tile(
+            form=shape.form,
+            type=self.type,
+            lanes=plan.lanes,
+            columns=plan.columns if shape.form == "places" else width,
+            rows=rows,
+            steps=tuple(choice.merged(plan.steps)),
+            masks_patch=shape.form == "lanes" and plan.patch_direct,
+            masks_weights=plan.weights_direct,
+            masks_out=plan.out_direct,
+            accumulates=plan.blocks > 1,
+            starts=shape.starts,
+            words=shape.narrowed.words if shape.narrowed else None,
+        )
+        if wanted not in self.tiles:
+            name = f"{self.b.function.name}.tile.{width}{'.edge' if edge else ''}"
+            self.tiles[wanted] = tile.emit(self.b.module, self.b.module.free_name(name), wanted)
+        return self.tiles[wanted]
+
+    def _is_met(self, level: int) -> bool:
+        """Whether every band has places of this walk: the last one may have none of phases with one place less."""
+        walk = self.plan.walks[level]
+        return level != self.plan.banded or self.shape.places.get(walk.dim, walk.count) == walk.count
+
+    def _rows(self, *, edge: bool) -> tuple[tuple[int, int], ...]:
+        rows = [(0, 0)]
+        for walk, stride in zip(self.plan.walks, self.walk_strides, strict=True):
+            count = walk.count % walk.box if edge and walk.count % walk.box else walk.box
+            rows = [(p + n * walk.patch, o + n * stride) for p, o in rows for n in range(count)]
+        return tuple(rows)
+
+    def _store(self, item: _Item) -> None:
+        """The epilogue over an item's sums, in the order of the result."""
+        plan, shape = self.plan, self.shape
+        feature = shape.labels.output_feature
+        loops = [
+            (self.out_strides[walk.dim], walk.dim, stride, number)
+            for number, (walk, stride) in enumerate(zip(plan.walks, self.walk_strides, strict=True))
+        ]
+        loops.append((self.out_strides[feature], feature, self.feature_stride, -1))
+        loops.sort(key=lambda loop: -loop[0])
+        at: dict[int, Value] = {shape.labels.output_batch: item.batch}
+        self._store_loops(item, loops, at, integer(0))
+
+    def _store_loops(
+        self, item: _Item, loops: Sequence[tuple[int, int, int, int]], at: dict[int, Value], offset: Value
+    ) -> None:
+        b, plan, shape = self.b, self.plan, self.shape
+        if not loops:
+            self._store_one(at, b.load(self.type, b.gep(self.type, self.sums, offset)))
+            return
+        (_, dim, stride, number), *rest = loops
+        at_once = interleave(self.kernel, plan.columns, cost.nanoseconds(self.kernel)) if not rest else 0
+        stop, base = integer(shape.outputs), b.mul(item.group, integer(shape.outputs))
+        if number >= 0:
+            banded = number == plan.banded
+            stop = b.sub(item.stop, item.start) if banded else integer(plan.walks[number].count)
+            base = item.start if banded else integer(0)
+        metadata = keep_rolled(b.module, interleave=at_once)
+        with b.loop(integer(0), stop, name="store", nonempty=self._is_met(number), metadata=metadata) as turn:
+            there = {**at, dim: b.add(base, turn.index)}
+            self._store_loops(item, rest, there, b.add(offset, b.mul(turn.index, integer(stride))))
+
+    def _store_one(self, at: dict[int, Value], value: Value) -> None:
+        (root,) = self.kernel.roots
+        convolution: Instruction = self.shape.instruction
+        dims = convolution.array.dims
+        emission = Emission(self.b)
+        indices: list[Index] = [emission.opaque(at.get(dim, integer(0)), size) for dim, size in enumerate(dims)]
+        for dim, part in zip(self.shape.labels.output_spatial, self.plan.phase, strict=True):
+            place = emission.opaque(at.get(dim, integer(0)), part.count)
+            indices[dim] = place.times(part.every).plus(part.first)
+        result = element.convert(self.b, value, accumulation_type(convolution), convolution.array.element_type)
+        inner = elemental_of(self.kernel, emission)
+        values = Elemental(emission, {**inner.leaves, convolution: lambda _: result})
+        stored = result if root is convolution else values.value(root, tuple(indices))
+        store(emission, root.array, stored, self.given.outputs[0], linear(indices, dims))

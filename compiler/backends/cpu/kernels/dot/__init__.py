@@ -1,0 +1,1 @@
+"""Products: an HLO dot with what is fused around it (`product`), and how it is computed (`kernel`)."""

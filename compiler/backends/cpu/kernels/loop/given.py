@@ -1,0 +1,86 @@
+"""What strategies for loop kernels are given: the loops that the results fall into, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from compiler.backends.cpu.kernels.emitted import parameters
+from compiler.backends.cpu.kernels.loop import tabulated
+from compiler.backends.cpu.kernels.strategy import Given
+from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
+from compiler.codegen import nest, scalar
+from compiler.codegen.in_place import Pairs, same_element
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.signature import elemental_of, store_roots
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
+
+_FEW = 64
+"""Elements of an array up to which it counts as a few numbers that others are drawn from."""
+_SHORT_ROWS = (4, 8, 16, 32)
+"""Lengths of rows of which edges are masked, not run apart; others would be found by division."""
+
+
+class LoopGiven(Given):
+    """A kernel whose results have equal dimensions and are computed element by element."""
+
+    @cached_property
+    def group(self) -> nest.Group:
+        """The loops over the results' elements, cut where the body takes its index apart."""
+        kernel = self.kernel
+        (group,) = nest.plan(self.scratch, parameters(kernel), [kernel.outputs[0].size], body_of(kernel))
+        group = replace(group, once=bool(kernel.in_place))
+        if _is_drawn(kernel):
+            return nest.without_tiny_loops(group)
+        return nest.without_innermost(group) if _has_short_rows(kernel, group) else group
+
+
+def body_of(kernel: Kernel, tables: Sequence[tabulated.Table] = ()) -> nest.Body:
+    """Computes and stores the results at a point, what has tables by looking it up."""
+
+    def body(emission: Emission, linear: Sequence[Index]) -> None:
+        values = tabulated.looking_up(elemental_of(kernel, emission), tables)
+        store_roots(kernel, values, nest.coordinates(emission, linear[0], kernel.outputs[0].dims), linear[0])
+
+    return body
+
+
+def _is_drawn(kernel: Kernel) -> bool:
+    """Whether functions are computed of numbers that come from few others, such as random ones, and not from arrays."""
+    few = all(leaf.array.size <= _FEW for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape))
+    return few and any(instruction.opcode in scalar.APPROXIMATE for instruction in kernel.body())
+
+
+def _has_short_rows(kernel: Kernel, group: nest.Group) -> bool:
+    """Whether rows that run in pieces leave little to be made vectors of, while neighbours lie behind one another."""
+    if len(group.loops) < 2 or group.loops[-1] not in _SHORT_ROWS or not group.breaks or any(group.moving):
+        return False
+    arrays = [leaf.array.dims for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape) and leaf.array.rank]
+    alike = all(dims == kernel.outputs[0].dims for dims in arrays)
+    return alike and bool(group.breaks[-1]) and not group.breaks[-2]
+
+
+def overwrites(kernel: Kernel) -> Pairs:
+    """Operands over which a loop may write: none where some strategy would compute elements again, and gain by it.
+
+    Functions have cheaper forms, after which some elements are computed once more; transposes are done in tiles, those
+    at the edges of which overlap others.
+    """
+    crosses = kernel.of_opcode("transpose") + [i for i in kernel.of_opcode("broadcast") if _permutes(i)]
+    goes_back = bool(crosses) or may_be_near(kernel, kernel.outputs[0].size)
+    return () if goes_back else same_element(kernel)
+
+
+def _permutes(broadcast: Instruction) -> bool:
+    dimensions = broadcast.attributes["dimensions"]
+    return list(dimensions) != sorted(dimensions)
+
+
+def may_be_near(kernel: Kernel, length: int) -> bool:
+    """Whether a kernel calls functions that have a cheaper form, in loops that are long enough."""
+    body = [i for i in kernel.body() if i.operands and isinstance(i.operands[0].shape, ArrayShape)]
+    found = any(scalar.has_near_form(instruction) for instruction in body)
+    return found and length >= SHORT

@@ -1,0 +1,45 @@
+"""Loop kernels: every element of the results on its own; the strategies, in order of preference."""
+
+from __future__ import annotations
+
+from compiler.backends.cpu.kernels.dot import complex_product
+from compiler.backends.cpu.kernels.emitted import begin
+from compiler.backends.cpu.kernels.loop import halves, lookup, plain, tiles
+from compiler.backends.cpu.kernels.loop.given import LoopGiven, overwrites
+from compiler.backends.cpu.kernels.strategy import Functions, Kind, Plan, Strategy
+from compiler.backends.strategy import Declined
+from compiler.codegen.in_place import Pairs
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Builder, Module
+
+
+def decide_nothing(given: LoopGiven) -> Plan | Declined:
+    """The plan of a kernel without elements."""
+    if given.kernel.outputs[0].size:
+        return Declined("there are elements")
+
+    def emit(module: Module) -> Functions:
+        function = begin(module, given.kernel)
+        Builder(function).ret()
+        return (function.name,)
+
+    return given.plan(emit, 0.0)
+
+
+LOOPS: tuple[Strategy[LoopGiven, Functions], ...] = (
+    Strategy("nothing", decide_nothing, in_place=True),
+    Strategy("tables in registers", lookup.decide),
+    Strategy("transposing tiles", tiles.decide),
+    Strategy("tables in memory", plain.decide_tabulated, in_place=True),
+    Strategy("pairs of bf16", halves.decide),
+    Strategy("loops", plain.decide, in_place=True),
+)
+"""How elements are computed one by one."""
+
+
+def _overwrites(kernel: Kernel) -> Pairs:
+    return () if complex_product.suits(kernel) else overwrites(kernel)
+
+
+LOOP = Kind((Strategy("complex product", complex_product.decide), *LOOPS), LoopGiven, _overwrites)
+"""Loop kernels."""

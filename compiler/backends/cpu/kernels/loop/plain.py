@@ -1,0 +1,223 @@
+"""Loop kernels as loops that LLVM makes vectors of, in as few and as plain ones as can be.
+
+LLVM vectorises the innermost loop, which is contiguous in the result.  Several results of equal dimensions are computed
+in one pass, so that what they share is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
+from compiler.backends.cpu.kernels.loop import tabulated
+from compiler.backends.cpu.kernels.loop.given import LoopGiven, body_of, may_be_near
+from compiler.backends.cpu.kernels.strategy import Functions, Plan
+from compiler.backends.cpu.kernels.vectors.interleaving import has_complex, interleave
+from compiler.backends.cpu.kernels.vectors.lanes import LINE
+from compiler.backends.strategy import Declined, Detail
+from compiler.codegen import cost, crossing, movement, nest, pieces
+from compiler.codegen.index import Emission, Index, Known
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.signature import elemental_of
+
+_LARGEST_JAM = 64
+"""Instructions in a turn of the innermost loop up to which it takes in those of another."""
+_BLOCK = 1024
+"""Elements that are done again where an argument was too large for the cheaper form of a function."""
+
+
+def decide(given: LoopGiven) -> Plan:
+    """The plan of a kernel whose elements are computed as they are written down."""
+    return _plan(given, ())
+
+
+def decide_tabulated(given: LoopGiven) -> Plan | Declined:
+    """The same where chains of functions are looked up in tables in memory."""
+    tables = tabulated.find(given.kernel)
+    if isinstance(tables, Declined):
+        return tables
+    return _plan(given, tables)
+
+
+def _plan(given: LoopGiven, tables: Sequence[tabulated.Table]) -> Plan:
+    kernel, work = given.kernel, given.cost_ns
+    group = _jam(given.scratch, kernel, given.group)
+    length = group.loops[group.innermost]
+    shared = _Shared.of(group) if cost.pays_threads(work) else _Shared(nest.split_level(_split(group)), 1)
+    loops = _Loops(
+        kernel=kernel,
+        group=group,
+        tables=tables,
+        shared=shared,
+        parallel=cost.pays_threads(work),
+        interleave=interleave(kernel, length, work),
+        near=not group.once and may_be_near(kernel, length),
+    )
+    details = loops.details
+    if tables:
+        details["tables"] = [table.root.name for table in tables]
+    return given.plan(loops.emit, work, details=details)
+
+
+def _split(group: nest.Group) -> list[int]:
+    """Turns of the loops of which threads may share one."""
+    return [1 if n == group.jammed else size for n, size in enumerate(group.loops)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The loop that threads share, -1 for the first `joined` ones as one."""
+
+    level: int
+    joined: int
+
+    @staticmethod
+    def of(group: nest.Group) -> _Shared:
+        joined = nest.joined(group)
+        return _Shared(-1 if joined > 1 else nest.split_level(_split(group)), joined)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loops:
+    """All that is decided about a kernel.
+
+    Attributes:
+        kernel: what is computed.
+        group: the loops.
+        tables: what is looked up, not computed.
+        shared: the loop that threads share.
+        parallel: whether they do.
+        interleave: vectors that the innermost loop computes at once, 0 for as many as LLVM likes.
+        near: whether it runs in blocks with the cheaper forms of functions first.
+    """
+
+    kernel: Kernel
+    group: nest.Group
+    tables: Sequence[tabulated.Table]
+    shared: _Shared
+    parallel: bool
+    interleave: int
+    near: bool
+
+    @property
+    def details(self) -> dict[str, Detail]:
+        """What there is to say about them."""
+        found: dict[str, Detail] = {"loops": self.group.loops}
+        if self.parallel:
+            found |= (
+                {"joined_loops": self.shared.joined} if self.shared.joined > 1 else {"split_loop": self.shared.level}
+            )
+        if self.interleave:
+            found["interleave"] = self.interleave
+        if self.group.jammed is not None:
+            found["jammed_loop"] = self.group.jammed
+        if self.near:
+            found["block"] = _BLOCK
+        return found
+
+    def emit(self, module: Module) -> Functions:
+        """Write the kernel's function."""
+        function = begin(module, self.kernel)
+        builder, group = Builder(function), self.group
+        level, joined = self.shared.level, self.shared.joined
+        length = group.loops[group.innermost]
+        known = _known(builder, self.kernel, group)
+        turns = _Turns(builder, known, self.interleave, self.near, has_complex(self.kernel))
+        part = None
+        if joined > 1:
+            part = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
+        elif self.parallel:
+            align = (_BLOCK if self.near and length % _BLOCK == 0 else LINE) if level == group.innermost else 1
+            part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
+        body = body_of(self.kernel, self.tables)
+        pieces.walk(
+            builder,
+            group,
+            lambda index: turns.body(partial(_at, body, index)),
+            split=level,
+            joined=joined,
+            part=part,
+            innermost=turns.run,
+            known=known,
+        )
+        builder.ret()
+        return (function.name,)
+
+
+def _at(body: nest.Body, index: Index, emission: Emission) -> None:
+    body(emission, [index])
+
+
+def _jam(module: Module, kernel: Kernel, group: nest.Group) -> nest.Group:
+    """The loops, with one of few turns put inside one of many where that reads, or writes, neighbours together."""
+    weaves = crossing.weaves(nest.scratch(module, parameters(kernel)), kernel, group)
+    last = len(group.loops) - 1
+    number = last if weaves else crossing.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
+    if number is None or sum(1 for _ in kernel.body()) * group.loops[number] > _LARGEST_JAM:
+        return group
+    return replace(group, jammed=number, period=None if number == last else group.period)
+
+
+def _known(builder: Builder, kernel: Kernel, group: nest.Group) -> Known:
+    """The start indices that the loops' pieces depend on, read before the loops."""
+    inside = set(kernel.body()) | {leaf for leaf, _ in kernel.leaves}
+    emission = Emission(builder)
+    values = elemental_of(kernel, emission)
+    known = Known()
+    for key in dict.fromkeys(key for moving in group.moving if moving for key, _ in moving.starts):
+        if isinstance(key, movement.Start) and key.instruction in inside:
+            known.starts[key] = movement.clamped(values, key.instruction, key.indices, key.limit)
+    return known
+
+
+@dataclass(slots=True)
+class _Turns:
+    """How the innermost loops of a kernel run.
+
+    Where functions have a cheaper form for arguments that are not large, the loop runs with it, in blocks, and tells
+    whether some argument was; such a block is done again in full.  The results are the same either way.  Where limits
+    are known to be those of blocks, LLVM need not write a long body again for what would remain; that the kernel's
+    length is a multiple says nothing of a piece of it.  What has to be done again `often` is done in vectors too: a
+    division by zero is nothing unusual, an angle of millions is.
+    """
+
+    builder: Builder
+    known: Known
+    interleave: int
+    near: bool
+    often: bool
+    _far: Value | None = None
+
+    def body(self, emit_body: Callable[[Emission], None]) -> None:
+        """Emit one turn."""
+        emission = Emission(self.builder, known=self.known, far=self._far)
+        emit_body(emission)
+        self._far = emission.far
+
+    def run(self, limits: nest.Range, turn: Callable[[Value], None]) -> None:
+        """Emit an innermost loop."""
+        builder = self.builder
+        metadata = keep_rolled(builder.module, interleave=self.interleave) if self.interleave else ""
+        if not self.near:
+            with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
+                turn(loop.index)
+            return
+        with builder.loop(limits.start, limits.stop, step=_BLOCK, name="block", nonempty=limits.nonempty) as block:
+            last = builder.add(block.index, integer(_BLOCK))
+            stop = last if limits.unit % _BLOCK == 0 else builder.smin(last, limits.stop)
+            none = Value(I1, "false")
+            with builder.loop(block.index, stop, carried=[none], nonempty=True, metadata=metadata) as loop:
+                self._far = loop.carried[0]
+                turn(loop.index)
+                loop.carry(self._far)
+                self._far = None
+            again = keep_rolled(builder.module, scalar=not self.often)
+            with (
+                builder.when(loop.results[0], "far"),
+                builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
+            ):
+                turn(loop.index)

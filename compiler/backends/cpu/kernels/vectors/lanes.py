@@ -1,0 +1,387 @@
+"""Walks along a loop with a vector of neighbouring elements at a time, for kernels whose time is in reductions.
+
+LLVM's vectoriser keeps one accumulator where a loop may not be unrolled, leaves what does not fill a vector to single
+elements, and gives up on reducers that it does not know (argmax).  Here several vectors of accumulators hide the
+latency of the chain, the rest is one masked vector, and lanes are combined by halves at the end, whatever the reducer.
+Which lane takes which element depends on the shape and the target alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
+from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.codegen import cost, nest
+from compiler.codegen.elemental import Elemental
+from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, even_first, whole
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, keep_rolled, lanes_of, vector_type
+from compiler.codegen.signature import store_roots
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape
+
+_LIGHT_NS = 0.042
+"""Elements that cost less than that are done before an accumulator is."""
+_LIGHT_CHAINS = 4
+"""Accumulators of a reduction of such: as many as hide the latency of an addition."""
+_HEAVY_CHAINS = 2
+"""Vectors side by side of other elements: a polynomial waits for itself."""
+_VERY_HEAVY_NS = 0.167
+_VERY_HEAVY_CHAINS = 4
+"""And of those that are several polynomials, one behind the other."""
+_MANY_ROWS = 64
+_LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
+"""For a number of rows side by side, the most elements of one: the ends of longer rows do not count."""
+LINE = 64
+"""Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
+_FEWEST = 4
+"""Turns of a loop from which on vectors pay."""
+
+Counters = Sequence[Index]
+Elements = Callable[[Counters], list[Value]]
+Step = Callable[[Counters, list[Value]], list[Value]]
+Body = Callable[[], list[Value]]
+
+
+def _value_bytes(array: ArrayShape) -> int:
+    """The size of an element as it is computed with."""
+    return 4 if array.element_type.is_float and array.element_type.bits < 32 else array.element_type.size_bytes
+
+
+def row_lane(emission: Emission, first: Value, rows: int, count: int) -> Lane:
+    """Neighbouring rows, of `count` in all, as lanes."""
+    builder = _lane_builder(emission)
+    steps = Value(vector_type(I64, rows), f"<{', '.join(f'i64 {row}' for row in range(rows))}>")
+    return Lane(Variable(builder.add(builder.lift(first, rows), steps), count), Variable(first, count), rows)
+
+
+def at_lane(lane: Lane) -> Index:
+    """The counter; one that can only be 0 is still a counter here."""
+    return Index(((Digit(lane.variable, 1, lane.variable.size), 1),))
+
+
+@contextmanager
+def in_lane(emission: Emission, lane: Lane | None) -> Iterator[None]:
+    """Emit with a counter's values in lanes."""
+    emission.enter()
+    before, emission.lane = emission.lane, lane
+    yield
+    emission.lane = before
+    emission.leave()
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Loops of `counts` turns, outermost first, of which `ranges` are run."""
+
+    ranges: Sequence[nest.Range]
+    counts: Sequence[int]
+
+    @staticmethod
+    def all_of(counts: Sequence[int]) -> Loops:
+        """Every turn of every loop."""
+        return Loops([nest.all_of(count) for count in counts], counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanewise:
+    """A reduction of one row, or of several side by side; with nothing to accumulate, a body that is run.
+
+    Without identities there is one loop, of at least as many turns as there are lanes in all: each lane starts from
+    its own first element.
+    """
+
+    elements: Sequence[Elements]
+    """The elements at a point, row by row."""
+    accumulators: Accumulators
+    start: Sequence[Value]
+    identities: Sequence[Value] | None
+    """What leaves others unchanged, None where it is not known for all."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.elements)
+
+    def opened(self) -> list[Value]:
+        """What is kept before anything is joined to it, row by row."""
+        return self.accumulators.open(self.identities or []) * self.rows
+
+    def first(self, counter: Index) -> list[Value]:
+        """The elements at a counter, row by row."""
+        return [value for elements in self.elements for value in elements([counter])]
+
+    def bodies(self, emission: Emission, counters: Counters, kept: Sequence[Value]) -> list[Body]:
+        """For each row what takes its elements at a point in."""
+
+        def body(elements: Elements, mine: Sequence[Value]) -> list[Value]:
+            return self.accumulators.join(emission, mine, elements(counters))
+
+        return [partial(body, *pair) for pair in zip(self.elements, cut(kept, self.rows), strict=True)]
+
+    def values(self, emission: Emission, kept: Sequence[Value]) -> list[Value]:
+        """The values that are kept, with the start values; of several rows, one in each lane."""
+        found = self.accumulators.values(emission, kept)
+        if self.rows == 1:
+            found = [emission.builder.extract(value, 0) for value in found]
+        if self.identities is not None and list(self.identities) == list(self.start):
+            return found
+        return self.accumulators.combine(emission, self.start, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Vectors of `width` elements, of which the even ones may come first; `chains` are accumulated side by side."""
+
+    width: int
+    chains: int
+    paired: bool = False
+
+    @staticmethod
+    def choose(
+        has: Callable[[str], bool], arrays: Iterable[ArrayShape], count: int, *, paired: bool = False
+    ) -> Lanes | None:
+        """Lanes for elements of arrays in a loop of `count` turns, on a target that has some features.
+
+        None if the turns are too few.  Halves of words may be `paired`: the values of as many words as a vector holds
+        are then two vectors.
+        """
+        if count < _FEWEST:
+            return None
+        vector_bytes = 64 if has("avx512f") else 32 if has("avx2") else 16
+        width = vector_bytes // max((_value_bytes(array) for array in arrays), default=4)
+        if paired and count >= 2 * width:
+            return Lanes(2 * width, 1, paired=True)
+        return Lanes(min(width, 1 << (count - 1).bit_length()), 1)
+
+    def together(self, rows: int, length: int) -> int:
+        """How many of so many rows of a length are walked side by side, so that what happens at their ends overlaps."""
+        if rows < _MANY_ROWS:
+            return 1
+        fitting = (n for n in (16, 8, 4, 2) if rows % n == 0 and n <= self.width and length <= _LONGEST_ROWS[n])
+        return next(fitting, 1)
+
+    @staticmethod
+    def is_heavy(computed: Iterable[Instruction]) -> bool:
+        """Whether more is to be done for an element than an accumulator takes."""
+        return _weight(computed) >= _LIGHT_NS
+
+    def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
+        """These lanes for so many rows side by side and a loop of `count` turns that computes instructions."""
+        weight = _weight(computed)
+        heavy = _HEAVY_CHAINS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_CHAINS
+        most = (_LIGHT_CHAINS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)
+        return replace(self, chains=max(1, min(most // rows, count // self.width)))
+
+    def reduce(self, emission: Emission, loops: Loops, *reductions: Lanewise) -> list[list[Value]]:
+        """Do several reductions in one go over loops; the values of each, start values included."""
+        builder = _lane_builder(emission)
+
+        def lifted(values: Iterable[Value]) -> list[Value]:
+            return [builder.lift(value, self.width) for value in values]
+
+        if all(reduction.identities is not None for reduction in reductions):
+            opened = [lifted(reduction.opened()) for reduction in reductions]
+            groups = [[value for values in opened for value in values]] * self.chains
+        else:
+            (reduction,), size = reductions, loops.counts[-1]
+            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
+            groups = opened = [lifted(self._within(emission, lane, reduction.first)) for lane in places]
+            loops = Loops([nest.Range(integer(self.chains * self.width), integer(size))], [size])
+        sizes = [len(values) for values, _ in zip(opened, reductions, strict=False)]
+
+        def step(counters: Counters, values: list[Value]) -> list[Value]:
+            pairs = zip(reductions, _pieces(values, sizes), strict=True)
+            bodies = [body for reduction, kept in pairs for body in reduction.bodies(emission, counters, kept)]
+            found = lifted(value for values in builder.abreast(bodies) for value in values)
+            mask = emission.lane.mask if emission.lane else None
+            return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
+
+        groups = self._walk(emission, loops, groups, step)
+        chains = [_pieces(group, sizes) for group in groups]
+        return [
+            reduction.values(emission, self._fold(emission, [chain[number] for chain in chains], reduction))
+            for number, reduction in enumerate(reductions)
+        ]
+
+    def each(self, emission: Emission, loops: Loops, body: Callable[[Counters], None]) -> None:
+        """Do something at every point of loops."""
+
+        def step(counters: Counters, _: list[Value]) -> list[Value]:
+            body(counters)
+            return []
+
+        self._walk(emission, loops, [[]] * self.chains, step)
+
+    def _walk(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
+        """Nested loops whose innermost goes by vectors, `groups` of carried values being advanced in turn."""
+        *outer, last = loops.ranges
+
+        def innermost(counters: list[Value], carried: list[Value]) -> list[Value]:
+            at = [whole(Variable(v, c)) for v, c in zip(counters, loops.counts, strict=False)]
+            return self._span(
+                emission, last, loops.counts[-1], cut(carried, len(groups)), lambda c, v: step([*at, *c], v)
+            )
+
+        flat = [value for group in groups for value in group]
+        return cut(nest.nested(emission, outer, flat, innermost), len(groups))
+
+    def _span(
+        self, emission: Emission, part: nest.Range, size: int, groups: list[list[Value]], step: Step
+    ) -> list[Value]:
+        """The innermost loop: whole vectors for all groups, then what is left, masked, for the first one."""
+        builder = _lane_builder(emission)
+        block = len(groups) * self.width
+        length = builder.sub(part.stop, part.start)
+        blocks = whole_blocks(builder, length, block)
+        middle = builder.add(part.start, blocks)
+
+        def blockwise(index: Value, carried: list[Value]) -> list[Value]:
+            def advance(number: int, group: list[Value]) -> list[Value]:
+                lane = self._lane(builder, builder.add(index, integer(number * self.width)), size, None)
+                return self._within(emission, lane, _after(step, group))
+
+            bodies = [partial(advance, *pair) for pair in enumerate(cut(carried, len(groups)))]
+            return [value for values in builder.abreast(bodies) for value in values]
+
+        def masked(index: Value, carried: list[Value]) -> list[Value]:
+            lane = self._lane(builder, index, size, self._mask(builder, builder.sub(part.stop, index)))
+            return self._within(emission, lane, _after(step, carried))
+
+        flat = [value for group in groups for value in group]
+        flat = _turns(emission, nest.Range(part.start, middle), block, flat, blockwise)
+        each = len(groups[0])
+        rest = _turns(emission, nest.Range(middle, part.stop), self.width, flat[:each], masked)
+        return [*rest, *flat[each:]]
+
+    def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
+        assert isinstance(builder, LaneBuilder)
+        lanes = builder.add(builder.lift(first, self.width), self._steps(I64))
+        return Lane(Variable(lanes, size), Variable(first, size), self.width, mask, self.paired)
+
+    def _mask(self, builder: Builder, left: Value) -> Value:
+        """Which lanes are among the first `left` elements."""
+        return builder.compare("ult", self._steps(I32), builder.cast("trunc", left, I32))
+
+    def _steps(self, type_: str) -> Value:
+        order = even_first(self.width) if self.paired else range(self.width)
+        numbers = ", ".join(f"{type_} {number}" for number in order)
+        return Value(vector_type(type_, self.width), f"<{numbers}>")
+
+    @staticmethod
+    def _within(emission: Emission, lane: Lane, body: Callable[[Index], list[Value]]) -> list[Value]:
+        """What a body yields with a counter's values in lanes."""
+        with in_lane(emission, lane):
+            return body(at_lane(lane))
+
+    def _fold(self, emission: Emission, groups: Sequence[list[Value]], reduction: Lanewise) -> list[Value]:
+        """All accumulators combined into one vector with a lane for each row, or two equal ones for a single row."""
+        if not groups[0]:
+            return []
+        chains = [cut(group, reduction.rows) for group in groups]
+        rows = list(chains[0])
+        for chain in chains[1:]:
+            rows = [reduction.accumulators.merge(emission, a, b) for a, b in zip(rows, chain, strict=True)]
+        lanes, segments = self.width, 1
+        while len(rows) > 1:
+            pairs = zip(rows[: len(rows) // 2], rows[len(rows) // 2 :], strict=True)
+            rows = [_halve(emission, reduction, a, b, lanes // segments) for a, b in pairs]
+            segments *= 2
+        (values,) = rows
+        while lanes > max(segments, 2):
+            values = _halve(emission, reduction, values, None, lanes // segments)
+            lanes //= 2
+        if segments > 1:
+            return values
+        # The last two lanes are combined as vectors still: integers would leave the vector registers.
+        builder = emission.builder
+        return reduction.accumulators.merge(
+            emission, values, [builder.shuffle(value, None, [1, 0]) for value in values]
+        )
+
+
+def store_each(kernel: Kernel, group: nest.Group, values: Elemental, lanes: Lanes, *, parallel: bool) -> None:
+    """Compute and store every element of a loop kernel's results."""
+    emission, level = values.emission, nest.split_level(group.loops)
+    ranges = [nest.all_of(count) for count in group.loops]
+    if parallel:
+        align = LINE if level == len(ranges) - 1 else 1
+        ranges[level] = nest.share(emission.builder, group.loops[level], THREAD, THREADS, align=align)
+
+    def body(counters: Counters) -> None:
+        at = group.combine(counters)
+        store_roots(kernel, values, nest.coordinates(emission, at, kernel.outputs[0].dims), at)
+
+    lanes.each(emission, Loops(ranges, group.loops), body)
+
+
+def _halve(
+    emission: Emission, reduction: Lanewise, left: Sequence[Value], right: Sequence[Value] | None, size: int
+) -> list[Value]:
+    """Combine the first with the second half of each segment of `size` lanes; segments of two vectors alternate."""
+    builder = emission.builder
+    lanes, half = lanes_of(left[0].type), size // 2
+    firsts = [first + other for first in range(0, lanes, size) for other in ((0, lanes) if right else (0,))]
+    low = [first + lane for first in firsts for lane in range(half)]
+    pairs = list(zip(left, right, strict=True)) if right else [(value, None) for value in left]
+    halves = ([builder.shuffle(a, b, [n + offset for n in low]) for a, b in pairs] for offset in (0, half))
+    return reduction.accumulators.merge(emission, *halves)
+
+
+def _weight(computed: Iterable[Instruction]) -> float:
+    """Nanoseconds for an element."""
+    return sum(cost.COST[instruction.opcode] for instruction in computed)
+
+
+def _lane_builder(emission: Emission) -> LaneBuilder:
+    assert isinstance(emission.builder, LaneBuilder)
+    return emission.builder
+
+
+def whole_blocks(builder: Builder, length: Value, block: int) -> Value:
+    """The largest multiple of `block` that is no more than a length."""
+    if length.literal is not None:
+        return integer(length.literal // block * block)
+    return builder.mul(builder.binary("udiv", length, integer(block)), integer(block))
+
+
+def _after(step: Step, values: list[Value]) -> Callable[[Index], list[Value]]:
+    return lambda at: step([at], values)
+
+
+def cut(values: Sequence[Value], parts: int) -> list[list[Value]]:
+    """Values in so many parts of equal size."""
+    each = len(values) // parts
+    return [list(values[n * each : (n + 1) * each]) for n in range(parts)]
+
+
+def _pieces(values: Sequence[Value], sizes: Sequence[int]) -> list[list[Value]]:
+    """Values in parts of these sizes."""
+    left = iter(values)
+    return [list(itertools.islice(left, size)) for size in sizes]
+
+
+def _turns(
+    emission: Emission,
+    part: nest.Range,
+    step: int,
+    carried: list[Value],
+    body: Callable[[Value, list[Value]], list[Value]],
+) -> list[Value]:
+    """A loop that carries values; none for no turn or one."""
+    start, stop = part.start.literal, part.stop.literal
+    if start is not None and stop is not None and stop - start <= step:
+        return body(part.start, carried) if stop > start else carried
+    builder = emission.builder
+    rolled = keep_rolled(builder.module)
+    with builder.loop(
+        part.start, part.stop, step=step, carried=carried, nonempty=part.nonempty, metadata=rolled
+    ) as loop:
+        loop.carry(*body(loop.index, loop.carried))
+    return loop.results

@@ -1,0 +1,83 @@
+"""What strategies for kernels on a GPU are given, and what is alike in all their plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Generic, TypeAlias, TypeVar
+
+from compiler.backends import strategy
+from compiler.backends.nvptx.kernels.grid import Gpu, Launch
+from compiler.backends.strategy import Choice, Declined, Detail
+from compiler.backends.strategy import Strategy as Strategy
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Module
+from compiler.diagnostics import UnsupportedError
+
+Launches: TypeAlias = tuple[Launch, ...]
+"""What is launched, in order."""
+Plan: TypeAlias = strategy.Plan[Launches]
+Emit: TypeAlias = Callable[[Module], Launches]
+G = TypeVar("G", bound="Given")
+_SILENT: Mapping[str, Detail] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Given:
+    """A kernel to be decided about, for a GPU."""
+
+    kernel: Kernel
+    gpu: Gpu
+
+    @cached_property
+    def scratch(self) -> Module:
+        """A module for code that is looked at and thrown away."""
+        return Module()
+
+
+def planned(emit: Emit, *, workspace_bytes: int = 0, details: Mapping[str, Detail] = _SILENT) -> Plan:
+    """A plan; what it costs nobody estimates, since strategies are told apart by shapes alone.
+
+    Args:
+        emit: writes the functions and says how they are launched.
+        workspace_bytes: memory for all launches together.
+        details: what else there is to say.
+    """
+    return strategy.Plan(emit=emit, cost_ns=0.0, workspace_bytes=workspace_bytes, details=details)
+
+
+def decide_nothing(given: Given) -> Plan | Declined:
+    """The plan of a kernel without elements, for which nothing is launched."""
+    return Declined("there are elements") if given.kernel.outputs[0].size else planned(lambda _: ())
+
+
+NOTHING: Strategy[Given, Launches] = Strategy("nothing", decide_nothing)
+"""The first of most kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[G]):
+    """How kernels of a kind are decided about.
+
+    Attributes:
+        strategies: in order of preference; the first that has a plan is taken.
+        given: what is found out about a kernel once, for all of them.
+    """
+
+    strategies: tuple[Strategy[G, Launches], ...]
+    given: Callable[[Kernel, Gpu], G]
+
+    def decide(self, kernel: Kernel, gpu: Gpu) -> Choice[Launches]:
+        """What a kernel gets on a GPU."""
+        return first_of(self.strategies, self.given(kernel, gpu))
+
+
+def first_of(strategies: Sequence[Strategy[G, Launches]], given: G) -> Choice[Launches]:
+    """The first strategy that has a plan; UnsupportedError where none has."""
+    found = strategy.choose(strategies, given.kernel, given)
+    if isinstance(found, Choice):
+        return found
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in found)
+    raise UnsupportedError(given.kernel.instruction.name, "the NVPTX back end", reasons)
