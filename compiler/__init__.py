@@ -37,15 +37,18 @@ from compiler.verifier import verify
 from compiler.wide import WideResult
 
 if TYPE_CHECKING:
+    from compiler import tf
     from compiler.backends.nvptx import standalone as ptx
 
 print_with(to_text)
 
 
 def __getattr__(name: str) -> Any:
-    """Load `compiler.ptx`, and the simulator with it, when it is first asked for."""
+    """Load `compiler.ptx`, and the simulator with it, or `compiler.tf`, when it is first asked for."""
     if name == "ptx":
         return import_module("compiler.backends.nvptx.standalone")
+    if name == "tf":
+        return import_module("compiler.tf")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -85,6 +88,7 @@ __all__ = [
     "ptx",
     "register_custom_call",
     "settle_elided",
+    "tf",
     "times_given",
     "to_text",
     "trace",

@@ -1,10 +1,10 @@
-"""`python -m compiler`: a program by hand, step by step: print, verify, opt, run, emit, graph, tf2xla."""
+"""`python -m compiler`: a program by hand, step by step: print, verify, opt, run, emit, graph, tf2xla, cluster."""
 
 from __future__ import annotations
 
 import click
 
-from compiler.commands import emit, graph, opt, print, run, tf2xla, verify  # noqa: A004 - each is named as its subcommand
+from compiler.commands import cluster, emit, graph, opt, print, run, tf2xla, verify  # noqa: A004 - each is named as its subcommand
 from compiler.commands.ending import Commands
 
 
@@ -23,6 +23,7 @@ def cli() -> None:
     python -m compiler emit ptx FILE --backend nvptx   LLVM IR, assembly, PTX, buffers, ...
     python -m compiler graph GRAPH                     a graph of TensorFlow's, read and printed
     python -m compiler tf2xla GRAPH --fetch y          the same lowered to HLO
+    python -m compiler cluster GRAPH --fetch y         what of it is compiled together, and why not the rest
 
     With --json each prints one object, whose keys its help names; an error is {"error": ..., "exit_code": ...}.
 
@@ -31,7 +32,7 @@ def cli() -> None:
     """  # noqa: D301 - click wants the backspace itself, which keeps the lines as they are
 
 
-for _module in (print, verify, opt, run, emit, graph, tf2xla):
+for _module in (print, verify, opt, run, emit, graph, tf2xla, cluster):
     cli.add_command(_module.command)
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ class CompileOptions:
             where none does.
         atomics: for the NVPTX back end: let scattered updates be combined in any order, by atomic operations; sums of
             floats may then differ from run to run.
+        share_all: for a CPU: let threads share every kernel that they can, whether that pays or not: so small programs
+            show where barriers and the pieces of work belong.
         without: for a CPU: features of this machine to do without, by names of `backends.cpu.machines.WITHOUT`.
         check_races: for the simulator: report data races in global memory too, which takes time and memory.
         check_memory: for a CPU: let every array, and the scratch memory, of a call stand in poisoned memory of its own
@@ -84,6 +86,7 @@ class CompileOptions:
     device: str = ""
     arch: str = ""
     atomics: bool = False
+    share_all: bool = False
     without: tuple[str, ...] = ()
     check_races: bool = False
     check_memory: bool = False

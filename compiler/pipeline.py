@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.diagnostics import InputError, did_you_mean
+from compiler.ir.decisions import rewritten
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Fuel, Rewrite
 from compiler.options import CompileOptions
@@ -45,6 +46,7 @@ from compiler.passes import (
     reduction_normalization,
     rng_expander,
     scan_expander,
+    scatter_sorting,
     schedule,
     sparse_product_expander,
     topk_expander,
@@ -89,6 +91,7 @@ PASSES: dict[str, Pass] = {
     "loop-simplification": loop_simplification.run,
     "loop-unrolling": loop_unrolling.run,
     "transpose-folding": transpose_folding.run,
+    "scatter-sorting": scatter_sorting.run,
     "loop-invariant-code-motion": loop_invariant_code_motion.run,
     "loop-interchange": loop_interchange.run,
     "fusion": fusion.run,
@@ -169,7 +172,13 @@ PIPELINES: dict[str, tuple[Stage, ...]] = {
     "simplify": (_ENTER, _REST[0]),
     "optimize": (_ENTER, *_REST),
     "compile": (_ENTER, *_REST, _LOWER),
-    "compile-nvptx": (Stage("enter", (*_EARLY, _LOOPS, *_EXPANDERS, *_LEAVE)), *_REST, _LOWER),
+    "compile-nvptx": (
+        Stage("enter", (*_EARLY, _LOOPS, *_EXPANDERS, *_LEAVE)),
+        _REST[0],
+        Stage("scatters", ("scatter-sorting", *_SIMPLIFY)),
+        *_REST[1:],
+        _LOWER,
+    ),
 }
 """Named pipelines; `compile` is what the CPU's back end runs, `optimize` stops short of what only back ends need."""
 
@@ -258,6 +267,9 @@ def run(
     if not options.fusion:
         # Every instruction has a kernel and a buffer of its own.
         skipped |= {"loop-interchange", "fusion", "in-place-updates"}
+    if options.atomics:
+        # Updates need no order where they may come in any.
+        skipped.add("scatter-sorting")
     number = 0
     if stages and stages[0].passes[:1] != (_UNIFICATION,) and any(map(is_mixed, module.instructions())):
         # No other pass knows mixed precision.
@@ -275,6 +287,7 @@ def run(
                 number += 1
             if stable:
                 break
+    rewritten(result.rewrites)
     return result
 
 

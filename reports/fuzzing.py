@@ -33,7 +33,8 @@ def page(summary: Mapping[str, Any]) -> str:
         variants=_table("Variants of engines", Counter(summary.get("variants", {})).most_common()),
         core_rate=f"{summary['cases_per_s_and_core']:.1f}",
         changes=_changes(coverage),
-        rule_rows="".join(_row(rule, f"{count:,}") for rule, count in Counter(coverage["rules"]).most_common()),
+        rule_rows="".join(_rules(coverage)),
+        never=_never(coverage),
         missing=escape(", ".join(coverage["missing"]) or "nothing"),
     )
 
@@ -92,6 +93,18 @@ def _telling(telling: Mapping[str, Any]) -> str:
     rows = [(opcode, f"{asked:,}", f"{share:.0%}") for share, opcode, asked in shares]
     title = f"Instructions whose values show in a result: {telling['share']:.0%} of {telling['asked']:,}"
     return _table(title, rows)
+
+
+def _rules(coverage: Mapping[str, Any]) -> list[str]:
+    """Rules with how often they fired, and how often where a result would show it; those that hardly did come first."""
+    told = coverage.get("tellingly", {})
+    counts = sorted(coverage["rules"].items(), key=lambda item: (item[1], item[0]))
+    return [_row(rule, f"{count:,}", f"{told.get(rule, 0):,}") for rule, count in counts]
+
+
+def _never(coverage: Mapping[str, Any]) -> str:
+    """What small programs of the project's own come to, and none of the campaign did."""
+    return _table("Never come to: holes of the campaign", ((key,) for key in coverage.get("never", ())))
 
 
 def _table(title: str, rows: Iterable[Sequence[Any]]) -> str:

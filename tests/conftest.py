@@ -28,6 +28,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
+from parts import leave_to_sweep
 
 import compiler
 from compiler import inputs
@@ -155,6 +156,12 @@ COMMANDS: dict[str, Check] = {
     "verify": _verify,
 }
 """What may follow `// test` in a file's header."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take a part of long ranges, before tests are selected by their marks."""
+    leave_to_sweep(items)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -7,12 +7,18 @@ record without any is a failure of the tests.
 from dataclasses import dataclass, field
 
 import numpy as np
+import op_image_rows
+import op_linear_rows
+import op_placed_rows
+import op_random_rows
 import op_rows
-from op_values import specials
+import op_state_rows
+from op_values import numbers, specials
 
-from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, tensor_of
+from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, PartialShape, tensor_of
 from compiler.ir.types import PRED
-from compiler.tf2xla import RECORDS
+from compiler.tf2xla import RECORDS, Trait
+from compiler.tf2xla.ops import convolution, training
 
 MOVED = ("float32", "bfloat16", "int64", "bool", "complex64")
 """Types for ops that take any: each is moved alike."""
@@ -28,22 +34,48 @@ class Case:
     inputs: list[np.ndarray]
     outputs: int = 1
     known: tuple[int, ...] = field(default=())
+    before: tuple[Node, ...] = ()
+    """Nodes that make what `op` takes of the inputs; where there are none, it takes the inputs."""
+    takes: tuple[str, ...] = ()
 
     def graph(self) -> Graph:
         """The call as a graph: nodes `in0` and so on, constants where values must be known, and `op`."""
         nodes = []
         for number, array in enumerate(self.inputs):
+            if number in self.variables:
+                is_reference = RECORDS[self.op].signature.inputs[number].is_reference
+                stated = {"dtype": tensor_of(array).type, "shape": PartialShape(array.shape)}
+                stated["shared_name"] = f"in{number}".encode()
+                nodes.append(Node(f"in{number}", "VariableV2" if is_reference else "VarHandleOp", (), "", stated))
+                continue
             data_type = tensor_of(array).type
             attributes: dict[str, Attribute] = {"dtype": data_type}
             if number in self.known:
                 attributes["value"] = tensor_of(array)
             nodes.append(Node(f"in{number}", "Const" if number in self.known else "Placeholder", (), "", attributes))
-        inputs = tuple(f"in{number}" for number in range(len(self.inputs)))
-        return Graph([*nodes, Node("op", self.op, inputs, "", self.attributes)])
+        inputs = self.takes or tuple(f"in{number}" for number in range(len(self.inputs)))
+        return Graph([*nodes, *self.before, Node("op", self.op, inputs, "", self.attributes)])
+
+    @property
+    def variables(self) -> list[int]:
+        """The inputs that are variables; what these hold afterwards are results, too, after those of the op."""
+        ports = () if self.takes else RECORDS[self.op].signature.inputs
+        return [number for number, port in enumerate(ports) if port.is_reference or port.type == "resource"]
+
+    @property
+    def runs(self) -> int:
+        """How often it is run: twice where it goes on from what it was."""
+        return 2 if "seed2" in self.attributes else 1
+
+    @property
+    def fetches(self) -> list[str]:
+        """What the op gives; that it runs, where that is nothing."""
+        return [f"op:{number}" for number in range(self.outputs)] or ["^op"]
 
     def feeds(self) -> dict[str, np.ndarray]:
-        """The inputs that are no constants."""
-        return {f"in{number}": array for number, array in enumerate(self.inputs) if number not in self.known}
+        """The inputs that are neither constants nor variables."""
+        left_out = {*self.known, *self.variables}
+        return {f"in{number}": array for number, array in enumerate(self.inputs) if number not in left_out}
 
 
 def types_of(name: str, attribute: str = "T") -> list[DataType]:
@@ -69,6 +101,9 @@ def elementwise() -> list[str]:
         if name not in CALLS
         and 1 <= len(record.signature.inputs) <= 2
         and not record.constants
+        and not record.traits & (Trait.HOST | Trait.COLLECTIVE)
+        and all(port.type != "variant" for port in (*record.signature.inputs, *record.signature.outputs))
+        and not any(port.is_reference or port.type == "resource" for port in record.signature.inputs)
         and all(port.is_one and port.type == record.signature.inputs[0].type for port in record.signature.inputs)
         and len(record.signature.outputs) == 1
     ]
@@ -121,11 +156,16 @@ def _made(name, rows, types=None, attribute="T"):
             known = [at for at, port in enumerate(signature.inputs) if port.name in RECORDS[name].constants]
             if name == "ConcatV2":
                 known = [len(inputs) - 1]
+            elif name.endswith("DynamicStitch"):
+                known = list(range(len(inputs) // 2))
+            elif name == "ConcatOffset":
+                known = list(range(len(inputs)))
             elif name == "Slice" and -1 in inputs[2]:
                 known = [1, 2]
             label = f"{name}/{data_type}/{number}"
+            count = sum(not port.is_reference for port in signature.outputs)
             found.append(
-                Case(label, name, {**given, **attributes}, list(inputs), *(outputs or [1]), known=tuple(known))
+                Case(label, name, {**given, **attributes}, list(inputs), *(outputs or [count]), known=tuple(known))
             )
     return found
 
@@ -158,7 +198,59 @@ def _real(name):
     return [one for one in types_of(name) if not one.element_type.is_complex]
 
 
+FLOATS = [BY_NAME[name] for name in ("float32", "float16", "bfloat16", "float64")]
+
+
+def _lists(name):
+    """What is in a list, after it was made, and changed, by other ops."""
+    kind = {"element_dtype": FLOATS[0]}
+    shaped = {**kind, "shape_type": BY_NAME["int32"]}
+    x, item = numbers(FLOATS[0].element_type, 3, 2), numbers(FLOATS[0].element_type, 2, seed=1)
+    shape, one, most = np.array([2], np.int32), np.array(1, np.int32), np.array(5, np.int32)
+    made = [
+        Node("whole", "TensorListFromTensor", ("in0", "in2"), "", shaped),
+        Node("less", "TensorListPopBack", ("whole", "in2"), "", kind),
+        Node("set", "TensorListSetItem", ("less", "in3", "less:1"), "", kind),
+        Node("same", "TensorListPushBack", ("set", "in1"), "", kind),
+        Node("none", "EmptyTensorList", ("in2", "in4"), "", shaped),
+        Node("first", "TensorListPushBack", ("none", "in1"), "", kind),
+        Node("zeros", "TensorListReserve", ("in2", "in4"), "", shaped),
+    ]
+    takes = {
+        "TensorListStack": [("same", "in2")],
+        "TensorListLength": [("first",), ("less",), ("zeros",)],
+        "TensorListGetItem": [("zeros", "in3", "in2"), ("same", "in3", "in2"), ("first", "in5", "in2")],
+    }[name]
+    attributes = {} if name == "TensorListLength" else kind
+    given = [x, item, shape, one, most, np.array(0, np.int32)]
+    return [
+        Case(f"{name}/float32/{n}", name, attributes, given, known=(2, 3, 4, 5), before=tuple(made), takes=inputs)
+        for n, inputs in enumerate(takes)
+    ]
+
+
+def _sides(name):
+    """A value on one of two sides, and what is there of both."""
+    kind = {"T": FLOATS[0]}
+    made = (
+        Node("switch", "Switch", ("in0", "in1"), "", kind),
+        Node("false", "Neg", ("switch",), "", kind),
+        Node("true", "Mul", ("switch:1", "switch:1"), "", kind),
+    )
+    x = numbers(FLOATS[0].element_type, 2, 3)
+    return [
+        Case(f"{name}/float32/{n}", name, {**kind, "N": 2}, [x, np.array(n % 2 == 0)], 2, before=made, takes=sides)
+        for n, sides in enumerate([("false", "true")] * 2 + [("true", "false")] * 2)
+    ]
+
+
 CALLS = {
+    "Merge": _sides,
+    "Einsum": _rows(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),
+    "Cholesky": _rows(op_linear_rows.positive),
+    "MatrixTriangularSolve": _rows(op_linear_rows.equations),
+    **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), _rows(op_rows.checked)),
+    **dict.fromkeys(("TensorListStack", "TensorListLength", "TensorListGetItem"), _lists),
     "Const": _rows(op_rows.constants, attribute="dtype"),
     "PlaceholderWithDefault": _rows(op_rows.defaults, attribute="dtype"),
     "IdentityN": _rows(op_rows.many, [BY_NAME["float32"]], attribute=""),
@@ -211,5 +303,83 @@ CALLS = {
     "BiasAdd": _rows(op_rows.biases),
     "BiasAddV1": _rows(op_rows.plain_biases),
     "BiasAddGrad": _rows(op_rows.bias_gradients),
+    **{name: _rows(op_placed_rows.segments) for name in RECORDS if name.startswith("UnsortedSegment")},
+    "ScatterNd": _rows(op_placed_rows.scatters),
+    **{name: _rows(op_placed_rows.whole_scatters) for name in RECORDS if name.startswith("TensorScatter")},
+    "DynamicStitch": _rows(op_placed_rows.stitches),
+    "ParallelDynamicStitch": lambda name: _made(name, lambda kind: list(op_placed_rows.stitches(kind))[:2]),
+    "InvertPermutation": _rows(op_placed_rows.inverses),
+    "TopKV2": _rows(op_placed_rows.tops),
+    "InTopKV2": _rows(op_placed_rows.among),
+    "InTopK": _rows(op_placed_rows.stated_among),
+    **dict.fromkeys(("Cumsum", "Cumprod"), _rows(op_placed_rows.runs)),
+    "StridedSliceGrad": _rows(op_placed_rows.parts_back),
+    "MirrorPadGrad": _rows(op_placed_rows.mirrors_back),
+    "ConcatOffset": _rows(op_placed_rows.offsets, attribute="shape_type"),
+    "MatrixBandPart": _rows(op_placed_rows.bands),
+    "Roll": _rows(op_placed_rows.turns),
+    "EnsureShape": _rows(op_placed_rows.ensured),
+    "Complex": _rows(op_placed_rows.complexes),
+    **dict.fromkeys(("Real", "Imag", "ComplexAbs", "Angle"), _rows(op_placed_rows.complex_parts)),
+    "LeakyReluGrad": _rows(op_placed_rows.leaks_back),
+    "Bitcast": _rows(op_placed_rows.bits),
+    **{name: _rows(op_image_rows.convolutions(name)) for name in convolution.RECORDS},
+    "MaxPool": _rows(op_image_rows.greatest),
+    "MaxPoolGrad": _rows(op_image_rows.greatest_back),
+    "MaxPoolGradGrad": _rows(op_image_rows.greatest_of_gradients),
+    "AvgPool": _rows(op_image_rows.means),
+    "AvgPoolGrad": _rows(op_image_rows.means_back),
+    "FusedBatchNorm": _rows(op_image_rows.normalised(2, None)),
+    # Of numbers of 16 bits the kernels leave what is kept for gradients as the memory was.
+    "FusedBatchNormV2": _rows(op_image_rows.normalised(2, FLOATS[0]), FLOATS[:1]),
+    "FusedBatchNormV3": _rows(op_image_rows.normalised(3, FLOATS[0]), FLOATS[:1]),
+    "FusedBatchNormGrad": _rows(op_image_rows.normalised_back(2, None)),
+    "FusedBatchNormGradV2": _rows(op_image_rows.normalised_back(2, FLOATS[0]), FLOATS[:1]),
+    "FusedBatchNormGradV3": _rows(op_image_rows.normalised_back(3, FLOATS[0]), FLOATS[:1]),
+    "LRN": _rows(op_image_rows.local),
+    "LRNGrad": _rows(op_image_rows.local_back),
+    **dict.fromkeys(
+        ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"),
+        _rows(op_random_rows.seeded, FLOATS, attribute="dtype"),
+    ),
+    "StatelessRandomUniformFullInt": _rows(op_random_rows.seeded, attribute="dtype"),
+    "StatelessRandomUniformInt": _rows(op_random_rows.bounded(op_random_rows.seeded), attribute="dtype"),
+    **dict.fromkeys(
+        ("StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2"),
+        _rows(op_random_rows.keyed, FLOATS, attribute="dtype"),
+    ),
+    "StatelessRandomUniformFullIntV2": _rows(op_random_rows.keyed, attribute="dtype"),
+    "StatelessRandomUniformIntV2": _rows(op_random_rows.bounded(op_random_rows.keyed), attribute="dtype"),
+    **dict.fromkeys(
+        ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"),
+        _rows(op_random_rows.stated, FLOATS, attribute="dtype"),
+    ),
+    "RandomUniformInt": _rows(op_random_rows.stated_between, attribute="Tout"),
+    **dict.fromkeys(
+        ("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg"),
+        _rows(op_random_rows.seeds, attribute="Tseed"),
+    ),
+    "StatelessRandomGetAlg": _rows(op_random_rows.nothing, FLOATS[:1], attribute=""),
+    "ReadVariableOp": _rows(op_state_rows.held, attribute="dtype"),
+    "VarIsInitializedOp": _rows(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
+    "IsVariableInitialized": _rows(op_state_rows.held, attribute="dtype"),
+    "VariableShape": _rows(op_state_rows.sizes, [BY_NAME["int32"], BY_NAME["int64"]], attribute="out_type"),
+    **dict.fromkeys(
+        ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"),
+        _rows(op_state_rows.assigned, attribute="dtype"),
+    ),
+    **dict.fromkeys(("Assign", "AssignAdd", "AssignSub"), _rows(op_state_rows.assigned)),
+    "ResourceGather": _rows(op_state_rows.batched_rows, attribute="dtype"),
+    "ResourceGatherNd": _rows(op_state_rows.deep_rows, attribute="dtype"),
+    **{
+        name: _rows(op_state_rows.scatters, attribute="dtype") for name in RECORDS if name.startswith("ResourceScatter")
+    },
+    **{name: _rows(op_state_rows.scatters) for name in RECORDS if f"Resource{name}" in RECORDS and "Scatter" in name},
+    **{name: _rows(op_state_rows.steps(name), FLOATS) for name in training.RECORDS},
 }
 """Calls of records that are no functions of one number or two."""
+
+CASES_OF: dict[str, list[Case]] = {}
+"""Every call, by its op."""
+for _case in cases():
+    CASES_OF.setdefault(_case.op, []).append(_case)

@@ -390,3 +390,7 @@ def defaults(element_type):
 def many(element_type):
     x, y = numbers(element_type, 2, 3), ints(1, 2)
     yield {"T": AttributeList("type", (tensor_of(x).type, INT32))}, [x, y], 2
+
+
+def checked(element_type):
+    yield {"message": b"wrong"}, [numbers(element_type, 2, 3)]

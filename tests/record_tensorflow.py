@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 from op_cases import Case, cases
+from op_gradients import DIFFERENTIATED, ONE_RESULT, called, float_places, start
 from tensorflow.python.framework import op_def_registry
+from tensorflow.python.framework.ops import gradient_registry
 
 from compiler.graph import to_binary
 from compiler.tf2xla import RECORDS
@@ -26,30 +28,78 @@ _REFUSED = (tf.errors.OpError, ValueError, TypeError)
 def main() -> None:
     """Record everything."""
     index, data = [], []
-    for case in cases():
-        results = _run(case)
-        index.append([case.name, None if results is None else [[str(one.dtype), list(one.shape)] for one in results]])
-        data += [np.ascontiguousarray(one).tobytes() for one in results or ()]
+    calls = [(case.name, case, _run) for case in cases()]
+    calls += [(f"gradient/{op}", case, _gradients) for op in DIFFERENTIATED if (case := called(op)) is not None]
+    for name, case, run in calls:
+        results = run(case)
+        index.append([name, None if results is None else list(map(_described, results))])
+        data += [np.ascontiguousarray(one).tobytes() for one in results or () if one is not None]
     joined = np.frombuffer(b"".join(data), np.uint8)
     np.savez_compressed(FOLDER / "results.npz", index=np.frombuffer(json.dumps(index).encode(), np.uint8), data=joined)
     rows = ",\n".join(f'"{name}": {json.dumps(_registered(name), sort_keys=True)}' for name in sorted(RECORDS))
     (FOLDER / "ops.json").write_text(f"{{\n{rows}\n}}\n", encoding="ascii")
 
 
+def _described(result: np.ndarray | None) -> list[object] | None:
+    return None if result is None else [str(result.dtype), list(result.shape)]
+
+
+def _gradients(case: Case) -> list[np.ndarray | None] | None:
+    """The gradients of a call to its inputs; None where it is refused."""
+    definition = tf.compat.v1.GraphDef.FromString(to_binary(case.graph()))
+    feeds = case.feeds()
+    try:
+        with tf.Graph().as_default() as graph:
+            placeholders = {name: tf.compat.v1.placeholder(array.dtype, array.shape) for name, array in feeds.items()}
+            results = tf.graph_util.import_graph_def(
+                definition, input_map=placeholders, return_elements=case.fetches, name=""
+            )
+            ys = [one for one in results if one.dtype.is_floating or one.dtype.is_complex]
+            ys = ys[: 1 if case.op in ONE_RESULT else None]
+            starts = [tf.constant(start(one.shape, one.dtype.as_numpy_dtype, n)) for n, one in enumerate(ys)]
+            names = [f"in{number}" for number in float_places(case)]
+            xs = [
+                placeholders[name] if name in placeholders else graph.get_tensor_by_name(f"{name}:0") for name in names
+            ]
+            found = tf.gradients(ys, xs, starts)
+            dense = [None if one is None else tf.convert_to_tensor(one) for one in found]
+            fed = {placeholders[name]: array for name, array in feeds.items()}
+            with tf.compat.v1.Session() as session:
+                values = iter(session.run([one for one in dense if one is not None], fed))
+                return [None if one is None else next(values) for one in dense]
+    except _REFUSED:
+        return None
+
+
 def _run(case: Case) -> list[np.ndarray] | None:
     """The results of a call; None where it is refused."""
     definition = tf.compat.v1.GraphDef.FromString(to_binary(case.graph()))
     feeds = case.feeds()
-    fetches = [f"op:{number}" for number in range(case.outputs)]
     try:
         with tf.Graph().as_default():
             placeholders = [tf.compat.v1.placeholder(array.dtype, array.shape) for array in feeds.values()]
             given = dict(zip(feeds, placeholders, strict=True))
+            fetches = [text.removeprefix("^") for text in case.fetches]
             results = tf.graph_util.import_graph_def(definition, input_map=given, return_elements=fetches, name="")
+            variables = [_variable(case, number) for number in case.variables]
+            fed = dict(zip(placeholders, feeds.values(), strict=True))
             with tf.compat.v1.Session() as session:
-                return session.run(results, dict(zip(placeholders, feeds.values(), strict=True)))
+                session.run([write for write, _ in variables])
+                found = [one for _ in range(case.runs) for one in session.run(results, fed) if one is not None]
+                return [*found, *session.run([read for _, read in variables])]
     except _REFUSED:
         return None
+
+
+def _variable(case: Case, number: int) -> tuple[tf.Operation, tf.Tensor]:
+    """An op that gives a variable its value, and one that reads it."""
+    variable = tf.compat.v1.get_default_graph().get_tensor_by_name(f"in{number}:0")
+    value = tf.constant(case.inputs[number])
+    if variable.dtype == tf.resource:
+        write = tf.raw_ops.AssignVariableOp(resource=variable, value=value)
+        return write, tf.raw_ops.ReadVariableOp(resource=variable, dtype=value.dtype)
+    write = tf.compat.v1.assign(variable, value).op
+    return write, tf.identity(variable)
 
 
 def _registered(name: str) -> dict[str, object]:
@@ -63,12 +113,21 @@ def _registered(name: str) -> dict[str, object]:
             for one in definition.attr
         },
         "stateful": definition.is_stateful,
+        "gradient": _gradient(name),
     }
+
+
+def _gradient(name: str) -> str:
+    """What TensorFlow has for the gradient of an op: a formula, that nothing goes through it, or nothing."""
+    try:
+        return "nothing goes through" if gradient_registry.lookup(name) is None else "formula"
+    except LookupError:
+        return "unknown"
 
 
 def _port(port: object) -> list[object]:
     kind = port.type_attr or port.type_list_attr or tf.dtypes.as_dtype(port.type).name
-    return [port.name, kind, port.number_attr, bool(port.type_list_attr)]
+    return [port.name, kind, port.number_attr, bool(port.type_list_attr), port.is_ref]
 
 
 def _value(value: object) -> object:
@@ -76,7 +135,7 @@ def _value(value: object) -> object:
     held = getattr(value, kind) if kind else None
     match kind:
         case "list":
-            return [*held.i, *held.type]
+            return [*held.i, *held.type, *held.s]
         case "s":
             return held.decode()
         case "shape":

@@ -12,7 +12,18 @@ ENTRY e {
 }
 """
 
-GRAPH = 'node { name: "x" op: "NoOp" }'
+GRAPH = """node { name: "x" op: "NoOp" }
+node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 3 } } } }
+"""
+
+CONFIG = 'fetch { id { node_name: "c" } }'
+
+SCRIPT = """import json, sys
+import tensorflow as tf
+with tf.Session() as session:
+    print(json.dumps([*sys.argv[1:], float(session.run(tf.constant(1.5) * 2))]))
+"""
 
 KERNEL = """.version 7.8
 .target sm_80
@@ -22,6 +33,9 @@ KERNEL = """.version 7.8
   ret;
 }
 """
+
+READS_GRAPHS = find_spec("google") is not None and find_spec("google.protobuf") is not None
+"""Whether the library is installed that files of graphs are read with."""
 
 _TIMES_NONE = "--engines 'reference cpu' --timed reference cpu --processes 0"
 
@@ -36,7 +50,9 @@ CALLS = {
     "bundle verify": ("bundle verify bundle", 0),
     "bundle export": ("bundle export bundle --out exported", 0),
     "compile": ("compile m.hlo --out built", 0),
+    "tfcompile": ("tfcompile --graph g.pbtxt --config c.pbtxt --cpp-class C --out built", 0 if READS_GRAPHS else 125),
     "train": ("train mnist-softmax --engine reference --steps 1", 0),
+    "tf": ("tf s.py", 0),
     "nightly": (f"nightly --suite suite --out other {_TIMES_NONE}", 0),
     "report": ("report nights", 0),
     "compare": ("compare nights nights", 0),
@@ -54,9 +70,10 @@ BY_HAND = {
     "run": ("run m.hlo", 0),
     "emit": ("emit llvm m.hlo", 0),
 }
-if find_spec("google") is not None and find_spec("google.protobuf") is not None:
+if READS_GRAPHS:
     BY_HAND["graph"] = ("graph g.pbtxt", 0)
     BY_HAND["tf2xla"] = ("tf2xla g.pbtxt --fetch ^x", 0)
+    BY_HAND["cluster"] = ("cluster g.pbtxt", 0)
 """Arguments of `python -m compiler` and the exit code, by subcommand; graphs are read where `protobuf` is installed."""
 
 PREPARATIONS = (
@@ -71,7 +88,9 @@ def write_files(folder: Path) -> None:
     """The files that the calls, and the preparations, read."""
     (folder / "m.hlo").write_text(PROGRAM, encoding="utf-8")
     (folder / "k.ptx").write_text(KERNEL, encoding="utf-8")
+    (folder / "s.py").write_text(SCRIPT, encoding="utf-8")
     (folder / "g.pbtxt").write_text(GRAPH, encoding="utf-8")
+    (folder / "c.pbtxt").write_text(CONFIG, encoding="utf-8")
     for name in ("suite", "bundles"):
         (folder / name).mkdir()
     (folder / "suite" / "m.hlo").write_text(PROGRAM, encoding="utf-8")

@@ -1,4 +1,6 @@
-"""At how many places a kernel asks for each value that it computes: so often is the value's code emitted, and run.
+"""How often fusion duplicates a producer: at how many places a kernel asks for each value that it computes.
+
+So often is the value's code emitted, and run; XLA counts the same (`FusionNodeIndexingEvaluation`).
 
 An elementwise op asks for its operands where it is asked for itself.  Anything else asks at a place of its own, each
 time that it is asked: of ten sums of an array with itself moved by one, the first would be wanted at a thousand.

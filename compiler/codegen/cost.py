@@ -9,7 +9,9 @@ weighed by what they take beside `tanh` and `log-plus-one` in loops over 16,384 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from compiler.codegen.kernel import Kernel
 from compiler.ir.attributes import Window
@@ -20,6 +22,24 @@ from compiler.ops import OPS, Trait, having
 PARALLEL_NS = 1000.0
 """A kernel below this runs on one thread: to meet another before and after takes 0.2 us where the two share a cache and
 1 us where they do not, and what one of them wrote the other has to fetch."""
+
+_SHARES_ALL: ContextVar[bool] = ContextVar("shares_all", default=False)
+
+
+@contextmanager
+def sharing_all(*, is_asked: bool) -> Iterator[None]:
+    """Within it threads share every kernel that they can, whether that pays or not, if it is asked for."""
+    token = _SHARES_ALL.set(is_asked)
+    try:
+        yield
+    finally:
+        _SHARES_ALL.reset(token)
+
+
+def shares_all() -> bool:
+    """Whether it does not matter what sharing takes."""
+    return _SHARES_ALL.get()
+
 
 _HEAVY = {
     "acos": 0.2,
@@ -68,7 +88,7 @@ COST: Mapping[str, float] = {
 
 def pays_threads(work_ns: float) -> bool:
     """Whether work of so many nanoseconds on one thread is worth being shared."""
-    return work_ns > PARALLEL_NS
+    return work_ns > PARALLEL_NS or shares_all()
 
 
 def nanoseconds(kernel: Kernel) -> float:

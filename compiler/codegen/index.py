@@ -184,9 +184,10 @@ class Known:
 
 @dataclass(slots=True)
 class Emission:
-    """Turns indices into LLVM values in the current block; `cuts` tells which strides of which variable hurt.
+    """Turns indices into LLVM values in the current block.
 
-    `inner_cuts` are strides that hurt under some condition only.
+    `cuts` collects for each variable the strides at which an index had to divide it: the loop had better be cut there,
+    so that its parts are counters of their own.  `inner_cuts` are strides at which it was so under a condition only.
     `breaks` tells at which values of which digit the code changes over from one case to another, `moving` of which sums
     of several digits it does where they pass zero; `starts` says what variables among these are read from.  `periods`
     tells which digits are divided by what, and a value at which the quotient changes.

@@ -70,7 +70,7 @@ def cut(module: Module, *, vectorise: bool = True) -> list[Part]:
 
 
 def _equals(module: Module, functions: Sequence[Function]) -> dict[str, str]:
-    """For each function the name of the first that is the same, its own if it is that."""
+    """Map each function to the first with the same body and signature; that one to itself."""
     same = {function.name: function.name for function in functions}
     alike: dict[Hashable, list[Function]] = {}
     for function in functions:

@@ -175,6 +175,15 @@ def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: 
     return becomes
 
 
+def index_of(kernel: Kernel, emission: Emission, window: Index) -> Value:
+    """The index of a window by its number, as an i64, where windows lie in one dimension and have one index each."""
+    _, indices, _ = _operands(kernel.roots[0])
+    at = [window]
+    if indices.array.rank > 1:
+        at.insert(kernel.roots[0].attributes["index_vector_dim"], constant(0))
+    return _wide(emission.builder, indices, elemental_of(kernel, emission).value(indices, tuple(at)))
+
+
 def _extents(scatter: Instruction) -> list[int]:
     """The sizes of a window in every dimension of the operand."""
     operands, _, sources = _operands(scatter)

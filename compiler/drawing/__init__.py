@@ -9,6 +9,8 @@ from compiler.drawing.graph import graph_of
 from compiler.drawing.html import write_html
 from compiler.ir.module import Module
 
+__all__ = ["PICTURES", "write_dot", "write_html"]
+
 PICTURES: Mapping[str, Callable[[Module], str]] = {
     "dot": lambda module: write_dot(graph_of(module)),
     "html": lambda module: write_html(graph_of(module)),

@@ -88,11 +88,13 @@ class Edge:
 
 @dataclass(slots=True)
 class Graph:
-    """What is drawn of a module."""
+    """What is drawn, with the kinds that a legend names, and texts to open beneath a page's picture."""
 
     name: str
     clusters: list[Cluster] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    kinds: tuple[Kind, ...] = KINDS
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def kind_of(opcode: str) -> Kind:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from compiler.drawing.graph import KINDS, Cluster, Edge, Graph, Kind, Node
+from compiler.drawing.graph import Cluster, Edge, Graph, Kind, Node
 from compiler.drawing.layout import Box, lay_out
 
 _STYLE = """
@@ -36,7 +36,7 @@ def _lines(graph: Graph) -> Iterator[str]:
     name = _shown(graph.name)
     yield f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{name}</title>'
     yield f"<style>{_STYLE}</style></head>\n<body>\n<h1>{name}</h1>"
-    yield '<p class="legend">' + "".join(map(_legend, KINDS)) + "</p>"
+    yield '<p class="legend">' + "".join(map(_legend, graph.kinds)) + "</p>"
     size = f'width="{width:.0f}" height="{height:.0f}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width:.0f} {height:.0f}">'
     yield '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
@@ -46,12 +46,15 @@ def _lines(graph: Graph) -> Iterator[str]:
     for edge in graph.edges:
         yield _edge(edge, places)
     yield from drawn  # above the edges, which would strike out what nodes say
-    yield "</svg>\n</body>\n</html>"
+    yield "</svg>"
+    for title, text in graph.texts.items():
+        yield f"<details><summary>{_shown(title)}</summary><pre>{escape(text)}</pre></details>"
+    yield "</body>\n</html>"
 
 
 def _legend(kind: Kind) -> str:
     style = f"background: {kind.fill}; border-color: {kind.line}; color: {kind.text}"
-    return f'<span style="{style}">{kind.name}</span>'
+    return f'<span style="{style}">{_shown(kind.name)}</span>'
 
 
 def _box(box: Box, x: float, y: float, places: dict[str, tuple[float, float, Box]]) -> Iterator[str]:

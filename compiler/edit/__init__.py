@@ -6,7 +6,7 @@ of an edit may be invalid; whoever asked verifies it.  Entry parameters come and
 where the value of each comes from.
 """
 
-from compiler.edit.attributes import canonical_text, plain, simplify_attributes
+from compiler.edit.attributes import canonical_text, plain, simplify_attributes, with_attribute
 from compiler.edit.bodies import drop_arguments, expand, lay_open, share, sum_up, unused_arguments
 from compiler.edit.dataflow import (
     isolate,
@@ -52,6 +52,7 @@ __all__ = [
     "to_constants",
     "to_parameters",
     "unused_arguments",
+    "with_attribute",
     "write_out",
     "zeros",
 ]

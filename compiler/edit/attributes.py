@@ -60,6 +60,14 @@ def simplify_attributes(module: Module, places: Sequence[Place]) -> Edited | Non
     return draft.finish() if infer_all(draft.module) else None
 
 
+def with_attribute(module: Module, place: Place, name: str, value: Any) -> Edited | None:
+    """One attribute of an instruction has another value; None where a shape cannot follow."""
+    draft = Draft.of(module)
+    for instruction in draft.find([place]):
+        instruction.attributes[name] = value
+    return draft.finish() if infer_all(draft.module) else None
+
+
 def canonical_text(module: Module) -> str:
     """The text of a program with names that follow from its structure: equal for equal programs."""
     copy = plain(module).module

@@ -162,6 +162,22 @@ def concatenate(parts: Sequence[Expression], dimension: int) -> Expression:
     return Expression(build(operands[0].computation, "concatenate", operands, dimensions=(dimension,)))
 
 
+def rows_of(source: Expression, numbers: Expression) -> Expression:
+    """Those of the first dimension that a list of numbers says, one after the other."""
+    return Expression(
+        build(
+            source.instruction.computation,
+            "gather",
+            [source.instruction, numbers.instruction],
+            offset_dims=tuple(range(1, len(source.dims))),
+            collapsed_slice_dims=(0,),
+            start_index_map=(0,),
+            index_vector_dim=1,
+            slice_sizes=(1, *source.dims[1:]),
+        )
+    )
+
+
 def element(tuple_: Instruction, index: int) -> Instruction:
     """An element of a tuple."""
     return build(tuple_.computation, "get-tuple-element", [tuple_], index=index)

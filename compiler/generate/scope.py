@@ -25,6 +25,9 @@ from compiler.ops.build import build, constant, parameter
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 300)
 """Sizes of dimensions: small ones, and both sides of the edges of vectors, tiles and blocks."""
 
+LARGE_SIZES = (512, 777, 1024, 2049, 4096, 10_000, 65_537, 300_000)
+"""Sizes of dimensions where there is room for large arrays."""
+_LEAST_ROOM = 1 << 14
 _LARGEST_LITERAL = 12
 _TELLING = (0, 1, -1, 2)
 _TELLING_FLOATS = (-0.0, 0.5, -2)
@@ -60,6 +63,10 @@ class Space:
             no valid program, so it shows in squares and cubes.
         edge_percent: how often operands of integers meet, in places, where the operation runs out of integers.
         devices_percent: how often a program that may exchange among devices is for several of them.
+        fragments: programs that are planted among what is drawn, so many at most (`compiler.generate.fragments`).
+        fragment_percent: how often one is, instead of an instruction.
+        featured: opcodes that come now and then whatever else is drawn, so that the rarest has its turn.
+        featured_percent: how often one of them is drawn.
         again_percent: how often an instruction has the opcode of the one before it: rewrites look at two alike.
     """
 
@@ -78,6 +85,10 @@ class Space:
     cube_percent: int = 0
     edge_percent: int = 0
     again_percent: int = 0
+    fragments: tuple[Module, ...] = ()
+    fragment_percent: int = 0
+    featured: tuple[str, ...] = ()
+    featured_percent: int = 0
     devices_percent: int = 0
 
     def allows(self, opcode: str, element_type: ElementType) -> bool:
@@ -91,7 +102,7 @@ class Program:
     """The module, and what all of its computations share while it is generated.
 
     `step` draws one more instruction, from the table of all recipes, into whichever scope a recipe wants filled;
-    `devices` is how many the program is for.
+    `devices` is how many the program is for, `planted` counts its fragments.
     """
 
     choices: Choices
@@ -100,6 +111,7 @@ class Program:
     step: Callable[[Scope], None]
     devices: int = 1
     spent: int = 0
+    planted: int = 0
     element_types: list[ElementType] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -141,9 +153,15 @@ class Scope:
         return made
 
     def _offer(self, made: Instruction) -> None:
-        if isinstance(made.shape, ArrayShape) and not made.shape.is_dynamic:
-            self.program.spent += made.shape.size
+        is_array = isinstance(made.shape, ArrayShape) and made.array.element_type.kind is not Kind.OPAQUE
+        if is_array and not made.array.is_dynamic:
+            self.program.spent += made.array.size
             self.values.append(made)
+
+    def adopt(self, made: Instruction) -> Instruction:
+        """Append an instruction that is there already."""
+        self._offer(self.computation.add(made))
+        return made
 
     def constant(self, value: Any, element_type: ElementType) -> Instruction:
         """Append a scalar constant, which is not offered to other instructions."""
@@ -253,7 +271,8 @@ class Scope:
         """Dimensions of an array that there is room for."""
         rank = self.choices.integer(least_rank, max(least_rank, min(most_rank, _DIMENSIONS)))
         room = min(self.program.room(), size or self.program.space.most_elements)
-        sides = [n for n in SIZES if n**rank <= room]
+        known = SIZES + LARGE_SIZES if room >= _LEAST_ROOM else SIZES
+        sides = [n for n in known if n**rank <= room]
         if rank > 1 and sides and chance(self.choices, self.program.space.cube_percent):
             return (pick(self.choices, sides),) * rank
         dims: list[int] = []
@@ -261,7 +280,7 @@ class Scope:
             if chance(self.choices, self.program.space.empty_percent):
                 dims.append(0)
                 continue
-            fitting = [n for n in SIZES if n <= room]
+            fitting = [n for n in known if n <= room]
             if dims and 0 < dims[-1] <= room and chance(self.choices, _EQUAL_PERCENT):
                 dims.append(dims[-1])
             else:

@@ -145,8 +145,12 @@ def _cut(scope: Scope, opcode: str, value: Instruction, dimension: int) -> Instr
     return scope.build(opcode, [value, kept], dimensions=(dimension,))
 
 
+def at_its_bounds(scope: Scope, value: Instruction) -> Instruction:
+    """A value at its bounds, with zeros beyond its sizes, which are known at run time only."""
+    return _whole(scope, "set-dimension-size", value)
+
+
 def _whole(scope: Scope, opcode: str, value: Instruction) -> Instruction:
-    """The value at its bounds, with zeros beyond its sizes."""
     cut = [dimension for dimension, is_cut in enumerate(value.array.dynamic) if is_cut]
     sizes = [scope.build("get-dimension-size", [value], dimensions=(dimension,)) for dimension in cut]
     for place, dimension in enumerate(cut):

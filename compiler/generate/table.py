@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from compiler.generate import collectives, combining, control, elementwise, movement, products, sized
 from compiler.generate.choices import Choices, chance, pick
+from compiler.generate.fragments import plant
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Program, Scope, Space
 from compiler.ir.module import Computation, Module
 from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
+from compiler.plan import device_count
 
 RECIPES: dict[str, Recipe] = {
     **elementwise.RECIPES,
@@ -85,7 +87,10 @@ def program(choices: Choices, space: Space, *, name: str = "generated") -> Modul
 
 
 def _devices(choices: Choices, space: Space) -> int:
-    """For how many devices a program is: mostly one."""
+    """For how many devices a program is: mostly one, or as many as a fragment is for."""
+    asked = max((device_count(fragment) for fragment in space.fragments), default=1)
+    if asked > 1:
+        return asked
     may_exchange = not space.opcodes.isdisjoint(collectives.RECIPES)
     return pick(choices, _SEVERAL) if may_exchange and chance(choices, space.devices_percent) else 1
 
@@ -97,14 +102,30 @@ def step(scope: Scope) -> None:
 
 def _step(scope: Scope) -> None:
     space = scope.program.space
+    if _plants(scope) and plant(scope, pick(scope.choices, space.fragments)) is not None:
+        scope.program.planted += 1
+        return
     opcodes = [opcode for opcode in RECIPES if opcode in space.opcodes]
     for _ in range(_TRIES):
         if not opcodes:
             return
-        opcode = _again(scope, opcodes) or pick(scope.choices, opcodes)
+        opcode = _featured(scope) or _again(scope, opcodes) or pick(scope.choices, opcodes)
         allowed = [t for t in RECIPES[opcode].element_types if space.allows(opcode, t)]
         if allowed and RECIPES[opcode].draw(scope, opcode, scope.element_type(allowed)) is not None:
             return
+
+
+def _plants(scope: Scope) -> bool:
+    """Whether a fragment is planted instead of drawing an instruction."""
+    space, planted = scope.program.space, scope.program.planted
+    return planted < len(space.fragments) and chance(scope.choices, space.fragment_percent)
+
+
+def _featured(scope: Scope) -> str:
+    """Now and then one of the opcodes whose turn it is."""
+    space = scope.program.space
+    has_turn = bool(space.featured) and chance(scope.choices, space.featured_percent)
+    return pick(scope.choices, space.featured) if has_turn else ""
 
 
 def _again(scope: Scope, opcodes: Sequence[str]) -> str:

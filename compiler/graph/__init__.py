@@ -56,6 +56,7 @@ __all__ = [
     "parse_graph",
     "read_graph",
     "read_saved_model",
+    "require_protobuf",
     "tensor_of",
     "to_binary",
     "to_text",
@@ -98,7 +99,7 @@ def read_saved_model(path: Path, tags: Sequence[str] = ()) -> SavedModel:
         VerifyError: the graph breaks rules.
         UnsupportedError: the library `protobuf` is not installed, or the checkpoint's form is not read here.
     """
-    _files(str(path))
+    require_protobuf(str(path))
     model: SavedModel = import_module("compiler.graph.savedmodel").read_saved_model(path, tags)
     return model
 
@@ -123,9 +124,21 @@ def to_text(graph: Graph) -> str:
     return text
 
 
-def _files(what: str) -> Any:
-    """The module that knows files, which needs the library."""
+def require_protobuf(what: str) -> None:
+    """See that files can be read and written.
+
+    Args:
+        what: the file, or what is done with it.
+
+    Raises:
+        UnsupportedError: the library `protobuf` is not installed.
+    """
     if find_spec("google") is None or find_spec("google.protobuf") is None:
         reason = "it needs the package protobuf, which is not installed; pip install '.[graphs]'"
         raise UnsupportedError(f"{what}: a graph of TensorFlow's", "this installation", reason)
+
+
+def _files(what: str) -> Any:
+    """The module that knows files, which needs the library."""
+    require_protobuf(what)
     return import_module("compiler.graph.files")

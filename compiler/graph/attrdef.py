@@ -128,8 +128,21 @@ def _one(kind: str, value: Any, where: str, depth: int) -> Attribute:
 
 
 def attributes_of(read: Mapping[str, Message], where: str, depth: int = 0) -> dict[str, Attribute]:
-    """Attributes by their names, in the order of these, since a map has none."""
-    return {name: attribute_of(read[name], f"{where}, attribute {name!r}", depth) for name in sorted(read)}
+    """Attributes by their names, in the order of these, since a map has none.
+
+    What TensorFlow's passes note for each other, under names that begin with `_`, may be what no attribute is: Grappler
+    writes -4 for sizes that it knows to be equal.  Such a note is kept as it is.
+    """
+    return {name: _attribute_or_note(name, read[name], where, depth) for name in sorted(read)}
+
+
+def _attribute_or_note(name: str, read: Message, where: str, depth: int) -> Attribute:
+    try:
+        return attribute_of(read, f"{where}, attribute {name!r}", depth)
+    except InputError:
+        if not name.startswith("_"):
+            raise
+        return Unset(read.SerializeToString(deterministic=True))
 
 
 def _refuse_unknown(read: Message, where: str) -> None:

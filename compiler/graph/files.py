@@ -9,7 +9,7 @@ from compiler.diagnostics import InputError
 from compiler.frontends import read_program
 from compiler.graph.graph import Graph
 from compiler.graph.graphdef import graph_of, message_of
-from compiler.graph.messages import from_bytes, from_text, to_bytes
+from compiler.graph.messages import Message, from_bytes, from_text, to_bytes
 from compiler.graph.messages import to_text as text_of
 from compiler.graph.verify import verify
 
@@ -24,14 +24,20 @@ def read_graph(path: Path) -> Graph:
 
 def parse_graph(source: str | bytes, filename: str) -> Graph:
     """See `compiler.graph.parse_graph`."""
-    if isinstance(source, bytes) and is_text(source, filename):
-        source = decoded(source, filename)
-    if isinstance(source, str):
-        graph = graph_of(from_text("GraphDef", source, filename), filename)
-    else:
-        graph = graph_of(from_bytes("GraphDef", source, filename), filename)
+    graph = graph_of(parse_message("GraphDef", source, filename), filename)
     verify(graph, context=filename)
     return graph
+
+
+def parse_message(kind: str, source: str | bytes, filename: str) -> Message:
+    """A message from text, or from the bytes of a file in either form.
+
+    Raises:
+        InputError: it is none of that kind.
+    """
+    if isinstance(source, bytes) and is_text(source, filename):
+        source = decoded(source, filename)
+    return from_text(kind, source, filename) if isinstance(source, str) else from_bytes(kind, source, filename)
 
 
 def is_text(data: bytes, filename: str) -> bool:

@@ -1,6 +1,7 @@
 """The messages of TensorFlow's files that are read and written here: fields, and the numbers of enumerations.
 
-TensorFlow keeps them in `tensorflow/core/framework` and `tensorflow/core/protobuf`; the numbers are those of release
+TensorFlow keeps them in `tensorflow/core/framework` and `tensorflow/core/protobuf`, that of tfcompile (`Config`) in
+`tensorflow/compiler/tf2xla`; the numbers are those of release
 2.21.  A field reads `name:number:type`: a type is a scalar of protocol buffers, a message or an enumeration; `*`
 behind it means any number of values, `<KEY` a map from keys of that type, and `|GROUP` that at most one field of the
 group is there.  Fields that no row names are kept as what they are, numbers and bytes.
@@ -124,6 +125,11 @@ _MESSAGES = {
     "BundleEntryProto": """
         dtype:1:DataType shape:2:TensorShapeProto shard_id:3:int32 offset:4:int64 size:5:int64 crc32c:6:fixed32
         slices:7:TensorSliceProto*""",
+    "TensorId": "node_name:1:string output_index:2:int64",
+    "Feed": "id:1:TensorId shape:2:TensorShapeProto name:3:string type:4:DataType",
+    "Fetch": "id:1:TensorId name:2:string shape:3:TensorShapeProto type:4:DataType",
+    "Variable": "node_name:1:string name:2:string shape:3:TensorShapeProto type:4:DataType readonly:5:bool",
+    "Config": "feed:1:Feed* fetch:2:Fetch* variable:3:Variable*",
     "TensorSliceProto": "extent:1:TensorSliceProto.Extent*",
     "TensorSliceProto.Extent": "start:1:int64 length:2:int64",
 }

@@ -32,6 +32,11 @@ class DataType:
         return self.number > _REFERENCE
 
     @property
+    def reference(self) -> DataType:
+        """The type of references to it."""
+        return self if self.is_reference else DataType(self.number + _REFERENCE)
+
+    @property
     def base(self) -> DataType:
         """The type without the reference."""
         return DataType(self.number - _REFERENCE) if self.is_reference else self

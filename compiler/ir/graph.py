@@ -27,3 +27,36 @@ def reachable(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]
             seen.add(node)
             yield node
             pending += following(node)
+
+
+def dependencies_first(nodes: Iterable[Node], dependencies: Callable[[Node], Iterable[Node]]) -> list[Node]:
+    """The nodes, and what they need, in the order given but for those that others before them need.
+
+    Args:
+        nodes: some or all of a graph's nodes.
+        dependencies: what must come before a node; nothing needs itself.
+    """
+    done: set[Node] = set()
+    order: list[Node] = []
+    for start in nodes:
+        if start in done:
+            continue
+        if done.issuperset(dependencies(start)):  # nearly always
+            done.add(start)
+            order.append(start)
+            continue
+        stack, waiting = [(start, iter(dependencies(start)))], {start}
+        while stack:
+            node, pending = stack[-1]
+            following = next((one for one in pending if one not in done), None)
+            if following is not None:
+                assert following not in waiting, f"{following!r} needs itself"
+                waiting.add(following)
+                stack.append((following, iter(dependencies(following))))
+                continue
+            stack.pop()
+            waiting.discard(node)
+            if node not in done:
+                done.add(node)
+                order.append(node)
+    return order

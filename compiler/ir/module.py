@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import ATTRIBUTES, NOTES, AttributeKind
-from compiler.ir.graph import reachable
+from compiler.ir.graph import dependencies_first, reachable
 from compiler.ir.literal import Literal
 from compiler.ir.names import Names
 from compiler.ir.shape import ArrayShape, Shape
@@ -191,31 +191,12 @@ class Computation:
 
     def sort(self) -> None:
         """Restore the order in which operands come first, moving as little as possible."""
-        done: set[Instruction] = set()
-        order: list[Instruction] = []
-        for start in self.instructions:
-            if start in done:
-                continue
-            stack, waiting = [(start, iter(_dependencies(start)))], {start}
-            while stack:
-                instruction, pending = stack[-1]
-                following = next((d for d in pending if d not in done), None)
-                if following is not None:
-                    assert following not in waiting, f"{following!r} needs itself"
-                    waiting.add(following)
-                    stack.append((following, iter(_dependencies(following))))
-                    continue
-                stack.pop()
-                waiting.discard(instruction)
-                if instruction not in done:
-                    done.add(instruction)
-                    order.append(instruction)
-        self.instructions = order
+        self.instructions = dependencies_first(self.instructions, _dependencies)
 
 
 def _dependencies(instruction: Instruction) -> tuple[Instruction, ...]:
     predecessors: tuple[Instruction, ...] = instruction.attributes.get("control-predecessors", ())
-    return (*instruction.operands, *predecessors)
+    return (*instruction.operands, *predecessors) if predecessors else instruction.operands
 
 
 _NO_ROOT = Instruction("tuple", ArrayShape.__new__(ArrayShape), name="<no root>")

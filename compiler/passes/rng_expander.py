@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 from compiler.expansion.expression import Expression, concatenate, iota
+from compiler.expansion.philox import Pair, joined, low_high, philox
 from compiler.expansion.replacement import expand
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Instruction, Module
@@ -20,8 +21,6 @@ from compiler.ir.types import F64, TYPES, U32, U64, ElementType, Kind
 from compiler.ops.build import build, constant
 from compiler.ops.random import (
     PARITY,
-    PHILOX_FACTORS,
-    PHILOX_STEPS,
     THREE_FRY_ROTATIONS,
     check_distribution,
     check_state,
@@ -29,20 +28,10 @@ from compiler.ops.random import (
     state_of,
 )
 
-Pair = tuple[Expression, Expression]
-
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     return expand(module, fuel, _EXPANSIONS)
-
-
-def _low_high(value: Expression) -> Pair:
-    return value.to(U32), (value >> 32).to(U32)
-
-
-def _joined(low: Expression, high: Expression) -> Expression:
-    return low.to(U64) | (high.to(U64) << 32)
 
 
 def _three_fry(counter: Pair, key: Pair) -> Pair:
@@ -54,16 +43,6 @@ def _three_fry(counter: Pair, key: Pair) -> Pair:
             y = ((y << rotation) | (y >> (32 - rotation))) ^ x
         x, y = x + keys[(block + 1) % 3], y + (keys[(block + 2) % 3] + (block + 1))
     return x, y
-
-
-def _philox(counter: Sequence[Expression], key: Pair) -> list[Expression]:
-    state, (left, right) = list(counter), key
-    for _ in range(10):
-        low0, high0 = _low_high(state[0].to(U64) * int(PHILOX_FACTORS[0]))
-        low1, high1 = _low_high(state[2].to(U64) * int(PHILOX_FACTORS[1]))
-        state = [high1 ^ state[1] ^ left, low1, high0 ^ state[3] ^ right, low0]
-        left, right = left + int(PHILOX_STEPS[0]), right + int(PHILOX_STEPS[1])
-    return state
 
 
 def _words(state: Expression) -> list[Expression]:
@@ -78,14 +57,14 @@ def _stack(scalars: Sequence[Expression]) -> Expression:
 def _three_fry_bits(state: Expression, dims: tuple[int, ...], bits: int) -> Pair:
     """Bits as unsigned integers of 32 or 64 bits, and the state after them."""
     words = _words(state)
-    key = _low_high(words[0])
+    key = low_high(words[0])
     half, along = (dims, 0) if bits == 64 else layout_of_words(dims)
     count = math.prod(half)
     counters = iota(state.instruction.computation, U64, (count,)) + words[1]
-    x, y = _three_fry(_low_high(counters), key)
+    x, y = _three_fry(low_high(counters), key)
     after = _stack([words[0], words[1] + count])
     if bits == 64:
-        return _joined(x, y).reshape(*dims), after
+        return joined(x, y).reshape(*dims), after
     if not dims:
         return x.reshape(), after
     # The two words of each count lie next to each other.
@@ -104,10 +83,10 @@ def _philox_bits(state: Expression, dims: tuple[int, ...], bits: int) -> Pair:
     blocks = -(-count * (2 if bits == 64 else 1) // 4)
     lows = iota(state.instruction.computation, U64, (blocks,)) + low
     carry = lows.compare("LT", low)
-    drawn = _philox([*_low_high(lows), *_low_high(carry.to(U64) + high)], _low_high(first))
+    drawn = philox([*low_high(lows), *low_high(carry.to(U64) + high)], low_high(first))
     # Which word an element takes is chosen from all of its block, not by a branch: six times as fast.
     if bits == 64:
-        drawn = [_joined(*drawn[:2]), _joined(*drawn[2:])]
+        drawn = [joined(*drawn[:2]), joined(*drawn[2:])]
     each = len(drawn)
     position = iota(state.instruction.computation, U32, (blocks, each), 1)
     spread = [word.spread((blocks, each), (0,)) for word in drawn]

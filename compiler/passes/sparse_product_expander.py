@@ -6,7 +6,7 @@ the left.  Padding has the number of no row, and a scatter drops what falls outs
 
 from __future__ import annotations
 
-from compiler.expansion.expression import Expression, adder, number
+from compiler.expansion.expression import Expression, adder, number, rows_of
 from compiler.expansion.replacement import expand
 from compiler.ir import csr
 from compiler.ir.attributes import WindowDimension
@@ -28,7 +28,7 @@ def _product(call: Instruction) -> Instruction | None:
     zeros = elements.literal(0).spread(call.array.dims, ())
     if not right.dims[0] or not elements.dims[0]:
         return zeros.instruction
-    read = _taken(right, columns)
+    read = rows_of(right, columns)
     terms = elements.spread(read.dims, (0,)) * read
     return _added(zeros, _rows(starts, elements.dims[0]), terms).instruction
 
@@ -42,22 +42,6 @@ def _rows(starts: Expression, count: int) -> Expression:
     window = (WindowDimension(count, pad_low=count - 1),)
     operands, add = [begun.instruction, none.instruction], adder(computation.module, S32)
     return Expression(build(computation, "reduce-window", operands, window=window, to_apply=add)) - 1
-
-
-def _taken(source: Expression, rows: Expression) -> Expression:
-    """The rows of those numbers."""
-    return Expression(
-        build(
-            source.instruction.computation,
-            "gather",
-            [source.instruction, rows.instruction],
-            offset_dims=tuple(range(1, len(source.dims))),
-            collapsed_slice_dims=(0,),
-            start_index_map=(0,),
-            index_vector_dim=1,
-            slice_sizes=(1, *source.dims[1:]),
-        )
-    )
 
 
 def _added(target: Expression, rows: Expression, terms: Expression) -> Expression:

@@ -21,6 +21,11 @@ def must_be_known(graph: Graph, fetches: Sequence[str]) -> frozenset[str]:
     return _Analysis(library).nodes(graph.nodes, fetches, in_function=False)
 
 
+def known_arguments(graph: Graph, name: str) -> frozenset[int]:
+    """The numbers of a function's arguments whose values must be known when it is compiled."""
+    return _Analysis({function.name: function for function in graph.functions}).arguments(name)
+
+
 class _Analysis:
     """The analysis of a graph with its functions, each of which is looked at once."""
 

@@ -12,38 +12,54 @@ so does a graph whose functions, written out, have more nodes than a program can
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from compiler.diagnostics import InputError, ShapeError, UnsupportedError, did_you_mean
-from compiler.expansion.expression import Expression, element
-from compiler.graph import Attribute, Function, FunctionReference, Graph, Node, PlaceholderName
-from compiler.graph.names import Endpoint, endpoint, is_control
+from compiler.diagnostics import ShapeError, UnsupportedError, did_you_mean
+from compiler.expansion.expression import Expression
+from compiler.graph import Attribute, Function, FunctionReference, Graph, Node
+from compiler.graph.names import endpoint
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.shape import TupleShape
-from compiler.ops import OPS, Trait, having
-from compiler.ops.build import build, parameter
+from compiler.ir.shape import ArrayShape
+from compiler.ops import OPS, having
+from compiler.ops import Trait as OpTrait
+from compiler.ops.build import parameter
+from compiler.tf2xla.body import Body
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.ops import RECORDS
-from compiler.tf2xla.record import Record
+from compiler.tf2xla.record import Record, Trait
+from compiler.tf2xla.tracing import Tracer
+from compiler.tf2xla.values import Value
+from compiler.tf2xla.variables import Variables
 
 MOST_NODES = 200_000
 """Nodes that are lowered, those of functions as often as they are called."""
 DEEPEST = 64
 """Functions that stand in each other."""
 
-_UNKNOWN = having(Trait.RANDOM) | {"parameter"}
+_UNKNOWN = having(OpTrait.RANDOM) | {"parameter"}
 
 
 class Lowering:
     """What lowerings of nodes ask of each other; one for a program."""
 
-    def __init__(self, graph: Graph, module: Module) -> None:
+    def __init__(self, graph: Graph, module: Module, initialised: Mapping[str, ArrayShape] | None = None) -> None:
+        """Prepare to lower a graph.
+
+        Args:
+            graph: whose functions are called.
+            module: the program, whose entry is there.
+            initialised: variables that have values, None where all that are declared have.
+        """
         self._functions = {function.name: function for function in graph.functions}
-        self._module = module
+        self.variables = Variables(initialised, self._parameter)
+        self.tracer = Tracer(module, self.variables, self._functions, self.inline)
+        self._entry = module.entry
         self._calls: list[str] = []
         self._left = MOST_NODES
         self._values: dict[Instruction, Array | None] = {}
+
+    def _parameter(self, name: str, shape: ArrayShape) -> Expression:
+        entry = self._entry
+        return Expression(parameter(entry, len(entry.parameters), shape, name=identifier(name)))
 
     def count(self) -> None:
         """One more node.
@@ -83,13 +99,27 @@ class Lowering:
         value: Array = evaluate_instruction(instruction, operands)  # type: ignore[assignment, arg-type]  # or a tuple
         return value
 
-    def inline(self, function: FunctionReference, inputs: Sequence[Expression], caller: Operation) -> list[Expression]:
+    def written(
+        self, node: Node, record: Record, inputs: Sequence[Value], computation: Computation
+    ) -> dict[str, list[Value]]:
+        """The outputs of a node by its record, by their names."""
+        is_left_out = Trait.CHECK in record.traits and not record.signature.outputs
+        operation = Operation(node, record.signature, inputs, computation, self, checked=not is_left_out)
+        try:
+            results = record.lower(operation)
+        except ShapeError as error:
+            raise operation.invalid(str(error)) from error
+        listed = list(results or ()) if isinstance(results, Sequence | None) else [results]
+        named: dict[str, list[Value]] = {}
+        for port, result in zip(record.signature.outputs, listed, strict=True):
+            named[port.name] = list(result) if isinstance(result, Sequence) else [result]
+        return named
+
+    def inline(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> list[Value]:
         """The results of a function on inputs, written where the caller is."""
         return [one for part in self.call(function, inputs, caller).values() for one in part]
 
-    def call(
-        self, function: FunctionReference, inputs: Sequence[Expression], caller: Operation
-    ) -> dict[str, list[Expression]]:
+    def call(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> dict[str, list[Value]]:
         """The same by the names of the function's outputs."""
         called = self._entered(function, caller)
         try:
@@ -100,29 +130,6 @@ class Lowering:
             return {result.name: body.at(called.returns[result.name]) for result in called.outputs}
         finally:
             self._calls.pop()
-
-    def computation(
-        self,
-        function: FunctionReference,
-        inputs: Sequence[Expression],
-        caller: Operation,
-        known: Mapping[int, Array],
-        results: Sequence[int] | None = None,
-    ) -> Computation:
-        """A computation of one tuple, the inputs that are not known, that gives a tuple, all or some of the results."""
-        made = self._module.add_computation(Computation(function.name))
-        shapes = tuple(one.instruction.shape for number, one in enumerate(inputs) if number not in known)
-        state = parameter(made, 0, TupleShape(shapes))
-        inner = Operation(caller.node, caller.signature, (), made, self, checked=False)
-        parts = iter(range(len(shapes)))
-        given = [
-            inner.constant(known[number], one.type) if number in known else Expression(element(state, next(parts)))
-            for number, one in enumerate(inputs)
-        ]
-        outputs = self.inline(function, given, inner)
-        kept = outputs if results is None else [outputs[number] for number in results]
-        made.root = build(made, "tuple", [one.instruction for one in kept])
-        return made
 
     def passed_on(self, function: FunctionReference, caller: Operation) -> Sequence[int]:
         """The inputs of a function that are its results of the same number."""
@@ -159,8 +166,8 @@ class Lowering:
 
 
 def _arguments(
-    called: Function, inputs: Sequence[Expression], attributes: Mapping[str, Attribute], caller: Operation
-) -> Iterator[tuple[str, list[Expression]]]:
+    called: Function, inputs: Sequence[Value], attributes: Mapping[str, Attribute], caller: Operation
+) -> Iterator[tuple[str, list[Value]]]:
     """What a function's arguments are on these inputs; one argument may be several tensors, or none."""
     pending = list(inputs)
     for argument in called.inputs:
@@ -178,158 +185,6 @@ def _arguments(
     raise caller.invalid(f"function {called.name!r} takes other inputs than the {len(inputs)} given")
 
 
-class Body:
-    """Nodes of a graph, or of a function, that become instructions of one computation."""
-
-    def __init__(
-        self,
-        lowering: Lowering,
-        nodes: Sequence[Node],
-        computation: Computation,
-        given: Mapping[str, Sequence[Expression | None]],
-        where: str = "",
-        attributes: Mapping[str, Attribute] | None = None,
-    ) -> None:
-        """Prepare to lower.
-
-        Args:
-            lowering: the whole of which this is a part.
-            nodes: those of a graph or of a function.
-            computation: where instructions are written.
-            given: outputs of nodes (None: not that one), or a function's arguments, that are there.
-            where: how messages begin.
-            attributes: of a function what its caller gives, None of a graph.
-        """
-        self._lowering = lowering
-        self._nodes = {node.name: node for node in nodes}
-        self._computation = computation
-        self._given = given
-        self._where = where
-        self._attributes = attributes
-        self._outputs: dict[str, dict[str, list[Expression]]] = {}
-
-    @property
-    def _in_function(self) -> bool:
-        return self._attributes is not None
-
-    def run(self, wanted: Sequence[str]) -> None:
-        """Lower every node that these outputs (`^node`: nodes) need."""
-        stack: list[tuple[str, Iterator[str]]] = [("", iter(wanted))]
-        while stack:
-            name, pending = stack[-1]
-            following = next((source for text in pending for source in self._needed(text)), None)
-            if following is not None:
-                node = self._nodes[following]
-                self._outputs[following] = {}  # it is under way: a graph without cycles asks for it once
-                stack.append((following, iter(node.inputs)))
-                continue
-            stack.pop()
-            if name:
-                self._outputs[name] = self._lowered(self._nodes[name])
-
-    def at(self, text: str) -> list[Expression]:
-        """What an input names: one tensor, or all of an output that is several where no number is stated."""
-        place = self._place(text)
-        if self._is_given(place):
-            part = [one for one in self._given[place.node] if one is not None]
-            is_all = self._in_function and ":" not in text
-            return (
-                part if is_all else [part[self._checked(place, len(part))]] if self._in_function else self._fed(place)
-            )
-        outputs = self._outputs[place.node]
-        if not place.output:
-            every = [one for part in outputs.values() for one in part]
-            return [every[self._checked(place, len(every))]]
-        if place.output not in outputs:
-            raise InputError(f"{self._where}{text!r}: {self._nodes[place.node].op} has no output {place.output!r}")
-        part = outputs[place.output]
-        return part if text.count(":") < 2 else [part[self._checked(place, len(part))]]
-
-    def _fed(self, place: Endpoint) -> list[Expression]:
-        fed = self._given[place.node][place.port]
-        assert fed is not None
-        return [fed]
-
-    def _is_given(self, place: Endpoint) -> bool:
-        """Whether nothing has to be lowered for it; a fed node has happened, too, for those that wait for it."""
-        given = self._given.get(place.node)
-        if given is None or self._in_function or place.port < 0:
-            return given is not None
-        return place.port < len(given) and given[place.port] is not None
-
-    def _checked(self, place: Endpoint, count: int) -> int:
-        if place.port >= count:
-            raise InputError(f"{self._where}{str(place)!r}: node {place.node!r} has {count} outputs, counted from 0")
-        return place.port
-
-    def _place(self, text: str) -> Endpoint:
-        place = endpoint(text, in_function=self._in_function)
-        if place is None or (place.node not in self._nodes and place.node not in self._given):
-            raise InputError(f"{self._where}no node gives {text!r}" + did_you_mean(text.partition(":")[0], self._nodes))
-        return place
-
-    def _needed(self, text: str) -> Iterator[str]:
-        """The node of an input, if it is not lowered yet and nobody gives its output."""
-        place = self._place(text) if not is_control(text) else Endpoint(text[1:], -1)
-        if self._is_given(place) or place.node in self._outputs:
-            return
-        if place.node not in self._nodes:
-            raise InputError(f"{self._where}no node is named {place.node!r}" + did_you_mean(place.node, self._nodes))
-        yield place.node
-
-    def _lowered(self, node: Node) -> dict[str, list[Expression]]:
-        self._lowering.count()
-        node = self._bound(node)
-        record = RECORDS.get(node.op)
-        inputs = [one for text in node.data_inputs for one in self.at(text)]
-        first = len(self._computation.instructions)
-        outputs = self._call(node, inputs) if record is None else self._written(node, record, inputs)
-        notes = (("op_type", node.op), ("op_name", node.name))
-        for instruction in self._computation.instructions[first:]:
-            instruction.attributes.setdefault("metadata", notes)
-        return outputs
-
-    def _bound(self, node: Node) -> Node:
-        """The node with the attributes that the function's caller gives."""
-        if not self._attributes or not any(isinstance(value, PlaceholderName) for value in node.attributes.values()):
-            return node
-        bound = {
-            name: self._attributes.get(value.name, value) if isinstance(value, PlaceholderName) else value
-            for name, value in node.attributes.items()
-        }
-        return replace(node, attributes=bound)
-
-    def _call(self, node: Node, inputs: Sequence[Expression]) -> dict[str, list[Expression]]:
-        """A node whose op is a function of the library."""
-        if not self._lowering.is_function(node.op):
-            what = f"op {node.op} ({self._where}node {node.name!r})"
-            raise UnsupportedError(what, "the lowering to HLO", "no record has it" + did_you_mean(node.op, RECORDS))
-        caller = Operation(
-            node, RECORDS["PartitionedCall"].signature, (), self._computation, self._lowering, checked=False
-        )
-        return self._lowering.call(FunctionReference(node.op, node.attributes), inputs, caller)
-
-    def _written(self, node: Node, record: Record, inputs: Sequence[Expression]) -> dict[str, list[Expression]]:
-        operation = Operation(node, record.signature, inputs, self._computation, self._lowering)
-        try:
-            results = record.lower(operation)
-        except ShapeError as error:
-            raise operation.invalid(str(error)) from error
-        listed = [results] if isinstance(results, Expression) else list(results or ())
-        ports = record.signature.outputs
-        named: dict[str, list[Expression]] = {}
-        for port, result in zip(ports, listed, strict=True):
-            named[port.name] = [result] if isinstance(result, Expression) else list(result)
-        return named
-
-
-def without_unused(computation: Computation) -> None:
-    """Drop what neither the result nor a parameter needs: shapes that were computed on the way."""
-    needed = {computation.root, *computation.parameters}
-    stack = [computation.root]
-    while stack:
-        for operand in stack.pop().operands:
-            if operand not in needed:
-                needed.add(operand)
-                stack.append(operand)
-    computation.remove([i for i in computation.instructions if i not in needed])
+def identifier(name: str) -> str:
+    """A name that HLO text can spell."""
+    return "".join(one if one.isascii() and (one.isalnum() or one in "_.-") else "_" for one in name) or "graph"

@@ -16,26 +16,48 @@ from compiler.ir.module import Computation, Module
 from compiler.ir.types import ElementType
 from compiler.ops.build import constant
 from compiler.tf2xla.signature import Port, Signature
+from compiler.tf2xla.values import Handle, TensorList, Traced, Value
+from compiler.tf2xla.variables import Variables
 
 Array = NDArray[Any]
 _PYTHON = {"int": int, "float": float, "bool": bool, "string": bytes, "type": DataType, "shape": PartialShape}
 
 
+class NotConstantError(InputError):
+    """A value that must be known when the graph is compiled, and is not."""
+
+
+class Traces(Protocol):
+    """What writes functions as computations of their own."""
+
+    def carried(self, functions: Sequence[FunctionReference], inputs: Sequence[Value]) -> tuple[str, ...]:
+        """The variables that functions on inputs may use, and that have values."""
+
+    def traced(  # what a computation depends on
+        self,
+        function: FunctionReference,
+        inputs: Sequence[Value],
+        caller: Operation,
+        known: Mapping[int, Array],
+        carried: Sequence[str],
+        results: Sequence[int] | None = None,
+    ) -> Traced:
+        """A function on inputs, of which some are known, giving all or some of its results."""
+
+
 class Library(Protocol):
     """What a lowering asks of the one who lowers the rest."""
 
-    def inline(self, function: FunctionReference, inputs: Sequence[Expression], caller: Operation) -> list[Expression]:
-        """The results of a function on inputs, written where the caller is."""
+    @property
+    def variables(self) -> Variables:
+        """What variables hold."""
 
-    def computation(
-        self,
-        function: FunctionReference,
-        inputs: Sequence[Expression],
-        caller: Operation,
-        known: Mapping[int, Array],
-        results: Sequence[int] | None = None,
-    ) -> Computation:
-        """A computation of one tuple, the inputs that are not known, that gives a tuple, all or some of the results."""
+    @property
+    def tracer(self) -> Traces:
+        """Who writes functions as computations."""
+
+    def inline(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> list[Value]:
+        """The results of a function on inputs, written where the caller is."""
 
     def value(self, expression: Expression) -> Array | None:
         """The value, if it depends on nothing that is not known when the graph is compiled."""
@@ -51,7 +73,7 @@ class Operation:
         self,
         node: Node,
         signature: Signature,
-        inputs: Sequence[Expression],
+        inputs: Sequence[Value],
         computation: Computation,
         library: Library,
         *,
@@ -66,7 +88,7 @@ class Operation:
         self.signature = signature
         self.computation = computation
         self.library = library
-        self._inputs: dict[str, list[Expression]] = {}
+        self._inputs: dict[str, list[Value]] = {}
         if not checked:
             return
         pending = list(inputs)
@@ -74,18 +96,57 @@ class Operation:
             count = self.count(port)
             if count > len(pending):
                 raise self.invalid(f"it takes {port.name!r}, which is not given: it has {len(inputs)} inputs")
-            self._inputs[port.name], pending = pending[:count], pending[count:]
+            given, pending = pending[:count], pending[count:]
+            self._inputs[port.name] = [self._valued(port, one) for one in given]
             self._check_types(port, self._inputs[port.name])
         if pending:
             raise self.invalid(f"it has {len(pending)} more inputs than it takes")
 
     def __getitem__(self, name: str) -> Expression:
         """An input that is one tensor."""
-        return self._inputs[name][0]
+        return self._array(name, self._inputs[name][0])
 
     def list(self, name: str) -> list[Expression]:
         """An input that is several tensors."""
+        return [self._array(name, one) for one in self._inputs[name]]
+
+    def items(self, name: str) -> Sequence[Value]:
+        """An input as it is: arrays, variables, lists."""
         return self._inputs[name]
+
+    def variable(self, name: str) -> Handle:
+        """An input that is a variable."""
+        value = self._inputs[name][0]
+        if not isinstance(value, Handle):
+            raise self.invalid(f"its input {name!r} must be a variable")
+        return value
+
+    def tensor_list(self, name: str) -> TensorList:
+        """An input that is a list of tensors."""
+        value = self._inputs[name][0]
+        if not isinstance(value, TensorList):
+            raise self.invalid(f"its input {name!r} must be a list of tensors")
+        return value
+
+    def read(self, name: str) -> Expression:
+        """What the variable holds that an input is."""
+        return self.library.variables.read(self.variable(name).name)
+
+    def write(self, name: str, value: Expression) -> None:
+        """Let the variable that an input is hold a value."""
+        self.library.variables.write(self.variable(name).name, value)
+
+    def _array(self, name: str, value: Value) -> Expression:
+        if not isinstance(value, Expression):
+            kind = "a variable" if isinstance(value, Handle) else "a list of tensors"
+            raise self.invalid(f"its input {name!r} is {kind}, not an array")
+        return value
+
+    def _valued(self, port: Port, value: Value) -> Value:
+        """What a variable of TensorFlow 1 holds, where its value is wanted."""
+        if isinstance(value, Handle) and value.is_reference and not port.is_reference:
+            return self.library.variables.read(value.name)
+        return value
 
     @property
     def module(self) -> Module:
@@ -154,7 +215,7 @@ class Operation:
     def values(self, name: str) -> Sequence[Array]:
         """The values of an input that is several tensors and must be known when the graph is compiled."""
         found = []
-        for expression in self._inputs[name]:
+        for expression in self.list(name):
             value = self.library.value(expression)
             if value is None:
                 raise self.not_constant(name)
@@ -203,21 +264,32 @@ class Operation:
         """The error to raise where the node makes sense and has no meaning here."""
         return UnsupportedError(f"op {self.node.op} (node {self.node.name!r})", "the lowering to HLO", reason)
 
-    def not_constant(self, name: str) -> InputError:
+    def not_constant(self, name: str) -> NotConstantError:
         """The error to raise where an input's value must be known and is not."""
         names = [port.name for port in self.signature.inputs]
-        return self.invalid(
+        said = self.invalid(
             f"input {names.index(name)}, {name!r}, must be a compile-time constant: sizes and "
             "dimensions follow from it; feed it as a value, or make it of constants and shapes"
         )
+        return NotConstantError(str(said))
 
-    def _check_types(self, port: Port, given: Sequence[Expression]) -> None:
+    def _check_types(self, port: Port, given: Sequence[Value]) -> None:
         if port.is_list:
             wanted = list(self.attribute(port.type))
         else:
             named = port.type in self.signature.attributes
             one = self.attribute(port.type) if named else BY_NAME[port.type]
             wanted = [one] * len(given)
-        for expression, data_type in zip(given, wanted, strict=True):
-            if self._element_type(data_type) is not expression.type:
-                raise self.invalid(f"its input {port.name!r} must be {data_type}, and is {expression.type}")
+        for value, data_type in zip(given, wanted, strict=True):
+            kind = _KINDS.get(str(data_type))
+            if kind is not None or isinstance(value, Handle) or port.is_reference:
+                fits = isinstance(value, Handle if port.is_reference else kind or Expression)
+            else:
+                fits = self._element_type(data_type) is getattr(value, "type", None)
+            if not fits:
+                found = value.type if isinstance(value, Expression) else _SAID[type(value)]
+                raise self.invalid(f"its input {port.name!r} must be {data_type}, and is {found}")
+
+
+_KINDS: dict[str, type] = {"resource": Handle, "variant": TensorList}
+_SAID = {Handle: "a variable", TensorList: "a list of tensors"}

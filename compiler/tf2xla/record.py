@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from compiler.expansion.expression import Expression
+from compiler.graph import PartialShape
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.signature import Signature, signature
+from compiler.tf2xla.terms import Built, Gradient
+from compiler.tf2xla.values import Value
 
 
 class Trait(enum.Flag):
@@ -26,9 +28,31 @@ class Trait(enum.Flag):
     ASKS_SHAPE = enum.auto()
     """Its results follow from the shapes of its inputs alone, so that these need not be constants where it must be."""
 
+    CHECK = enum.auto()
+    """It ends a run whose values are not as they must be; compiled programs leave it out."""
+    HOST = enum.auto()
+    """Only a host can run it: it has no lowering."""
+    COLLECTIVE = enum.auto()
+    """All replicas of a program do it together."""
 
-Lower = Callable[[Operation], Expression | Sequence[Expression | Sequence[Expression]] | None]
+
+Lower = Callable[[Operation], Value | Sequence[Value | Sequence[Value]] | None]
 """Writes HLO for a node; gives its outputs in order, one alone as it is, a list of tensors as a list."""
+Differentiate = Callable[..., Gradient | Sequence[Gradient]]
+"""From a node and the gradients of its outputs those of its inputs in order, as new nodes."""
+
+
+def through_functions(node: Built, *_gradients: Gradient) -> None:
+    """Ops that run functions: these are differentiated, which takes more than a formula (`call_gradients.py`)."""
+    raise AssertionError(f"{node.node.op} is differentiated by its functions")
+
+
+Shapes = Callable[[Built], Sequence[PartialShape]]
+"""The partial shapes of a node's outputs, where its lowering cannot say them."""
+
+
+def no_gradient(_node: Built, *_gradients: Gradient) -> None:
+    """Ops through which no gradient goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +66,9 @@ class Record:
         doc: one line.
         constants: names of the inputs whose values must be known when the graph is compiled.
         traits: what else is true of it.
+        gradient: how it is differentiated; None where TensorFlow does not know, and `no_gradient` where it knows
+            that nothing goes through.
+        shapes: a rule for partial shapes, None where the lowering says them.
     """
 
     name: str
@@ -50,6 +77,8 @@ class Record:
     doc: str
     constants: tuple[str, ...] = ()
     traits: Trait = Trait.NONE
+    gradient: Differentiate | None = None
+    shapes: Shapes | None = None
 
     def outputs(self, number_of: Callable[[str], int | None]) -> int | None:
         """How many outputs a node has; `number_of` gives an attribute's number, or the length of its list."""
@@ -72,6 +101,11 @@ def record(
 ) -> Record:
     """A record, its signature from text."""
     return Record(name, signature(text), lower, doc, tuple(constants), traits)
+
+
+def with_shapes(row: Record, shapes: Shapes) -> Record:
+    """A record with a rule for shapes."""
+    return replace(row, shapes=shapes)
 
 
 def table(*records: Record) -> dict[str, Record]:

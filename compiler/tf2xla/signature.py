@@ -2,6 +2,7 @@
 
     x: T, y: T -> z: T; T: {floats ints uints}                  two tensors of one type
     values: N*T, axis: Tidx -> output: T; N: int; T: {any}; Tidx: {int32 int64} = int32
+    ref: Ref(T), value: T -> output_ref: Ref(T); T: {any}       a variable of TensorFlow 1
     input: Tin[] -> output: Tout[]; Tin: list(type); Tout: list(type); f: func
 
 Before `;` stand inputs and outputs, `N*T` being as many tensors as the attribute `N` says, `T[]` one for each type of
@@ -28,12 +29,16 @@ _SETS["reals"] = " ".join(_SETS[name] for name in ("floats", "ints", "uints"))
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output: one tensor, or as many as `number` or the list of types in `type` says."""
+    """An input or output: one tensor, or as many as `number` or the list of types in `type` says.
+
+    A reference is the variable itself, as ops of TensorFlow 1 hand it on.
+    """
 
     name: str
     type: str
     number: str = ""
     is_list: bool = False
+    is_reference: bool = False
 
     @property
     def is_one(self) -> bool:
@@ -73,6 +78,8 @@ def _ports(text: str) -> tuple[Port, ...]:
 
 
 def _port(name: str, kind: str) -> Port:
+    if kind.startswith("Ref("):
+        return Port(name, kind[4:-1], is_reference=True)
     number, star, one = kind.partition("*")
     if star:
         return Port(name, one, number)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.expansion.expression import Expression
+from compiler.ir.attributes import PaddingDimension
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
 
@@ -30,6 +31,27 @@ def strided_slice(operation: Operation) -> Expression:
     operation.require(len(begin) == len(end) == len(strides), "begin, end and strides must be as many")
     plan, dims = _planned(operation, x.dims, list(zip(begin, end, strides, strict=True)))
     return _taken(operation, x, plan).reshape(*dims)
+
+
+def strided_slice_back(operation: Operation, sizes: tuple[int, ...], part: Expression) -> Expression:
+    """An array of zeros with a part where the node says that one was taken."""
+    begin, end, strides = (operation.integers(name) for name in ("begin", "end", "strides"))
+    operation.require(len(begin) == len(end) == len(strides), "begin, end and strides must be as many")
+    plan, dims = _planned(operation, sizes, list(zip(begin, end, strides, strict=True)))
+    fits = part.dims == tuple(dims)
+    operation.require(fits, lambda: f"the part has the sizes {list(part.dims)}, and {dims} was taken")
+    part = part.reshape(*(cut.count for cut in plan))
+    backwards = tuple(axis for axis, cut in enumerate(plan) if cut.step < 0)
+    if backwards:
+        part = Expression(build(operation.computation, "reverse", [part.instruction], dimensions=backwards))
+    padding = []
+    for size, cut in zip(sizes, plan, strict=True):
+        last = cut.start + (cut.count - 1) * cut.step
+        first, last = min(cut.start, last), max(cut.start, last)
+        row = PaddingDimension(first, size - 1 - last, abs(cut.step) - 1) if cut.count else PaddingDimension(0, size)
+        padding.append(row)
+    operands = [part.instruction, part.literal(0).instruction]
+    return Expression(build(operation.computation, "pad", operands, padding=tuple(padding)))
 
 
 def _planned(

@@ -272,7 +272,7 @@ def _may_leave(value: Array, reach: Array, own: ElementType) -> Array:
 
 
 def _leaves_scaled(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Array:
-    """Which results have a factor that leaves the range of its type when it is scaled."""
+    """Mask of the results of which some factor, once scaled, over- or underflows in its own type."""
     found: Any = 0.0
     for number in (0, 1):
         factor, scale = operands[number], operands[number + 2]

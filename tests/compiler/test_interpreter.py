@@ -11,7 +11,7 @@ import pytest
 
 import compiler
 from compiler.diagnostics import InputError, UnsupportedError, VerifyError
-from compiler.interpreter import evaluate_instruction, interpret
+from compiler.interpreter import evaluate_instruction, interpret, prepare
 from compiler.ir.module import Module
 from compiler.plan import DEEPEST_CALLS, peak_bytes
 from compiler.text.parser import parse
@@ -372,3 +372,13 @@ def test_one_instruction_can_be_evaluated_alone() -> None:
     root = module.entry.root
     value = evaluate_instruction(root, [np.ones((2, 3), np.float32), np.zeros((), np.float32)])
     assert np.asarray(value).tolist() == [3, 3]
+
+
+def test_what_is_prepared_gives_what_interpret_gives() -> None:
+    module = _sum_of_rows()
+    run = prepare(module)
+    for fill in (1.0, 2.0):
+        array = np.full((2, 3), fill, np.float32)
+        assert run(array)[0].tolist() == interpret(module, array)[0].tolist() == [3 * fill] * 2
+    with pytest.raises(InputError, match="takes f"):
+        run(np.ones((2, 3), np.int32))

@@ -1,6 +1,7 @@
 """Whatever comes in kinds stands in a table, each member in a file of its own: a file without a row is dead."""
 
 import inspect
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -107,6 +108,17 @@ def test_every_subcommand_by_hand_is_a_file():
     assert modules("compiler", "commands", but=NOT_BY_HAND) == set(by_hand.commands)
     for name, command in by_hand.commands.items():
         assert command is import_module(f"compiler.commands.{name}").command
+
+
+@pytest.mark.parametrize("package", ["compiler", "xlabench"])
+def test_every_layer_is_on_the_map(package):
+    """The README of a package names each member of its contract."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    [layers] = [one["layers"] for one in contracts if one.get("containers") == [package]]
+    members = {name.strip() for layer in layers for name in layer.split("|")}
+    text = (ROOT / package / "README.md").read_text()
+    assert {name for name in members if f"`{name}/`" not in text and f"`{name}.py`" not in text} == set()
 
 
 def test_the_front_door_is_narrow():

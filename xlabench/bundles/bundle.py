@@ -137,8 +137,9 @@ class Replay:
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a path is that of a bundle rather than of a program: a folder or an archive."""
-    return os.path.isdir(path) or zipfile.is_zipfile(path)  # noqa: PTH112 - not an error where one may not look
+    """Whether a path is that of a bundle rather than of a program: a folder, but a SavedModel's, or an archive."""
+    is_folder = os.path.isdir(path)  # noqa: PTH112 - not an error where one may not look
+    return zipfile.is_zipfile(path) or (is_folder and not programs.is_graph(path))
 
 
 def require_place(folder: Path) -> None:

@@ -3,6 +3,9 @@
 Which forms there are, and how they are told, `compiler.frontends` says; what is not HLO text is `Undecidable` where
 jaxlib is not installed.  StableHLO may leave sizes open: they follow from the inputs that the program is to run on, an
 `.npz` file that was given or the recipe beside the program.
+
+A graph of TensorFlow's is a program where it says what is fed and fetched: a SavedModel by its signature, a GraphDef by
+the config of tfcompile's that lies beside it (`NAME.config.pbtxt` beside `NAME.pb`).
 """
 
 from __future__ import annotations
@@ -50,12 +53,21 @@ def encoded(text: str) -> bytes:
 def read_text(path: Path, *, given: Path | None = None) -> str:
     """The program as HLO text, whatever form the file has."""
     try:
+        if is_graph(path):
+            text: str = compiler.to_text(import_module("compiler.aot").read_program_of_graph(path))
+            return text
         data = compiler.frontends.read_program(path)
         return compiler.frontends.hlo_text(data, filename=str(path), shapes=lambda: _shapes(path, given))
     except compiler.UnsupportedError as error:
         raise Undecidable(str(error)) from error
     except compiler.InputError as error:
         raise BenchError(str(error)) from error
+
+
+def is_graph(path: Path) -> bool:
+    """Whether a file, or the folder of a SavedModel, is a graph of TensorFlow's."""
+    is_named_so = path.name.removesuffix(".gz").endswith((".pb", ".pbtxt"))
+    return (is_named_so or any(path.glob("saved_model.pb*"))) and bool(import_module("compiler.aot").is_graph(path))
 
 
 def _shapes(path: Path, given: Path | None) -> list[tuple[int, ...]] | None:

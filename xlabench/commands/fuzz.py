@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import click
 
+from xlabench.atomic import new_folder
 from xlabench.commands.campaign_options import campaign_options, engine_specs, run
 from xlabench.commands.engine_lists import engines_option
 from xlabench.commands.examples import examples
-from xlabench.fuzzing.fuzz import Generated
+from xlabench.errors import BenchError
+from xlabench.fuzzing import small
+from xlabench.fuzzing.fuzz import Exhaustive, Generated
 from xlabench.fuzzing.generate import PROFILES
 
 ENGINES = ("cpu", "cpu:fusion=off", "nvptx:sim")
@@ -20,7 +25,17 @@ xlabench fuzz --budget 10m --workers 2 --out campaign
     ten minutes on our engines; called again, it goes on
 xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out beside-xla
     a thousand programs, XLA among the suspects
+xlabench fuzz --budget 8h --workers 8 --corpus corpus --out tonight
+    a night; what its programs came to first is a start for the next one
 """
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """Which shard of how many, from 0 on."""
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise BenchError(f"--shard {text!r} is no part of a whole; give one such as 1/4 or 4/4")
+    return int(match[1]) - 1, int(match[2])
 
 
 @click.command(
@@ -28,12 +43,20 @@ xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out 
     epilog=examples(_EXAMPLES),
 )
 @engines_option(ENGINES)
-@click.option("--profile", type=click.Choice(list(PROFILES)), default="ratchet", show_default=True)
+@click.option("--profile", type=click.Choice([*PROFILES, small.NAME]), default="ratchet", show_default=True)
+@click.option(
+    "--shard", metavar="K/N", default="1/1", show_default=True, help="Of the profile `exhaustive` the K-th of N parts."
+)
 @click.option(
     "--vary/--no-vary",
     default=True,
     show_default=True,
     help="Draw for each program what the specs of engines leave open: opt, threads, CPU features, passes.",
+)
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path),
+    help="Folder that keeps the programs that came to something new, for this campaign and others at once or later.",
 )
 @campaign_options
 @click.pass_context
@@ -42,10 +65,17 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Engines run in watched processes and are judged by the error bounds of the reference.  Each finding is reduced,
     blamed on a step and kept as a bundle, once for each cause.  Profile `ratchet` keeps to common types, `discovery`
-    draws everything.  Each program is called with inputs of several kinds: tame, special, boundary indices and so on.
+    draws everything.  `exhaustive` is all programs of one instruction, and of two in a row, in a fixed order to the
+    end: give a `--budget` of hours, and call it again to go on.  Each program is called with inputs of several kinds:
+    tame, special, boundary indices and so on.
     The folder has index.html, results.json and, if there are any, findings/.
     Ctrl-C ends a campaign after the programs at hand (exit code 130); the same command goes on.
     A bug of xlabench's own in one program is a finding `error`, with its traceback: exit 70 at the end.
     """
-    source = Generated(options["profile"], options["vary"])
+    corpus = options["corpus"]
+    kept = "" if corpus is None else str(new_folder(corpus).resolve())
+    if options["profile"] == small.NAME:
+        source: Generated = Exhaustive(varied=options["vary"], shard=_shard(options["shard"]))
+    else:
+        source = Generated(options["profile"], options["vary"], kept)
     ctx.exit(run(options, engine_specs(options["engines"]), source, name="fuzzing"))

@@ -37,10 +37,17 @@ def checked(spec: str) -> str:
 
 
 def settle(probers: Sequence[Prober], case: Case) -> Judgement:
-    """Judge a case; all are to ask with checks on where they make sure of a failure, or find what is behind it.
+    """Judge a case once more, with the engine's checks on where its failure may depend on chance or on stray writes.
 
-    They make sure of what may be chance: what comes and goes, ends the process, or does not fail at all, now that it is
-    asked about again.  What is wrong each time, or hangs, may be so by a write elsewhere, which they end.
+    Checks make a failure certain that comes and goes, that ends the process, or that does not show now that the case is
+    run again.  What is wrong each time, or hangs, may be so by a write elsewhere, at which checks end the process.
+
+    Args:
+        probers: what runs cases; where checks have confirmed the failure, all of them run with checks from then on.
+        case: the program with its inputs.
+
+    Returns:
+        The judgement with checks on where that is the certain one, else the one without.
     """
     first, *_ = probers
     judgement, closer = first.judge(case), replace(first.setup, engine=checked(first.setup.engine))

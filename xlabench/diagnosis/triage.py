@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import compiler
-from xlabench.diagnosis import blame
+from xlabench.diagnosis import blame, witness
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.checks import settle
@@ -57,7 +57,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
             final.expected,
             final.actual,
             final.message,
-            small.found.signature,
+            witness.cause(prober, done.case, final, small.found, prober.setup.engine),
             done.probes,
             small.found.source,
         )

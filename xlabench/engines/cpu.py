@@ -11,6 +11,7 @@ from xlabench.engines.spec import NAMES, SWITCH, THREADS, Option
 OPTIONS: Mapping[str, Option] = {
     **COMMON_OPTIONS,
     "threads": THREADS,
+    "share_all": SWITCH,
     "without": NAMES,
     "check_memory": SWITCH,
     "check_bounds": SWITCH,

@@ -36,10 +36,11 @@ from xlabench.fuzzing.crew import PRELOAD, Crew, Done
 from xlabench.fuzzing.findings import Finding, Findings, Raw
 from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
+from xlabench.fuzzing.reached import known
 
 _IDENTITY = "campaign.json"
 _BATCH = 20
-_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "changes", "variants", "asked", "told")
+_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "ways", "tellingly", "changes", "variants", "asked", "told")
 
 
 @dataclass(slots=True)
@@ -54,6 +55,8 @@ class Progress:
     seconds: Counter[str] = field(default_factory=Counter)
     pairs: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
+    ways: Counter[str] = field(default_factory=Counter)
+    tellingly: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
     variants: Counter[str] = field(default_factory=Counter)
     asked: Counter[str] = field(default_factory=Counter)
@@ -67,6 +70,8 @@ class Progress:
         self.seconds.update(record["seconds"])
         self.pairs.update(record["pairs"])
         self.rules.update(record["rules"])
+        self.ways.update(record["ways"])
+        self.tellingly.update(record["tellingly"])
         self.changes.update(record["changes"])
         self.variants.update(record["variants"])
         self.asked.update(record["asked"])
@@ -128,8 +133,8 @@ class Source(Protocol):
     def beforehand(self, config: Config, support: Any) -> Iterable[Raw | OwnFailure]:
         """What went wrong before anything was drawn."""
 
-    def has_programs(self, support: Any) -> bool:
-        """Whether anything can be drawn."""
+    def size(self, support: Any) -> int | None:
+        """How many programs can be drawn, None where there is always another one."""
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """What a worker draws by: `drawer`, a function as `module:function`, and what that takes."""
@@ -234,7 +239,7 @@ def _draw(begun: _Campaign, observe: Observe, interruptible: Interruptible) -> b
     """Run what is not done; returns whether it was interrupted, of which what is stored then is the result."""
     with interruptible() as wants_an_end:
         try:
-            if begun.source.has_programs(begun.support):
+            if begun.source.size(begun.support) != 0:
                 _run(begun, observe, wants_an_end)
         except KeyboardInterrupt:
             begun.progress = _progress(begun.folder)
@@ -250,7 +255,7 @@ def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -
         tempfile.TemporaryDirectory(prefix=".batches-", dir=begun.folder) as scratch,
         Crew(config, source.drawing(config, support), scratch) as crew,
     ):
-        for done in crew.batches(_pending(config, progress, wants_an_end)):
+        for done in crew.batches(_pending(config, source.size(support), progress, wants_an_end)):
             _take(begun, done, narrow=partial(source.narrowed, config, support))
             progress.finish(done.cases)
             progress.elapsed_s = before + time.monotonic() - begin
@@ -293,11 +298,24 @@ def _summary(begun: _Campaign, *, is_interrupted: bool) -> dict[str, Any]:
         "verdicts": dict(progress.verdicts),
         "variants": dict(progress.variants),
         "telling": _telling(progress),
-        "coverage": {"rules": dict(progress.rules), **begun.source.coverage(progress, begun.support)},
+        "coverage": {**_reach(progress), **begun.source.coverage(progress, begun.support)},
         "findings": [asdict(finding) for finding in begun.found.all],
     }
     _write(begun.folder / "results.json", summary)
     return summary
+
+
+def _reach(progress: Progress) -> dict[str, Any]:
+    """What the passes and back ends came to, and what of it that small programs of our own do was never come to."""
+    if not progress.ways:
+        return {"rules": dict(progress.rules)}
+    reached = {f"rule {rule}" for rule in progress.rules} | set(progress.ways)
+    return {
+        "rules": dict(progress.rules),
+        "tellingly": dict(progress.tellingly),
+        "ways": dict(progress.ways),
+        "never": sorted(known() - reached),
+    }
 
 
 def _telling(progress: Progress) -> dict[str, Any]:
@@ -333,14 +351,18 @@ def _progress(folder: Path) -> Progress:
     return atomic.stored(stored, Progress.from_json, "remove it, and all its cases are run again")
 
 
-def _pending(config: Config, progress: Progress, wants_an_end: Callable[[], bool]) -> Iterator[tuple[int, list[int]]]:
-    """What is not done of batches, until the count is reached, the time is up or somebody wants an end."""
+def _pending(
+    config: Config, size: int | None, progress: Progress, wants_an_end: Callable[[], bool]
+) -> Iterator[tuple[int, list[int]]]:
+    """What is not done of batches, until the count is reached or all are, the time is up or somebody wants an end."""
+    counts = [count for count in (config.count, size) if count is not None]
+    most = min(counts) if counts else None
     deadline = None if config.budget_s is None else time.monotonic() + config.budget_s
     batch = 0
-    while config.count is None or batch * _BATCH < config.count:
+    while most is None or batch * _BATCH < most:
         if wants_an_end() or (deadline is not None and time.monotonic() >= deadline):
             return
-        last = (batch + 1) * _BATCH if config.count is None else min((batch + 1) * _BATCH, config.count)
+        last = (batch + 1) * _BATCH if most is None else min((batch + 1) * _BATCH, most)
         cases = list(range(batch * _BATCH + progress.done.get(batch, 0), last))
         if cases:
             yield batch, cases

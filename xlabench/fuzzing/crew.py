@@ -33,6 +33,7 @@ from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.fuzz_jobs import drawer_of, kind_in
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
+from xlabench.fuzzing.reached import names_in
 from xlabench.survival import US
 from xlabench.worker import Outcome, Worker
 
@@ -96,6 +97,8 @@ def nothing_known() -> dict[str, Any]:
         "instructions": 0,
         "pairs": (),
         "rules": (),
+        "ways": (),
+        "tellingly": (),
         "changes": (),
         "variants": (),
         "asked": {},
@@ -110,6 +113,7 @@ class Crew:
 
     def __init__(self, config: Config, drawing: dict[str, Any], scratch: str) -> None:
         self._config, self._drawing, self._scratch = config, drawing, Path(scratch)
+        self._drawings: dict[int, dict[str, Any]] = {}
         self._results: queue.Queue[Done | BaseException | None] = queue.Queue()
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._threads: list[threading.Thread] = []
@@ -165,6 +169,7 @@ class Crew:
         """Run one batch in each process, on the engines that may share it; None where it is to stop."""
         folder = self._scratch / str(number)
         folder.mkdir()
+        self._drawings |= dict.fromkeys(cases, self._begun())
         done = Done(cases, folder)
         for place, (worker, engines) in enumerate(parts):
             inner = folder / str(place)
@@ -179,6 +184,13 @@ class Crew:
                 if known is not record:
                     known["seconds"] = Counter(known["seconds"]) + Counter(record["seconds"])
         return done
+
+    def _begun(self) -> dict[str, Any]:
+        """What a batch is drawn by that begins now: of a corpus what is there."""
+        corpus = self._drawing.get("corpus")
+        if corpus is None:
+            return self._drawing
+        return {**self._drawing, "corpus": {**corpus, "names": names_in(Path(corpus["folder"]))}}
 
     def _run_on(self, worker: Worker, engines: Sequence[str], folder: Path, done: Done) -> bool:
         """Run cases to their end, going on behind each that took the worker along; False where it is to stop."""
@@ -237,7 +249,7 @@ class Crew:
         arguments = {
             "factory": self._config.factory,
             "engines": engines,
-            "drawing": self._drawing,
+            "drawing": self._drawings[cases[0]],
             "folder": str(folder),
             "numbers": cases,
         }
@@ -266,7 +278,7 @@ class Crew:
         message = f"{outcome.message} {blamed.doing}\n{outcome.output}"
 
         def drawn_again() -> Raw:
-            drawn = drawer_of(self._drawing)(number)
+            drawn = drawer_of(self._drawings[number])(number)
             inputs, note = drawn.given(blamed.kind), drawn.noted(blamed.kind)
             expected = [] if spec == "reference" else compiler.interpret(drawn.module, *inputs)
             text = compiler.to_text(drawn.module)
@@ -279,7 +291,7 @@ class Crew:
 
     def _text(self, number: int) -> str:
         """The text of a case; empty where it cannot be had."""
-        text = attempt(lambda: compiler.to_text(drawer_of(self._drawing)(number).module), number, _DRAWING)
+        text = attempt(lambda: compiler.to_text(drawer_of(self._drawings[number])(number).module), number, _DRAWING)
         return text if isinstance(text, str) else ""
 
     def _is_late(self, outcome: Outcome, engines: Sequence[str]) -> bool:

@@ -305,6 +305,8 @@ def _failure(raw: Raw, cause: str, original: Original | None) -> Failure:
 
 
 def _covers(known: Finding, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
+    if _is_reference(cause) and _is_reference(known.cause) and _same_cause(known.cause, cause):
+        return True  # whoever is held against it
     families = {spec.partition(":")[0] for spec in known.engines}
     if raw.engine.partition(":")[0] not in families:
         return False
@@ -317,6 +319,10 @@ def _covers(known: Finding, raw: Raw, signature: tuple[str, ...], cause: str) ->
     return set(known.signature) <= set(signature) if known.signature else not signature
 
 
+def _is_reference(cause: str) -> bool:
+    return cause.startswith("reference/")
+
+
 def _kind(verdict: str) -> str:
     """What reads garbage is wrong or flaky by chance."""
     return "wrong" if verdict in _NUMERIC else verdict
@@ -324,8 +330,8 @@ def _kind(verdict: str) -> str:
 
 def _same_cause(known: str, cause: str) -> bool:
     stage, _, step = known.partition("/")
-    if stage == "kernel" and cause.startswith("kernel/"):
-        return set(step.split("+")) <= set(cause.removeprefix("kernel/").split("+"))
+    if stage in ("kernel", "reference") and cause.startswith(f"{stage}/"):
+        return set(step.split("+")) <= set(cause.removeprefix(f"{stage}/").split("+"))
     return stage != "engine" and known == cause
 
 

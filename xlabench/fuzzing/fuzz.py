@@ -13,6 +13,7 @@ import numpy as np
 
 import compiler
 from xlabench.errors import BenchError
+from xlabench.fuzzing import small
 from xlabench.fuzzing.campaign import Progress
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Raw
@@ -42,15 +43,19 @@ _Question = tuple[str, str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Programs of a profile, which is a key of `xlabench.fuzzing.generate.PROFILES`, in variants of engines or not."""
+    """Programs of a profile, which is a key of `xlabench.fuzzing.generate.PROFILES`, in variants of engines or not.
+
+    `corpus` is a folder that keeps the programs that come to something new, "" for none.
+    """
 
     profile: str = "ratchet"
     varied: bool = True
+    corpus: str = ""
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The profile, and whether engines are varied."""
-        return {"profile": self.profile, "varied": self.varied}
+        """The profile, whether engines are varied, and the corpus if there is one."""
+        return {"profile": self.profile, "varied": self.varied, **({"corpus": self.corpus} if self.corpus else {})}
 
     def support(self, config: Config, inquiry: Inquiry) -> Any:
         """What some engine does not support, or the reference does not give a meaning."""
@@ -75,9 +80,9 @@ class Generated:
                 continue
             yield attempt(partial(_killing, -number, (spec, opcode, kind, verdict), config.seed, note), -number, note)
 
-    def has_programs(self, _support: Any) -> bool:
+    def size(self, _support: Any) -> int | None:
         """There is always another one."""
-        return True
+        return None
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """By profile, seed and what is banned."""
@@ -87,6 +92,7 @@ class Generated:
             "seed": config.seed,
             "banned": support["banned"],
             "varied": self.varied,
+            **({"corpus": {"folder": self.corpus, "names": []}} if self.corpus else {}),
         }
 
     def narrowed(self, _config: Config, _support: Any, raw: Raw) -> Raw:
@@ -107,7 +113,10 @@ class Generated:
         }
 
     def _drawable(self) -> set[tuple[str, str]]:
-        return {(o, k) for o, k in compiler.generate.PAIRS if k in PROFILES[self.profile].space.element_types}
+        return {(o, k) for o, k in compiler.generate.PAIRS if k in self._space_types()}
+
+    def _space_types(self) -> frozenset[str]:
+        return PROFILES[self.profile].space.element_types
 
 
 def _killing(number: int, killed: tuple[str, str, str, str], seed: int, note: str) -> Raw:
@@ -152,3 +161,49 @@ def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tup
         if len(fatal) == _MOST_DEATHS:
             return unsupported | set(left), fatal
     return unsupported, fatal
+
+
+@dataclass(frozen=True, slots=True)
+class Exhaustive(Generated):
+    """All small programs, or those of one shard: `shard` says which of how many, from 0 on."""
+
+    profile: str = small.NAME
+    shard: tuple[int, int] = (0, 1)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Which of how many shards."""
+        return {"profile": self.profile, "varied": self.varied, "shard": list(self.shard)}
+
+    def drawing(self, config: Config, support: Any) -> dict[str, Any]:
+        """By number, seed and what is banned."""
+        return {
+            "drawer": "xlabench.fuzzing.small:drawer",
+            "shard": list(self.shard),
+            "seed": config.seed,
+            "banned": support["banned"],
+            "varied": self.varied,
+        }
+
+    def size(self, support: Any) -> int:
+        """How many modules there are."""
+        return small.packs(_banned(support), self.shard[1])
+
+    def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:
+        """Small programs that are done, of all of the shard."""
+        whole = small.count(_banned(support))
+        of_shard = min(whole, self.size(support) * small.PACK)
+        return {
+            "of": "programs of one instruction or two",
+            "allowed": of_shard,
+            "reached": min(of_shard, progress.cases * small.PACK),
+            "missing": [],
+            "unsupported": 0,
+        }
+
+    def _space_types(self) -> frozenset[str]:
+        return PROFILES["ratchet"].space.element_types
+
+
+def _banned(support: Any) -> frozenset[tuple[str, str]]:
+    return frozenset((opcode, kind) for opcode, kind in support["banned"])

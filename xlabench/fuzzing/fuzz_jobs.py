@@ -8,12 +8,13 @@ any other is of our own, and the stage tells in which step of which case.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -27,9 +28,10 @@ from xlabench import atomic
 from xlabench.engines import Engine, Program, build, execute, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
-from xlabench.fuzzing import generate, telling
+from xlabench.fuzzing import described, generate
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
+from xlabench.fuzzing.reached import Keeper, keys_of
 from xlabench.jobs import differing, engine_of, flakiness, same_bytes, standard_of, write_arrays
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
@@ -40,27 +42,32 @@ from xlabench.worker import Say
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
 _LONGEST_KEY = 80
-_TOLD_EVERY = 24  # one run of the reference for each instruction
 _CALLS_IN_SIMULATOR = 2  # one of which takes longer than all that a processor makes
 _ON = "@"
+_REPEATED_EVERY = 6
 _TRACED_EVERY = 8  # the passes run once more for their rewrites only
 
 
 @dataclass(slots=True)
 class Answer:
-    """One engine's verdict on one case; `kind` is that of the inputs with which it came."""
+    """One engine's verdict on one case; `kind` is that of the inputs with which it came.
+
+    `held` are the engine's own arrays, of which `actual` may be a copy.
+    """
 
     verdict: str
     message: str = ""
     key: str = ""
     actual: Sequence[Array] = field(default_factory=list)
     kind: str = ""
+    held: Sequence[Array] = field(default_factory=list)
 
 
 def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run cases by number; their records go to `records.jsonl` in the folder that is given."""
     draw = drawer_of(arguments["drawing"])
-    baseline = _Baseline()
+    baseline, corpus = _Baseline(), arguments["drawing"].get("corpus")
+    keeper = Keeper(Path(corpus["folder"])) if corpus else None
     made = cache(partial(engine_of, arguments["factory"]))
     folder = Path(arguments["folder"])
     with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
@@ -72,7 +79,8 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
             case = draw(number)
             drawing_s = time.perf_counter() - begin
             engines = {spec: made(case.on(spec)) for spec in arguments["engines"]}
-            for part in chain([_described(case, drawing_s)], _run_case(case, engines, folder, baseline, say)):
+            run = _run_case(case, engines, folder, baseline, say, keeper)
+            for part in chain([described.made_of(case, drawing_s)], run):
                 line = json.dumps({"number": number, **part}) + "\n"
                 with kept_in(folder):
                     records.write(line)
@@ -148,21 +156,8 @@ class _Baseline:
         return self._results
 
 
-def _described(case: Case, drawing_s: float) -> dict[str, Any]:
-    """What is known of a case before it is run."""
-    return {
-        "instructions": sum(len(c.instructions) for c in case.module.computations),
-        "pairs": sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
-        "changes": list(case.changes),
-        "variants": sorted(
-            f"{name} {key}={value}" for name, options in case.options.items() for key, value in options.items()
-        ),
-        "seconds": {"drawing": drawing_s},
-    }
-
-
 def _run_case(
-    case: Case, engines: Mapping[str, Engine], folder: Path, baseline: _Baseline, say: Say
+    case: Case, engines: Mapping[str, Engine], folder: Path, baseline: _Baseline, say: Say, keeper: Keeper | None
 ) -> Iterator[dict[str, Any]]:
     """Parts of the record of a case, as they become known; engines by the specs that their variants are of."""
     spent: dict[str, float] = {}
@@ -171,32 +166,39 @@ def _run_case(
         for kind, _ in case.calls:
             say(f"{case.number} reference {phase_of('run', kind)}")
             expected[kind] = baseline.expected(case, kind)
-    say(f"{case.number} {US} telling")
-    with _timed(spent, "telling"):
-        counts = _counts(case)
-    yield {"asked": _first(counts, 0), "told": _first(counts, 1), "seconds": _taken(spent)}
+    decided = compiler.generate.Decisions()
     for spec, subject in engines.items():
-        answer = _Asking(case, spec, subject, expected, baseline, say, spent).answer()
+        answer = _Asking(case, spec, subject, expected, baseline, say, spent, decided).answer()
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
         yield {"verdicts": {spec: verdict}, "seconds": _taken(spent)}
         if answer.verdict not in FINE:
             say(f"{case.number} {US} keep")
             _keep(case, subject.spec, expected[answer.kind], answer, folder)
+    say(f"{case.number} {US} telling")
+    with _timed(spent, "telling"):
+        found = described.told(case, decided)
+    yield {**described.shares(found), "tellingly": described.tellingly(decided, found), "seconds": _taken(spent)}
     say(f"{case.number} {US} trace")
     with _timed(spent, "tracing"):
-        rules = _rules(case)
-    yield {"rules": rules, "seconds": _taken(spent)}
+        rules = _rules(case, decided)
+    yield {"rules": rules, "ways": sorted(decided.ways), "seconds": _taken(spent)}
+    if keeper is not None:
+        say(f"{case.number} {US} keep")
+        with _timed(spent, "keeping"):
+            keeper.look()
+            keeper.take(case.module, keys_of(decided), partial(_reaches, list(engines.values())))
+        yield {"seconds": _taken(spent)}
 
 
-def _counts(case: Case) -> dict[str, list[int]]:
-    """By opcode how many instructions were asked whether they tell, and how many did; now and then only."""
-    if case.number % _TOLD_EVERY:
-        return {}
-    return telling.told(case.module, [inputs for _, inputs in case.calls], np.random.default_rng(case.number))
-
-
-def _first(counts: Mapping[str, Sequence[int]], place: int) -> dict[str, int]:
-    return {opcode: count[place] for opcode, count in counts.items() if count[place]}
+def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
+    """What a program comes to on engines; nothing of one that cannot be compiled."""
+    with compiler.generate.watching() as decided:
+        for subject in engines:
+            try:
+                build(subject, module)
+            except Exception:  # noqa: BLE001 - the case that it is a part of was compiled, and is what is kept then
+                return set()
+    return keys_of(decided)
 
 
 def calls_on(spec: str, case: Case) -> list[tuple[str, list[Array]]]:
@@ -232,15 +234,10 @@ def kind_in(phase: str) -> tuple[str, str]:
     return bare, kind
 
 
-def _types(instruction: Any) -> list[str]:
-    """The element types of what an instruction works on, or yields where it has no operands."""
-    shapes = [o.shape for o in instruction.operands] or [instruction.shape]
-    return [shape.element_type.name for shape in shapes if hasattr(shape, "element_type")]
-
-
-def _rules(case: Case) -> list[str]:
-    if case.number % _TRACED_EVERY:
-        return []
+def _rules(case: Case, decided: compiler.generate.Decisions) -> list[str]:
+    """The rules by which engines of ours rewrote a case; now and then those of ours where no engine is."""
+    if decided.rules or case.number % _TRACED_EVERY:
+        return sorted(decided.rules)
     rewrites = compiler.trace(case.module, compiler.CompileOptions()).rewrites
     return sorted({f"{rewrite.pass_name}: {rewrite.rule}" for rewrite in rewrites})
 
@@ -259,24 +256,42 @@ class _Asking:
     baseline: _Baseline
     say: Say
     spent: dict[str, float]
+    decided: compiler.generate.Decisions
 
     def answer(self) -> Answer:
         """What is wrong first, or the least that can be said of all calls."""
         case, spec = self.case, self.spec
         self.say(f"{case.number} {spec} compile")
         try:
-            with _timed(self.spent, f"{spec} compile"):
+            with _timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
                 program = build(self.subject, case.module)
+            self.decided.add(decided)
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
             return _raised(error)
-        least = Answer("bitwise")
+        least, answers = Answer("bitwise"), list[Answer]()
         for kind, inputs in calls_on(spec, case):
             found = self._called(program, kind, inputs)
             found.kind = kind
             if found.verdict not in FINE:
                 return found
+            answers.append(replace(found, actual=[np.array(array) for array in found.actual]))
+            answers[-1].held = found.actual
             least = max(least, found, key=lambda one: _LEAST.index(one.verdict))
-        return least
+        return self._repeated(program, answers) or least
+
+    def _repeated(self, program: Program, answers: Sequence[Answer]) -> Answer | None:
+        """What it says of an engine that results change while other calls run, or when the first call is made again."""
+        for answer in answers:
+            if not same_bytes(answer.actual, answer.held):
+                return replace(answer, verdict="wrong", message="results changed while another call ran", key="held")
+        if not answers or (is_simulated(self.spec) and self.case.number % _REPEATED_EVERY):
+            return None
+        first = answers[0]
+        self.say(f"{self.case.number} {self.spec} {phase_of('run', first.kind)}")
+        inputs = self.case.given(first.kind)
+        with _timed(self.spent, f"{self.spec} run"):
+            found = _otherwise(lambda: execute(self.subject, program, inputs).results, first.actual)
+        return replace(found, kind=first.kind) if found else None
 
     def _called(self, program: Program, kind: str, inputs: list[Array]) -> Answer:
         case, subject, spec, say = self.case, self.subject, self.spec, self.say
@@ -337,9 +352,17 @@ def _key(error: BaseException) -> str:
     return f"{type(error).__name__} in {place}: {words[:_LONGEST_KEY]}"
 
 
+def _name_of(number: int, spec: str) -> str:
+    """A folder's name for what an engine did to a case; of a spec that says much, its beginning and its hash."""
+    name = spec.translate(str.maketrans(":,=", "---"))
+    if len(name) > _LONGEST_KEY:
+        name = f"{name[:_LONGEST_KEY]}-{hashlib.sha256(spec.encode()).hexdigest()[:16]}"
+    return f"{number}-{name}"
+
+
 def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, folder: Path) -> None:
     """Leave a finding; its last file says that it is whole."""
-    place = folder / f"{case.number}-{spec.translate(str.maketrans(':,=', '---'))}"
+    place = folder / _name_of(case.number, spec)
     text = compiler.to_text(case.module)
     entry = {
         "number": case.number,

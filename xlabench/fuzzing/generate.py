@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,17 @@ import compiler
 from compiler.generate import FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, narrowing
 from xlabench.cases.inputs import DTYPES
-from xlabench.fuzzing import variants
+from xlabench.fuzzing import variants, variation
+from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import make_inputs, several
+from xlabench.fuzzing.variation import is_valid
 from xlabench.judging.tolerance import Array
 
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
 _TYPES = frozenset(element_type for _, element_type in PAIRS) & frozenset(DTYPES)
-_COMMON_TYPES = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64"})
+_COMMON_TYPES = frozenset({
+    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64", "c64", "c128"
+})  # fmt: skip
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
 _COMMON = narrowing(
@@ -46,8 +51,14 @@ _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
 _CUBE_PERCENTS = (10, 30, 60)
 _EDGE_PERCENTS = (0, 30, 80)
 _AGAIN_PERCENTS = (0, 10, 30)
+_PLANTED_PERCENT, _MOST_FRAGMENTS, _FRAGMENT_PERCENTS = 50, 2, (15, 30, 60)
+_FEATURED, _FEATURED_PERCENT = 2, 20
+_EXCHANGING = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")
+_LARGE_PERCENT, _LARGE = 3, (1 << 16, 1 << 19)
+_FEW_LARGE = 3  # instructions of a program on large arrays
 _OTHER_CALLS = 5
 """With how many kinds of values a program is called beside the first; fewer would leave out most of the kinds."""
+_NO_CORPUS = Corpus()
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
 _MOST_PARAMETERS = (0, 1, 2, 4, 8, 8)
@@ -130,11 +141,16 @@ def probe_module(opcode: str, element_type: str) -> Any:
     return None
 
 
-def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True) -> Case:
-    """The program of a number, its inputs, and in which variants of engines it is compiled, if they are `varied`."""
+def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, corpus: Corpus = _NO_CORPUS) -> Case:
+    """The program of a number, its inputs, and in which variants of engines it is compiled, if they are `varied`.
+
+    `corpus` holds the programs of which fragments are planted.
+    """
     rng = np.random.default_rng([seed, number])
-    space = swarm(profile.space, rng)
-    module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
+    space = featuring(swarm(profile.space, rng), profile.space, number, seed)
+    if rng.integers(100) < _PLANTED_PERCENT:
+        space = planting(space, corpus, rng)
+    module = _drawn(space, rng, number)
     twin = None if number % _TWINS_EVERY else _twin(module, space)
     kind = "special" if rng.integers(100) < profile.special_percent else "tame"
     made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
@@ -143,27 +159,68 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True) 
     return Case(number, twin or module, made, note=note, others=others, options=options)
 
 
+def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
+    """A program of a space; what is planted may come to something that is banned or no program, and then is not."""
+    module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
+    if not space.fragments or (is_valid(module) and not _is_banned(module, space)):
+        return module
+    space = replace(space, fragments=())
+    return compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
+
+
+def planting(space: Space, corpus: Corpus, rng: np.random.Generator) -> Space:
+    """The space with a few programs of a corpus as fragments, varied."""
+    count = int(rng.integers(1, _MOST_FRAGMENTS, endpoint=True))
+    fragments = [variation.varied(corpus.draw(rng), rng) for _ in range(count)]
+    kept = tuple(f for f in fragments if compiler.generate.is_fragment(f) and variation.has_meaning(f, rng))
+    return replace(space, fragments=kept, fragment_percent=int(rng.choice(_FRAGMENT_PERCENTS)))
+
+
+def featuring(space: Space, whole: Space, number: int, seed: int) -> Space:
+    """The space with opcodes whose turn it is: each has it equally often, however many are left out otherwise."""
+    turns = np.random.default_rng(seed).permutation(sorted(whole.opcodes))
+    turn = [str(turns[(_FEATURED * number + k) % len(turns)]) for k in range(_FEATURED)]
+    types = set(space.element_types)
+    for place, opcode in enumerate(turn):
+        able = sorted(kind for kind in whole.element_types if (opcode, kind) in PAIRS)
+        if able and not types & set(able):
+            types.add(able[(number + place) % len(able)])
+    return replace(
+        space,
+        opcodes=space.opcodes | set(turn),
+        element_types=frozenset(types),
+        featured=tuple(turn),
+        featured_percent=_FEATURED_PERCENT,
+    )
+
+
+def _is_banned(module: Any, space: Space) -> bool:
+    """Whether a program has anything that must not be drawn."""
+    return any(
+        (instruction.opcode, leaf.element_type.name) in space.banned
+        for instruction in module.instructions()
+        for value in (instruction, *instruction.operands)
+        for leaf in compiler.edit.leaves(value.shape)
+    )
+
+
 def _twin(module: Any, space: Space) -> Any:
     """What a program is on integers, if it is anything that may be drawn."""
     try:
         twin = compiler.edit.integer_twin(module)
     except compiler.UnsupportedError:
         return None
-    is_banned = any(
-        (instruction.opcode, leaf.element_type.name) in space.banned
-        for instruction in twin.instructions()
-        for value in (instruction, *instruction.operands)
-        for leaf in compiler.edit.leaves(value.shape)
-    )
-    return None if is_banned else twin
+    return None if _is_banned(twin, space) else twin
 
 
 def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
-    """What draws cases by number, from arguments as they are written in JSON: profile, seed, banned pairs, variants."""
+    """What draws cases by number, from arguments as in JSON: profile, seed, banned pairs, variants, corpus."""
     banned = frozenset((opcode, kind) for opcode, kind in arguments["banned"])
     profile = restricted(PROFILES[arguments["profile"]], banned)
     varied = arguments.get("varied", True)
-    return lambda number: draw_case(profile, arguments["seed"], number, varied=varied)
+    kept = arguments.get("corpus")
+    corpus = Corpus.of(Path(kept["folder"]), kept["names"]) if kept else _NO_CORPUS
+    return lambda number: draw_case(profile, arguments["seed"], number, varied=varied, corpus=corpus)
 
 
 def swarm(space: Space, rng: np.random.Generator) -> Space:
@@ -181,7 +238,9 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
     kept_types = {t for t in types if rng.random() < (keep**0.5 if t in _USUAL_TYPES else max(keep, 2 / len(types)))}
     kept_types.update(map(str, rng.choice(usual, min(1, len(usual)))))
     most = int(rng.integers(space.most_instructions // 3, space.most_instructions, endpoint=True))
-    return replace(
+    if space.devices_percent and rng.integers(100) < space.devices_percent:
+        kept |= set(map(str, rng.choice(_EXCHANGING, 2))) & space.opcodes
+    part = replace(
         space,
         opcodes=frozenset(kept or {str(rng.choice(sorted(space.opcodes)))}),
         element_types=frozenset(kept_types) | (_ALWAYS & space.element_types),
@@ -194,6 +253,13 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
         again_percent=int(rng.choice(_AGAIN_PERCENTS)),
         guard_percent=int(rng.choice([space.guard_percent, space.guard_percent, space.guard_percent // 4])),
     )
+    return _large(part, rng) if rng.integers(100) < _LARGE_PERCENT else part
+
+
+def _large(space: Space, rng: np.random.Generator) -> Space:
+    """The space with few instructions on large arrays: what threads share, and what is cut into blocks or looked up."""
+    most = int(rng.choice(_LARGE))
+    return replace(space, most_elements=most, budget=_FEW_LARGE * most, most_instructions=_FEW_LARGE, depth=1)
 
 
 def _close(opcodes: frozenset[str], rng: np.random.Generator) -> set[str]:

@@ -70,9 +70,9 @@ class Mutated:
         for number, (name, *bug) in enumerate(support.get("failed", ()), start=1):
             yield OwnFailure(-number, f"evaluating {name} on the reference, before anything is changed", Bug(*bug))
 
-    def has_programs(self, support: Any) -> bool:
-        """Whether the reference evaluates any."""
-        return len(support["skipped"]) < len(self.entries)
+    def size(self, support: Any) -> int | None:
+        """None of a corpus in which there is no program that the reference evaluates, else as many as are asked for."""
+        return None if len(support["skipped"]) < len(self.entries) else 0
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """By the programs that the reference evaluates."""

@@ -7,7 +7,7 @@ result differs then, on any of a few inputs, it told.  That is one run for each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,26 +78,38 @@ def _other(array: Array) -> Array:
         return np.where(np.isfinite(moved) & (moved != array), moved, np.where(array == one, -one, one))
 
 
-def told(module: Any, calls: Sequence[Sequence[Array]], rng: np.random.Generator) -> dict[str, list[int]]:
-    """By opcode how many instructions were asked about and how many told, of at most `MOST_ASKED` of a module.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was asked about one instruction, and whether it told."""
+
+    opcode: str
+    place: str
+    tells: bool
+
+
+def told(
+    module: Any, calls: Sequence[Sequence[Array]], rng: np.random.Generator, first: Set[str] = frozenset()
+) -> list[Told]:
+    """What at most `MOST_ASKED` instructions of a module tell; those at the `first` places are asked before others.
 
     Programs for several devices are left out: the reference runs them as others that are made of them.
     """
     if compiler.device_count(module) > 1:
-        return {}
+        return []
     asked = [i for i in module.instructions() if i.opcode not in _ASIDE]
-    chosen = [asked[number] for number in sorted(rng.permutation(len(asked))[:MOST_ASKED])]
-    found: dict[str, list[int]] = {}
+    order = sorted(map(int, rng.permutation(len(asked))), key=lambda number: _place(asked[number]) not in first)
+    chosen = [asked[number] for number in sorted(order[:MOST_ASKED])]
     left = chosen
     for inputs in calls[:_MOST_INPUTS]:
         plain = _Change(None, rng)
         expected = compiler.interpret(module, *inputs, around=plain)
         left = [i for i in left if not _tells(module, inputs, expected, _Change(i, rng, _LONGER * plain.steps))]
-    for instruction in chosen:
-        counts = found.setdefault(instruction.opcode, [0, 0])
-        counts[0] += 1
-        counts[1] += instruction not in left
-    return found
+    return [Told(i.opcode, _place(i), i not in left) for i in chosen]
+
+
+def _place(instruction: Instruction) -> str:
+    """The place of an instruction, as a compilation tells it of its rewrites."""
+    return "/".join(compiler.edit.place_of(instruction))
 
 
 def _tells(module: Any, inputs: Sequence[Array], expected: Sequence[Array], change: _Change) -> bool:

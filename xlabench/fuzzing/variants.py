@@ -1,5 +1,8 @@
 """Options of engines as part of what is drawn: each program is compiled in a variant of its own.
 
+Memory and races are watched in a share of the programs: between guard pages in poisoned arenas, with every access
+compared with its array, with races in global memory told of, and on threads that share every kernel however small.
+
 With every pass on, a later one hides what an earlier one does wrong; a processor with every feature runs one kernel of
 several.  What a spec says stays as it is said: `cpu:opt=0` is compiled without optimisation, `cpu` at any level.  The
 variant is a spec like any other, so whatever follows up a failure (reducing, blaming, its bundle, `replay`) keeps it.
@@ -25,10 +28,14 @@ CHOICES: Mapping[str, Mapping[str, Weighted]] = {
         "threads": {"": 70, "1": 10, "2": 10, "7": 10},
         "opt": {"0": 70, "1": 8, "2": 8, "3": 14},
         "without": {"": 76, "fma": 8, "avx2": 8, "avx512": 8},
+        "share_all": {"": 70, "on": 30},
+        "check_memory": {"": 92, "on": 8},
+        "check_bounds": {"": 97, "on": 3},
     },
     "nvptx": {
         "opt": {"": 50, "0": 50},
         "arch": {"": 80, "sm_80": 20},
+        "check_races": {"": 80, "on": 20},
     },
 }
 """What is drawn for the engines of a name, besides passes."""
@@ -45,6 +52,7 @@ PASSES = (
     "loop-simplification",
     "loop-unrolling",
     "transpose-folding",
+    "scatter-sorting",
     "loop-invariant-code-motion",
     "loop-interchange",
     "fusion",

@@ -31,7 +31,7 @@ _ENTRY = "ahead.entry"
 
 _WRAPPER = f"""
 define void @{_ENTRY}(ptr %parameters, ptr %results, ptr %arena) {{
-  call void @{program.PROGRAM}(ptr %parameters, ptr %results, ptr %arena, ptr null, i64 0, i64 1)
+  call void @{program.PROGRAM}(ptr %parameters, ptr %results, ptr %arena, ptr null)
   ret void
 }}
 """

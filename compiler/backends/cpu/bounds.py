@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.backends.cpu.kernels.emitted import parameters
-from compiler.backends.cpu.program import PROGRAM, Program
+from compiler.backends.cpu.pointers import BASES
+from compiler.backends.cpu.program import Program
 from compiler.backends.cpu.runtime.bounds import CHECKS, PREFIX
 from compiler.codegen.llvm_ir import Function, Module, element_of, lanes_of
 from compiler.ir.shape import Shape, leaves
@@ -37,7 +38,7 @@ _POINTER = re.compile(r"(?:ptr|<\d+ x ptr>) ")
 _HARMLESS = re.compile(r"\s*(?:%\S+ = (?:icmp|ptrtoint)|ret) ")
 _ALIGNED = re.compile(r", align (\d+)")
 _SIZES = {"ptr": 8, "double": 8, "float": 4, "half": 2, "bfloat": 2}
-_NO_ACCESS = ("@llvm.prefetch.", "@llvm.x86.tile", "@llvm.x86.ldtilecfg", "@barrier")
+_NO_ACCESS = ("@llvm.prefetch.", "@llvm.x86.tile", "@llvm.x86.ldtilecfg", "@share")
 """Callees that touch nothing of a program's, and those of matrix registers, whose shapes their operands do not say."""
 _EVERYTHING = ("0", "-1")
 """Bounds of what is not known."""
@@ -57,8 +58,8 @@ def check(program: Program) -> None:
     for name, types in zip(CHECKS, _CHECK_TYPES, strict=True):
         ir.declare(f"{PREFIX}{name}", types[0], types[1:])
     for function in ir.functions:
-        if function.name != "barrier":
-            _Checked(ir, function, extents, _given(program) if function.name == PROGRAM else {}).rewrite()
+        if function.name != "share":
+            _Checked(ir, function, extents, _given(program) if _is_walk(function) else {}).rewrite()
 
 
 _CHECK_TYPES = (
@@ -81,6 +82,11 @@ def _extents(program: Program) -> dict[str, list[_Extent]]:
             assert len(found[name]) == sum(type_.startswith("ptr") for type_, _ in parameters(kernel))
     copies = {f.name: f.name.partition(".turn")[0] for f in program.ir.functions if "alwaysinline" in f.attributes}
     return found | {copy: found[name] for copy, name in copies.items() if name in found}
+
+
+def _is_walk(function: Function) -> bool:
+    """Whether a function is the program's, or that of one of its phases."""
+    return [name for _, name in function.parameters[: len(BASES)]] == [name for _, name in BASES]
 
 
 def _given(program: Program) -> dict[str, list[int]]:
@@ -125,7 +131,7 @@ class _Checked:
         if function.name in self.extents:
             for name, extent in zip(pointers, self.extents[function.name], strict=True):
                 self._of_object(f"%{name}", extent.size_bytes)
-        elif function.name == PROGRAM:
+        elif _is_walk(function):
             self._arguments(pointers)
         else:
             more = tuple(("i64", f"{name}.{end}") for name in pointers for end in ("low", "high"))
@@ -135,7 +141,7 @@ class _Checked:
         function.lines = self.lines
 
     def _arguments(self, pointers: Sequence[str]) -> None:
-        """The parameters of the program's function."""
+        """The parameters of the program's function, and of a phase's."""
         for name in pointers:
             sizes = self.given.get(f"%{name}")
             if sizes is None:

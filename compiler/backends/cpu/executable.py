@@ -17,10 +17,11 @@ from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.runtime import bounds as checks
 from compiler.backends.cpu.runtime import guarded, memory, threads
 from compiler.backends.cpu.runtime.arguments import Array, convert
+from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
-from compiler.codegen import llvm, parts
+from compiler.codegen import cost, llvm, parts
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Refusal
 from compiler.options import CompileOptions
@@ -40,7 +41,8 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
 
 
 def _built(module: Module, options: CompileOptions) -> program.Program:
-    built = program.build(module, _machine(options), _threads(options))
+    with cost.sharing_all(is_asked=options.share_all):
+        built = program.build(module, _machine(options), _threads(options))
     if options.check_bounds:
         bounds.check(built)
     return built
@@ -56,7 +58,7 @@ def _machine(options: CompileOptions) -> Machine:
 
 
 def _threads(options: CompileOptions) -> int:
-    return options.threads or threads.available()
+    return options.threads or available()
 
 
 def _depends_on(options: CompileOptions) -> str:
@@ -129,12 +131,15 @@ class CpuExecutable:
             self._results,
             image.arena_bytes,
             threads=image.threads,
+            work=image.shared_work,
             keep=(self._library, callbacks),
             release_gil=image.releases_lock,
         )
         self.call: Callable[..., list[Array]] = self._entry.call
         if options.check_memory or options.check_bounds:
             self.call = functools.partial(guarded.call, self._entry.snapshot(), watched=options.check_bounds)
+        if options.share_all:
+            self.call = functools.partial(_eagerly, self.call)
         if callbacks:
             self.call = functools.partial(_with_callbacks, self.call, callbacks)
         if not has_bytes(self._call_bytes):
@@ -185,7 +190,7 @@ class CpuExecutable:
         return llvm.compile_all([source], self._target, self._opt, threads=1)[0]
 
     def profile(self, *inputs: object) -> list[KernelTime]:
-        """Run once and say when each kernel's functions started and how long they took, per thread.
+        """Run once and say when each kernel's functions started and how long they took, per chunk.
 
         Cycle counts are turned into nanoseconds by the clock around the whole call; in a loop the last turn counts.
         """
@@ -202,7 +207,7 @@ class CpuExecutable:
             address = library.address(program.PROFILE)
             start = time.perf_counter_ns()
             run = threads.pool().run
-            run(address, given, made, arena, threads=self.threads)
+            run(address, given, made, arena, threads=self.threads, work=self.image.shared_work)
             elapsed = time.perf_counter_ns() - start
         _raise_of(self._callbacks)
         return _kernel_times(marks.copy(), names, start, elapsed)
@@ -214,6 +219,12 @@ class CpuExecutable:
         code = llvm.compile_all([source], self._target, self._opt, threads=1)
         kernels = {name: self._library.address(name) for name in self.image.kernels}
         return llvm.Library(code, (program.PROFILE, program.TIMELINE), self._target, self._opt, imports=kernels)
+
+
+def _eagerly(call: Callable[..., list[Array]], *inputs: object) -> list[Array]:
+    """A call that leaves to other threads whatever they can do of it."""
+    with threads.pool().eager():
+        return call(*inputs)
 
 
 def _with_callbacks(call: Callable[..., list[Array]], callbacks: Sequence[Callback], *inputs: object) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Which accesses to memory must wait for other threads."""
+"""Which accesses to memory must wait for those of other chunks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Accesses:
 
 @dataclass(slots=True)
 class Hazards:
-    """What has happened to memory since the last barrier."""
+    """What has happened to memory since the phase began."""
 
     written: _Accesses = field(default_factory=_Accesses)
     read: _Accesses = field(default_factory=_Accesses)
@@ -34,7 +34,7 @@ class Hazards:
     def conflict(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> bool:
         """Whether an access must wait for other threads.
 
-        `shared` tells whether all threads take part in it; what thread 0 does alone is in order by itself.
+        `shared` tells whether it is done in chunks; what chunk 0 does alone is in order by itself.
         """
         reads, writes = list(reads), list(writes)
         return self.written.meet((*reads, *writes), shared=shared) or self.read.meet(writes, shared=shared)
@@ -43,12 +43,3 @@ class Hazards:
         """Record an access."""
         self.read.note(reads, shared=shared)
         self.written.note(writes, shared=shared)
-
-    @property
-    def are_shared(self) -> bool:
-        """Whether several threads took part in any of it."""
-        return bool(self.written.shared or self.read.shared)
-
-    def clear(self) -> None:
-        """A barrier has been passed."""
-        self.written, self.read = _Accesses(), _Accesses()

@@ -35,6 +35,7 @@ class Image:
         arena_bytes: the scratch memory of a call.
         lower_bound_bytes: the least that any arrangement of the arena could take.
         threads: how many threads it is worth running on.
+        shared_work: how long what they share takes on one, about, in ns.
         releases_lock: whether it runs long enough for the interpreter lock to be given up.
     """
 
@@ -45,6 +46,7 @@ class Image:
     arena_bytes: int
     lower_bound_bytes: int
     threads: int
+    shared_work: int
     releases_lock: bool
 
     def to_bytes(self) -> bytes:
@@ -84,6 +86,7 @@ def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> 
         assignment.arena_bytes,
         assignment.lower_bound_bytes,
         program.threads,
+        round(program.shared_work),
         program.cost_ns > _HOLD_LOCK_NS or any(instruction.opcode == "while" for instruction in module.instructions()),
     )
 

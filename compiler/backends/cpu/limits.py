@@ -14,18 +14,31 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compiler.backends.cpu.runtime.threads import available, pool
-from compiler.codegen import llvm
+from compiler.backends.cpu.runtime.cores import available
+from compiler.backends.cpu.runtime.threads import emit_share, pool
+from compiler.codegen import llvm, llvm_ir
 
 _RUNS, _RUN_S = 5, 0.02
 _CHAINS = 12
 """Independent multiply-adds: more than the latency of one times what can begin at a time."""
 
+_WORK_NS = int(1e9 * _RUN_S)
 _LINE = 64
 _OPT = 2
 
 _LOOP = """
-define void @{name}(ptr %parameters, ptr %results, ptr %arena, ptr %sync, i64 %thread, i64 %threads) {{
+define void @{name}(ptr %parameters, ptr %results, ptr %arena, ptr %team) {{
+  %third = getelementptr ptr, ptr %parameters, i64 2
+  %counts = load ptr, ptr %third
+  %place = getelementptr i64, ptr %counts, i64 2
+  %threads = load i64, ptr %place
+  call void {share}(ptr %team, ptr @{name}.phase, ptr %parameters, ptr %results, ptr %arena, ptr null,
+                    i64 %threads, i64 {work})
+  ret void
+}}
+
+define internal void @{name}.phase(ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %thread,
+                                   i64 %threads) {{
 entry:
   %source = load ptr, ptr %parameters
   %second = getelementptr ptr, ptr %parameters, i64 1
@@ -81,12 +94,12 @@ def _best(kind: str, array_bytes: int, steps: int, threads: int) -> float:
     # Memory that was never written is one page of zeros, whatever its size.
     memory = [np.ones(array_bytes + _LINE, np.uint8) for _ in range(2)]
     addresses = [array.ctypes.data + -array.ctypes.data % _LINE for array in memory]
-    counts = (ctypes.c_int64 * 2)(steps, 1)
+    counts = (ctypes.c_int64 * 3)(steps, 1, threads)
     pointers = (ctypes.c_void_p * 3)(*addresses, ctypes.addressof(counts))
     address = _library().address(kind)
 
     def run() -> None:
-        pool().run(address, pointers, pointers, 0, threads=threads)
+        pool().run(address, pointers, pointers, 0, threads=threads, work=_WORK_NS)
 
     counts[1] = max(1, int(_RUN_S / max(_seconds(run), 1e-7)))
     counts[1] = max(1, int(counts[1] * _RUN_S / max(_seconds(run), 1e-7)))
@@ -107,10 +120,17 @@ def _vector_bytes() -> int:
 @functools.cache
 def _library() -> llvm.Library:
     target = llvm.Target.host()
-    text = "\n".join([*map(_loop, _BODIES), f"declare {_type()} @llvm.fma({_type()}, {_type()}, {_type()})"])
+    module = llvm_ir.Module()
+    share = emit_share(module)
+    text = "\n".join(
+        [
+            str(module),
+            *(_loop(name, share) for name in _BODIES),
+            f"declare {_type()} @llvm.fma({_type()}, {_type()}, {_type()})",
+        ]
+    )
     text = text.replace("@llvm.fma(", f"@llvm.fma.v{_vector_bytes() // 4}f32(") + "\n!0 = !{i32 1}"
-    module = llvm.parse(text, target, _OPT)
-    return llvm.Library(module, tuple(_BODIES), target, _OPT)
+    return llvm.Library(llvm.parse(text, target, _OPT), tuple(_BODIES), target, _OPT)
 
 
 def _type() -> str:
@@ -138,11 +158,13 @@ _LOOPS = {"read": ("read",), "copy": ("copy", "stream")}
 """The loops of each kind: past the caches a copy is faster if it does not read what it overwrites."""
 
 
-def _loop(name: str) -> str:
+def _loop(name: str, share: str) -> str:
     type_, vectors = _type(), range(_CHAINS)
     state = [f"  %s{k} = phi {type_} [ zeroinitializer, %turn ], [ %n{k}, %step ]" for k in vectors]
     index = ["  %base = mul i64 %at, " + str(_CHAINS), *(f"  %i{k} = add i64 %base, {k}" for k in vectors)]
     body = [_BODIES[name].format(k=k, type=type_) for k in vectors]
     # What is computed has to arrive somewhere, or none of it would be done.
     rest = [f"  store volatile {type_} %n{k}, ptr %target, align 64" for k in vectors if name not in _LOOPS["copy"]]
-    return _LOOP.format(name=name, state="\n".join(state), body="\n".join([*index, *body]), rest="\n".join(rest))
+    parts = {"state": state, "body": [*index, *body], "rest": rest}
+    texts = {part: "\n".join(lines) for part, lines in parts.items()}
+    return _LOOP.format(name=name, share=share, work=_WORK_NS, **texts)

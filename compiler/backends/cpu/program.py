@@ -1,46 +1,39 @@
-"""One native function for a whole module, run by every thread.
+"""One native function for a whole module, whose work several threads share.
 
-The function walks the schedule: it calls one function per kernel, in which every thread does its share, and puts a
-barrier only where a kernel depends on memory that other threads may still be writing or reading.  `while`,
-`conditional` and `call` are control flow inside it.  A module without any kernel worth sharing is a program for one
-thread, and has no barriers at all.
+The function walks the schedule on the thread that calls it: one function for each kernel, of which those worth several
+threads are put into phases (`phases`) that end where a kernel depends on memory that others may still be writing or
+reading.  `while`, `conditional` and `call` are control flow inside it.  A module without any kernel worth sharing is a
+program for one thread, and has no phases at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from compiler.analysis.buffers import Assignment, branches, complete
-from compiler.analysis.placing import ALIGNMENT, Buffer, Place, alignment_of
+from compiler.analysis.placing import Buffer, Place, alignment_of
 from compiler.analysis.turns import counted_turns
 from compiler.backends.cpu.frame import lay_in_frame
-from compiler.backends.cpu.hazards import Hazards
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
 from compiler.backends.cpu.machine import Machine
+from compiler.backends.cpu.phases import Phases, Step
 from compiler.backends.cpu.plan import ProgramPlan, plan
-from compiler.backends.cpu.runtime.threads import emit_barrier
-from compiler.backends.cpu.sharing import shares
+from compiler.backends.cpu.pointers import BASES, Pointers
+from compiler.backends.cpu.sharing import shared_work
 from compiler.backends.cpu.turns import Copies
-from compiler.codegen import nest
+from compiler.codegen import cost, nest
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
-from compiler.codegen.movement import constant_data
-from compiler.diagnostics import UnsupportedError
+from compiler.ir.decisions import went
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.module import Module as HloModule
 
-_PARAMETERS = [
-    ("ptr readonly", "parameters"),
-    ("ptr readonly", "results"),
-    ("ptr", "arena"),
-    ("ptr", "sync"),
-    ("i64", "thread"),
-    ("i64", "threads"),
-]
-
 _COPY_ALIGN = 64
-"""Bytes at whose multiples a copy is shared between threads."""
+"""Bytes at whose multiples a copy is cut into chunks."""
+
+_COPY_NS = 0.1
+"""What a byte takes, in cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +47,7 @@ class Program:
         emitted: the kernels, in the order of the schedule.
         threads: how many threads it is worth running on.
         cost_ns: estimated nanoseconds on one thread; loops count one turn.
+        shared_work: the same of what threads share, all turns of loops counted.
         plan: what was decided about it.
     """
 
@@ -63,6 +57,7 @@ class Program:
     emitted: dict[Instruction, EmittedKernel]
     threads: int
     cost_ns: float
+    shared_work: float
     plan: ProgramPlan
 
     @property
@@ -96,11 +91,13 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
     decided = plan(module, machine, threads)
     ir, assignment = Module(machine.features, unrolls=True), decided.assignment
     emitted = {i: _emit(ir, decided, i) for i in decided.kernels}
+    went("cpu", [(one.kernel.kind.value, one.functions) for one in emitted.values()], ir.functions)
     lay_in_frame(module.entry, assignment, emitted, decided.threads)
     complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
     _Driver(ir, assignment, emitted, decided.threads, profile=False).function(module, PROGRAM)
     cost_ns = sum(kernel.cost_ns for kernel in emitted.values())
-    return Program(ir, module, assignment, emitted, decided.threads, cost_ns, decided)
+    shared_ns = shared_work(module.entry, emitted)
+    return Program(ir, module, assignment, emitted, decided.threads, cost_ns, shared_ns, decided)
 
 
 def _emit(ir: Module, decided: ProgramPlan, instruction: Instruction) -> EmittedKernel:
@@ -133,37 +130,35 @@ class _Driver:
         self.emitted = emitted
         self.threads = threads
         self.profile = profile
-        self.hazards = Hazards()
         self.marks = 0
         self.turns = 0
         self.copies = Copies(ir)
         self.functions = sum(len(kernel.functions) for kernel in emitted.values())
-        self.barrier = emit_barrier(ir) if threads > 1 else ""
-        self.unchanging = f", !invariant.load {ir.metadata('!{}')}"
 
     def function(self, module: HloModule, name: str) -> None:
         """Emit the function for a module's entry computation."""
-        builder = Builder(self.ir.function(name, "void", _PARAMETERS))
+        builder = Builder(self.ir.function(name, "void", [*BASES, ("ptr", "team")]))
         self.builder = builder
         framed = [(b, alignment_of(b.size_bytes)) for b in self.assignment.buffers if b.place is Place.FRAME]
-        self.pointers = {b: builder.emit("ptr", f"alloca [{b.size_bytes} x i8], align {a}") for b, a in framed}
-        self._entry(module.entry.instructions)
+        self.known = {b: builder.emit("ptr", f"alloca [{b.size_bytes} x i8], align {a}") for b, a in framed}
+        unchanging = f", !invariant.load {self.ir.metadata('!{}')}"
+        self.pointers = Pointers(builder, self.assignment, self.known, unchanging)
+        self.phases = Phases(self.pointers, self.threads, self._context())
+        self._instructions(module.entry.instructions)
+        self.phases.end()
         builder.ret()
         if self.profile:
             count = 2 * max(1, self.functions) * self.threads
             self.ir.define_global(TIMELINE, f"global [{count} x i64] zeroinitializer, align 64")
 
-    # -- schedule -----------------------------------------------------------------------------------------------
-    def _entry(self, instructions: Sequence[Instruction]) -> None:
-        """The whole program; where nothing is left to share, the other threads need not wait for its end."""
-        shared = [number for number, instruction in enumerate(instructions) if self._shares(instruction)]
-        together = shared[-1] + 1 if shared else 0
-        self._instructions(instructions[:together])
-        if self.hazards.are_shared:
-            self._barrier()
-        with self._by_one():
-            self._instructions(instructions[together:])
+    def _context(self) -> Value:
+        """Memory for the addresses that phases are told, as many as there are buffers that change roles."""
+        count = 2 * sum(len(pairs) for pairs in self.assignment.exchanged.values())
+        if self.threads == 1 or not count:
+            return Value("ptr", "null")
+        return self.builder.emit("ptr", f"alloca [{count} x ptr], align 8")
 
+    # -- schedule -----------------------------------------------------------------------------------------------
     def _instructions(self, instructions: Iterable[Instruction]) -> None:
         for instruction in instructions:
             if instruction in self.emitted:
@@ -175,141 +170,81 @@ class _Driver:
             elif instruction.opcode == "call":
                 self._instructions(instruction.attributes["to_apply"].instructions)
 
-    def _shares(self, instruction: Instruction) -> bool:
-        """Whether anything of what an instruction runs is worth several threads."""
-        return self.threads > 1 and shares(instruction, self.emitted)
-
-    @contextmanager
-    def _by_one(self) -> Iterator[None]:
-        """What follows is the first thread's work alone."""
-        if self.threads == 1:
-            yield
-            return
-        threads, self.threads = self.threads, 1
-        with self.builder.when(self.builder.compare("eq", Value("i64", "%thread"), integer(0)), "alone"):
-            yield
-        self.threads = threads
-
     def _kernel(self, emitted: EmittedKernel) -> None:
-        kernel, assignment = emitted.kernel, self.assignment
-        reads = [buffer for i in kernel.inputs for buffer in assignment.of[i]]
-        writes = list(assignment.of[kernel.instruction])
-        workspace = assignment.workspaces.get(kernel.instruction)
+        assignment, instruction = self.assignment, emitted.kernel.instruction
+        reads = [buffer for i in emitted.kernel.inputs for buffer in assignment.of[i]]
+        writes = list(assignment.of[instruction])
+        workspace = assignment.workspaces.get(instruction)
         touched = [*writes, workspace] if workspace else writes
         shared = emitted.parallel and self.threads > 1
-        pointers = [self._pointer(buffer) for buffer in (*reads, *writes)]
-        pointers.append(self._workspace(workspace) if workspace else Value("ptr", "null"))
-        self._wait_for(reads, touched, shared=shared)
         for number, function in enumerate(emitted.functions):
             if number and shared:
-                self._barrier()
-            self._call(function, pointers, shared=shared)
-        self.hazards.note(reads, touched, shared=shared)
+                self.phases.end()
+            emit = partial(self._call, function, (*reads, *writes), instruction, shared=shared)
+            self.phases.add(Step(emit, reads, touched, shared, emitted.cost_ns / len(emitted.functions)))
 
-    def _call(self, function: str, pointers: Sequence[Value], *, shared: bool) -> None:
-        builder = self.builder
-        share = (Value("i64", "%thread"), Value("i64", "%threads")) if shared else (integer(0), integer(1))
-
+    def _call(
+        self, function: str, buffers: Sequence[Buffer], kernel: Instruction, here: Pointers, *, shared: bool
+    ) -> None:
+        builder = here.builder
+        arguments = [*map(here.of, buffers), here.workspace(kernel)]
+        share = (THREAD, THREADS) if shared else (integer(0), integer(1))
         name = self.copies.name(function) if self.turns and not shared and not self.profile else function
-        with nullcontext() if shared else self._by_one():
-            self._mark()
-            builder.call(f"@{name}", "void", [*pointers, *share])
-            self._mark()
+        self._mark(builder, row=THREAD if shared else integer(0))
+        builder.call(f"@{name}", "void", [*arguments, *share])
+        self._mark(builder, row=THREAD if shared else integer(0))
 
-    def _mark(self) -> None:
-        """Note the time in the profiling variant."""
+    def _mark(self, builder: Builder, *, row: Value) -> None:
+        """Note the time in the profiling variant, in a row of the timeline for each chunk."""
         if not self.profile:
             return
-        builder = self.builder
         now = builder.call(self.ir.declare("llvm.readcyclecounter", "i64", []), "i64", [])
-        row = builder.mul(Value("i64", "%thread"), integer(2 * self.functions))
-        slot = builder.gep("i64", Value("ptr", f"@{TIMELINE}"), builder.add(row, integer(self.marks)))
+        start = builder.mul(row, integer(2 * self.functions))
+        slot = builder.gep("i64", Value("ptr", f"@{TIMELINE}"), builder.add(start, integer(self.marks)))
         builder.store(now, slot)
         self.marks += 1
 
     # -- memory -------------------------------------------------------------------------------------------------
-    def _pointer(self, buffer: Buffer) -> Value:
-        builder = self.builder
-        if buffer in self.pointers:
-            return self.pointers[buffer]
-        if buffer.place is Place.CONSTANT:
-            return self._constant(buffer.owner)
-        if buffer.place is Place.ARENA:
-            return builder.gep("i8", Value("ptr", "%arena"), integer(buffer.offset))
-        base = "%parameters" if buffer.place is Place.PARAMETER else "%results"
-        address = builder.gep("ptr", Value("ptr", base), integer(buffer.number))
-        start = builder.load("ptr", address, metadata=self.unchanging)
-        return builder.gep("i8", start, integer(buffer.offset)) if buffer.offset else start
-
-    def _workspace(self, buffer: Buffer) -> Value:
-        """A workspace, which starts at a multiple of `ALIGNMENT`; results, where it may lie, do not."""
-        builder, pointer = self.builder, self._pointer(buffer)
-        if buffer.place is Place.ARENA:
-            return pointer
-        up = builder.add(builder.cast("ptrtoint", pointer, "i64"), integer(ALIGNMENT - 1))
-        aligned = builder.binary("and", up, integer(-ALIGNMENT))
-        return builder.cast("inttoptr", aligned, "ptr")
-
-    def _constant(self, instruction: Instruction) -> Value:
-        literal = instruction.literal
-        if literal.array is None:
-            raise UnsupportedError(f"the constant {instruction.name}", "the CPU back end", "elided, or a tuple")
-        name = "".join(c if c.isalnum() else "_" for c in f"{instruction.computation.name}.{instruction.name}")
-        return constant_data(self.builder, literal, f"data.{name}")
-
-    def _wait_for(self, reads: Sequence[Buffer], writes: Sequence[Buffer], *, shared: bool) -> None:
-        if self.hazards.conflict(reads, writes, shared=shared):
-            self._barrier()
-
-    def _barrier(self) -> None:
-        self.hazards.clear()
-        if self.threads > 1:
-            self.builder.call(self.barrier, "void", [Value("ptr", "%sync"), Value("i64", "%threads")])
-
     def _copy(self, pairs: Iterable[tuple[Buffer, Buffer]]) -> None:
-        """Copy whole buffers (from, to), every thread its share."""
+        """Copy whole buffers (from, to), of which none overlaps another."""
         copies = [(source, target) for source, target in pairs if source is not target and target.size_bytes]
-        if not copies:
-            return
-        sources, targets = [source for source, _ in copies], [target for _, target in copies]
-        self._wait_for(sources, targets, shared=self.threads > 1)
-        for source, target in copies:
-            self._copy_bytes(self._pointer(source), self._pointer(target), target.size_bytes)
-        self.hazards.note(sources, targets, shared=self.threads > 1)
+        for shared in (False, True):
+            some = [pair for pair in copies if self._is_long(pair[1]) == shared]
+            sources, targets = [source for source, _ in some], [target for _, target in some]
+            work = sum(map(_copy_ns, targets))
+            if some:
+                self.phases.add(Step(partial(_copy_all, some, shared=shared), sources, targets, shared, work))
+
+    def _is_long(self, buffer: Buffer) -> bool:
+        """Whether to copy a buffer takes long enough to be shared."""
+        return self.threads > 1 and cost.pays_threads(_copy_ns(buffer))
+
+    def _pointer(self, buffer: Buffer) -> Value:
+        return self.pointers.of(buffer)
 
     # -- control ------------------------------------------------------------------------------------------------
     def _while(self, instruction: Instruction) -> None:
-        if self.threads == 1 or self._shares(instruction):
-            self._loop(instruction)
-            return
-        # A loop of small kernels is one thread's work from the first turn to the last.
-        self._barrier()
-        with self._by_one():
-            self._loop(instruction)
-        self._barrier()
-
-    def _loop(self, instruction: Instruction) -> None:
         builder, of = self.builder, self.assignment.of
         state, exchanged = of[instruction], self.assignment.exchanged[instruction]
         body: Computation = instruction.attributes["body"]
         self._copy(zip(of[instruction.operands[0]], state, strict=True))
-        self._barrier()
+        self.phases.end()
         before = [(self._pointer(present), self._pointer(other)) for present, other in exchanged]
         header, turn, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
         entry = builder.block
         builder.branch(header)
         builder.begin(header)
         number, *roles = [*builder.placeholders("i64", 1), *builder.placeholders("ptr", 2 * len(exchanged))]
-        outside = dict(self.pointers)
-        self.pointers |= dict(zip([b for pair in exchanged for b in pair], roles, strict=True))
+        outside = dict(self.known)
+        self.known |= dict(zip([b for pair in exchanged for b in pair], roles, strict=True))
         self.turns += 1
         builder.branch_if(self._goes_on(instruction, number), turn, done)
         builder.begin(turn)
         self._instructions(body.instructions)
-        self.turns -= 1
         swapped = {present for present, _ in exchanged}
         self._copy((a, b) for a, b in zip(of[body.root], state, strict=True) if b not in swapped)
-        self._barrier()
+        self.phases.end()
+        self.turns -= 1
         following = builder.add(number, integer(1))
         builder.fill(number, [(integer(0), entry), (following, builder.block)])
         for place, (present, other) in enumerate(before):
@@ -319,20 +254,18 @@ class _Driver:
         # Of its own notes: otherwise LLVM may take those of a loop that a turn ends with for this one's.
         builder.branch(header, keep_rolled(self.ir, scalar=True))
         builder.begin(done)
-        # Nobody may write over a predicate before everybody has seen the loop end.
-        if counted_turns(instruction) is None:
-            self._barrier()
-        self.pointers = outside
+        self.known.clear()
+        self.known.update(outside)
         self._settle(exchanged, before, roles)
 
     def _goes_on(self, loop: Instruction, number: Value) -> Value:
-        """Whether there is a turn of that number, for which every thread may count for itself where all is known."""
+        """Whether there is a turn of that number."""
         turns = counted_turns(loop)
         if turns is not None:
             return self.builder.compare("ult", number, integer(turns))
         condition: Computation = loop.attributes["condition"]
         self._instructions(condition.instructions)
-        self._barrier()
+        self.phases.end()
         return self._predicate(condition.root)
 
     def _settle(
@@ -346,18 +279,7 @@ class _Driver:
         for number, ((present, _), (home, _)) in enumerate(zip(exchanged, before, strict=True)):
             moved = builder.compare("ne", roles[2 * number], home)
             with builder.when(moved, "settle"):
-                self._copy_bytes(roles[2 * number], home, present.size_bytes)
-        if exchanged:
-            self._barrier()
-
-    def _copy_bytes(self, source: Value, target: Value, size: int) -> None:
-        """Copy memory, every thread its share."""
-        builder = self.builder
-        offset, length = integer(0), integer(size)
-        if self.threads > 1:
-            part = nest.share(builder, size, THREAD, THREADS, align=_COPY_ALIGN)
-            offset, length = part.start, builder.sub(part.stop, part.start)
-        builder.copy_bytes(builder.gep("i8", source, offset), builder.gep("i8", target, offset), length)
+                builder.copy_bytes(roles[2 * number], home, integer(present.size_bytes))
 
     def _predicate(self, instruction: Instruction) -> Value:
         (buffer,) = self.assignment.of[instruction]
@@ -367,7 +289,7 @@ class _Driver:
     def _conditional(self, instruction: Instruction) -> None:
         builder, of = self.builder, self.assignment.of
         selector, computations = instruction.operands[0], branches(instruction)
-        self._barrier()
+        self.phases.end()
         labels = [builder.new_label("branch") for _ in computations]
         done = builder.new_label("conditional.end")
         if selector.array.element_type.name == "pred":
@@ -380,6 +302,23 @@ class _Driver:
             builder.begin(label)
             self._instructions(computation.instructions)
             self._copy(zip(of[computation.root], of[instruction], strict=True))
-            self._barrier()
+            self.phases.end()
             builder.branch(done)
         builder.begin(done)
+
+
+def _copy_ns(buffer: Buffer) -> float:
+    return buffer.size_bytes * _COPY_NS
+
+
+def _copy_all(copies: Sequence[tuple[Buffer, Buffer]], here: Pointers, *, shared: bool) -> None:
+    """Copy buffers (from, to): all of each, or the chunk's share."""
+    builder = here.builder
+    for source, target in copies:
+        offset, length = integer(0), integer(target.size_bytes)
+        if shared:
+            part = nest.share(builder, target.size_bytes, THREAD, THREADS, align=_COPY_ALIGN)
+            offset, length = part.start, builder.sub(part.stop, part.start)
+        builder.copy_bytes(
+            builder.gep("i8", here.of(source), offset), builder.gep("i8", here.of(target), offset), length
+        )

@@ -1,8 +1,8 @@
 """Which kernels one thread runs alone although each by itself would be worth several.
 
-Threads meet in every turn of a loop that they share: before what one of them does alone and after it, and at its end.
-Cores that share a cache do so in 0.1 to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.
-A thread that has nothing to do for long falls asleep, and to wake it takes much longer than that.
+Threads meet in every turn of a loop that they share: at the end of every phase.  Cores that share a cache do so in 0.1
+to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.  A thread that has nothing to do for
+long falls asleep, and to wake it takes much longer than that.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Protocol, TypeAlias
 
 from compiler.analysis.turns import turns_of
+from compiler.codegen.cost import shares_all
 from compiler.codegen.kernel import CONTROL, callees, scheduled
 from compiler.ir.module import Computation, Instruction
 
@@ -21,7 +22,7 @@ _WAKING_NS = 20_000.0
 _PATIENCE_NS = 30_000.0
 """How long one thread may work alone before others sleep."""
 _TURNS = 100
-"""Of a loop of which nobody knows."""
+"""The trip count that is assumed of a loop whose own does not follow from the program."""
 
 
 class Work(Protocol):
@@ -42,9 +43,16 @@ Kernels: TypeAlias = Mapping[Instruction, Work]
 
 def alone(entry: Computation, kernels: Kernels, threads: int) -> set[Instruction]:
     """The kernels of a program that are not shared, beside those that are not parallel."""
+    if shares_all():
+        return set()
     found = set(_of_loops(entry, kernels, threads))
     shared = kernels.keys() - found
     return found if _is_worth_waking(entry, kernels, shared, threads) else set(kernels)
+
+
+def shared_work(entry: Computation, kernels: Kernels) -> float:
+    """The expected time on one thread of what a program's threads share, in ns."""
+    return sum(_work(instruction, kernels, kernels.keys())[1] for instruction in entry.instructions)
 
 
 def shares(instruction: Instruction, kernels: Kernels) -> bool:

@@ -140,8 +140,9 @@ class NvptxExecutable:
     def _connect(self, device: Device) -> None:
         self.device = device
         self._loaded = device.load(self.ptx)
-        for instruction, (buffer, *_) in self._program.assignment.of.items():
+        for instruction, buffers in self._program.assignment.of.items():
             if instruction.opcode == "constant" and instruction.literal.array is not None:
+                (buffer,) = buffers
                 data = np.ascontiguousarray(instruction.literal.array)
                 self._constants[buffer] = device.allocate(data.nbytes)
                 device.upload(self._constants[buffer], data)

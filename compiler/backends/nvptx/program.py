@@ -19,6 +19,7 @@ from compiler.backends.strategy import Choice
 from compiler.codegen.kernel import Kernel, KernelKind, kernel_of, scheduled
 from compiler.codegen.llvm_ir import Module
 from compiler.diagnostics import UnsupportedError
+from compiler.ir.decisions import went
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.module import Module as HloModule
 from compiler.ir.rewrite import Refusal, path_of
@@ -61,6 +62,8 @@ def build(module: HloModule, gpu: Gpu) -> Program:
     choices = {i: _choice(kernel, gpu) for i, kernel in kernels.items()}
     ir = Module()
     emitted = {i: _emit(ir, kernel, choices[i]) for i, kernel in kernels.items()}
+    launched = [(one.kernel.kind.value, [launch.function for launch in one.launches]) for one in emitted.values()]
+    went("nvptx", launched, ir.functions)
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     steps = tuple(_Steps(emitted, assignment).of(module.entry))
     steps = persist(ir, steps, list(emitted.values()), "persistent")

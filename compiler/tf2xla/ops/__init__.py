@@ -1,21 +1,68 @@
 """One record for each op, by family, and the table of them all."""
 
+from dataclasses import replace
+
+from compiler.tf2xla.gradients import GRADIENTS
 from compiler.tf2xla.ops import (
     binary,
     calls,
+    collective,
+    complexes,
+    control,
+    convolution,
     indexing,
+    linear,
+    lists,
     movement,
     neural,
+    normalization,
+    ordering,
+    pieces,
+    pooling,
     products,
+    random,
     reductions,
+    scatters,
     selection,
     shapes,
+    state,
     structure,
+    training,
     unary,
 )
 from compiler.tf2xla.record import Record
 
-_FAMILIES = (structure, unary, binary, selection, products, reductions, shapes, movement, indexing, neural, calls)
+_FAMILIES = (
+    structure,
+    unary,
+    complexes,
+    binary,
+    selection,
+    products,
+    reductions,
+    shapes,
+    movement,
+    pieces,
+    indexing,
+    scatters,
+    ordering,
+    neural,
+    calls,
+    state,
+    training,
+    convolution,
+    pooling,
+    normalization,
+    random,
+    lists,
+    control,
+    collective,
+    linear,
+)
 
-RECORDS: dict[str, Record] = {name: record for family in _FAMILIES for name, record in family.RECORDS.items()}
+RECORDS: dict[str, Record] = {
+    name: replace(record, gradient=GRADIENTS.get(name))
+    for family in _FAMILIES
+    for name, record in family.RECORDS.items()
+}
 """Every op's record."""

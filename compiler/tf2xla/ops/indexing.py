@@ -13,6 +13,7 @@ from compiler.ir.types import S32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import record, table
+from compiler.tf2xla.scattering import depth_of
 
 
 def _gather(operation: Operation) -> Expression:
@@ -59,12 +60,12 @@ def gathered(operation: Operation, params: Expression, indices: Expression, axis
 
 
 def _gather_nd(operation: Operation) -> Expression:
-    params, indices = operation["params"], operation["indices"]
-    operation.require(indices.dims, "its indices must not be a scalar")
-    depth = indices.dims[-1]
-    operation.require(
-        depth <= len(params.dims), lambda: f"{depth} indices are more than {list(params.dims)} has dimensions"
-    )
+    return gathered_deep(operation, operation["params"], operation["indices"])
+
+
+def gathered_deep(operation: Operation, params: Expression, indices: Expression) -> Expression:
+    """Slices of `params`, one for each vector of indices."""
+    depth = depth_of(operation, params.dims, indices)
     dims = (*indices.dims[:-1], *params.dims[depth:])
     if 0 in params.dims or 0 in dims:
         operation.require(0 in dims, "it takes elements of an array that has none")

@@ -151,7 +151,8 @@ def _slice(operation: Operation) -> Expression:
     return x.slice(*kept)
 
 
-def _paddings(operation: Operation, rank: int) -> list[tuple[int, int]]:
+def paddings(operation: Operation, rank: int) -> list[tuple[int, int]]:
+    """How much is put before and behind along each axis."""
     value = operation.value("paddings")
     operation.require(value.shape == (rank, 2), lambda: f"its paddings must have the sizes {[rank, 2]}")
     rows = [(int(low), int(high)) for low, high in value]
@@ -166,7 +167,7 @@ def _pad(operation: Operation) -> Expression:
         operation.require(not value.dims, "the value to pad with must be a scalar")
     else:
         value = x.literal(0)
-    padding = tuple(PaddingDimension(low, high) for low, high in _paddings(operation, len(x.dims)))
+    padding = tuple(PaddingDimension(low, high) for low, high in paddings(operation, len(x.dims)))
     return Expression(build(operation.computation, "pad", [x.instruction, value.instruction], padding=padding))
 
 
@@ -175,7 +176,7 @@ def _mirror_pad(operation: Operation) -> Expression:
     x, mode = operation["input"], operation.attribute("mode")
     operation.require(mode in (b"REFLECT", b"SYMMETRIC"), f"its mode must be REFLECT or SYMMETRIC, not {mode!r}")
     skipped = 1 if mode == b"REFLECT" else 0
-    for axis, (low, high) in enumerate(_paddings(operation, len(x.dims))):
+    for axis, (low, high) in enumerate(paddings(operation, len(x.dims))):
         own = x.dims[axis]
         if not low and not high:
             continue

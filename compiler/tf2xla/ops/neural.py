@@ -8,6 +8,7 @@ from compiler.expansion.expression import Expression, iota
 from compiler.ir.types import BF16, F16, F32
 from compiler.tf2xla.broadcasting import conjugate, together
 from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.ops.unary import SELU, SELU_ALPHA
 from compiler.tf2xla.record import Record, record, table
 from compiler.tf2xla.reducing import greatest, total
 
@@ -150,6 +151,26 @@ def _sqrt_gradient(y: Expression, gradient: Expression) -> Expression:
     return gradient * 0.5 / conjugate(y)
 
 
+def _rsqrt_gradient(y: Expression, gradient: Expression) -> Expression:
+    y = conjugate(y)
+    return (gradient * y * -0.5) * (y * y)
+
+
+def _selu_gradient(gradient: Expression, y: Expression) -> Expression:
+    return y.compare("LT", 0).where(gradient * (y + SELU_ALPHA), gradient * SELU)
+
+
+def _softsign_gradient(gradient: Expression, x: Expression) -> Expression:
+    below = x.apply("abs") + 1
+    return gradient / (below * below)
+
+
+def _leaky_gradient(operation: Operation) -> Expression:
+    gradient, x = operation["gradients"], operation["features"]
+    operation.require(gradient.dims == x.dims, lambda: f"{list(gradient.dims)} and {list(x.dims)} differ")
+    return x.compare("GT", 0).where(gradient, gradient * operation.attribute("alpha"))
+
+
 def _reciprocal_gradient(y: Expression, gradient: Expression) -> Expression:
     y = conjugate(y)
     return -gradient * (y * y)
@@ -201,6 +222,18 @@ RECORDS = table(
     _gradient("Relu6Grad", _INPUT, "reals", _relu6_gradient, "The gradient of Relu6."),
     _gradient("SoftplusGrad", _INPUT, _FLOATS, _softplus_gradient, "The gradient of Softplus."),
     _gradient("EluGrad", "gradients outputs backprops", _FLOATS, _elu_gradient, "The gradient of Elu, by its result."),
+    _gradient(
+        "SeluGrad", "gradients outputs backprops", _FLOATS, _selu_gradient, "The gradient of Selu, by its result."
+    ),
+    _gradient("SoftsignGrad", _INPUT, _FLOATS, _softsign_gradient, "The gradient of Softsign."),
+    record(
+        "LeakyReluGrad",
+        "gradients: T, features: T -> backprops: T; alpha: float = 0.2; T: {floats} = float32",
+        _leaky_gradient,
+        "The gradient of LeakyRelu.",
+    ),
+    _gradient("RsqrtGrad", _OUTPUT, "floats complexes", _rsqrt_gradient, "The gradient of Rsqrt, by its result."),
+    _gradient("InvGrad", _OUTPUT, "floats complexes", _reciprocal_gradient, "The gradient of Inv, by its result."),
     _gradient("SigmoidGrad", _OUTPUT, "floats complexes", _sigmoid_gradient, "The gradient of Sigmoid, by its result."),
     _gradient("TanhGrad", _OUTPUT, "floats complexes", _tanh_gradient, "The gradient of Tanh, by its result."),
     _gradient("SqrtGrad", _OUTPUT, "floats complexes", _sqrt_gradient, "The gradient of Sqrt, by its result."),

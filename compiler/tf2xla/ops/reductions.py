@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from compiler.expansion.expression import Expression, element, iota
+from compiler.ir.attributes import PaddingDimension
 from compiler.ir.module import Computation
 from compiler.ir.numbers import bounds
 from compiler.ir.shape import ArrayShape
@@ -127,8 +128,39 @@ def _argument(name: str, doc: str, indices: str, results: str, *, is_greatest: b
     return record(name, text, _place(is_greatest=is_greatest), doc, constants=("dimension",))
 
 
+def _cumulative(name: str, opcode: str, start: int, doc: str) -> Record:
+    """Each element with all before it, by arrays moved by 1, 2, 4, ... elements, which are as many as it takes."""
+
+    def lower(operation: Operation) -> Expression:
+        x = operation["x"]
+        [axis] = operation.integers("axis")
+        at = operation.axis(axis, len(x.dims))
+        is_back, excludes = operation.attribute("reverse"), operation.attribute("exclusive")
+        wide = x.to(in_f32(x.type))
+        if excludes:
+            wide = _moved(wide, at, 1, start, is_back=is_back)
+        by = 1
+        while by < x.dims[at]:
+            wide = wide.apply(opcode, _moved(wide, at, by, start, is_back=is_back))
+            by *= 2
+        return wide.to(x.type)
+
+    text = "x: T, axis: Tidx -> out: T; exclusive: bool = false; reverse: bool = false; T: {numbers}"
+    return record(name, f"{text}; Tidx: {{index}} = int32", lower, doc, constants=("axis",))
+
+
+def _moved(x: Expression, axis: int, by: int, start: int, *, is_back: bool) -> Expression:
+    """Elements moved along an axis, others following."""
+    padding = [PaddingDimension(0, 0)] * len(x.dims)
+    padding[axis] = PaddingDimension(-by, by) if is_back else PaddingDimension(by, -by)
+    operands = [x.instruction, x.literal(start).instruction]
+    return Expression(build(x.instruction.computation, "pad", operands, padding=tuple(padding)))
+
+
 RECORDS = table(
     *map(_reduction, _FORMULAS),
+    _cumulative("Cumsum", "add", 0, "The sum so far."),
+    _cumulative("Cumprod", "multiply", 1, "The product so far."),
     _argument(
         "ArgMax",
         "Where the greatest is, the first of several.",

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from compiler.expansion.expression import Expression
+from compiler.graph import PartialShape
 from compiler.ir.types import S32
 from compiler.tf2xla.operation import Operation
-from compiler.tf2xla.record import Trait, record, table
+from compiler.tf2xla.record import Trait, record, table, with_shapes
 
 _LARGEST = 1 << 40  # elements: what is beyond cannot be meant
 _MOST_NUMBERS = 1 << 26
@@ -176,11 +177,14 @@ RECORDS = table(
         "The sizes that two arrays are spread to.",
         constants=("s0", "s1"),
     ),
-    record(
-        "BroadcastGradientArgs",
-        "s0: T, s1: T -> r0: T, r1: T; T: {index} = int32",
-        _broadcast_gradient_args,
-        "The axes that the gradients of both are summed along.",
-        constants=("s0", "s1"),
+    with_shapes(
+        record(
+            "BroadcastGradientArgs",
+            "s0: T, s1: T -> r0: T, r1: T; T: {index} = int32",
+            _broadcast_gradient_args,
+            "The axes that the gradients of both are summed along.",
+            constants=("s0", "s1"),
+        ),
+        lambda _node: [PartialShape((None,))] * 2,  # a size that is not known may be 1, which decides
     ),
 )

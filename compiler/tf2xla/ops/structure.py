@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from compiler.expansion.expression import Expression
-from compiler.graph import Tensor
+from compiler.graph import PartialShape, Tensor
 from compiler.tf2xla.operation import Operation
-from compiler.tf2xla.record import Record, Trait, record, table
+from compiler.tf2xla.record import Record, Trait, record, table, with_shapes
+from compiler.tf2xla.terms import Built
 
 
 def _const(operation: Operation) -> Expression:
@@ -35,18 +36,29 @@ def _nothing(_operation: Operation) -> None:
     """Control edges have no meaning where nothing has an effect."""
 
 
+def stated_shape(node: Built) -> list[PartialShape]:
+    """The shape that an attribute says."""
+    return [node.attribute("shape")]
+
+
 def _identity(name: str, doc: str) -> Record:
     return record(name, "input: T -> output: T; T: {any}", _passed_on, doc)
 
 
 RECORDS = table(
     record("Const", "-> output: dtype; value: tensor; dtype: {any}", _const, "A value."),
-    record("Placeholder", "-> output: dtype; dtype: {any}; shape: shape = unknown", _placeholder, "What is fed."),
-    record(
-        "PlaceholderWithDefault",
-        "input: dtype -> output: dtype; dtype: {any}; shape: shape",
-        _passed_on,
-        "What may be fed, and else is its input.",
+    with_shapes(
+        record("Placeholder", "-> output: dtype; dtype: {any}; shape: shape = unknown", _placeholder, "What is fed."),
+        stated_shape,
+    ),
+    with_shapes(
+        record(
+            "PlaceholderWithDefault",
+            "input: dtype -> output: dtype; dtype: {any}; shape: shape",
+            _passed_on,
+            "What may be fed, and else is its input.",
+        ),
+        stated_shape,
     ),
     _identity("Identity", "Its input."),
     _identity("StopGradient", "Its input, through which no gradient goes."),

@@ -20,7 +20,7 @@ Formula = Callable[[Expression], Expression]
 
 _FLOATS, _ANALYTIC = "floats", "floats complexes"
 _SIGNED = "floats complexes ints"
-_SELU, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.7580993408473768599402175208123
+SELU, SELU_ALPHA = 1.0507009873554804934193349852946, 1.7580993408473768599402175208123
 
 
 def opcode(name: str) -> Formula:
@@ -81,7 +81,7 @@ def _elu(x: Expression) -> Expression:
 
 
 def _selu(x: Expression) -> Expression:
-    return x.compare("GT", 0).where(x * _SELU, x.apply("exponential-minus-one") * _SELU_ALPHA)
+    return x.compare("GT", 0).where(x * SELU, x.apply("exponential-minus-one") * SELU_ALPHA)
 
 
 def _leaky_relu(operation: Operation) -> Expression:
@@ -182,6 +182,24 @@ def _lgamma(x: Expression) -> Expression:
     return _is_infinite(x).where(infinite, reflected.where(reflection, log_y))
 
 
+def _digamma(x: Expression) -> Expression:
+    """The derivative of log |gamma(x)|, by the same series; NaN at whole numbers that are not positive."""
+    reflected = x.compare("LT", 0.5)
+    z = reflected.where(-x, x - 1)
+    above = x.literal(0).spread(x.dims, ())
+    below = x.literal(_LANCZOS_FIRST).spread(x.dims, ())
+    for number, coefficient in enumerate(_LANCZOS, 1):
+        part = x.literal(coefficient).spread(x.dims, ()) / (z + number)
+        above, below = above - part / (z + number), below + part
+    t = z + _G
+    log_t = (z / _G).apply("log-plus-one") + math.log(_G)
+    y = log_t + above / below - x.literal(_G - 0.5).spread(x.dims, ()) / t
+    angle = (x + (x + 0.5).apply("floor").apply("abs")) * math.pi
+    mirrored = y - angle.apply("cosine") * math.pi / angle.apply("sine")
+    pole = x.compare("LE", 0) & x.compare("EQ", x.apply("floor"))
+    return pole.where(x.literal(math.nan), reflected.where(mirrored, y))
+
+
 def _unary(name: str, types: str, formula: Formula, doc: str, port: str = "x", result: str = "y") -> Record:
     return record(name, f"{port}: T -> {result}: T; T: {{{types}}}", _of(formula, port), doc)
 
@@ -231,6 +249,7 @@ RECORDS = table(
     _unary("Erf", _FLOATS, opcode("erf"), "The error function."),
     _unary("Erfc", _FLOATS, in_f32(_erfc), "1 - erf(x)."),
     _unary("Lgamma", _FLOATS, in_f32(_lgamma), "log |gamma(x)|."),
+    _unary("Digamma", _FLOATS, in_f32(_digamma), "The derivative of log |gamma(x)|."),
     _unary("Sigmoid", _ANALYTIC, opcode("logistic"), "1 / (1 + e^-x)."),
     _activation("Softplus", _FLOATS, in_f32(_softplus), "log(1 + e^x)."),
     _activation("Softsign", _FLOATS, _softsign, "x / (1 + |x|)."),

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import smallest_calls
 
 import compiler
 import xlabench
@@ -168,3 +169,11 @@ def test_arguments_settle_the_sizes_that_an_exported_jax_function_left_open():
     assert compiler.interpret(module, np.ones(5, np.float32))[0].tolist() == [6, 6, 6]
     with pytest.raises(BenchError, match="what JAX lowers it to"):
         xlabench.from_jax(exported.call, argument)
+
+
+def test_a_graph_of_tensorflow_is_read_as_a_program(tmp_path):
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed")
+    path = tmp_path / "c.pbtxt"
+    path.write_text(smallest_calls.GRAPH)
+    (tmp_path / "c.config.pbtxt").write_text(smallest_calls.CONFIG)
+    assert programs.read(path).entry.root.shape.elements[0].dims == ()

@@ -212,7 +212,8 @@ def test_what_the_reference_cannot_evaluate_is_a_finding_and_the_campaign_goes_o
 def test_what_an_engine_does_not_support_is_not_drawn(tmp_path):
     run(replace(CONFIG, engines=("refuses",), count=20), tmp_path / "campaign")
     banned = json.loads((tmp_path / "campaign" / "support.json").read_text())["banned"]
-    assert {opcode for opcode, _ in banned} == {"negate"}
+    # A complex matrix is positive definite by way of its conjugate, which takes a negation.
+    assert {opcode for opcode, kind in banned if kind[0] != "c"} == {"negate"}
 
 
 @pytest.mark.slow

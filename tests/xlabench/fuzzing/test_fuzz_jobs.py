@@ -55,6 +55,13 @@ def test_a_finding_that_is_half_written_is_none(tmp_path, batch, monkeypatch):
     assert list(findings.left_in(tmp_path)) == []
 
 
+def test_findings_of_engines_that_say_much_have_names_that_files_may_have():
+    specs = [f"cpu:disable_passes={'+'.join(['loop-invariant-code-motion'] * count)}" for count in (9, 10)]
+    names = [fuzz_jobs._name_of(7, spec) for spec in specs]
+    assert len(set(names)) == 2
+    assert all(len(name) < 128 and name.startswith("7-cpu-") for name in names)
+
+
 def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     arguments = {
@@ -77,11 +84,32 @@ def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tm
         "0 right run",
         "0 right run@special",
         "0 right run@equal",
+        "0 right run",
     ]
     stages = {"drawing", "reference", "judging", "tracing", "telling"}
     stages |= {f"{spec} {stage}" for spec in arguments["engines"] for stage in ("compile", "run")}
     assert set(record["seconds"]) == stages
     assert all(seconds >= 0 for seconds in record["seconds"].values())
+
+
+@pytest.mark.parametrize(
+    ("engine", "verdict", "said"),
+    [("writes-on", "wrong", "changed while another call ran"), ("forgets", "flaky", "differently")],
+)
+def test_results_are_held_while_other_calls_run_and_the_first_call_is_made_again(
+    tmp_path, monkeypatch, engine, verdict, said
+):
+    monkeypatch.syspath_prepend(HERE)
+    arguments = {
+        "factory": "broken_engines:engine",
+        "engines": [engine],
+        "drawing": {"drawer": "broken_engines:draw_with_two_kinds_of_inputs"},
+        "folder": str(tmp_path),
+        "numbers": [0],
+    }
+    fuzz_jobs.batch(arguments, lambda _stage: None)
+    (raw,) = findings.left_in(tmp_path)
+    assert (raw.verdict, said in raw.message) == (verdict, True)
 
 
 def test_a_simulator_is_called_less_often_than_a_processor():

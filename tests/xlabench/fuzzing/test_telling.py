@@ -14,9 +14,17 @@ from xlabench.fuzzing.crew import nothing_known
 from xlabench.fuzzing.generate import PROFILES, draw_case
 
 
+def counted(found):
+    """By opcode how many were asked, and how many told."""
+    return {
+        opcode: [sum(one.opcode == opcode for one in found), sum(one.opcode == opcode and one.tells for one in found)]
+        for opcode in {one.opcode for one in found}
+    }
+
+
 def told(body, *inputs):
     module = compiler.parse(body)
-    return telling.told(module, [inputs], np.random.default_rng(0))
+    return counted(telling.told(module, [inputs], np.random.default_rng(0)))
 
 
 X = np.asarray([1, 2, 3, 4], np.float32)
@@ -40,8 +48,8 @@ def test_several_inputs_tell_more_than_one():
         ROOT m = f32[4] select(p, c, x) }"""
     )
     none, all_ = (np.full(4, value) for value in (False, True))
-    alone = telling.told(module, [[X, none]], np.random.default_rng(0))
-    both = telling.told(module, [[X, none], [X, all_]], np.random.default_rng(0))
+    alone = counted(telling.told(module, [[X, none]], np.random.default_rng(0)))
+    both = counted(telling.told(module, [[X, none], [X, all_]], np.random.default_rng(0)))
     assert (alone["cosine"], both["cosine"]) == ([1, 0], [1, 1])
 
 
@@ -67,15 +75,22 @@ def test_every_type_has_another_value(dtype):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_most_instructions_of_drawn_programs_tell(profile):
-    counts = [0, 0]
+    found = []
     for number in range(30):
         case = draw_case(PROFILES[profile], 6, number)
-        for asked, shown in telling.told(
-            case.module, [inputs for _, inputs in case.calls], np.random.default_rng(0)
-        ).values():
-            counts[0] += asked
-            counts[1] += shown
-    assert counts[1] > counts[0] / 2
+        found += telling.told(case.module, [inputs for _, inputs in case.calls], np.random.default_rng(0))
+    assert sum(one.tells for one in found) > len(found) / 2
+
+
+def test_those_are_asked_first_of_whom_more_is_to_be_known():
+    body = " ".join(f"y{number} = f32[4] negate(x)" for number in range(2 * telling.MOST_ASKED))
+    module = compiler.parse(f"ENTRY main {{ x = f32[4] parameter(0) {body} ROOT r = f32[4] add(y0, y1) }}")
+    found = telling.told(module, [[X]], np.random.default_rng(0), {"main/y1", "main/y7"})
+    assert len(found) == telling.MOST_ASKED
+    assert {one.place: one.tells for one in found if one.place in ("main/y1", "main/y7")} == {
+        "main/y1": True,
+        "main/y7": False,
+    }
 
 
 def test_shares_are_counted_and_shown():
@@ -90,11 +105,14 @@ def test_shares_are_counted_and_shown():
         {
             "config": {"seed": 0, "profile": "ratchet", "engines": ["cpu"]},
             "cases": 2, "cases_per_s": 1.0, "cases_per_s_and_core": 1.0, "instructions_per_case": 3.0, "findings": [],
-            "coverage": {"of": "pairs", "reached": 0, "allowed": 0, "rules": {}, "missing": []},
+            "coverage": {"of": "pairs", "reached": 0, "allowed": 0, "rules": {"dce: remove unused": 3},
+                         "tellingly": {"dce: remove unused": 1}, "never": ["cpu dot row"], "missing": []},
             "verdicts": {}, "seconds": {"drawing": 1.0, "judging": 3.0}, "telling": summary,
             "variants": {"cpu opt=0": 2},
         }
     )  # fmt: skip
+    assert "<td>dce: remove unused</td><td>3</td><td>1</td>" in shown
+    assert "<td>cpu dot row</td>" in shown
     assert "62% of 8" in shown
     assert "<td>and</td><td>2</td><td>0%</td>" in shown
     assert "<td>judging</td><td>3.0</td><td>75%</td>" in shown

@@ -1,7 +1,7 @@
 """What a kernel emitter hands to the program: functions to call in order, with the same arguments each.
 
-A kernel function is `void NAME(inputs..., outputs..., workspace, i64 thread, i64 threads)`.  Where a kernel needs all
-threads to have finished one part before the next, it is several functions, and the program puts a barrier between them.
+A kernel function is `void NAME(inputs..., outputs..., workspace, i64 thread, i64 threads)`.  Where all chunks of
+one part must be finished before the next begins, a kernel is several functions, each in a phase of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class EmittedKernel:
     Attributes:
         kernel: what it computes.
         functions: names of the functions to call, in order.
-        workspace_bytes: scratch memory it needs, for all threads together.
+        workspace_bytes: scratch memory it needs, for all chunks together.
         parallel: whether threads share its functions' work; if not, one thread runs them alone.
         cost_ns: estimated nanoseconds on one thread.
         callback: what of Python it calls, which must live as long as the code does.

@@ -1,8 +1,8 @@
 ; The built-in function that calls a compiled program.
 ;
 ; `self` is a bytes object that holds the program's table of words: the remainder's callable, the program, the numbers
-; of parameters and results, the arena's bytes, the threads, whether the lock is released; then a row for each array:
-; dtype, bytes, rank, dimensions.
+; of parameters and results, the arena's bytes, the threads, whether the lock is released, the work that threads share;
+; then a row for each array: dtype, bytes, rank, dimensions.
 
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyList_New(i64)
@@ -83,10 +83,11 @@ define internal void @execute(ptr %table, ptr %parameters, ptr %results, ptr %ar
   %single = icmp eq i64 %threads, 1
   br i1 %single, label %alone, label %together
 alone:
-  call void %program(ptr %parameters, ptr %results, ptr %arena, ptr null, i64 0, i64 1)
+  call void %program(ptr %parameters, ptr %results, ptr %arena, ptr null)
   ret void
 together:
-  call void $run(ptr %program, ptr %parameters, ptr %results, ptr %arena, i64 %threads)
+  %work = call i64 @word(ptr %table, i64 7)
+  call void $run(ptr %program, ptr %parameters, ptr %results, ptr %arena, i64 %threads, i64 %work)
   ret void
 }
 
@@ -133,12 +134,12 @@ entry:
   %parameters = call i64 @word(ptr %table, i64 2)
   %results = call i64 @word(ptr %table, i64 3)
   %threads = call i64 @word(ptr %table, i64 5)
-  %workers = load atomic i64, ptr $workers monotonic, align 8
+  %capacity = load atomic i64, ptr $capacity monotonic, align 8
   %short = sub i64 %threads, 1
-  %enough = icmp ule i64 %short, %workers
+  %enough = icmp ule i64 %short, %capacity
   %complete = icmp eq i64 %count, %parameters
   %may = and i1 %enough, %complete
-  %rows = getelementptr i64, ptr %table, i64 7
+  %rows = getelementptr i64, ptr %table, i64 8
   %pointers = add i64 %parameters, %results
   %ins = alloca ptr, i64 %pointers
   %outs = getelementptr ptr, ptr %ins, i64 %parameters

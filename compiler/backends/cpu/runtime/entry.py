@@ -25,7 +25,7 @@ import numpy as np
 from compiler.backends.cpu.runtime import layout, memory, native
 from compiler.backends.cpu.runtime.arguments import Array, Leaf, convert
 from compiler.backends.cpu.runtime.blocks import blocks
-from compiler.backends.cpu.runtime.threads import pointers, pool
+from compiler.backends.cpu.runtime.threads import Pointers, pointers, pool
 from compiler.codegen import llvm
 
 _METH_FASTCALL = 0x80
@@ -51,7 +51,8 @@ class Entry:
     """A compiled program that can be called: `entry(*inputs) -> list of results`, fresh arrays every time.
 
     `call` is the same as a built-in function, without the 0.1 us that calling a Python object costs.  `keep` is held as
-    long as either lives: whatever owns the code at `program_address`.  A program that takes less than some 20 us is
+    long as either lives: whatever owns the code at `program_address`.  `work` is how long what its threads share takes
+    on one, about, in ns.  A program that takes less than some 20 us is
     better run with the interpreter lock held (`release_gil=False`, one thread only).
     """
 
@@ -60,6 +61,7 @@ class Entry:
     results: Sequence[Leaf]
     arena_bytes: int
     threads: int = field(kw_only=True)
+    work: int = field(kw_only=True, default=0)
     keep: object = field(kw_only=True)
     release_gil: bool = field(kw_only=True, default=True)
     call: Callable[..., list[Array]] = field(init=False)
@@ -82,7 +84,9 @@ class Entry:
 
     def snapshot(self) -> Program:
         """The program without its callable, so that the callable can own it."""
-        return Program(self.program_address, self.parameters, self.results, self.arena_bytes, self.threads, self.keep)
+        return Program(
+            self.program_address, self.parameters, self.results, self.arena_bytes, self.threads, self.work, self.keep
+        )
 
     def _table(self, remainder: int) -> bytes:
         releases = self.release_gil or self.threads > 1
@@ -94,6 +98,7 @@ class Entry:
             self.arena_bytes,
             self.threads,
             int(releases),
+            self.work,
         ]
         for leaf in (*self.parameters, *self.results):
             words += [id(leaf.dtype), leaf.size_bytes, len(leaf.shape), *leaf.shape]
@@ -115,7 +120,12 @@ class Program:
     results: Sequence[Leaf]
     arena_bytes: int
     threads: int
+    work: int
     keep: object
+
+    def run(self, given: Pointers, made: Pointers, arena: int) -> None:
+        """Run it on arrays at these addresses."""
+        pool().run(self.address, given, made, arena, threads=self.threads, work=self.work)
 
 
 @dataclass(slots=True)
@@ -141,7 +151,7 @@ def _call_portably(program: Program, *inputs: object) -> list[Array]:
     results = [memory.empty(leaf.shape, leaf.dtype) for leaf in program.results]
     given, made = (pointers(array.ctypes.data for array in group) for group in (arrays, results))
     with memory.lease(program.arena_bytes) as arena:
-        pool().run(program.address, given, made, arena, threads=program.threads)
+        program.run(given, made, arena)
     return results
 
 
@@ -158,7 +168,7 @@ def _native() -> _Native:
     code = native.text(
         "entry",
         run=native.pointer(workers.run_address),
-        workers=native.pointer(workers.workers_address),
+        capacity=native.pointer(workers.capacity_address),
         new_array=native.pointer(allocator.new_array),
         acquire=native.pointer(allocator.acquire),
         release=native.pointer(allocator.release),

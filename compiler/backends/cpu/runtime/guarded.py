@@ -52,8 +52,8 @@ def call(program: Program, *inputs: object, at_end: bool = True, watched: bool =
             if array.size:
                 _view(leaf, address)[...] = array
         arena = stack.enter_context(_guarded(program.arena_bytes, _PAGE, "the arena", at_end=at_end))
-        with bounds.watched() if watched else nullcontext():
-            pool().run(program.address, pointers(given), pointers(made), arena, threads=program.threads)
+        with pool().eager(), bounds.watched() if watched else nullcontext():
+            program.run(pointers(given), pointers(made), arena)
         for number, (array, leaf, address) in enumerate(zip(arrays, program.parameters, given, strict=True)):
             if array.size and _view(leaf, address).tobytes() != array.tobytes():
                 raise ForeignMemory(f"the program changed parameter {number}, {leaf}")

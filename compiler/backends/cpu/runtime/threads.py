@@ -1,11 +1,14 @@
-"""The thread pool: one per process, of native workers that run one compiled program together.
+"""The thread pool: one per process, of native workers that help whoever calls a compiled program.
 
-A program is run SPMD: every thread calls the same function with the same pointers, its own number and how many there
-are.  Fork and join cost a fraction of a microsecond because nothing of Python takes part: workers are Python threads
-that entered `@worker` (`threads.ll`) once, with the interpreter lock released, and stay there.
+The thread that calls walks the program alone.  Where the work of a phase can be shared it is cut into chunks, whose
+boundaries depend on the program only; the caller takes one after the other, and workers that are running take others.
+Nobody waits for a worker that has not begun, so a thread that a busy machine does not run costs nothing.  A hand-over
+costs a fraction of a microsecond because nothing of Python takes part: workers are Python threads that entered
+`@worker` (`threads.ll`) once, with the interpreter lock released, and stay there.
 
 The pool never makes a caller wait for another: who finds it busy runs its program alone, which by contract gives the
-same bits.  After `os.fork` the child has no workers and starts its own when first asked.
+same bits.  So does whoever calls while there are no workers, as where the system starts none.  After `os.fork` the
+child has no workers and starts its own when first asked.
 """
 
 from __future__ import annotations
@@ -15,24 +18,54 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from compiler.backends.cpu.runtime import native
+from compiler.backends.cpu.runtime.cores import available
 from compiler.codegen import llvm, llvm_ir
 from compiler.diagnostics import InputError, UnsupportedError
 
 # An array of data pointers, or its address.
 Pointers: TypeAlias = int | ctypes.Array[ctypes.c_void_p]
 MOST_THREADS = 1024
-_SPIN_NS, _OVERSUBSCRIBED_SPINS = 30_000, 64
 
-# By architecture: how to tell the core that it spins, and the number of the futex system call.
-_ARCHITECTURES = {
-    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()", 202),
-    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)", 98),
+_SPIN_NS = 30_000
+"""How long a wait spins before it sleeps."""
+
+_CONSTANTS = {
+    "waking_pays": 60_000,
+    "window": _SPIN_NS,
+    "rest_factor": 4,
+    "longest_rest": 100_000_000,
 }
+"""Times in ns: work that workers are woken for; how soon after the last program's end the next one counts with it, as
+long as workers wait; and the longest rest, which else is so many times what was lost by sharing."""
+
+_MOST_BALANCE_NS = 50_000
+"""What is held in favour of sharing, at most, from phases in which it paid."""
+
+
+_ARCHITECTURES: dict[str, dict[str, object]] = {
+    "x86_64": {
+        "declarations": "declare void @llvm.x86.sse2.pause()\ndeclare i64 @llvm.readcyclecounter()",
+        "pause": "call void @llvm.x86.sse2.pause()",
+        "read_counter": "call i64 @llvm.readcyclecounter()",
+        "futex": 202,
+    },
+    "aarch64": {
+        "declarations": "declare void @llvm.aarch64.hint(i32)\n"
+        "declare i64 @llvm.read_volatile_register.i64(metadata)\n"
+        '!0 = !{!"CNTVCT_EL0"}',
+        "pause": "call void @llvm.aarch64.hint(i32 1)",
+        "read_counter": "call i64 @llvm.read_volatile_register.i64(metadata !0)",
+        "futex": 98,
+    },
+}
+"""How a kind of machine says what no portable LLVM IR says: that the core spins, what time it is, and which system call
+is the futex."""
 
 
 def pointers(addresses: Iterable[int]) -> ctypes.Array[ctypes.c_void_p]:
@@ -41,27 +74,30 @@ def pointers(addresses: Iterable[int]) -> ctypes.Array[ctypes.c_void_p]:
     return (ctypes.c_void_p * max(1, len(listed)))(*listed)
 
 
-def available() -> int:
-    """How many threads this process may run at once: the size of its affinity mask."""
-    return len(os.sched_getaffinity(0))
+def emit_share(module: llvm_ir.Module) -> str:
+    """Define `void @share(...)` in a module, once; returns its spelling for `call`.
 
-
-def emit_barrier(module: llvm_ir.Module) -> str:
-    """Define `void @barrier(ptr %sync, i64 %threads)` in a module, once; returns its spelling for `call`.
-
-    The code is the runtime's, found through the first word of `sync`, so a program needs no symbol from outside and
-    the same IR serves every architecture; with one thread `sync` is not looked at.  Pointers that threads share must
-    not be `noalias` in a function that calls it: LLVM would keep their contents in registers across the call.
+    Its parameters are the team that the program was given, the phase's function, the program's parameters, results and
+    arena, the context of the phase, its number of chunks and the time that it is expected to take, in ns on one thread.
+    The phase is run: by the team, whose code is found through its first word, so that a program needs no symbol from
+    outside and the same IR serves every architecture; or where the team is null, as one chunk by the caller.
     """
-    if not module.has_function("barrier"):
-        function = module.function("barrier", "void", [("ptr", "sync"), ("i64", "threads")], linkage="internal")
-        sync, threads = function.arguments
+    if not module.has_function("share"):
+        names = ("team", "phase", "parameters", "results", "arena", "context")
+        parameters = [*(("ptr", name) for name in names), ("i64", "chunks"), ("i64", "work")]
+        function = module.function("share", "void", parameters, linkage="internal")
+        team, phase, *given, chunks, work = function.arguments
         build = llvm_ir.Builder(function)
-        with build.when(build.compare("ne", threads, llvm_ir.integer(1)), "wait"):
-            code = build.load("ptr", sync)
-            build.call(code.name, "void", [sync, threads])
+        is_alone = build.compare("eq", team, llvm_ir.Value("ptr", "null"))
+        build.branch_if(is_alone, "alone", "together")
+        build.begin("alone")
+        build.call(phase.name, "void", [*given, llvm_ir.integer(0), llvm_ir.integer(1)])
         build.ret()
-    return "@barrier"
+        build.begin("together")
+        code = build.load("ptr", team)
+        build.call(code.name, "void", [phase, *given, chunks, work])
+        build.ret()
+    return "@share"
 
 
 @dataclass(slots=True)
@@ -69,11 +105,11 @@ class Pool:
     """The workers of this process; `pool()` is the only one there should be."""
 
     run_address: int
-    workers_address: int
+    capacity_address: int
     _library: llvm.Library
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
-    _spins: int = 0
+    _is_calibrated: bool = False
 
     @property
     def workers(self) -> int:
@@ -81,33 +117,74 @@ class Pool:
         return len(self._threads)
 
     def ensure(self, threads: int) -> None:
-        """Start what is missing for programs on that many threads."""
+        """Start what is missing for programs on that many threads: workers for the cores there are, and no more.
+
+        Raises:
+            InputError: no program runs on so many.
+        """
         if not 1 <= threads <= MOST_THREADS:
             raise InputError(f"threads={threads}: a program runs on 1 to {MOST_THREADS} threads")
-        started = ctypes.c_int64.from_address(self.workers_address)
+        capacity = ctypes.c_int64.from_address(self.capacity_address)
         with self._lock:
-            if started.value >= threads - 1:
+            if capacity.value >= threads - 1:
                 return
-            enter = self._library.function("worker", None, ctypes.c_int64)
-            while len(self._threads) < threads - 1:
-                number = len(self._threads) + 1
-                thread = threading.Thread(target=enter, args=(number,), name=f"xlabench-{number}", daemon=True)
-                thread.start()
-                self._threads.append(thread)
-            if not self._spins:
+            if not self._is_calibrated:
                 self._calibrate()
-            started.value = len(self._threads)
+            for _ in range(len(self._threads), min(threads, available()) - 1):
+                if not self._start():
+                    break
+            self._set("workers", len(self._threads))
+            capacity.value = threads - 1
 
-    def run(self, program: int, parameters: Pointers, results: Pointers, arena: int, *, threads: int) -> None:
-        """Run the program at an address on that many threads, or alone while the pool serves somebody else."""
+    def run(
+        self, program: int, parameters: Pointers, results: Pointers, arena: int, *, threads: int, work: int
+    ) -> None:
+        """Run the program at an address with the help of that many threads, or alone while the pool serves another.
+
+        Args:
+            program: the address of its function.
+            parameters: the addresses of its arrays.
+            results: the addresses of the arrays that it fills.
+            arena: the address of its scratch memory.
+            threads: how many threads it was compiled for.
+            work: how long what can be shared of it takes on one thread, about, in ns.
+        """
         if threads > 1:
             self.ensure(threads)
-        _RUN_TYPE(self.run_address)(program, parameters, results, arena, threads)
+        _RUN_TYPE(self.run_address)(program, parameters, results, arena, threads, work)
+
+    @contextmanager
+    def eager(self) -> Iterator[None]:
+        """Within it callers do the first chunk of each phase only, and wait for workers to do the others.
+
+        So what threads do to each other shows, however little they have to do.  It holds for all callers.
+        """
+        eager = ctypes.c_int32.from_address(self._library.address("eager"))
+        before, eager.value = eager.value, 1
+        try:
+            yield
+        finally:
+            eager.value = before
+
+    def _start(self) -> bool:
+        enter = self._library.function("worker", None)
+        thread = threading.Thread(target=enter, name=f"xlabench-{len(self._threads) + 1}", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):  # the system gives none, or there is no memory to ask for one
+            return False
+        self._threads.append(thread)
+        return True
 
     def _calibrate(self) -> None:
-        ctypes.c_int64.from_address(self._library.address("cores")).value = available()
-        self._spins = _spins_within(self._library, _SPIN_NS)
-        ctypes.c_int32.from_address(self._library.address("patience")).value = self._spins
+        looks, ticks = _within(self._library, _SPIN_NS)
+        ctypes.c_int32.from_address(self._library.address("patience")).value = looks
+        self._set("tick_scale", max(1, ticks * 1024 // _SPIN_NS))
+        self._set("most_balance", ticks * _MOST_BALANCE_NS // _SPIN_NS)
+        self._is_calibrated = True
+
+    def _set(self, name: str, value: int) -> None:
+        ctypes.c_int64.from_address(self._library.address(name)).value = value
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
@@ -117,21 +194,29 @@ class Pool:
     def _stop(self) -> None:
         # The code of a spinning worker must not go away beneath it.
         with self._lock:
-            stopped = self._library.function("stop", ctypes.c_int32, ctypes.c_int64)(self.workers)
-            ctypes.c_int64.from_address(self.workers_address).value = MOST_THREADS
+            stopped = self._library.function("stop", ctypes.c_int32)()
+            ctypes.c_int64.from_address(self.capacity_address).value = MOST_THREADS
             for thread in self._threads if stopped else ():
                 thread.join(timeout=1.0)
 
 
-_RUN_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
+_RUN_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2)
+_EXPORTS = (
+    "run", "worker", "workers", "capacity", "patience", "tick_scale", "most_balance", "ticks", "eager", "sleepers",
+    "stop", "reset", "relax",
+)  # fmt: skip
 
 
 @native.once
 def pool() -> Pool:
     """The pool of this process; its workers start when a program first needs them."""
-    exports = ("run", "worker", "workers", "cores", "patience", "stop", "reset", "relax")
-    library = native.link(code(llvm.Target.host()), exports)
-    made = Pool(library.address("run"), library.address("workers"), library)
+    return new_pool()
+
+
+def new_pool() -> Pool:
+    """A pool without workers yet, which ends with the process."""
+    library = native.link(code(llvm.Target.host()), _EXPORTS)
+    made = Pool(library.address("run"), library.address("capacity"), library)
     os.register_at_fork(after_in_child=made._forget)  # noqa: SLF001
     atexit.register(made._stop)  # noqa: SLF001
     return made
@@ -142,23 +227,16 @@ def code(target: llvm.Target) -> str:
     architecture = target.triple.partition("-")[0]
     if architecture not in _ARCHITECTURES:
         raise UnsupportedError(f"architecture {architecture}", "the CPU back end's thread pool")
-    declaration, pause, futex = _ARCHITECTURES[architecture]
-    return native.text(
-        "threads",
-        declare_pause=declaration,
-        pause=pause,
-        futex=futex,
-        most=MOST_THREADS,
-        oversubscribed=_OVERSUBSCRIBED_SPINS,
-        slot_bytes=128 * MOST_THREADS,
-    )
+    return native.text("threads", **_ARCHITECTURES[architecture], **_CONSTANTS)
 
 
-def _spins_within(library: llvm.Library, duration_ns: int) -> int:
-    relax = library.function("relax", None, ctypes.c_int64)
-    turns, shortest = 200, duration_ns
+def _within(library: llvm.Library, duration_ns: int) -> tuple[int, int]:
+    """How often a wait looks within a time, and how many ticks that is."""
+    relax, counter = library.function("relax", None, ctypes.c_int64), library.function("ticks", ctypes.c_int64)
+    looks, best = 200, (duration_ns, duration_ns)
     for _ in range(4):
-        start = time.perf_counter_ns()
-        relax(turns)
-        shortest = min(shortest, time.perf_counter_ns() - start)
-    return max(1, duration_ns * turns // max(1, shortest))
+        start, first = time.perf_counter_ns(), counter()
+        relax(looks)
+        best = min(best, (time.perf_counter_ns() - start, counter() - first))
+    shortest, ticks = (max(1, one) for one in best)
+    return max(1, duration_ns * looks // shortest), max(1, duration_ns * ticks // shortest)

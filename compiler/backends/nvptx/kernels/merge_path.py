@@ -1,4 +1,4 @@
-"""Which element comes to a place when two sorted runs are merged: every place is asked by itself.
+"""Which element comes to a place when two sorted runs are merged: every place, or every few, is asked by itself.
 
 A place is a diagonal of the grid that the left run spans with the right one; where the path of a merge crosses it tells
 how many of the elements before it come from either run.  Of runs that are in order the path crosses where a bisection
@@ -32,11 +32,35 @@ class MergePath:
 
     def element(self, builder: Builder, number: Value) -> Value:
         """The place of the element of that number in the merged runs, by a comparator that orders them."""
-        (left, left_size), (right, right_size) = self.left, self.right
-        low = builder.smax(builder.sub(number, right_size), integer(0))
-        high = builder.smin(number, left_size)
+        return self._next(builder, *self._crossed(builder, number))[1]
+
+    def elements(
+        self, builder: Builder, number: Value, count: Value, use: Callable[[Builder, Value, Value], None]
+    ) -> None:
+        """The places of `count` elements from that number on, one after the other, by a comparator that orders them.
+
+        `use` emits what is done with one, by its number among them and its place.
+        """
+        from_left, from_right = self._crossed(builder, number)
+        with builder.loop(integer(0), count, carried=[from_left, from_right], name="merged") as loop:
+            from_left, from_right = loop.carried
+            takes_right, place = self._next(builder, from_left, from_right)
+            use(builder, loop.index, place)
+            loop.carry(
+                builder.select(takes_right, from_left, builder.add(from_left, integer(1))),
+                builder.select(takes_right, builder.add(from_right, integer(1)), from_right),
+            )
+
+    def _crossed(self, builder: Builder, number: Value) -> tuple[Value, Value]:
+        """How many elements of either run are among the first `number`."""
+        low = builder.smax(builder.sub(number, self.right[1]), integer(0))
+        high = builder.smin(number, self.left[1])
         from_left = self._crossing(builder, number, (low, high), builder.add(self.level, integer(1)))
-        from_right = builder.sub(number, from_left)
+        return from_left, builder.sub(number, from_left)
+
+    def _next(self, builder: Builder, from_left: Value, from_right: Value) -> tuple[Value, Value]:
+        """Whether the right run has the next element, and its place, when so many of either have been taken."""
+        (left, left_size), (right, right_size) = self.left, self.right
         right_is_left = builder.compare("slt", from_right, right_size)
         left_is_over = builder.compare("sge", from_left, left_size)
         candidates = builder.add(right, from_right), builder.add(left, from_left)
@@ -45,7 +69,7 @@ class MergePath:
             lambda: left_is_over,
             lambda: self.goes_first(builder, *candidates),
         )
-        return builder.select(takes_right, *candidates)
+        return takes_right, builder.select(takes_right, *candidates)
 
     def element_of_any(self, builder: Builder, number: Value) -> Value:
         """The place of that element by any comparator: each element of the runs has one number."""

@@ -1,9 +1,10 @@
 """Scatter kernels, by default without atomics: the result is that of a sequential program, the same every time.
 
-Updates may hit the same element, and the combiner need not commute.  Where there are many, a thread for each element of
-the result asks all windows of updates in order whether they cover it.  Else a launch copies the operands and another
-applies the updates: those that could meet are one thread's, in order; those that differ along a dimension which leads
-to different elements in any case, such as the columns of rows that are added up, are different threads'.
+Updates may hit the same element, and the combiner need not commute.  Where they lie in the order of the elements that
+they are for, as a pass puts many of them, a thread for each element of the result finds its own.  Of a few dozen, a
+thread for each element asks all windows of updates in order whether they cover it.  Else a launch copies the operands
+and another applies the updates: those that could meet are one thread's, in order; those that differ along a dimension
+which leads to different elements in any case, such as the columns of rows that are added up, are different threads'.
 
 Where the order is given up on request, each update is a thread's and an atomic operation, if there is one for it.
 """
@@ -21,7 +22,7 @@ from compiler.backends.strategy import Declined
 from compiler.codegen import nest, scattering
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.combiner import binary_opcode
 
@@ -48,6 +49,15 @@ class ScatterGiven(Given):
         return _atomic(self.kernel) if self.gpu.atomics else None
 
 
+def _finding(given: ScatterGiven) -> Plan | Declined:
+    """The plan where each element finds its own windows, which are in the order of the elements."""
+    if given.write is not None:
+        return Declined("atomic operations are asked for, and there is one for the combiner")
+    if not _is_sorted(given.kernel):
+        return Declined("the windows are not in the order of the elements that they are for")
+    return planned(lambda module: (_find(module, given.kernel),))
+
+
 def _asking(given: ScatterGiven) -> Plan | Declined:
     """The plan where each element asks all windows for what they have for it."""
     if given.write is not None:
@@ -72,6 +82,7 @@ def _in_order(given: ScatterGiven) -> Plan:
 SCATTER = Kind(
     (
         NOTHING,
+        Strategy("elements find their windows", _finding),
         Strategy("elements ask windows", _asking),
         Strategy("updates by atomic operations", _atomically),
         Strategy("updates in order", _in_order),
@@ -118,6 +129,61 @@ def _gather(module: Module, kernel: Kernel) -> Launch:
         store(emission, shape, loop.results[0], arguments(kernel).outputs[0], linear)
 
     return grid.for_each(module, kernel, shape.size, ask)
+
+
+def _is_sorted(kernel: Kernel) -> bool:
+    """Whether windows lie in the order of the elements of the first dimension, which each of them is one of."""
+    attributes = kernel.roots[0].attributes
+    numbers = attributes["scatter_dims_to_operand_dims"] == (0,) == tuple(attributes.get("inserted_window_dims", ()))
+    one = len(scattering.batch_of(kernel)) == 1 and not attributes.get("input_batching_dims", ())
+    return bool(attributes.get("indices_are_sorted", False)) and numbers and one and len(kernel.outputs) == 1
+
+
+def _find(module: Module, kernel: Kernel) -> Launch:
+    """Each thread finds the windows of one element by bisection, and combines it with these in order."""
+    shape, (windows,) = kernel.outputs[0], scattering.batch_of(kernel)
+    operand = kernel.roots[0].operands[0]
+
+    def find(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        linear = emission.opaque(number, shape.size)
+        at = tuple(nest.coordinates(emission, linear, shape.dims))
+        start = elemental_of(kernel, emission).value(operand, at)
+        row = emission.value(at[0])
+        first = _first_from(kernel, emission, row, windows)
+        last = _first_from(kernel, emission, builder.add(row, integer(1)), windows)
+        with builder.loop(first, last, carried=[start], name="window") as loop:
+            emission.enter()
+            window = emission.opaque(loop.index, windows)
+            loop.carry(scattering.combined(kernel, emission, at, window)(loop.carried[0]))
+            emission.leave()
+        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], linear)
+
+    return grid.for_each(module, kernel, shape.size, find)
+
+
+def _first_from(kernel: Kernel, emission: Emission, row: Value, windows: int) -> Value:
+    """The number of the first window of that element of the first dimension or a later one."""
+    builder, steps = emission.builder, integer(windows.bit_length())
+    with builder.loop(integer(0), steps, carried=[integer(0), integer(windows)], name="search", nonempty=True) as loop:
+        low, high = loop.carried
+        middle = builder.binary("lshr", builder.add(low, high), integer(1))
+        is_open = builder.compare("slt", low, high)
+
+        def is_before() -> Value:
+            emission.enter()
+            index = scattering.index_of(kernel, emission, emission.opaque(middle, windows))
+            emission.leave()
+            return builder.compare("slt", index, row)
+
+        before = builder.choose(is_open, is_before, lambda: Value(I1, "false"))
+        loop.carry(
+            builder.select(before, builder.add(middle, integer(1)), low),
+            builder.select(
+                builder.binary("and", is_open, builder.binary("xor", before, Value(I1, "true"))), middle, high
+            ),
+        )
+    return loop.results[0]
 
 
 def _atomic(kernel: Kernel) -> scattering.Write | None:

@@ -1,9 +1,9 @@
 """Sort kernels: every line along the sorted dimension by a stable merge sort in which each element finds its place.
 
 In a merge of two sorted runs a thread makes one element of the result, which it finds by itself (`merge_path`), so all
-threads work at once.  Where a comparator orders by a key, elements are compared by that.  Lines lie one behind the
-other in two halves of the workspace, merged back and forth.  Short lines are a block's, all in one launch; for long
-ones every width is a launch over everything.
+threads work at once.  Where a comparator orders by a key, elements are compared by that, and a thread makes several.
+Lines lie one behind the other in two halves of the workspace, merged back and forth.  Short lines are a block's, all in
+one launch; for long ones every width is a launch over everything.
 
 Where only the first few of long lines are read (top-k), blocks sort parts of the lines and the next launch sorts what
 is first in those, until a line is a block's.  Parts stay in the order of the line, so equal elements do too.
@@ -33,6 +33,10 @@ from compiler.ir.types import ElementType
 
 _SHORT = 2048
 """Lines up to this length are sorted by one block."""
+
+_SINGLE_LEVELS = 3
+_TOGETHER = 1 << _SINGLE_LEVELS
+"""So many elements that lie behind each other a thread makes, from one bisection, once runs are as long as that."""
 
 _FEW = _SHORT // 8
 """So many of a line are few: parts of which those are kept shrink quickly."""
@@ -167,10 +171,18 @@ class _Sorter:
         with grid.strided(builder, integer(0), length, threads) as number:
             values = self._source(builder, parts.before, line, builder.add(first, number))
             self._put(builder, arrays, builder.add(start, number), values)
-        with builder.loop(integer(0), integer(parts.levels), name="level") as level:
+        several = self.key is not None and parts.size >= 2 * threads
+        single = min(parts.levels, _SINGLE_LEVELS) if several else parts.levels
+        with builder.loop(integer(0), integer(single), name="level") as level:
             grid.barrier(builder)
             with grid.strided(builder, integer(0), length, threads) as number:
                 self._merge(builder, (level.index, parts.pair), (start, length), number)
+        with builder.loop(integer(single), integer(parts.levels), name="level") as level:
+            grid.barrier(builder)
+            groups = builder.binary("lshr", builder.add(length, integer(_TOGETHER - 1)), integer(_SINGLE_LEVELS))
+            with grid.strided(builder, integer(0), groups, threads) as number:
+                position = builder.mul(number, integer(_TOGETHER))
+                self._merge_several(builder, (level.index, parts.pair), (start, length), position)
         grid.barrier(builder)
         with grid.strided(builder, integer(0), integer(stores), threads) as number:
             self._store(builder, builder.add(start, number), parts.half)
@@ -207,8 +219,24 @@ class _Sorter:
         load = grid.for_each(self.module, self.kernel, self.count, load_at, "_load")
         store_ = grid.for_each(self.module, self.kernel, self.count, store_at, "_store")
         merge = grid.for_each(self.module, self.kernel, self.count, merge_at, "_merge", numbers=[("level", 0)])
-        merges = [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in range(self.levels)]
-        return [load, *merges, store_]
+        single = _SINGLE_LEVELS if self.key else self.levels
+        merges = [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in range(single)]
+        return [load, *merges, *self._merges_of_several(range(single, self.levels)), store_]
+
+    def _merges_of_several(self, levels: Sequence[int]) -> list[Launch]:
+        """Launches in which each thread makes some elements that lie behind each other."""
+        groups = -(-self.length // _TOGETHER)
+
+        def merge_at(builder: Builder, number: Value) -> None:
+            line, group = builder.udivrem(number, integer(groups))
+            run = builder.mul(line, integer(self.length)), integer(self.length)
+            self._merge_several(builder, (Value(I64, "%level"), 0), run, builder.mul(group, integer(_TOGETHER)))
+
+        if not levels:
+            return []
+        count = self.count // self.length * groups
+        merge = grid.for_each(self.module, self.kernel, count, merge_at, "_merge_several", numbers=[("level", 0)])
+        return [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in levels]
 
     def _arrays(self, builder: Builder, half: Value) -> list[Value]:
         """The operands' arrays in one of the parts of the workspace that each hold all elements."""
@@ -256,6 +284,28 @@ class _Sorter:
 
         `step` is the level and the pair of halves that it is done in, `run` where the line starts and its length.
         """
+        path, start, put = self._path(builder, step, run, position)
+        number = builder.sub(position, start)
+        put(builder, position, path.element(builder, number) if self.key else path.element_of_any(builder, number))
+
+    def _merge_several(self, builder: Builder, step: tuple[Value, int], run: Run, position: Value) -> None:
+        """The same for the elements from a position on that one thread makes, by a key.
+
+        Runs are no shorter than those are many, so all are of one pair of runs.
+        """
+        path, start, put = self._path(builder, step, run, position)
+        count = builder.smin(builder.sub(run[1], position), integer(_TOGETHER))
+        path.elements(
+            builder,
+            builder.sub(position, start),
+            count,
+            lambda builder, number, taken: put(builder, builder.add(position, number), taken),
+        )
+
+    def _path(
+        self, builder: Builder, step: tuple[Value, int], run: Run, position: Value
+    ) -> tuple[MergePath, Value, Callable[[Builder, Value, Value], None]]:
+        """The merge that a position of a line is in, where that begins, and what puts an element to a position."""
         (level, pair), (line, length) = step, run
         turn = builder.binary("and", level, integer(1))
         source = self._arrays(builder, builder.add(turn, integer(2 * pair)))
@@ -271,10 +321,10 @@ class _Sorter:
                 builder, self._elements(builder, source, right), self._elements(builder, source, left)
             )
 
-        path, number = MergePath(goes_first, left, right, level), builder.sub(position, start)
-        taken = path.element(builder, number) if self.key else path.element_of_any(builder, number)
-        values = self._elements(builder, source, taken)
-        self._put(builder, target, builder.add(line, position), values)
+        def put(builder: Builder, position: Value, taken: Value) -> None:
+            self._put(builder, target, builder.add(line, position), self._elements(builder, source, taken))
+
+        return MergePath(goes_first, left, right, level), start, put
 
     @staticmethod
     def _size(builder: Builder, width: Value, start: Value, length: Value) -> Value:

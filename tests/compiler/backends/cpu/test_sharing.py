@@ -121,3 +121,13 @@ def test_the_first_thread_goes_on_alone_only_when_others_are_done(threads):
         found = together(x)[0]
         # Alone last, as above.
         assert np.array_equal(found, alone(x)[0])
+
+
+def test_threads_share_what_does_not_pay_where_that_is_asked_for():
+    text = "ENTRY e { x = f32[4] parameter(0) ROOT r = f32[4] negate(x) }"
+    built = {
+        is_asked: compiler.compile(text, options=compiler.CompileOptions(threads=2, share_all=is_asked))
+        for is_asked in (False, True)
+    }
+    assert {is_asked: executable.image.threads for is_asked, executable in built.items()} == {False: 1, True: 2}
+    assert np.array_equal(built[True](np.arange(4, dtype=np.float32))[0], -np.arange(4, dtype=np.float32))

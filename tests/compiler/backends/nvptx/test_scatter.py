@@ -56,3 +56,55 @@ ENTRY e {{ x = {operand} parameter(0)  i = {indices} parameter(1)  u = {updates}
         i = i.astype(array.element_type.dtype)
         expected = compiler.interpret(module, x, i, u)
         assert np.array_equal(gpu(module, x, i, u, global_races=True)[0], expected[0])
+
+
+MANY = {
+    "segments": (
+        "s32[5]", "s8[600,1]", "s32[600]",
+        "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1",
+    ),
+    "more segments than a narrow index reaches": (
+        "s32[300]", "s8[600]", "s32[600]",
+        "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1",
+    ),
+    "rows": (
+        "s32[7,3,2]", "u64[30,20,1]", "s32[30,3,20,2]",
+        "update_window_dims={1,3}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=2",
+    ),
+    "parts of columns": (
+        "s32[4,7]", "s64[1,600]", "s32[600,3]",
+        "update_window_dims={1}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=0",
+    ),
+    "two indices around a window": (
+        "s32[4,3,5]", "s32[600,2]", "s32[600,3]",
+        "update_window_dims={1}, inserted_window_dims={0,2}, scatter_dims_to_operand_dims={2,0}, index_vector_dim=1",
+    ),
+    "in order already": (
+        "s32[5]", "s32[600,1]", "s32[600]",
+        ("update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
+         "indices_are_sorted=true"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MANY)
+def test_of_many_updates_each_element_finds_its_own_in_their_order(name: str, gpu: Any) -> None:
+    operand, indices, updates, how = MANY[name]
+    module = compiler.parse(
+        f"""c {{ a = s32[] parameter(0)  b = s32[] parameter(1)  d = s32[] add(a, a)  ROOT r = s32[] add(d, b) }}
+ENTRY e {{ x = {operand} parameter(0)  i = {indices} parameter(1)  u = {updates} parameter(2)
+  ROOT r = {operand} scatter(x, i, u), {how}, to_apply=c }}"""
+    )
+    rng = np.random.default_rng(1)
+    x, u = (rng.integers(-9, 9, module.entry.parameters[n].array.dims).astype(np.int32) for n in (0, 2))
+    array = module.entry.parameters[1].array
+    limits = np.iinfo(array.element_type.dtype)
+    for values in ([0, 1, 2, 3], [limits.min, limits.max, 0, 3, 4, 5]):
+        i = rng.choice(np.array(values, array.element_type.dtype), array.dims)
+        i = np.sort(i, axis=0) if "in order" in name else i
+        expected = compiler.interpret(module, x, i, u)
+        assert np.array_equal(gpu(module, x, i, u, global_races=True)[0], expected[0])
+    steps = str(gpu.compile(compiler.to_text(module)).artifacts["thunk_sequence.txt"])
+    assert ("sort" in steps) == ("in order" not in name)
+    assert "_update" not in steps

@@ -10,6 +10,8 @@ import pytest
 import compiler
 
 ORDERS = {
+    "by a key": "  ROOT r = pred[] compare(a, b), direction=LT",
+    "by a key, the greatest first": "  ROOT r = pred[] compare(a, b), direction=GT, type=TOTALORDER",
     "by the second key where the first is equal": """
   l = pred[] compare(a, b), direction=LT  e = pred[] compare(a, b), direction=EQ
   m = pred[] compare(c, d), direction=GT  n = pred[] and(e, m)  ROOT r = pred[] or(l, n)""",
@@ -17,6 +19,8 @@ ORDERS = {
     "none": "  ROOT r = pred[] constant(false)",
 }
 NO_ORDERS = {
+    "by a key": "  ROOT r = pred[] compare(a, b), direction=LT",
+    "by a key, the greatest first": "  ROOT r = pred[] compare(a, b), direction=GT, type=TOTALORDER",
     "in a circle": """
   k = f32[] constant(3)  p = f32[] subtract(b, a)  q = f32[] add(p, k)  s = f32[] remainder(q, k)
   one = f32[] constant(1)  ROOT r = pred[] compare(s, one), direction=EQ""",
@@ -48,7 +52,7 @@ def inputs(length: int) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("length", [2, 3, 129, 2100])
+@pytest.mark.parametrize("length", [2, 3, 129, 700, 2100])
 @pytest.mark.parametrize("name", ORDERS)
 def test_elements_are_put_in_order(name: str, length: int, gpu: Any) -> None:
     text, given = text_of(ORDERS[name], length), inputs(length)

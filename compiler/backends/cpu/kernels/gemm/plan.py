@@ -136,7 +136,7 @@ class Plan:
 
     @property
     def edge(self) -> int:
-        """What it takes more to store a tile whose lines another thread writes too; half a tile's computation is 1."""
+        """What false sharing adds to a tile at the edge of a thread's part, in half the time of computing a tile."""
         gemm = self.gemm
         size = ELEMENT_BYTES[gemm.type] if gemm.out else 1
         if not (gemm.n * size % _LINE or self.columns * size % _LINE):

@@ -16,11 +16,11 @@ from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, floating, integer
 from compiler.codegen.workspace import whole_lines
 
 _UNIT = {"float": 2.0**-24, "double": 2.0**-53}
-"""What counts as nothing beside its neighbours."""
+"""Up to this share of its neighbours an off-diagonal element is taken for 0 (relative deflation threshold)."""
 _LEAST = 2.0**-200
 """What is added to a bulge, in a matrix scaled to 1, so that there is always something to rotate."""
 _NOTHING = 2.0**-190
-"""What counts as nothing anyway."""
+"""Below this an off-diagonal element is taken for 0 whatever stands beside it (absolute deflation threshold)."""
 _MOST_TURNS = 30
 """Steps for each eigenvalue before it is given up."""
 _STEPS = 32

@@ -279,7 +279,7 @@ class _Steps:
                 values.places[result] = builder.select(in_turn, home, other)
 
     def _nothing(self, phase: Phase) -> list[Value]:
-        """In place of what a phase has found out, before its first step."""
+        """Zeros for the accumulators of a phase that no row has gone through yet: the prologue of the pipeline."""
         types = [element.value_type(reduce.array.element_type) for reduce in phase.reduces]
         return [zero(vector_type(type_, self.side) if self.side > 1 else type_) for type_ in types]
 

@@ -13,15 +13,18 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.backends.cpu.runtime import entry, layout, memory, threads
+from compiler.backends.cpu.runtime import entry, layout, memory
 from compiler.backends.cpu.runtime.arguments import Leaf
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.codegen import llvm, llvm_ir
 from compiler.diagnostics import InputError
+from tests.compiler.backends.cpu.runtime.phased import emit_program
 
 F32 = np.dtype(np.float32)
-PARAMETERS = [("ptr", "parameters"), ("ptr", "results"), ("ptr", "arena"), ("ptr", "sync"), ("i64", "t"), ("i64", "n")]
+PARAMETERS = [("ptr", "parameters"), ("ptr", "results"), ("ptr", "arena"), ("ptr", "team")]
 LARGE = 1 << 18
+WORK = 1_000_000
+THREADS = [1, 2, 3, 4]
 I64 = llvm_ir.integer
 
 
@@ -51,25 +54,31 @@ def emit_add(module: llvm_ir.Module) -> None:
     build.ret()
 
 
-def emit_doubled(module: llvm_ir.Module) -> None:
-    """By way of the arena: each thread doubles its part there, and copies out the part of its neighbour."""
-    barrier = threads.emit_barrier(module)
-    build, (inputs, outputs, arena, sync, thread, count) = begin(module, "doubled")
-    source, target = pointer(build, inputs, 0), pointer(build, outputs, 0)
+def ends(build: llvm_ir.Builder, part: llvm_ir.Value, count: llvm_ir.Value) -> list[llvm_ir.Value]:
+    return [build.binary("sdiv", build.mul(end, I64(LARGE)), count) for end in (part, build.add(part, I64(1)))]
 
-    def bounds(part: llvm_ir.Value) -> list[llvm_ir.Value]:
-        ends = (part, build.add(part, I64(1)))
-        return [build.binary("sdiv", build.mul(end, I64(LARGE)), count) for end in ends]
 
-    with build.loop(*bounds(thread)) as loop:
+def double(build: llvm_ir.Builder, arguments: list[llvm_ir.Value]) -> None:
+    inputs, _, arena, _, chunk, count = arguments
+    source = pointer(build, inputs, 0)
+    with build.loop(*ends(build, chunk, count)) as loop:
         value = build.load("float", build.gep("float", source, loop.index))
         build.store(build.binary("fadd", value, value), build.gep("float", arena, loop.index))
-    build.call(barrier, "void", [sync, count])
-    neighbour = build.binary("srem", build.add(thread, I64(1)), count)
-    with build.loop(*bounds(neighbour)) as loop:
+
+
+def copy_out(build: llvm_ir.Builder, arguments: list[llvm_ir.Value]) -> None:
+    _, outputs, arena, _, chunk, count = arguments
+    target = pointer(build, outputs, 0)
+    neighbour = build.binary("srem", build.add(chunk, I64(1)), count)
+    with build.loop(*ends(build, neighbour, count)) as loop:
         value = build.load("float", build.gep("float", arena, loop.index))
         build.store(value, build.gep("float", target, loop.index))
-    build.ret()
+
+
+def emit_doubled(module: llvm_ir.Module) -> None:
+    """By way of the arena: each chunk doubles its part there, then copies out the part of its neighbour."""
+    for count in THREADS:
+        emit_program(module, f"doubled{count}", [double, copy_out], count, work=WORK)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +90,7 @@ def library() -> llvm.Library:
     emit_copies(module, "copy24", 1, 24)
     emit_copies(module, "copy16x4", 16, 4)
     target = llvm.Target.host()
-    names = ["add", "doubled", "none", "copy24", "copy16x4"]
+    names = ["add", *(f"doubled{count}" for count in THREADS), "none", "copy24", "copy16x4"]
     return llvm.Library(llvm.parse(str(module), target, 1), names, target, 1)
 
 
@@ -106,7 +115,7 @@ def copier(library: llvm.Library, dtype: Any, shape: tuple[int, ...], text: str 
 
 def doubler(library: llvm.Library, count: int) -> Entry:
     leaf = Leaf(F32, (LARGE,))
-    return made(library, "doubled", [leaf], [leaf], arena_bytes=4 * LARGE, threads=count)
+    return made(library, f"doubled{count}", [leaf], [leaf], arena_bytes=4 * LARGE, threads=count, work=WORK)
 
 
 def scalar(value: float) -> np.ndarray:
@@ -237,7 +246,7 @@ def test_results_are_fresh_and_in_order(library: llvm.Library) -> None:
     assert [float(value) for value in first + second] == list(range(32))
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("count", THREADS)
 def test_a_large_program_runs_on_any_number_of_threads(library: llvm.Library, count: int) -> None:
     double = doubler(library, count)
     source = np.arange(LARGE, dtype=F32)

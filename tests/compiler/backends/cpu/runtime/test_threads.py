@@ -1,75 +1,90 @@
-"""The pool runs SPMD programs, meets at barriers, gives way when busy, and survives fork and exit."""
+"""The pool: workers help where they are running, nobody waits for one that is not, and it survives fork and exit."""
 
 import ctypes
 import os
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from compiler.backends.cpu.runtime import threads
 from compiler.codegen import llvm, llvm_ir
+from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.diagnostics import InputError, UnsupportedError
+from tests.compiler.backends.cpu.runtime.phased import emit_program
 
 ROUNDS = 200
 MASK = (1 << 32) - 1
-PARAMETERS = [("ptr", "parameters"), ("ptr", "results"), ("ptr", "arena"), ("ptr", "sync"), ("i64", "t"), ("i64", "n")]
+COUNTS = [1, 2, 3, 4]
+LONG = 1_000_000
+"""Work in ns that workers are woken for."""
 
 
-def emit_rounds(module: llvm_ir.Module) -> None:
-    """Every round, each thread replaces its cell by 3 x (sum of all cells) + its number + how many there are."""
-    barrier = threads.emit_barrier(module)
-    function = module.function("rounds", "void", PARAMETERS)
-    cells, _, _, sync, thread, count = function.arguments
-    build = llvm_ir.Builder(function)
-    zero = llvm_ir.integer(0)
-    with build.loop(zero, llvm_ir.integer(ROUNDS)):
-        with build.loop(zero, count, carried=[zero], nonempty=True) as loop:
-            loop.carry(build.binary("add", loop.carried[0], build.load("i64", build.gep("i64", cells, loop.index))))
-        build.call(barrier, "void", [sync, count])
-        tripled = build.binary("mul", loop.results[0], llvm_ir.integer(3))
-        new = build.binary("add", build.binary("add", tripled, thread), count)
-        build.store(build.binary("and", new, llvm_ir.integer(MASK)), build.gep("i64", cells, thread))
-        build.call(barrier, "void", [sync, count])
-    build.ret()
+def new_cells(build: Builder, arguments: list[Value]) -> None:
+    """Each chunk's new cell is 3 x (sum of all cells) + its number + how many there are."""
+    cells, new, _, _, chunk, count = arguments
+    zero = integer(0)
+    with build.loop(zero, count, carried=[zero], nonempty=True) as loop:
+        loop.carry(build.binary("add", loop.carried[0], build.load("i64", build.gep("i64", cells, loop.index))))
+    tripled = build.binary("mul", loop.results[0], integer(3))
+    value = build.binary("add", build.binary("add", tripled, chunk), count)
+    build.store(build.binary("and", value, integer(MASK)), build.gep("i64", new, chunk))
 
 
-def emit_wait(module: llvm_ir.Module) -> None:
-    """Count up `parameters[0]` and spin until `parameters[1]` is set: a program that ends when told to."""
-    function = module.function("wait", "void", PARAMETERS)
-    build = llvm_ir.Builder(function)
-    build.emit("i64", f"atomicrmw add {function.arguments[0]}, i64 1 seq_cst")
-    flag = build.gep("i64", function.arguments[0], llvm_ir.integer(1))
+def keep_cells(build: Builder, arguments: list[Value]) -> None:
+    cells, new, _, _, chunk, _ = arguments
+    build.store(build.load("i64", build.gep("i64", new, chunk)), build.gep("i64", cells, chunk))
+
+
+def meet(build: Builder, arguments: list[Value]) -> None:
+    """Count up `parameters[0]` and spin until `parameters[1]` is set: chunks that end when told to."""
+    build.emit("i64", f"atomicrmw add {arguments[0]}, i64 1 seq_cst")
+    flag = build.gep("i64", arguments[0], integer(1))
     build.branch("look")
     build.begin("look")
     seen = build.emit("i64", f"load atomic i64, {flag} acquire, align 8")
-    build.branch_if(build.compare("ne", seen, llvm_ir.integer(0)), "done", "look")
+    build.branch_if(build.compare("ne", seen, integer(0)), "done", "look")
     build.begin("done")
-    build.ret()
 
 
 @pytest.fixture(scope="module")
 def library() -> llvm.Library:
     module = llvm_ir.Module()
-    emit_rounds(module)
-    emit_wait(module)
+    for count in COUNTS:
+        emit_program(module, f"rounds{count}", [new_cells, keep_cells], count, times=ROUNDS)
+    emit_program(module, "meet", [meet], 2)
     target = llvm.Target.host()
-    return llvm.Library(llvm.parse(str(module), target, 1), ["rounds", "wait"], target, 1)
+    return llvm.Library(
+        llvm.parse(str(module), target, 1), [*(f"rounds{count}" for count in COUNTS), "meet"], target, 1
+    )
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[threads.Pool]:
+    """A pool of more workers than some machines have cores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "available", lambda: 4)
+        pool = threads.new_pool()
+        pool.ensure(4)
+        yield pool
 
 
 def expected_rounds(count: int) -> list[int]:
     cells = [0] * count
     for _ in range(ROUNDS):
         total = sum(cells)
-        cells = [(3 * total + thread + count) & MASK for thread in range(count)]
+        cells = [(3 * total + chunk + count) & MASK for chunk in range(count)]
     return cells
 
 
-def run_rounds(library: llvm.Library, count: int) -> list[int]:
-    cells = (ctypes.c_int64 * 4)()
-    address = ctypes.addressof(cells)
-    threads.pool().run(library.address("rounds"), address, 0, 0, threads=count)
+def run_rounds(pool: threads.Pool, library: llvm.Library, count: int, work: int = LONG) -> list[int]:
+    cells, new = (ctypes.c_int64 * 4)(), (ctypes.c_int64 * 4)()
+    given, made = ctypes.addressof(cells), ctypes.addressof(new)
+    pool.run(library.address(f"rounds{count}"), given, made, 0, threads=count, work=work)
     return list(cells)
 
 
@@ -77,95 +92,145 @@ def padded(count: int) -> list[int]:
     return expected_rounds(count) + [0] * (4 - count)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_barriers_keep_every_thread_in_step(library: llvm.Library, count: int) -> None:
-    assert run_rounds(library, count) == padded(count)
+ALONE = [padded(1)]
+"""What a program gives whose phases are one chunk each, as a caller runs them that has no team."""
 
 
-def test_a_larger_pool_runs_smaller_programs(library: llvm.Library) -> None:
-    counts = [4, 2, 3, 1, 2, 4]
-    assert [run_rounds(library, count) for count in counts] == [padded(count) for count in counts]
-
-
-def test_workers_that_fell_asleep_wake_up(library: llvm.Library) -> None:
-    pool = threads.pool()
-    pool.ensure(2)
-    relax = pool._library.function("relax", None, ctypes.c_int64)
+@pytest.mark.parametrize("count", COUNTS)
+def test_no_phase_begins_before_the_last_has_ended(pool: threads.Pool, library: llvm.Library, count: int) -> None:
     for _ in range(5):
-        relax(20 * pool._spins)
-        assert run_rounds(library, 2) == padded(2)
+        assert run_rounds(pool, library, count) in [padded(count), *ALONE]
 
 
-def test_a_busy_pool_makes_nobody_wait(library: llvm.Library) -> None:
+@pytest.mark.parametrize("count", COUNTS)
+def test_eager_callers_share_every_phase(pool: threads.Pool, library: llvm.Library, count: int) -> None:
+    with pool.eager():
+        assert run_rounds(pool, library, count, work=0) == padded(count)
+
+
+def test_short_programs_wake_nobody(pool: threads.Pool, library: llvm.Library) -> None:
+    fall_asleep(pool)
+    assert run_rounds(pool, library, 2, work=0) == ALONE[0]
+
+
+def test_short_programs_soon_after_each_other_do(pool: threads.Pool, library: llvm.Library) -> None:
+    fall_asleep(pool)
+    assert padded(2) in [run_rounds(pool, library, 2, work=20_000) for _ in range(200)]
+
+
+def fall_asleep(pool: threads.Pool) -> None:
+    """Wait until all workers sleep, and a rest is over."""
+    sleepers = ctypes.c_int32.from_address(pool._library.address("sleepers"))
+    time.sleep(0.1)
+    while sleepers.value < pool.workers:
+        time.sleep(0.01)
+
+
+def test_workers_that_fell_asleep_wake_up(pool: threads.Pool, library: llvm.Library) -> None:
+    with pool.eager():
+        for _ in range(5):
+            fall_asleep(pool)
+            assert run_rounds(pool, library, 2, work=0) == padded(2)
+
+
+def test_a_busy_pool_makes_nobody_wait(pool: threads.Pool, library: llvm.Library) -> None:
     state = (ctypes.c_int64 * 2)()
-    pool = threads.pool()
-    pool.ensure(2)
-    arguments = (library.address("wait"), ctypes.addressof(state), 0, 0)
-    first = threading.Thread(target=pool.run, args=arguments, kwargs={"threads": 2})
-    first.start()
-    while state[0] < 2:
-        pass
-    assert run_rounds(library, 2) == padded(1)
-    state[1] = 1
-    first.join()
-    assert run_rounds(library, 2) == padded(2)
+    arguments = (library.address("meet"), ctypes.addressof(state), 0, 0)
+    with pool.eager():
+        first = threading.Thread(target=pool.run, args=arguments, kwargs={"threads": 2, "work": 0})
+        first.start()
+        while state[0] < 2:
+            pass
+        assert run_rounds(pool, library, 2) == ALONE[0]
+        state[1] = 1
+        first.join()
+        assert run_rounds(pool, library, 2) == padded(2)
 
 
-def test_many_python_threads_call_at_once(library: llvm.Library) -> None:
-    right = [padded(1), padded(2), padded(3)]
+def test_nobody_waits_for_a_worker_that_does_not_come(pool: threads.Pool, library: llvm.Library) -> None:
+    fall_asleep(pool)
+    state = (ctypes.c_int64 * 2)(0, 1)
+    for _ in range(1000):
+        pool.run(library.address("meet"), ctypes.addressof(state), 0, 0, threads=2, work=0)
+    assert state[0] == 1000, "each program was one chunk"
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_many_python_threads_call_at_once(pool: threads.Pool, library: llvm.Library, *, eager: bool) -> None:
     outcomes: list[bool] = []
 
     def call() -> None:
-        outcomes.append(all(run_rounds(library, 3) in right for _ in range(20)))
+        outcomes.append(all(run_rounds(pool, library, 3) in [padded(3), *ALONE] for _ in range(20)))
 
     callers = [threading.Thread(target=call) for _ in range(32)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
+    with pool.eager() if eager else nullcontext():
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
     assert outcomes == [True] * 32
-    assert run_rounds(library, 3) == padded(3)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_starts_its_own_pool(library: llvm.Library) -> None:
-    run_rounds(library, 3)
-    child = os.fork()
-    if child == 0:
-        fresh = threads.pool().workers == 0
-        right = run_rounds(library, 2) == padded(2) and threads.pool().workers == 1
-        os._exit(0 if fresh and right else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert run_rounds(library, 3) == padded(3)
+def test_a_forked_child_starts_its_own_pool(pool: threads.Pool, library: llvm.Library) -> None:
+    with pool.eager():
+        run_rounds(pool, library, 3)
+        child = os.fork()
+        if child == 0:
+            fresh = pool.workers == 0
+            right = run_rounds(pool, library, 2) == padded(2) and pool.workers == 1
+            os._exit(0 if fresh and right else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert run_rounds(pool, library, 3) == padded(3)
+
+
+@pytest.mark.parametrize("available", [1, 2, 3])
+def test_there_are_no_more_workers_than_cores_besides_the_callers(
+    available: int, library: llvm.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "available", lambda: available)
+    pool = threads.new_pool()
+    with pool.eager():
+        assert run_rounds(pool, library, 4) == (padded(4) if available > 1 else ALONE[0])
+    assert pool.workers == available - 1
+
+
+def test_where_no_worker_can_be_started_the_caller_does_all(
+    library: llvm.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "available", lambda: 4)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    pool = threads.new_pool()
+    assert run_rounds(pool, library, 4) == ALONE[0]
+    assert pool.workers == 0
 
 
 EXIT = """
 import threading
-from compiler.backends.cpu.runtime import threads
-from compiler.codegen import llvm, llvm_ir
-module = llvm_ir.Module()
-pointers = [("ptr", name) for name in "abcd"]
-llvm_ir.Builder(module.function("nothing", "void", [*pointers, ("i64", "t"), ("i64", "n")])).ret()
-target = llvm.Target.host()
-library = llvm.Library(llvm.parse(str(module), target, 0), ["nothing"], target, 0)
-run = lambda: threads.pool().run(library.address("nothing"), 0, 0, 0, threads=3)
+import numpy, compiler
+x = numpy.linspace(0, 1, 300_000, dtype=numpy.float32)
+text = "HloModule m\\nENTRY e { x = f32[300000] parameter(0)  ROOT y = f32[300000] cosine(x) }"
+made = compiler.compile(text, options=compiler.CompileOptions(threads=3))
 def forever():
     while True:
-        run()
+        made(x)
 BUSY
-run()
+made(x)
 """
+
+
+def in_a_process(script: str) -> int:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([sys.executable, "-c", script], timeout=60, env=environment).returncode
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("busy", ["", "threading.Thread(target=forever, daemon=True).start()"])
 def test_the_interpreter_exits_while_workers_spin(busy: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", EXIT.replace("BUSY", busy)],
-        timeout=60,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert done.returncode == 0
+    assert in_a_process(EXIT.replace("BUSY", busy)) == 0
 
 
 @pytest.mark.parametrize("count", [0, -1, threads.MOST_THREADS + 1])
@@ -174,22 +239,18 @@ def test_an_impossible_number_of_threads_is_refused(count: int) -> None:
         threads.pool().ensure(count)
 
 
-def test_the_affinity_mask_says_how_many_are_available() -> None:
-    assert threads.available() == len(os.sched_getaffinity(0))
-
-
-def test_the_barrier_is_defined_once() -> None:
+def test_share_is_defined_once() -> None:
     module = llvm_ir.Module()
-    assert threads.emit_barrier(module) == threads.emit_barrier(module) == "@barrier"
-    assert str(module).count("define internal void @barrier") == 1
+    assert threads.emit_share(module) == threads.emit_share(module) == "@share"
+    assert str(module).count("define internal void @share") == 1
 
 
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_the_pool_compiles_for_each_architecture(architecture: str) -> None:
     target = llvm.Target(f"{architecture}-unknown-linux-gnu", "generic", "")
-    pause = {"x86_64": "pause", "aarch64": "yield"}[architecture]
+    words = {"x86_64": {"pause", "rdtsc"}, "aarch64": {"yield", "CNTVCT_EL0"}}[architecture]
     module = llvm.parse(threads.code(target), target, 1)
-    assert pause in llvm.assembly(module, target, 1).split()
+    assert words <= set(llvm.assembly(module, target, 1).split())
 
 
 def test_an_unknown_architecture_is_refused() -> None:

@@ -1,0 +1,26 @@
+"""Graphs of TensorFlow compiled ahead of time, as its tfcompile does: an object file, and a C++ class that calls it.
+
+    graph, config = read_graph_and_config(Path("graph.pb"), Path("graph.config.pbtxt"), "")
+    files = tfcompile(graph, config, CppClass.parse("foo::bar::MatMul"), "aarch64")
+
+What is linked needs libc and libm, nothing of TensorFlow's.
+"""
+
+from compiler.aot.config import Config, Feed, Fetch, Variable, parse_config, read_config, read_graph_and_config
+from compiler.aot.header import CppClass
+from compiler.aot.program import is_graph, read_program_of_graph
+from compiler.aot.tfcompile import tfcompile
+
+__all__ = [
+    "Config",
+    "CppClass",
+    "Feed",
+    "Fetch",
+    "Variable",
+    "is_graph",
+    "parse_config",
+    "read_config",
+    "read_graph_and_config",
+    "read_program_of_graph",
+    "tfcompile",
+]

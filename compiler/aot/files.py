@@ -1,0 +1,39 @@
+"""Configs from files; loaded when the first is read, since it needs `protobuf`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compiler.aot.config import Config, Feed, Fetch, Variable
+from compiler.frontends import read_program
+from compiler.graph import DataType
+from compiler.graph.attrdef import shape_of
+from compiler.graph.files import parse_message
+from compiler.graph.messages import Message
+
+
+def read_config(path: Path) -> Config:
+    """See `compiler.aot.read_config`."""
+    return parse_config(read_program(path), str(path))
+
+
+def parse_config(source: str | bytes, filename: str) -> Config:
+    """See `compiler.aot.parse_config`."""
+    read = parse_message("Config", source, filename)
+    config = Config(
+        tuple(_feed(one, filename) for one in read.feed),
+        tuple(Fetch(_place(one.id), one.name) for one in read.fetch),
+        tuple(Variable(one.node_name, one.name, one.readonly) for one in read.variable),
+    )
+    config.check(filename)
+    return config
+
+
+def _feed(read: Message, filename: str) -> Feed:
+    place = _place(read.id)
+    shape = shape_of(read.shape, f"{filename}: feed {place!r}")
+    return Feed(place, read.name, shape, DataType(read.type) if read.type else None)
+
+
+def _place(identifier: Message) -> str:
+    return f"{identifier.node_name}:{identifier.output_index}"

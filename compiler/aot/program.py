@@ -1,0 +1,172 @@
+"""The program of a graph, by what a config says of it: feeds are its parameters, fetches its results.
+
+Variables that the caller keeps come after either: those that are read are parameters, those that are written results.
+Variables whose values are given are constants of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.aot.config import Config, Feed, Variable, read_graph_and_config
+from compiler.diagnostics import InputError
+from compiler.graph import MODEL_FILES, DataType, Graph, PartialShape
+from compiler.graph.names import endpoint
+from compiler.ir.literal import array_literal
+from compiler.ir.module import Computation, Module
+from compiler.ir.shape import ArrayShape
+from compiler.ops.build import constant
+from compiler.tf2xla import Lowered, lower
+from compiler.tf2xla.variables import variable_name
+
+SIGNATURE = "serving_default"
+"""The signature of a SavedModel that is meant where none is named: TensorFlow's own name for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A graph as a program.
+
+    Attributes:
+        module: takes the feeds and the variables in `reads`, gives the fetches and the variables in `writes`.
+        feeds: its first parameters, by the tensors' places in the graph.
+        reads: the variables that it takes, by their names.
+        writes: the variables that it gives.
+        kept: what the config says of the variables that the caller keeps.
+    """
+
+    module: Module
+    feeds: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    kept: Mapping[str, Variable]
+
+
+def program(graph: Graph, config: Config, name: str) -> Program:
+    """The program of a graph.
+
+    Args:
+        graph: the graph.
+        config: what is fed and fetched, and which variables the caller keeps.
+        name: the module's.
+
+    Raises:
+        InputError: a feed, fetch or variable is not there, or its sizes are not known.
+        UnsupportedError: a node has no lowering.
+    """
+    config.check("the config")
+    feeds = {feed.place: _shape(graph, feed) for feed in config.feeds}
+    lowered = lower(graph, feeds, [fetch.place for fetch in config.fetches], name)
+    variables = {_variable(graph, one.node): one for one in config.variables}
+    fixed = {name: one.value for name, one in variables.items() if one.value is not None}
+    kept = {name: one for name, one in variables.items() if one.value is None}
+    _check_variables(lowered, kept, fixed)
+    reads = _frozen(lowered, fixed)
+    return Program(lowered.module, lowered.inputs, reads, lowered.writes, kept)
+
+
+def is_graph(path: Path) -> bool:
+    """Whether a path is that of a graph: a SavedModel, GraphDef as text, or GraphDef with a config beside it."""
+    name = path.name.removesuffix(".gz")
+    return _is_model(path) or name.endswith(".pbtxt") or (name.endswith(".pb") and _config_beside(path).exists())
+
+
+def read_program_of_graph(path: Path) -> Module:
+    """The program of a graph in a file.
+
+    Args:
+        path: a GraphDef with what is fed and fetched of it beside it, `NAME.config.pbtxt` beside `NAME.pb`; or a
+            SavedModel, of which it is the signature `serving_default`.
+
+    Raises:
+        InputError: something cannot be read or makes no sense.
+        VerifyError: the graph breaks rules.
+        UnsupportedError: a node has no lowering, or the library `protobuf` is not installed.
+    """
+    folder = path.parent if path.name in MODEL_FILES else path
+    if _is_model(path):
+        return program(*read_graph_and_config(path, None, SIGNATURE), folder.absolute().name).module
+    config = _config_beside(path)
+    if not config.exists():
+        said = f"give {config.name} beside it, a message tensorflow.tf2xla.Config"
+        raise InputError(f"{path}: a graph does not say what is fed and fetched: {said}")
+    return program(*read_graph_and_config(path, config, SIGNATURE), path.name.partition(".")[0]).module
+
+
+def _is_model(path: Path) -> bool:
+    return path.name in MODEL_FILES or any((path / name).is_file() for name in MODEL_FILES)
+
+
+def _config_beside(path: Path) -> Path:
+    name = path.name.removesuffix(".gz")
+    return path.with_name(f"{name.removesuffix('.pb').removesuffix('.pbtxt')}.config.pbtxt")
+
+
+def _shape(graph: Graph, feed: Feed) -> ArrayShape:
+    """Type and sizes of what is fed."""
+    place = endpoint(feed.place)
+    if place is None:
+        raise InputError(f"feed {feed.place!r} names no output of a node: give it as node:port")
+    node = graph.node(place.node)
+    stated = node.attributes.get("shape")
+    sizes = feed.shape.static
+    if sizes is None and isinstance(stated, PartialShape):
+        sizes = stated.static
+    if sizes is None:
+        raise InputError(
+            f"feed {feed.place!r} has sizes {feed.shape}: give all of them, a program has arrays of fixed size"
+        )
+    stated = node.attributes.get("dtype")
+    dtype = feed.type or (stated if isinstance(stated, DataType) else None)
+    if dtype is None or dtype.element_type is None:
+        raise InputError(f"feed {feed.place!r} is of {dtype or 'no type that the graph says'}: give a type of numbers")
+    return ArrayShape(dtype.element_type, sizes)
+
+
+def _variable(graph: Graph, node: str) -> str:
+    """What a variable is called among those of a program, by its node."""
+    name = variable_name(graph.node(node))
+    if name is None:
+        raise InputError(f"node {node!r} is no variable but a {graph.node(node).op}")
+    return name
+
+
+def _check_variables(lowered: Lowered, kept: Mapping[str, Variable], fixed: Mapping[str, NDArray[Any]]) -> None:
+    """See that the caller keeps what is written, and keeps or has given what is read."""
+    for name in (*lowered.writes, *lowered.reads):
+        is_written = name in lowered.writes
+        if name not in kept and (is_written or name not in fixed):
+            said = "say in the config that the caller keeps it, `variable { node_name: ... }`"
+            raise InputError(f"variable {name!r} is {'written' if is_written else 'read'}: {said}")
+        if is_written and kept[name].is_constant:
+            raise InputError(f"variable {name!r} is written, but the config says `readonly: true`")
+
+
+def _frozen(lowered: Lowered, fixed: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+    """Write the values of variables into a program; returns the variables that it takes afterwards."""
+    entry: Computation = lowered.module.entry
+    parameters = list(entry.parameters)
+    known = [
+        (parameter, fixed[name])
+        for parameter, name in zip(parameters[len(lowered.inputs) :], lowered.reads, strict=True)
+        if name in fixed
+    ]
+    for parameter, value in known:
+        array = np.asarray(value)
+        if (array.dtype, array.shape) != (parameter.array.element_type.dtype, parameter.array.dims):
+            raise InputError(
+                f"{parameter.name} is {parameter.array}; the value given is {array.dtype}{list(array.shape)}"
+            )
+        parameter.replace_uses_with(constant(entry, array_literal(array, parameter.array.element_type)))
+    gone = {parameter for parameter, _ in known}
+    entry.remove(gone)
+    entry.sort()
+    for number, parameter in enumerate(one for one in parameters if one not in gone):
+        parameter.attributes["parameter_number"] = number
+    return tuple(name for name in lowered.reads if name not in fixed)

@@ -1,0 +1,58 @@
+"""How many threads this process may run at once.
+
+The affinity mask says which cores it may run on, its control groups how much of their time it may take: a container
+with a quota of one and a half processors sees all cores of its machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_GROUPS = Path("/proc/self/cgroup")
+_MOUNT = Path("/sys/fs/cgroup")
+
+
+def available() -> int:
+    """How many threads this process may run at once: as many as cores in its affinity mask, or as its quota allows.
+
+    A quota is rounded down: a thread more than it allows stops all of them for the rest of each period.
+    """
+    return max(1, min([len(os.sched_getaffinity(0)), *map(int, quotas())]))
+
+
+def quotas(groups: Path = _GROUPS, mount: Path = _MOUNT) -> Iterator[float]:
+    """The limits, in processors, of the control groups that this process is in, of either version; none if unlimited.
+
+    Args:
+        groups: the file that names the groups.
+        mount: the folder where control groups are seen.
+    """
+    try:
+        rows = groups.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for _, controllers, path in (row.split(":", 2) for row in rows):
+        if not controllers:
+            yield from _limits(mount, path)
+        elif "cpu" in controllers.split(","):
+            yield from _limits(mount / "cpu", path)
+
+
+def _limits(root: Path, path: str) -> Iterator[float]:
+    """Those of a group and of the groups that it is in; in a container the path leads to what is not seen there."""
+    group = root / path.lstrip("/")
+    for folder in (group, *group.parents):
+        words = _words(folder / "cpu.max") or _words(folder / "cpu.cfs_quota_us") + _words(folder / "cpu.cfs_period_us")
+        if len(words) == 2 and words[0] not in ("max", "-1"):
+            yield int(words[0]) / int(words[1])
+        if folder == root:
+            return
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").split()
+    except OSError:
+        return []

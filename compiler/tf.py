@@ -1,0 +1,82 @@
+"""TensorFlow's half of the compiler for those who build graphs and run them: one name of the front door.
+
+Loaded when it is first asked for, since most programs are HLO.
+"""
+
+from compiler.diagnostics import CompilerError
+from compiler.graph import (
+    BY_NAME,
+    Argument,
+    Attribute,
+    AttributeList,
+    DataType,
+    Function,
+    FunctionReference,
+    Graph,
+    Node,
+    PartialShape,
+    PlaceholderName,
+    Tensor,
+    tensor_of,
+    to_binary,
+    to_text,
+)
+from compiler.interpreter import prepare
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import of_dtype as element_type_of
+from compiler.jit import Compiled, DeviceCompiler, Flags, Mode, Options, Progress, flags_of, for_execution, optimize
+from compiler.jit.signatures import output_names
+from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
+from compiler.tf2xla.builder import Builder
+from compiler.tf2xla.differentiation import gradients, is_continuous
+from compiler.tf2xla.errors import NoGradientError
+from compiler.tf2xla.inference import trials_of
+from compiler.tf2xla.signature import Port, Signature
+from compiler.tf2xla.terms import Built, IndexedSlices, Output
+
+__all__ = [
+    "BY_NAME",
+    "RECORDS",
+    "Argument",
+    "ArrayShape",
+    "Attribute",
+    "AttributeList",
+    "Builder",
+    "Built",
+    "Compiled",
+    "CompilerError",
+    "DataType",
+    "DeviceCompiler",
+    "Flags",
+    "Function",
+    "FunctionReference",
+    "Graph",
+    "IndexedSlices",
+    "Mode",
+    "NoGradientError",
+    "Node",
+    "Options",
+    "Output",
+    "PartialShape",
+    "PlaceholderName",
+    "Port",
+    "Progress",
+    "Record",
+    "Resource",
+    "Signature",
+    "Tensor",
+    "Trait",
+    "element_type_of",
+    "flags_of",
+    "for_execution",
+    "gradients",
+    "is_continuous",
+    "lower",
+    "optimize",
+    "output_names",
+    "prepare",
+    "tensor_of",
+    "to_binary",
+    "to_text",
+    "trials_of",
+]

@@ -1,0 +1,235 @@
+"""Nodes of a graph or of a function to instructions of one computation, in the order in which they need each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from compiler.diagnostics import InputError, UnsupportedError, did_you_mean
+from compiler.graph import Attribute, FunctionReference, Node, PlaceholderName
+from compiler.graph.names import Endpoint, endpoint, is_control
+from compiler.ir.module import Computation
+from compiler.tf2xla.deadness import ALWAYS, Conditions, chosen, merged, together
+from compiler.tf2xla.operation import Library, Operation
+from compiler.tf2xla.ops import RECORDS
+from compiler.tf2xla.record import Record, Trait
+from compiler.tf2xla.values import Value, no_handle
+
+
+class Whole(Library, Protocol):
+    """What a body is a part of."""
+
+    def count(self) -> None:
+        """One more node."""
+
+    def is_function(self, name: str) -> bool:
+        """Whether the library has a function of that name."""
+
+    def call(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> dict[str, list[Value]]:
+        """The results of a function on inputs, by their names."""
+
+    def written(
+        self, node: Node, record: Record, inputs: Sequence[Value], computation: Computation
+    ) -> dict[str, list[Value]]:
+        """The outputs of a node by its record, by their names."""
+
+
+class Body:
+    """Nodes of a graph, or of a function, that become instructions of one computation."""
+
+    def __init__(
+        self,
+        lowering: Whole,
+        nodes: Sequence[Node],
+        computation: Computation,
+        given: Mapping[str, Sequence[Value | None]],
+        where: str = "",
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        """Prepare to lower.
+
+        Args:
+            lowering: the whole of which this is a part.
+            nodes: those of a graph or of a function.
+            computation: where instructions are written.
+            given: outputs of nodes (None: not that one), or a function's arguments, that are there.
+            where: how messages begin.
+            attributes: of a function what its caller gives, None of a graph.
+        """
+        self._lowering = lowering
+        self._nodes = {node.name: node for node in nodes}
+        self._computation = computation
+        self._given = given
+        self._where = where
+        self._attributes = attributes
+        self._outputs: dict[str, dict[str, list[Value]]] = {}
+        self._there: dict[str, list[Conditions]] = {}
+
+    @property
+    def _in_function(self) -> bool:
+        return self._attributes is not None
+
+    def run(self, wanted: Sequence[str]) -> None:
+        """Lower every node that these outputs (`^node`: nodes) need."""
+        stack: list[tuple[str, Iterator[str]]] = [("", iter(wanted))]
+        while stack:
+            name, pending = stack[-1]
+            following = next((source for text in pending for source in self._needed(text)), None)
+            if following is not None:
+                node = self._nodes[following]
+                self._outputs[following] = {}  # it is under way: a graph without cycles asks for it once
+                stack.append((following, iter(_inputs(node))))
+                continue
+            stack.pop()
+            if name:
+                self._outputs[name] = self._lowered(self._nodes[name])
+        for text in wanted:
+            if not is_control(text) and self._conditions(text):
+                reason = "it is there on one side of a Switch only, and leaves the graph"
+                raise UnsupportedError(f"{self._where}output {text!r}", "the lowering to HLO", reason)
+
+    def at(self, text: str) -> list[Value]:
+        """What an input names: one tensor, or all of an output that is several where no number is stated."""
+        place = self._place(text)
+        if self._is_given(place):
+            part = [one for one in self._given[place.node] if one is not None]
+            is_all = self._in_function and ":" not in text
+            return (
+                part if is_all else [part[self._checked(place, len(part))]] if self._in_function else self._fed(place)
+            )
+        outputs = self._outputs[place.node]
+        if not place.output:
+            every = [one for part in outputs.values() for one in part]
+            return [every[self._checked(place, len(every))]]
+        if place.output not in outputs:
+            raise InputError(f"{self._where}{text!r}: {self._nodes[place.node].op} has no output {place.output!r}")
+        part = outputs[place.output]
+        return part if text.count(":") < 2 else [part[self._checked(place, len(part))]]
+
+    def _fed(self, place: Endpoint) -> list[Value]:
+        fed = self._given[place.node][place.port]
+        assert fed is not None
+        return [fed]
+
+    def _is_given(self, place: Endpoint) -> bool:
+        """Whether nothing has to be lowered for it; a fed node has happened, too, for those that wait for it."""
+        given = self._given.get(place.node)
+        if given is None or self._in_function or place.port < 0:
+            return given is not None
+        return place.port < len(given) and given[place.port] is not None
+
+    def _checked(self, place: Endpoint, count: int) -> int:
+        if place.port >= count:
+            raise InputError(f"{self._where}{str(place)!r}: node {place.node!r} has {count} outputs, counted from 0")
+        return place.port
+
+    def _place(self, text: str) -> Endpoint:
+        place = endpoint(text, in_function=self._in_function)
+        if place is None or (place.node not in self._nodes and place.node not in self._given):
+            raise InputError(f"{self._where}no node gives {text!r}" + did_you_mean(text.partition(":")[0], self._nodes))
+        return place
+
+    def _needed(self, text: str) -> Iterator[str]:
+        """The node of an input, if it is not lowered yet and nobody gives its output."""
+        place = self._place(text) if not is_control(text) else Endpoint(text[1:], -1)
+        if self._is_given(place) or place.node in self._outputs:
+            return
+        if place.node not in self._nodes:
+            raise InputError(f"{self._where}no node is named {place.node!r}" + did_you_mean(place.node, self._nodes))
+        yield place.node
+
+    def _lowered(self, node: Node) -> dict[str, list[Value]]:
+        self._lowering.count()
+        node = self._bound(node)
+        record = RECORDS.get(node.op)
+        inputs = [one for text in _inputs(node) if not is_control(text) for one in self.at(text)]
+        before = [self._conditions(text) for text in _inputs(node)]
+        changes = self._lowering.variables.changes
+        first = len(self._computation.instructions)
+        if record is None:
+            outputs = self._call(node, inputs)
+        elif node.op == "Merge":
+            outputs = self._merged(node, inputs, before)
+        else:
+            outputs = self._lowering.written(node, record, inputs, self._computation)
+        self._place_on_sides(node, before, inputs, outputs)
+        if changes != self._lowering.variables.changes and together(before):
+            what = f"op {node.op} ({self._where}node {node.name!r})"
+            raise UnsupportedError(what, "the lowering to HLO", "it changes a variable on one side of a Switch")
+        notes = (("op_type", node.op), ("op_name", node.name))
+        for instruction in self._computation.instructions[first:]:
+            instruction.attributes.setdefault("metadata", notes)
+        return outputs
+
+    def _conditions(self, text: str) -> Conditions:
+        """Where an input is there."""
+        place = Endpoint(text[1:], -1) if is_control(text) else self._place(text)
+        found = self._there.get(place.node)
+        if not found:
+            return ALWAYS
+        return together(found) if is_control(text) or place.port >= len(found) else found[place.port]
+
+    def _place_on_sides(
+        self, node: Node, before: list[Conditions], inputs: Sequence[Value], outputs: dict[str, list[Value]]
+    ) -> None:
+        """Say where the outputs of a node are there."""
+        if node.op == "Merge" or (node.op != "Switch" and not any(before)):
+            return
+        common = together(before)
+        count = sum(map(len, outputs.values()))
+        self._there[node.name] = [common] * count or [common]
+        if node.op == "Switch":
+            predicate = no_handle(inputs[1], f"the predicate of node {node.name!r}")
+            self._there[node.name] = [common | {chosen(predicate, side)} for side in (False, True)]
+
+    def _merged(self, node: Node, inputs: Sequence[Value], before: list[Conditions]) -> dict[str, list[Value]]:
+        """What is there of two sides."""
+        arrays = [no_handle(one, f"an input of node {node.name!r}") for one in inputs]
+        found = merged(arrays, before[: len(arrays)])
+        if found is None:
+            reason = "its inputs are not the two sides of a Switch"
+            raise UnsupportedError(f"op Merge ({self._where}node {node.name!r})", "the lowering to HLO", reason)
+        value, number, common = found
+        if common:
+            self._there[node.name] = [common, common]
+        return {"output": [value], "value_index": [number]}
+
+    def _bound(self, node: Node) -> Node:
+        """The node with the attributes that the function's caller gives."""
+        if not self._attributes or not any(isinstance(value, PlaceholderName) for value in node.attributes.values()):
+            return node
+        bound = {
+            name: self._attributes.get(value.name, value) if isinstance(value, PlaceholderName) else value
+            for name, value in node.attributes.items()
+        }
+        return replace(node, attributes=bound)
+
+    def _call(self, node: Node, inputs: Sequence[Value]) -> dict[str, list[Value]]:
+        """A node whose op is a function of the library."""
+        if not self._lowering.is_function(node.op):
+            what = f"op {node.op} ({self._where}node {node.name!r})"
+            raise UnsupportedError(what, "the lowering to HLO", "no record has it" + did_you_mean(node.op, RECORDS))
+        caller = Operation(
+            node, RECORDS["PartitionedCall"].signature, (), self._computation, self._lowering, checked=False
+        )
+        return self._lowering.call(FunctionReference(node.op, node.attributes), inputs, caller)
+
+
+def _inputs(node: Node) -> Sequence[str]:
+    """What is lowered before a node: of a check that gives nothing not even what it checks."""
+    record = RECORDS.get(node.op)
+    left_out = record is not None and Trait.CHECK in record.traits and not record.signature.outputs
+    return [text for text in node.inputs if is_control(text)] if left_out else node.inputs
+
+
+def without_unused(computation: Computation) -> None:
+    """Drop what neither the result nor a parameter needs: shapes that were computed on the way."""
+    needed = {computation.root, *computation.parameters}
+    stack = [computation.root]
+    while stack:
+        for operand in stack.pop().operands:
+            if operand not in needed:
+                needed.add(operand)
+                stack.append(operand)
+    computation.remove([i for i in computation.instructions if i not in needed])

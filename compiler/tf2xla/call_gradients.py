@@ -1,0 +1,135 @@
+"""Gradients of ops that run functions: each function's gradient is a function, which computes what it needs again.
+
+Written where it is called, what a call and its gradient compute alike is one instruction in the end.  What has effects,
+or draws random numbers, would do so again, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.graph import AttributeList, FunctionReference
+from compiler.tf2xla.builder import Builder
+from compiler.tf2xla.errors import NoGradientError
+from compiler.tf2xla.functions import Body, fresh_name, opened, placeholder
+from compiler.tf2xla.ops import RECORDS
+from compiler.tf2xla.record import Trait
+from compiler.tf2xla.terms import Built, Gradient, IndexedSlices, Output
+
+Gradients = Callable[[Builder, Sequence[Output], Sequence[Output], Sequence[Output | None]], list[Gradient]]
+_HARMLESS = frozenset(
+    ("ReadVariableOp", "VarHandleOp", "PartitionedCall", "StatefulPartitionedCall", "If", "Case", "While")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiation:
+    """Where gradients of functions are added, and how a graph is differentiated.
+
+    Attributes:
+        builder: the graph.
+        gradients: gradients of outputs in any graph.
+        is_continuous: whether gradients go through an output.
+    """
+
+    builder: Builder
+    gradients: Gradients
+    is_continuous: Callable[[Output], bool]
+
+    def opened(self, function: FunctionReference, inputs: Sequence[Output]) -> Body:
+        """A function that may run again.
+
+        Raises:
+            NoGradientError: it must not.
+        """
+        body = opened(self.builder, function.name, inputs, function.attributes)
+        for built in body.builder.built.values():
+            record = RECORDS.get(built.node.op)
+            if record is not None and Trait.STATEFUL in record.traits and built.node.op not in _HARMLESS:
+                raise NoGradientError(
+                    f"No gradient defined for function {function.name!r}: its node {built.node.name!r} "
+                    f"({built.node.op}) has effects, or gives others each time, and would run again"
+                )
+        return body
+
+    def backward(self, body: Body, arrived: Sequence[Output | None]) -> tuple[list[Output], list[Output | None]]:
+        """Placeholders for the gradients of a body's results that are there, and the gradients of its arguments."""
+        ys = [result for result, one in zip(body.results, arrived, strict=True) if one is not None]
+        starts = [
+            placeholder(body.builder, f"gradient_{number}", one)
+            for number, one in enumerate(arrived)
+            if one is not None
+        ]
+        xs = [one for one in body.arguments if self.is_continuous(one)]
+        found = iter(self.gradients(body.builder, ys, xs, starts))
+        return starts, [_dense(next(found)) if self.is_continuous(one) else None for one in body.arguments]
+
+    def function(self, name: str, body: Body, results: Sequence[Output], arguments: Sequence[Output]) -> str:
+        """Add a function to the library; gives its name."""
+        name = fresh_name(self.builder, name)
+        self.builder.graph.functions.append(body.closed(name, results, arguments))
+        return name
+
+
+def _dense(gradient: Gradient) -> Output | None:
+    return gradient.dense() if isinstance(gradient, IndexedSlices) else gradient
+
+
+def zeros_of(one: Output) -> Output:
+    """Zeros as an array, or as what a variable holds."""
+    value = one if one.holds is None else one.op("ReadVariableOp", dtype=one.holds)
+    return value.op("ZerosLike")
+
+
+def kinds(outputs: Sequence[Output]) -> AttributeList:
+    """Types of outputs as an attribute."""
+    return AttributeList("type", tuple(one.type.base for one in outputs))
+
+
+def through_branches(work: Differentiation, built: Built, arrived: Sequence[Output | None]) -> list[Gradient]:
+    """The same op with the gradients of its functions: calls, and branches."""
+    functions, selector = _functions(built)
+    inputs = built.inputs[1:] if selector else built.inputs
+    bodies = [work.opened(function, inputs) for function in functions]
+    arrived = [
+        one if work.is_continuous(result) else None for one, result in zip(arrived, bodies[0].results, strict=True)
+    ]
+    parts = [work.backward(body, arrived) for body in bodies]
+    wanted = [n for n in range(len(inputs)) if any(found[n] is not None for _, found in parts)]
+    names, result_kinds = [], AttributeList("type", ())
+    for function, body, (starts, found) in zip(functions, bodies, parts, strict=True):
+        results = [found[n] or zeros_of(body.arguments[n]) for n in wanted]
+        names.append(work.function(f"{function.name}_grad", body, results, [*body.arguments, *starts]))
+        result_kinds = kinds(results)
+    given = [*inputs, *(one for one in arrived if one is not None)]
+    outputs = iter(_called(built, names, selector, given, result_kinds).outputs if wanted else ())
+    before: list[Gradient] = [None] * len(selector)
+    return [*before, *(next(outputs) if n in wanted else None for n in range(len(inputs)))]
+
+
+def _functions(built: Built) -> tuple[list[FunctionReference], list[Output]]:
+    """The functions that a node runs, and what chooses among them."""
+    match built.node.op.removeprefix("Stateless"):
+        case "If":
+            return [built.attribute("then_branch"), built.attribute("else_branch")], [built["cond"]]
+        case "Case":
+            return list(built.attribute("branches")), [built["branch_index"]]
+        case "PartitionedCall" | "StatefulPartitionedCall":
+            return [built.attribute("f")], []
+        case op:
+            return [FunctionReference(op, built.node.attributes)], []
+
+
+def _called(
+    built: Built, names: Sequence[str], selector: Sequence[Output], inputs: Sequence[Output], results: AttributeList
+) -> Built:
+    functions = [FunctionReference(name) for name in names]
+    op = built.node.op if built.node.op in RECORDS else "PartitionedCall"
+    stated: dict[str, Any] = {"f": functions[0]}
+    if op.endswith("If"):
+        stated = {"then_branch": functions[0], "else_branch": functions[1]}
+    elif op.endswith("Case"):
+        stated = {"branches": functions}
+    return built.maker.add(op, *selector, list(inputs), Tout=results, **stated)

@@ -1,0 +1,132 @@
+"""Branches as TensorFlow 1 writes them, checks, and what only a host can do.
+
+Between `Switch` and `Merge` see `deadness.py`.  A check passes on what it takes; whoever runs op by op makes it.
+"""
+
+from __future__ import annotations
+
+from compiler.expansion.expression import Expression
+from compiler.graph import PartialShape
+from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
+from compiler.tf2xla.terms import Built
+
+
+def _switch(operation: Operation) -> list[Expression]:
+    operation.require(not operation["pred"].dims, "its predicate must be a scalar")
+    return [operation["data"]] * 2
+
+
+def _merge(operation: Operation) -> None:
+    raise operation.unsupported("its inputs are not the two sides of a Switch")
+
+
+def _merge_shapes(node: Built) -> list[PartialShape]:
+    """What all inputs agree on."""
+    shapes = [one.shape for one in node.takes["inputs"]]
+    same = all(one.dims == shapes[0].dims for one in shapes)
+    return [shapes[0] if same else PartialShape(None), PartialShape(())]
+
+
+def _check(operation: Operation) -> Expression:
+    return operation["tensor"]
+
+
+def _nothing(_operation: Operation) -> None:
+    """What is left out of compiled programs."""
+
+
+def _refused(reason: str) -> Lower:
+    def lower(operation: Operation) -> None:
+        raise operation.unsupported(reason)
+
+    return lower
+
+
+_LOOPS = "loops of frames: write tf.while_loop, which is a While here"
+_HOST = "it runs on the host"
+_SIZES = "the sizes of its results depend on the values of its inputs"
+
+
+def _on_host(name: str, text: str, reason: str, doc: str, traits: Trait = Trait.NONE) -> Record:
+    row = record(name, text, _refused(reason), doc, traits=traits | Trait.HOST)
+    return with_shapes(row, lambda node: [PartialShape(None)] * len(_results(node)))
+
+
+def _results(node: Built) -> list[object]:
+    """As many things as the node has outputs."""
+    found: list[object] = []
+    for port in node.signature.outputs:
+        count = 1 if port.is_one else len(node.attribute(port.type)) if port.is_list else node.attribute(port.number)
+        found += [None] * count
+    return found
+
+
+RECORDS = table(
+    record(
+        "Switch",
+        "data: T, pred: bool -> output_false: T, output_true: T; T: {any}",
+        _switch,
+        "Its input on one of two sides.",
+    ),
+    with_shapes(
+        record(
+            "Merge",
+            "inputs: N*T -> output: T, value_index: int32; T: {any}; N: int",
+            _merge,
+            "The one of its inputs that is there, and its number.",
+        ),
+        _merge_shapes,
+    ),
+    record("ControlTrigger", "->", _nothing, "Nothing, for others to wait for."),
+    record(
+        "Assert",
+        "condition: bool, data: T[] -> ; T: list(type); summarize: int = 3",
+        _nothing,
+        "A condition that must hold.",
+        traits=Trait.STATEFUL | Trait.CHECK,
+    ),
+    *(
+        record(
+            name,
+            "tensor: T -> output: T; T: {floats}; message: string",
+            _check,
+            "Its input, which must have no infinity and no NaN.",
+            traits=Trait.STATEFUL | Trait.CHECK,
+        )
+        for name in ("CheckNumerics", "CheckNumericsV2")
+    ),
+    _on_host(
+        "Enter",
+        "data: T -> output: T; T: {any}; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10",
+        _LOOPS,
+        "Into a frame.",
+    ),
+    _on_host("Exit", "data: T -> output: T; T: {any}", _LOOPS, "Out of a frame."),
+    _on_host("NextIteration", "data: T -> output: T; T: {any}", _LOOPS, "Into a frame's next turn."),
+    _on_host("LoopCond", "input: bool -> output: bool", _LOOPS, "Whether a frame goes on."),
+    _on_host(
+        "Print",
+        "input: T, data: U[] -> output: T; T: {any}; U: list(type); message: string = ''; first_n: int = -1; "
+        "summarize: int = 3",
+        _HOST,
+        "Its input; says others.",
+        Trait.STATEFUL,
+    ),
+    _on_host(
+        "StringFormat",
+        "inputs: T[] -> output: string; T: list(type); template: string = '%s'; placeholder: string = '%s'; "
+        "summarize: int = 3",
+        _HOST,
+        "Text.",
+    ),
+    _on_host(
+        "PyFunc",
+        "input: Tin[] -> output: Tout[]; token: string; Tin: list(type); Tout: list(type)",
+        _HOST,
+        "A function of Python.",
+        Trait.STATEFUL,
+    ),
+    _on_host("Unique", "x: T -> y: T, idx: out_idx; T: {any}; out_idx: {index} = int32", _SIZES, "Its elements once."),
+    _on_host("Where", "input: T -> index: int64; T: {numbers bool} = bool", _SIZES, "Where it is not 0."),
+)

@@ -1,0 +1,135 @@
+"""What outputs of nodes are while a graph is lowered: arrays, variables, lists of arrays.
+
+A variable is its name: what it holds changes as the program goes on (`variables.py`).  A list of tensors is an array
+with one more dimension, and how many of its rows are in use, so that it can pass through loops; of which sizes its
+elements are may be said by the first that is put in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from compiler.diagnostics import InputError
+from compiler.expansion.expression import Expression
+from compiler.ir.module import Computation
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A variable that is fed to a graph, or to a function, in place of one of its own.
+
+    Attributes:
+        name: what it is called among variables.
+        shape: its type and sizes, None where it is not initialised.
+    """
+
+    name: str
+    shape: ArrayShape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A variable as a value."""
+
+    name: str
+    type: ElementType | None
+    is_reference: bool = False
+    """Whether it stands for its value where a value is wanted, as variables of TensorFlow 1 do."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorList:
+    """A list of arrays of one type and sizes.
+
+    Attributes:
+        type: of the elements.
+        most: how many there may be.
+        buffer: [most, sizes of an element], None as long as nobody knows these sizes.
+        count: s32, how many there are.
+    """
+
+    type: ElementType
+    most: int
+    buffer: Expression | None
+    count: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ListType:
+    """A list of tensors as a feed or a fetch: two arrays, its rows and how many of them are in use."""
+
+    type: ElementType
+    most: int
+    dims: tuple[int, ...]
+
+
+Value = Expression | Handle | TensorList
+
+
+def parts(value: Value) -> list[Expression]:
+    """The arrays that a value is made of where it passes through a loop or a branch."""
+    match value:
+        case Expression():
+            return [value]
+        case TensorList():
+            return [*([] if value.buffer is None else [value.buffer]), value.count]
+        case Handle():
+            return []
+
+
+def rebuilt(like: Value, arrays: Iterator[Expression]) -> Value:
+    """A value as another, made of the next of these arrays."""
+    match like:
+        case Expression():
+            return next(arrays)
+        case TensorList():
+            buffer = None if like.buffer is None else next(arrays)
+            return TensorList(like.type, like.most, buffer, next(arrays))
+        case Handle():
+            return like
+
+
+def all_parts(values: Sequence[Value]) -> list[Expression]:
+    """The arrays of all values."""
+    return [one for value in values for one in parts(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A function as a computation.
+
+    Attributes:
+        computation: takes and gives a tuple.
+        results: what it gives, as values in it.
+        changed: the variables that it writes.
+    """
+
+    computation: Computation
+    results: Sequence[Value]
+    changed: frozenset[str]
+
+
+def checked_same(values: Sequence[Value], others: Sequence[Value]) -> bool:
+    """Whether values have the same kinds, types and sizes."""
+
+    def seen(value: Value) -> object:
+        if isinstance(value, Handle):
+            return value
+        return type(value), [(one.type, one.dims) for one in all_parts([value])]
+
+    return [seen(one) for one in values] == [seen(one) for one in others]
+
+
+def no_handle(value: Value, what: str) -> Expression:
+    """A value that must be an array.
+
+    Raises:
+        InputError: it is a variable or a list.
+    """
+    if not isinstance(value, Expression):
+        kind = "a variable" if isinstance(value, Handle) else "a list of tensors"
+        raise InputError(f"{what}: it is {kind}, not an array")
+    return value

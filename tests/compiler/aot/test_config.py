@@ -1,0 +1,49 @@
+"""Configs from text and bytes, and from the signatures of SavedModels."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.diagnostics import InputError
+from compiler.graph import BY_NAME, PartialShape
+
+pytest.importorskip("google.protobuf", reason="protobuf is not installed")
+
+from compiler.aot import Config, Feed, Fetch, Variable, parse_config
+from compiler.graph.messages import CLASSES
+
+TEXT = """
+feed { id { node_name: "a" output_index: 1 } shape { dim { size: 2 } dim { size: -1 } } name: "x" type: DT_HALF }
+feed { id { node_name: "b" } shape { unknown_rank: true } }
+fetch { id { node_name: "c" } name: "y" }
+variable { node_name: "v" name: "w" readonly: true }
+"""
+READ = Config(
+    (Feed("a:1", "x", PartialShape((2, None)), BY_NAME["float16"]), Feed("b:0")),
+    (Fetch("c:0", "y"),),
+    (Variable("v", "w", is_constant=True),),
+)
+
+
+def in_binary_form(text: str) -> bytes:
+    from google.protobuf import text_format  # noqa: PLC0415 - only where it is installed
+
+    return bytes(text_format.Parse(text, CLASSES["Config"]()).SerializeToString())
+
+
+def test_both_forms_are_read() -> None:
+    assert parse_config(TEXT) == READ
+    assert parse_config(in_binary_form(TEXT), "c.pb") == READ
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("feed { id { node_name: 'a' } }", "nothing is fetched"),
+        ("fetch { id { nodename: 'a' } }", "<string>:1:"),
+        ("fetch { id { node_name: 'a' } } feed { id { node_name: 'b' } } feed { id { node_name: 'b' } }", "'b:0'"),
+    ],
+)
+def test_what_makes_no_sense_is_said_with_its_place(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        parse_config(text)

@@ -1,0 +1,54 @@
+"""Calls of ops that draw random numbers."""
+
+import numpy as np
+from op_values import ints
+
+from compiler.graph import BY_NAME
+
+INT32, INT64 = BY_NAME["int32"], BY_NAME["int64"]
+SIZES = ((3, 7), (), (2, 0))
+
+
+def seeded(element_type):
+    del element_type
+    for number, dims in enumerate(SIZES):
+        yield {"T": INT32, "Tseed": INT64}, [ints(*dims), np.array([7 * number - 2, 1 << 40])]
+    yield {"T": INT64, "Tseed": INT32}, [np.array([6]), ints(-3, 5)]
+
+
+def keyed(element_type):
+    del element_type
+    for dims in SIZES:
+        key, counter = np.array([0x123456789ABCDEF0], np.uint64), np.array([(1 << 64) - 2, 5], np.uint64)
+        yield {}, [ints(*dims), key, counter, np.array(1, np.int32)]
+
+
+def bounded(rows):
+    def made(element_type):
+        low = -5 if element_type.is_signed else 3
+        for attributes, given in rows(element_type):
+            bounds = [np.array(one, element_type.dtype) for one in (low, 1000)]
+            yield attributes, [*given, *bounds]
+
+    return made
+
+
+def stated(element_type):
+    del element_type
+    for number, dims in enumerate(SIZES):
+        yield {"T": INT32, "seed": 87654321, "seed2": number + 1}, [ints(*dims)], 1
+    yield {"T": INT64, "seed": 0, "seed2": -5}, [np.array([33])], 1
+
+
+def stated_between(element_type):
+    for attributes, given, count in stated(element_type):
+        yield attributes, [*given, *(np.array(one, element_type.dtype) for one in (-5, 1000))], count
+
+
+def seeds(element_type):
+    for pair in ((1, 2), (-7, 1 << 30)):
+        yield {}, [np.array(pair, element_type.dtype)]
+
+
+def nothing(_element_type):
+    yield {}, []

@@ -1,0 +1,29 @@
+"""Have TensorFlow evaluate the expressions of `session_api.py`, and keep what it says.
+
+python tests/record_session_api.py        in an environment with tensorflow-cpu 2.21
+"""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RECORDED = HERE / "xlabench" / "tensorflow" / "api.json"
+
+
+def main() -> None:
+    """Write `api.json`, with TensorFlow in the place of ours."""
+    tensorflow = import_module("tensorflow.compat.v1")
+    tensorflow.disable_eager_execution()
+    sys.modules["xlabench"] = sys.modules["xlabench.tensorflow"] = tensorflow
+    tensorflow.tensorflow = tensorflow
+    sys.path.insert(0, str(HERE))
+    cases = import_module("session_api")
+    found = {text: cases.recorded(case) for text, case in {**cases.EXACT, **cases.VALUES}.items()}
+    rows = (f"{json.dumps(text)}: {json.dumps(said)}" for text, said in found.items())
+    RECORDED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()

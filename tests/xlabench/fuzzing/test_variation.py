@@ -1,0 +1,48 @@
+"""Programs near the seeds: every kind of change is made to some, and what is made of them is valid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.fuzzing import variation
+from xlabench.fuzzing.reached import known, seeds
+
+
+@pytest.mark.parametrize("kind", variation.CHANGES)
+def test_every_kind_of_change_is_made_and_leaves_its_source_alone(kind):
+    rng = np.random.default_rng(1)
+    made = 0
+    for seed in seeds()[::4]:
+        before = compiler.to_text(seed)
+        changed = variation.CHANGES[kind](seed, rng)
+        assert compiler.to_text(seed) == before
+        made += changed is not None and variation.is_valid(changed) and compiler.to_text(changed) != before
+    assert made > 3
+
+
+def test_what_is_varied_is_valid():
+    rng = np.random.default_rng(2)
+    for seed in seeds()[::3]:
+        compiler.verify(variation.varied(seed, rng))
+
+
+def test_seeds_may_be_planted_and_what_they_reach_is_known():
+    assert all(map(compiler.generate.is_fragment, seeds()))
+    with compiler.generate.watching() as decided:
+        compiler.optimize(seeds()[-1])
+    assert {f"rule {rule}" for rule in decided.rules} <= known()
+
+
+def test_loops_that_turn_as_often_as_they_are_told_are_not_planted():
+    text = """c {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
+      n = s32[] get-tuple-element(s), index=1 m = s32[] constant(7) ROOT r = pred[] compare(i, {most}), direction=LT }}
+    b {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
+      n = s32[] get-tuple-element(s), index=1 one = s32[] constant(1) j = s32[] add(i, one)
+      ROOT t = (s32[], s32[]) tuple(j, n) }}
+    ENTRY e {{ n = s32[] parameter(0) z = s32[] constant(0) t = (s32[], s32[]) tuple(z, n)
+      ROOT w = (s32[], s32[]) while(t), condition=c, body=b }}"""
+    rng = np.random.default_rng(0)
+    assert variation.has_meaning(compiler.parse(text.format(most="m")), rng)
+    assert not variation.has_meaning(compiler.parse(text.format(most="n")), rng)

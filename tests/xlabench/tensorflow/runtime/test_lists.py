@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+import xlabench.tensorflow as tf
+
+raw_ops = tf.raw_ops
+
+pytestmark = pytest.mark.usefixtures("graph")
+
+
+def _list(count):
+    return raw_ops.TensorListReserve(element_shape=[2], num_elements=count, element_dtype=tf.float32)
+
+
+def test_a_list_is_another_one_after_a_change():
+    empty = raw_ops.EmptyTensorList(element_shape=[2], max_num_elements=3, element_dtype=tf.float32)
+    one = raw_ops.TensorListPushBack(input_handle=empty, tensor=[1.0, 2.0])
+    two = raw_ops.TensorListPushBack(input_handle=one, tensor=[3.0, 4.0])
+    rest, last = raw_ops.TensorListPopBack(input_handle=two, element_shape=[2], element_dtype=tf.float32)
+    lengths = [raw_ops.TensorListLength(input_handle=each) for each in (empty, one, two, rest)]
+    with tf.Session() as session:
+        assert session.run([*lengths, last])[:4] == [0, 1, 2, 1]
+        assert session.run(last).tolist() == [3, 4]
+
+
+def test_what_nobody_has_set_is_zero():
+    filled = raw_ops.TensorListSetItem(input_handle=_list(3), index=1, item=[5.0, 6.0])
+    stacked = raw_ops.TensorListStack(input_handle=filled, element_shape=[2], element_dtype=tf.float32)
+    again = raw_ops.TensorListFromTensor(tensor=stacked, element_shape=[2])
+    row = raw_ops.TensorListGetItem(input_handle=again, index=1, element_shape=[2], element_dtype=tf.float32)
+    with tf.Session() as session:
+        assert session.run(stacked).tolist() == [[0, 0], [5, 6], [0, 0]]
+        assert session.run(row).tolist() == [5, 6]
+        none = raw_ops.TensorListStack(input_handle=_list(0), element_shape=[2], element_dtype=tf.float32)
+        assert session.run(none).shape == (0, 2)
+
+
+@pytest.mark.parametrize("number", [-1, 3])
+def test_an_element_that_is_not_there_is_an_error(number):
+    row = raw_ops.TensorListGetItem(input_handle=_list(3), index=number, element_shape=[2], element_dtype=tf.float32)
+    change = raw_ops.TensorListSetItem(input_handle=_list(3), index=number, item=[5.0, 6.0])
+    length = raw_ops.TensorListLength(input_handle=change)
+    _, last = raw_ops.TensorListPopBack(input_handle=_list(0), element_shape=[2], element_dtype=tf.float32)
+    with tf.Session() as session:
+        for fetch, said in (
+            (row, f"access element {number}"),
+            (length, f"modify element {number}"),
+            (last, "empty list"),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+                session.run(fetch)
+
+
+def test_gradients_go_through_loops_and_branches():
+    x, condition = tf.Variable(2.0), tf.placeholder(tf.bool, [])
+    _, power = tf.while_loop(lambda i, _: i < 3, lambda i, z: (i + 1, z * x), [tf.constant(0), tf.constant(1.0)])
+    chosen = tf.cond(condition, lambda: x * x, lambda: tf.exp(x))
+    gradients = [tf.gradients(power, x)[0], tf.gradients(chosen, x)[0]]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(gradients, {condition: True}) == [12, 4]
+        np.testing.assert_allclose(session.run(gradients, {condition: False})[1], np.exp(2), rtol=1e-6)

@@ -1,0 +1,50 @@
+"""Whose fault it is where an engine and the reference differ: a third who shares no code with either is asked.
+
+Our engines share a good deal: what both of them make of a program may be wrong for one reason.  So of a finding about
+one of ours XLA is asked, where it is installed, and of one about XLA our CPU engine.  Where the witness says what the
+engine says, and that is out of bounds too, the reference stands alone: its meaning of an opcode, or a bound, is wrong.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Protocol
+
+from xlabench.diagnosis.blame import Blame
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.probe import Judgement
+from xlabench.engines import is_foreign
+from xlabench.judging.differ import Agreement, compare
+from xlabench.judging.tolerance import Array
+
+_BACK_ENDS = frozenset({"kernel", "program", "llvm", "engine"})
+"""Stages of blame in which the passes are right as far as the reference can say."""
+_NOT_COMPUTED = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
+
+
+class Asked(Protocol):
+    """Who judges an engine's results on a case."""
+
+    def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
+        """The verdict on an engine."""
+
+
+def witness_of(engine: str) -> str:
+    """Who shares no code with an engine nor with the reference; "" where there is none."""
+    if is_foreign(engine):
+        return "cpu"
+    return "xla" if find_spec("jaxlib") else ""
+
+
+def cause(prober: Asked, case: Case, judgement: Judgement, found: Blame, engine: str) -> str:
+    """The signature of the blame, or the reference's where it stands alone."""
+    if judgement.verdict != "wrong" or found.stage not in _BACK_ENDS:
+        return found.signature
+    witness = witness_of(engine)
+    if not witness:
+        return found.signature
+    told = prober.judge(case, engine=witness, expected=judgement.expected)
+    if told.verdict != "wrong" or compare(told.actual, judgement.actual).agreement is Agreement.WRONG:
+        return found.signature
+    opcodes = {instruction.opcode for instruction in case.module.instructions()} - _NOT_COMPUTED
+    return f"reference/{'+'.join(sorted(opcodes))}"

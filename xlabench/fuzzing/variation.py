@@ -1,0 +1,179 @@
+"""Programs near a program: other types, other sizes, other attributes, and identities between its instructions.
+
+A rewrite is right for the program that it was written for.  Where it is wrong is nearby: at a permutation that is not
+its own inverse, at two dimensions of one size, on a type that rounds, one beyond the last place.  What a change makes
+is any program, valid or not: who asks verifies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import compiler
+from compiler.generate import RandomChoices
+from xlabench.fuzzing.values import make_inputs
+
+Module = Any  # the compiler's; the harness sees its data by attribute only
+Instruction = Any
+Rng = np.random.Generator
+Change = Callable[[Module, Rng], Module | None]
+"""Makes another program of one, None where it does not apply; what it takes stays as it is."""
+
+_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33)
+_TYPES = ("bf16", "f16", "f32", "f64", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "c64", "c128")
+_OPEN = frozenset({"bitcast", "custom-call", "dynamic-reshape", "set-dimension-size", "ragged-all-to-all"})
+_COUNTERS = frozenset("su")
+_MOST_STEPS = 5_000
+_KINDS = ("tame", "extreme", "special")
+_MOST, _MOST_IDENTITIES = 3, 2
+_BOOLEANS = ("lower", "left_side", "is_reverse", "largest")
+_DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
+
+
+class _EndlessError(Exception):
+    """A loop does not end, or not soon."""
+
+
+def varied(module: Module, rng: Rng) -> Module:
+    """A program with up to a few changes, of which those are left out that make it invalid.
+
+    What a custom call means, and sizes known at run time only, nobody checks beforehand: they stay as they are.
+    """
+    is_open = any(_is_open(instruction) for instruction in module.instructions())
+    changes = [CHANGES[name] for name in (_ALWAYS_RIGHT if is_open else CHANGES)]
+    for _ in range(int(rng.integers(_MOST, endpoint=True))):
+        changed = changes[int(rng.integers(len(changes)))](module, rng)
+        if changed is not None and is_valid(changed) and has_meaning(changed, rng):
+            module = changed
+    return module
+
+
+def has_meaning(module: Module, rng: Rng) -> bool:
+    """Whether the reference comes to an end with a program that is valid: some things are seen only then.
+
+    How often a loop turns may be up to what a program is given, which in another program may be anything.  Whatever
+    the reference raises besides refusing the program is a finding.
+    """
+    kinds = _KINDS if any(instruction.opcode == "while" for instruction in module.instructions()) else _KINDS[:1]
+    try:
+        for kind in kinds:
+            compiler.interpret(module, *make_inputs(module, rng, kind), around=_Steps())
+    except (_EndlessError, compiler.CompilerError):
+        return False
+    except Exception:  # noqa: BLE001 - the campaign comes to it again, and says so
+        return True
+    return True
+
+
+class _Steps:
+    """Stands in for the meanings of instructions, all as they are, until there are too many."""
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    def __call__(self, _: Instruction, operands: Any, evaluate: Any) -> Any:
+        self._done += 1
+        if self._done > _MOST_STEPS:
+            raise _EndlessError
+        return evaluate(operands)
+
+
+def is_valid(module: Module) -> bool:
+    """Whether the compiler takes a program."""
+    try:
+        compiler.verify(module)
+    except compiler.CompilerError:
+        return False
+    return True
+
+
+def _is_open(instruction: Instruction) -> bool:
+    """Whether an instruction asks more of its operands than is checked before it runs."""
+    arrays = compiler.edit.leaves(instruction.shape)
+    return instruction.opcode in _OPEN or any(array.is_dynamic for array in arrays if hasattr(array, "is_dynamic"))
+
+
+def _retyped(module: Module, rng: Rng) -> Module | None:
+    present = {leaf.element_type.name for i in module.instructions() for leaf in compiler.edit.leaves(i.shape)}
+    counts = any(i.opcode == "while" for i in module.instructions())  # a loop may count in any integers
+    old = [name for name in _TYPES if name in present and not (counts and name[0] in _COUNTERS)]
+    if not old:
+        return None
+    edited = compiler.edit.retype(module, _one(rng, old), _one(rng, _TYPES))
+    return edited.module if edited else None
+
+
+def _resized(module: Module, rng: Rng) -> Module | None:
+    sizes = sorted(
+        {size for i in module.instructions() for leaf in compiler.edit.leaves(i.shape) for size in leaf.dims if size}
+    )
+    if not sizes:
+        return None
+    edited = compiler.edit.resize(module, {_one(rng, sizes): _one(rng, _SIZES)})
+    return edited.module if edited else None
+
+
+def _with_identities(module: Module, rng: Rng) -> Module | None:
+    changes = int(rng.integers(1, _MOST_IDENTITIES, endpoint=True))
+    return compiler.mutation.mutate(module, RandomChoices(int(rng.integers(1 << 62))), count=changes)[0]
+
+
+def _near_miss(module: Module, rng: Rng) -> Module | None:
+    """One attribute of one instruction is another: what a rule asks for is just not so any more, or is only now."""
+    able = [(i, name) for i in module.instructions() for name in NEAR if name in i.attributes]
+    if not able:
+        return None
+    instruction, name = able[int(rng.integers(len(able)))]
+    value = NEAR[name](instruction.attributes[name], rng)
+    edited = compiler.edit.with_attribute(module, compiler.edit.place_of(instruction), name, value)
+    return edited.module if edited else None
+
+
+def _reordered(numbers: tuple[int, ...], rng: Rng) -> tuple[int, ...]:
+    """The same numbers in another order, or one of them one more or less."""
+    if len(numbers) > 1 and rng.integers(4):
+        return tuple(numbers[int(place)] for place in rng.permutation(len(numbers)))
+    return tuple(max(0, n + int(rng.integers(-1, 1, endpoint=True))) for n in numbers)
+
+
+def _shifted(parts: tuple[Any, ...], rng: Rng) -> tuple[Any, ...]:
+    """Parts of slices, paddings or windows, one number of one of them one more or less."""
+    if not parts:
+        return parts
+    place = int(rng.integers(len(parts)))
+    names = [name for name in _SHIFTED if hasattr(parts[place], name)]
+    name = _one(rng, names)
+    changed = replace(parts[place], **{name: getattr(parts[place], name) + int(rng.choice([-1, 1]))})
+    return (*parts[:place], changed, *parts[place + 1 :])
+
+
+_SHIFTED = ("start", "limit", "stride", "low", "high", "interior", "pad_low", "pad_high", "lhs_dilate", "rhs_dilate")
+
+NEAR: Mapping[str, Callable[[Any, Rng], Any]] = {
+    **dict.fromkeys(("dimensions", "lhs_contracting_dims", "rhs_contracting_dims"), _reordered),
+    **dict.fromkeys(
+        ("lhs_batch_dims", "rhs_batch_dims", "start_index_map", "scatter_dims_to_operand_dims"), _reordered
+    ),
+    **dict.fromkeys(("slice", "padding", "window"), _shifted),
+    **dict.fromkeys(_BOOLEANS, lambda value, _: not value),
+    "iota_dimension": lambda value, rng: int(rng.integers(value + 2)),
+    "direction": lambda _, rng: _one(rng, _DIRECTIONS),
+}
+"""What is near a value of an attribute."""
+
+CHANGES: Mapping[str, Change] = {
+    "retyped": _retyped,
+    "resized": _resized,
+    "with identities": _with_identities,
+    "near miss": _near_miss,
+}
+"""How programs are varied, by names."""
+_ALWAYS_RIGHT = ("with identities",)
+
+
+def _one(rng: Rng, values: Any) -> Any:
+    return values[int(rng.integers(len(values)))]

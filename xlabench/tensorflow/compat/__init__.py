@@ -1,0 +1,23 @@
+"""`tf.compat`: the namespace under the name of its version, and text as bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Text as bytes."""
+    return bytes_or_text.encode(encoding) if isinstance(bytes_or_text, str) else bytes(bytes_or_text)
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Bytes as text."""
+    return bytes_or_text.decode(encoding) if isinstance(bytes_or_text, bytes) else str(bytes_or_text)
+
+
+as_str = as_text
+
+
+def as_str_any(value: Any) -> str:
+    """A value as text."""
+    return as_text(value) if isinstance(value, bytes) else str(value)

@@ -1,0 +1,1 @@
+"""Data that programs take from `tensorflow.examples`."""

@@ -1,0 +1,1 @@
+"""Graphs and what they are made of."""

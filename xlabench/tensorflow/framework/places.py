@@ -1,0 +1,60 @@
+"""Names of devices, such as `/job:localhost/replica:0/task:0/device:XLA_GPU:0`, of which a part may be stated."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+_PART = re.compile(r"(?:/job:(?P<job>[^/]+)|/replica:(?P<replica>\d+|\*)|/task:(?P<task>\d+|\*)|/device:(?P<type>[A-Za-z][A-Za-z0-9_]*):(?P<index>\d+|\*)|/(?P<short>cpu|gpu):(?P<number>\d+|\*))", re.IGNORECASE)  # fmt: skip # noqa: E501
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A device, or what is stated of one."""
+
+    job: str = ""
+    replica: str = ""
+    task: str = ""
+    type: str = ""
+    index: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"/{name}:{value}" for name in ("job", "replica", "task") if (value := getattr(self, name))]
+        return "".join(parts) + (f"/device:{self.type}:{self.index or '*'}" if self.type else "")
+
+    def within(self, outer: Place) -> Place:
+        """This, and of what it leaves open what is stated around it."""
+        mine = {name: value for name in self.__slots__ if (value := getattr(self, name))}
+        if self.type:
+            mine["index"] = self.index
+        return replace(outer, **mine)
+
+    def allows(self, device: Place) -> bool:
+        """Whether a device is one that this states."""
+        pairs = ((getattr(self, name), getattr(device, name)) for name in self.__slots__)
+        return all(stated in ("", "*", found) for stated, found in pairs)
+
+
+def place_of(text: str) -> Place:
+    """Read a device's name.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        match = _PART.match(text, at)
+        if match is None:
+            raise ValueError(f"Unknown attribute '{text[at:].strip('/').split(':')[0]}' is given in '{text}'.")
+        found |= {name: value for name, value in match.groupdict().items() if value is not None}
+        at = match.end()
+    if "short" in found:
+        found |= {"type": found.pop("short"), "index": found.pop("number")}
+    if "type" in found:
+        found["type"] = found["type"].upper()
+    return Place(**found)
+
+
+LOCAL = Place("localhost", "0", "0")
+"""What this process is called."""

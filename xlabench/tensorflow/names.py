@@ -1,0 +1,142 @@
+"""Where the names of the namespace are: a row for each module, with what programs call its things.
+
+`name` stands under the same name in the module, `public=name` under another; a public name with a dot is one of a
+namespace (`tf.train.AdamOptimizer`).  Functions that are one op are not here: they are rows of `ops/rows.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_ROWS = """
+framework.graph: Graph get_default_graph reset_default_graph
+framework.keys: GraphKeys
+framework.tensor: Operation Tensor
+framework.shapes: TensorShape Dimension
+framework.dtypes: DType as_dtype dtypes.as_dtype=as_dtype
+framework.variables: Variable
+framework.convert: constant convert_to_tensor
+framework.scopes: name_scope op_scope device control_dependencies colocate_with
+session: Session InteractiveSession get_default_session
+config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata
+ops.math: argmax argmin arg_max=argmax arg_min=argmin cast saturate_cast matmul divide truediv div logical_xor
+ops.math: add_n
+ops.math: accumulate_n reduce_logsumexp tensordot range=range_
+ops.math: math.argmax=argmax math.argmin=argmin math.divide=divide math.truediv=truediv math.logical_xor=logical_xor
+ops.math: math.add_n=add_n math.reduce_logsumexp=reduce_logsumexp linalg.matmul=matmul linalg.tensordot=tensordot
+ops.math: math.accumulate_n=accumulate_n math.cast=cast
+ops.arrays: placeholder placeholder_with_default zeros ones zeros_like ones_like eye shape size rank concat stack
+ops.arrays: unstack split transpose one_hot where where_v2 gather pad strided_slice identity_n meshgrid linalg.eye=eye
+ops.arrays: linalg.transpose=transpose
+ops.nn: nn.softmax=softmax nn.log_softmax=log_softmax math.softmax=softmax math.log_softmax=log_softmax
+ops.nn: nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_with_logits
+ops.nn: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy_with_logits_v2
+ops.nn: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
+ops.nn: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits nn.bias_add=bias_add
+ops.nn: nn.xw_plus_b=xw_plus_b nn.relu_layer=relu_layer nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d
+ops.nn: nn.max_pool=max_pool nn.avg_pool=avg_pool nn.l2_normalize=l2_normalize math.l2_normalize=l2_normalize
+ops.nn: nn.moments=moments nn.batch_normalization=batch_normalization nn.in_top_k=in_top_k math.in_top_k=in_top_k
+ops.nn: nn.top_k=top_k math.top_k=top_k nn.embedding_lookup=embedding_lookup
+ops.nn: clip_by_norm global_norm linalg.global_norm=global_norm clip_by_global_norm linalg.l2_normalize=l2_normalize
+ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
+ops.random: random.set_random_seed=set_random_seed random.normal=random_normal random.uniform=random_uniform
+ops.random: random.truncated_normal=truncated_normal
+ops.control: group tuple=tuple_ Print=print_ Assert=assert_ debugging.Assert=assert_ check_numerics
+ops.control: debugging.check_numerics=check_numerics
+ops.control_flow: cond case while_loop
+ops.state: global_variables local_variables trainable_variables model_variables variables_initializer
+ops.state: global_variables_initializer local_variables_initializer report_uninitialized_variables
+ops.state: is_variable_initialized assign assign_add assign_sub scatter_add get_collection get_collection_ref
+ops.state: add_to_collection add_to_collections all_variables=global_variables
+ops.state: initialize_all_variables=global_variables_initializer initialize_variables=variables_initializer
+ops.variable_scopes: AUTO_REUSE VariableScope get_variable get_variable_scope variable_scope
+ops.initializers: zeros_initializer=Zeros ones_initializer=Ones constant_initializer=Constant
+ops.initializers: random_normal_initializer=RandomNormal random_uniform_initializer=RandomUniform
+ops.initializers: truncated_normal_initializer=TruncatedNormal variance_scaling_initializer=VarianceScaling
+ops.initializers: glorot_uniform_initializer=glorot_uniform glorot_normal_initializer=glorot_normal
+ops.initializers: initializers.zeros=Zeros initializers.ones=Ones initializers.constant=Constant
+ops.initializers: initializers.random_normal=RandomNormal initializers.random_uniform=RandomUniform
+ops.initializers: initializers.truncated_normal=TruncatedNormal initializers.variance_scaling=VarianceScaling
+ops.initializers: initializers.glorot_uniform=glorot_uniform initializers.glorot_normal=glorot_normal
+training.gradients: gradients IndexedSlices
+training.optimizers: train.Optimizer=Optimizer train.GradientDescentOptimizer=GradientDescentOptimizer
+training.optimizers: train.MomentumOptimizer=MomentumOptimizer train.AdamOptimizer=AdamOptimizer
+training.optimizers: train.RMSPropOptimizer=RMSPropOptimizer train.AdagradOptimizer=AdagradOptimizer
+training.steps: train.get_global_step=get_global_step train.create_global_step=create_global_step
+training.steps: train.get_or_create_global_step=get_or_create_global_step train.exponential_decay=exponential_decay
+switches: disable_eager_execution disable_v2_behavior disable_v2_tensorshape disable_resource_variables
+switches: disable_tensor_equality disable_control_flow_v2 enable_resource_variables enable_control_flow_v2
+switches: enable_v2_behavior enable_eager_execution executing_eagerly
+switches: logging.set_verbosity=set_verbosity logging.debug=debug logging.info=info logging.warn=warn
+switches: logging.warning=warn logging.error=error logging.fatal=error logging.DEBUG=DEBUG logging.INFO=INFO
+switches: logging.WARN=WARN logging.ERROR=ERROR logging.FATAL=FATAL
+"""
+
+_VALUES = "newaxis=None __version__='1.15.0' VERSION='1.15.0' GIT_VERSION='xlabench' COMPILER_VERSION='xlabench'"
+
+MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "python")
+"""What is a module of its own, and a name of the namespace."""
+
+NAMESPACES = (
+    *(
+        "bitwise",
+        "debugging",
+        "dtypes",
+        "initializers",
+        "linalg",
+        "logging",
+        "manip",
+        "math",
+        "nn",
+        "random",
+        "raw_ops",
+    ),
+    "train",
+)
+"""Names under which others stand."""
+
+REFUSED: Mapping[str, str] = {
+    "summary": "events for TensorBoard are not written here; use RunMetadata and timeline.Timeline",
+    "data": "tf.data is not there; feed arrays with feed_dict",
+    "keras": "Keras is not there; build the graph with tf.nn",
+    "layers": "tf.layers is not there; use tf.get_variable with tf.matmul or tf.nn.conv2d",
+    "estimator": "estimators are not there; write the training loop with a session",
+    "saved_model": "models are not written here; `python -m compiler graph` reads SavedModels",
+    "distribute": "strategies are not there; a session runs on one device",
+    "function": "tf.function is not there; use a session",
+    "GradientTape": "eager execution is not there; use tf.gradients and a session",
+    "py_func": "functions of Python do not run in graphs here",
+    "gfile": "files are read with Python's own functions: open, os, pathlib",
+    "train.Saver": "checkpoints are not written here; fetch the variables and save them with numpy.savez",
+    "train.Coordinator": "queues are not there; feed arrays with feed_dict",
+    "train.MonitoredSession": "monitored sessions are not there; use tf.Session",
+    "train.MonitoredTrainingSession": "monitored sessions are not there; use tf.Session",
+    "train.Server": "sessions of other processes are not there; use tf.Session()",
+    "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
+    "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
+    "unique": "how many elements it gives is not known before it runs, and it has no lowering here",
+    "boolean_mask": "how many elements it gives is not known before it runs, and it has no lowering here",
+    "string_join": "tensors of strings are not computed here",
+    "as_string": "tensors of strings are not computed here",
+    "SparseTensor": "sparse tensors are not there",
+    "RaggedTensor": "ragged tensors are not there",
+    "TensorArray": "frames of loops are not there; stack rows in a loop variable of tf.while_loop",
+}
+"""What TensorFlow has and this has not, and what to do instead."""
+
+
+def places() -> Mapping[str, tuple[str, str]]:
+    """For every public name the module that it is in, and what it is called there."""
+    found = {}
+    for line in _ROWS.strip().splitlines():
+        module, _, words = line.partition(": ")
+        for word in words.split():
+            public, _, name = word.partition("=")
+            found[public] = module, name or public
+    return found
+
+
+def values() -> Mapping[str, object]:
+    """The names that are values."""
+    pairs = (word.partition("=") for word in _VALUES.split())
+    return {name: None if text == "None" else text.strip("'") for name, _, text in pairs}

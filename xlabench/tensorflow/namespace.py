@@ -1,0 +1,139 @@
+"""Names of the namespace, each loaded when it is first asked for.
+
+A program that only imports the namespace loads nothing else: the compiler comes with the first op.  What TensorFlow has
+and this has not is an `AttributeError` that says what to do instead.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, places, values
+
+ROOT = "xlabench.tensorflow"
+_PLACES, _VALUES = places(), values()
+_TYPES = frozenset(
+    [
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "half",
+        "double",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+        "string",
+        "complex64",
+        "complex128",
+        "resource",
+        "variant",
+        "qint8",
+        "quint8",
+        "qint32",
+    ]
+)
+_REDUCTIONS = frozenset(f"reduce_{word}" for word in ("sum", "mean", "prod", "max", "min", "all", "any"))
+_CONVERSIONS = {f"to_{word}": dtype for word, dtype in
+                (("float", "float32"), ("double", "float64"), ("int32", "int32"), ("int64", "int64"))}  # fmt: skip
+
+
+class Namespace(ModuleType):
+    """A name under which others stand, as a module of which nothing is loaded before it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{ROOT}.{name}", f"The names of `tf.{name}`.")
+        self._prefix = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return resolve(f"{self._prefix}.{name}")
+
+    def __dir__(self) -> list[str]:
+        return known(self._prefix)
+
+
+@cache
+def resolve(name: str) -> Any:
+    """What a public name stands for.
+
+    Raises:
+        AttributeError: it is not there; the message says what is instead.
+    """
+    if name in _PLACES:
+        module, inner = _PLACES[name]
+        return getattr(_module(module), inner)
+    if name in _VALUES:
+        return _VALUES[name]
+    if name in NAMESPACES:
+        return Namespace(name)
+    if name in MODULES:
+        return import_module(f"{ROOT}.{name}")
+    return _made(name)
+
+
+_LIGHT = frozenset({"config", "switches", "framework.dtypes", "framework.shapes", "framework.keys"})
+"""Modules that give no tensors."""
+
+
+def _module(name: str) -> ModuleType:
+    """A module; with one that gives tensors come their operators."""
+    if name not in _LIGHT:
+        import_module(f"{ROOT}.framework.operators")
+    return import_module(f"{ROOT}.{name}")
+
+
+def _made(name: str) -> Any:
+    """What a name stands for that a table makes."""
+    space, _, last = name.rpartition(".")
+    if space == "raw_ops":
+        return _raw(last)
+    if last in _TYPES and space in ("", "dtypes"):
+        return import_module(f"{ROOT}.framework.dtypes").as_dtype(last)
+    if last in _REDUCTIONS and space in ("", "math"):
+        return _module("ops.math").REDUCTIONS[last]
+    if name in _CONVERSIONS:
+        return _module("ops.math").to_type(_CONVERSIONS[name])
+    return _generated(name)
+
+
+def _generated(name: str) -> Any:
+    if name not in REFUSED:
+        found = _module("ops.generated").function(name)
+        if found is not None:
+            return found
+    said = REFUSED.get(name)
+    if said is None:
+        near = difflib.get_close_matches(name, [*_PLACES, *REFUSED, *NAMESPACES, *known("")], 2)
+        said = "it is not there" + (f"; did you mean {' or '.join(f'tf.{one}' for one in near)}?" if near else "")
+    raise AttributeError(f"tf.{name}: {said}")
+
+
+def _raw(op: str) -> Any:
+    generated = _module("ops.generated")
+    if op not in generated.RECORDS:
+        near = difflib.get_close_matches(op, generated.RECORDS, 2)
+        raise AttributeError(
+            f"tf.raw_ops.{op}: no record has this op" + (f"; did you mean {' or '.join(near)}?" if near else "")
+        )
+    return generated.raw(op)
+
+
+def known(prefix: str) -> list[str]:
+    """The names that stand under a prefix, or in the namespace itself."""
+    rows = import_module(f"{ROOT}.ops.rows").names()
+    every = {*_PLACES, *_VALUES, *rows, *NAMESPACES, *MODULES, *_TYPES, *_REDUCTIONS, *_CONVERSIONS}
+    if not prefix:
+        return sorted(one for one in every if "." not in one)
+    return sorted(one.removeprefix(f"{prefix}.") for one in every if one.startswith(f"{prefix}."))

@@ -1,0 +1,301 @@
+"""Functions that make arrays and move their elements, where they are more than one op with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlabench.tensorflow.errors import NotHereError
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
+from xlabench.tensorflow.framework.dtypes import as_dtype
+from xlabench.tensorflow.framework.graph import get_default_graph, graph_of
+from xlabench.tensorflow.framework.shapes import TensorShape
+from xlabench.tensorflow.framework.tensor import Tensor
+from xlabench.tensorflow.ops.math import one_of
+
+_SMALL = 1000
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """What is fed."""
+    graph = get_default_graph()
+    attributes: dict[str, Any] = {"dtype": as_dtype(dtype).base_dtype.data_type, "shape": TensorShape(shape).partial}
+    return graph.create("Placeholder", [], attributes, name or "Placeholder").outputs[0]
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """What may be fed, and is its input else."""
+    return apply("PlaceholderWithDefault", [input], {"shape": TensorShape(shape)}, name).outputs[0]
+
+
+def _full(value: int, word: str) -> Callable[..., Tensor]:
+    def make(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
+        wanted = as_dtype(dtype).base_dtype
+        element = ("" if not value else "1") if wanted.name == "string" else value
+        graph = get_default_graph()
+        with graph.name_scope(name or word) as scope:
+            if not hasattr(shape, "dense_tensor") and not _holds_tensors(shape):
+                dims = TensorShape(shape)
+                count = dims.num_elements()
+                if count is not None and count < _SMALL:
+                    return constant(np.full(dims.as_list(), element, wanted.as_numpy_dtype), wanted, name=scope)
+                shape = convert_to_tensor(dims.as_list(), "int32", "shape_as_tensor")
+            else:
+                shape = convert_to_tensor(shape, "int32" if not hasattr(shape, "dtype") else None, "shape_as_tensor")
+            return apply("Fill", [shape, constant(element, wanted)], {}, scope).outputs[0]
+
+    make.__name__ = make.__qualname__ = word
+    make.__doc__ = f"An array of {word}."
+    return make
+
+
+def _holds_tensors(shape: Any) -> bool:
+    return isinstance(shape, list | tuple) and any(hasattr(one, "dense_tensor") for one in shape)
+
+
+zeros, ones = _full(0, "zeros"), _full(1, "ones")
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Zeros of a tensor's sizes."""
+    return _like(tensor, dtype, name, optimize, ("zeros_like", "ZerosLike", zeros))
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Ones of a tensor's sizes."""
+    return _like(tensor, dtype, name, optimize, ("ones_like", "OnesLike", ones))
+
+
+def _like(
+    tensor: Any, dtype: Any, name: str | None, optimize: Any, kind: tuple[str, str, Callable[..., Tensor]]
+) -> Tensor:
+    word, op, full = kind
+    graph = graph_of(tensor)
+    with graph.as_default(), graph.name_scope(name or word) as scope:
+        x = convert_to_tensor(tensor, name="tensor")
+        wanted = x.dtype.base_dtype if dtype is None else as_dtype(dtype)
+        if optimize and x.shape.is_fully_defined():
+            return full(x.shape, wanted, scope)
+        if wanted == x.dtype.base_dtype:
+            return apply(op, [x], {}, scope).outputs[0]
+        return full(apply("Shape", [x], {}).outputs[0], wanted, scope)
+
+
+def eye(
+    num_rows: int,
+    num_columns: int | None = None,
+    batch_shape: Any = None,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Tensor:
+    """The identity matrix, or a stack of them."""
+    matrix = np.eye(num_rows, num_columns)
+    if batch_shape is not None:
+        matrix = np.broadcast_to(matrix, (*batch_shape, *matrix.shape))
+    return constant(matrix.astype(as_dtype(dtype).as_numpy_dtype), name=name or "eye")
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = "int32") -> Tensor:
+    """A tensor's sizes; a constant where they are known."""
+    return _asked(input, name, out_type, ("Shape", lambda known: known.as_list()))
+
+
+def size(input: Any, name: str | None = None, out_type: Any = "int32") -> Tensor:
+    """The number of a tensor's elements; a constant where it is known."""
+    return _asked(input, name, out_type, ("Size", lambda known: known.num_elements()))
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of a tensor's dimensions; a constant where it is known."""
+    return _asked(input, name, None, ("Rank", lambda known: known.rank))
+
+
+def _asked(value: Any, name: str | None, out_type: Any, kind: tuple[str, Callable[[TensorShape], Any]]) -> Tensor:
+    op, say = kind
+    graph = graph_of(value)
+    with graph.as_default(), graph.name_scope(name or op) as scope:
+        tensor = convert_to_tensor(value, name="input")
+        known = tensor.shape
+        if known.is_fully_defined() or (op == "Rank" and known.rank is not None):
+            return constant(np.asarray(say(known)), out_type or "int32", name=scope)
+        found = apply(op, [tensor], {"out_type": out_type} if out_type is not None else {}, scope).outputs[0]
+        if op != "Shape":
+            found.set_shape(())
+        return found
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+    """Arrays behind each other along an axis."""
+    listed = list(values) if isinstance(values, list | tuple) else [values]
+    if len(listed) == 1:
+        return apply("Identity", [listed[0]], {}, name).outputs[0]
+    return apply("ConcatV2", [listed, axis], {}, name).outputs[0]
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Arrays as rows of one with one more dimension."""
+    return apply("Pack", [list(values)], {"axis": axis}, name).outputs[0]
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+    """The rows of an array.
+
+    Raises:
+        ValueError: their number is not known.
+    """
+    tensor = convert_to_tensor(value)
+    if num is None:
+        known = tensor.shape
+        number = known[axis].value if known.rank is not None else None
+        if number is None:
+            raise ValueError(f"Cannot infer argument `num` from shape {known}")
+        num = number
+    return list(apply("Unpack", [tensor], {"num": num, "axis": axis}, name).outputs)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """Parts of an array along an axis: so many, or of these sizes."""
+    if isinstance(num_or_size_splits, int | np.integer):
+        return list(apply("Split", [axis, value], {"num_split": int(num_or_size_splits)}, name).outputs)
+    sizes = convert_to_tensor(num_or_size_splits)
+    count = num if num is not None else sizes.shape[0].value
+    return list(apply("SplitV", [value, sizes, axis], {"num_split": count}, name).outputs)
+
+
+def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
+    """An array with its dimensions in another order, by default the reverse."""
+    op = "ConjugateTranspose" if conjugate else "Transpose"
+    graph = graph_of(a)
+    with graph.as_default(), graph.name_scope(name) as scope:
+        x = convert_to_tensor(a, name="a")
+        if perm is None:
+            dimensions = x.shape.rank
+            if dimensions is None:
+                raise ValueError("tf.transpose of a tensor of unknown rank: give perm")
+            perm = np.arange(dimensions, dtype=np.int32)[::-1]
+        return apply(op, [x, perm], {}, scope).outputs[0]
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Rows with one value at a place, and another elsewhere."""
+    with get_default_graph().name_scope(name or "one_hot") as scope:
+        given = next((one.dtype for one in (on_value, off_value) if hasattr(one, "dtype")), None)
+        wanted = as_dtype(dtype) if dtype is not None else as_dtype(given or "float32")
+        on = convert_to_tensor(1 if on_value is None else on_value, wanted, "on_value")
+        off = convert_to_tensor(0 if off_value is None else off_value, wanted, "off_value")
+        attributes = {"axis": -1 if axis is None else axis}
+        return apply("OneHot", [indices, depth, on, off], attributes, scope).outputs[0]
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Elements of x or y; how many places are true is no size that can be known, and is not answered here."""
+    if x is None or y is None:
+        if x is not None or y is not None:
+            raise ValueError("x and y must both be non-None or both be None.")
+        raise NotHereError("tf.where(condition): op Where has no lowering here; give x and y")
+    return apply("Select", [condition, x, y], {}, name).outputs[0]
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Elements of x or y, spread to sizes that all have."""
+    if x is None or y is None:
+        return where(condition, x, y, name)
+    return apply("SelectV2", [condition, x, y], {}, name).outputs[0]
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """Rows of an array by their numbers."""
+    return apply("GatherV2", [params, indices, 0 if axis is None else axis], {"batch_dims": batch_dims}, name).outputs[
+        0
+    ]
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
+    """An array with a margin.
+
+    Raises:
+        ValueError: nobody knows the mode.
+    """
+    word = mode.upper()
+    if word in ("REFLECT", "SYMMETRIC"):
+        return apply("MirrorPad", [tensor, paddings], {"mode": word}, name).outputs[0]
+    if word != "CONSTANT":
+        raise ValueError(
+            f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, SYMMETRIC. Received `mode` = {mode}"
+        )
+    if not hasattr(constant_values, "dense_tensor") and constant_values == 0:
+        return apply("Pad", [tensor, paddings], {}, name).outputs[0]
+    return apply("PadV2", [tensor, paddings, constant_values], {}, name).outputs[0]
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+) -> Tensor:
+    """A part of an array."""
+    start = convert_to_tensor(begin)
+    steps = apply("OnesLike", [start], {}).outputs[0] if strides is None else strides
+    masks = {
+        "begin_mask": begin_mask,
+        "end_mask": end_mask,
+        "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask,
+        "shrink_axis_mask": shrink_axis_mask,
+    }
+    return apply("StridedSlice", [input_, start, end, steps], masks, name).outputs[0]
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """Tensors as they are."""
+    return list(apply("IdentityN", [list(input)], {}, name).outputs)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
+    """Coordinates of a grid."""
+    with get_default_graph().name_scope(name):
+        axes = [convert_to_tensor(one) for one in args]
+        sizes = [int(one.shape[0]) for one in axes]
+        order = [1, 0, *range(2, len(axes))] if indexing == "xy" and len(axes) > 1 else list(range(len(axes)))
+        grid = [sizes[number] for number in order]
+        found = []
+        for number, axis in enumerate(axes):
+            dims = [1] * len(axes)
+            dims[order.index(number)] = sizes[number]
+            row = apply("Reshape", [axis, dims], {}).outputs[0]
+            found.append(apply("BroadcastTo", [row, grid], {}).outputs[0])
+        return found
+
+
+def batch_axis(axis: Any, dim: Any) -> Any:
+    """An axis, under either of its names."""
+    return one_of(axis, dim, ("axis", "dim"))

@@ -1,0 +1,86 @@
+"""What waits for what: groups, tuples, things that are made to run before others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.tensor import Operation, Tensor
+
+
+def _flat(values: Any) -> list[Any]:
+    if isinstance(values, list | tuple):
+        return [leaf for one in values for leaf in _flat(one)]
+    return [] if values is None else [values]
+
+
+def group(*inputs: Any, **options: Any) -> Operation:
+    """An operation that is done when all of these are.
+
+    Raises:
+        ValueError: an option is none.
+    """
+    name = options.pop("name", None)
+    if options:
+        raise ValueError(f"Received unexpected keyword arguments: {options}")
+    graph = get_default_graph()
+    waits = [graph.as_operation(one) for one in _flat(inputs)]
+    with graph.control_dependencies(waits):
+        return graph.create("NoOp", [], {}, name or "group_deps")
+
+
+def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
+    """Tensors that are there when all are.
+
+    Raises:
+        ValueError: there are none.
+    """
+    graph = get_default_graph()
+    there = [one for one in tensors if one is not None]
+    if not there:
+        raise ValueError("Must have at least one Tensor")
+    with graph.name_scope(name or "tuple"):
+        gate = group(*there, *_flat(control_inputs))
+        with graph.control_dependencies([gate]):
+            return [
+                None if one is None else one if isinstance(one, Operation)
+                else apply("Identity", [one], {}, "control_dependency").outputs[0]
+                for one in tensors
+            ]  # fmt: skip
+
+
+def print_(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """A tensor, at which others are printed when it is computed."""
+    attributes = {
+        "message": message or "",
+        "first_n": -1 if first_n is None else first_n,
+        "summarize": 3 if summarize is None else summarize,
+    }
+    printed = apply("Print", [input_, list(data)], attributes, name)
+    return _same_shape(printed)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """A tensor; where it holds an infinity or NaN, the run fails."""
+    return _same_shape(apply("CheckNumerics", [tensor], {"message": message}, name))
+
+
+def _same_shape(operation: Operation) -> Tensor:
+    """The output of an operation that gives what it takes."""
+    [output] = operation.outputs
+    output.set_shape(operation.inputs[0].shape)
+    return output
+
+
+def assert_(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+    """An operation that fails unless a condition holds."""
+    return apply("Assert", [condition, list(data)], {"summarize": 3 if summarize is None else summarize}, name)

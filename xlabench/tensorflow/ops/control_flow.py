@@ -1,0 +1,264 @@
+"""`tf.cond`, `tf.case` and `tf.while_loop`, always as functions of the library: `If` and `While`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from compiler.tf import FunctionReference
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import convert_to_tensor
+from xlabench.tensorflow.framework.functions import Traced, all_captures, free_name
+from xlabench.tensorflow.framework.graph import Graph, get_default_graph
+from xlabench.tensorflow.framework.shapes import TensorShape
+from xlabench.tensorflow.framework.structures import flattened, packed
+from xlabench.tensorflow.framework.tensor import Operation, Tensor
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    **older: Any,
+) -> Any:
+    """What one of two functions gives, by a condition.
+
+    Raises:
+        TypeError: the condition is no tensor, or a function is none.
+        ValueError: they give different things.
+    """
+    then, otherwise = (one or older.pop(word, None) for one, word in ((true_fn, "fn1"), (false_fn, "fn2")))
+    if older:
+        raise TypeError(f"cond() got an unexpected keyword argument {next(iter(older))!r}")
+    if not callable(then) or not callable(otherwise):
+        raise TypeError("Both true_fn and false_fn must be callable")
+    if isinstance(pred, bool):
+        raise TypeError("pred must not be a Python bool")
+    graph = get_default_graph()
+    with graph.name_scope(name or "cond") as scope:
+        condition = convert_to_tensor(pred, name="pred")
+        branches = [Traced(one, [], graph) for one in (then, otherwise)]
+        _check_same(*branches)
+        results = _if(graph, condition, branches, scope)
+        made = [apply("Identity", [one], {}).outputs[0] for one in results]
+        if not made:
+            return graph.get_operation_by_name(scope.rstrip("/"))
+    found = branches[0].packed(made)
+    is_single = not strict and isinstance(found, list | tuple) and not hasattr(found, "_fields") and len(found) == 1
+    return found[0] if is_single else found
+
+
+def _check_same(first: Traced, second: Traced) -> None:
+    types = [[one.dtype.base_dtype.name for one in branch.results] for branch in (first, second)]
+    if len(types[0]) != len(types[1]):
+        raise ValueError(
+            f"true_fn and false_fn must return the same number of tensors, and give {len(types[0])} and {len(types[1])}"
+        )
+    if types[0] != types[1]:
+        raise TypeError(
+            f"true_fn and false_fn arguments to tf.cond must have the same types: {types[0]} and {types[1]}"
+        )
+
+
+def _if(graph: Graph, condition: Tensor, branches: Sequence[Traced], scope: str) -> list[Tensor]:
+    captures = all_captures(*branches)
+    word = scope.rstrip("/").replace("/", "_")
+    references = []
+    for branch, kind in zip(branches, ("true", "false"), strict=True):
+        function = branch.function(free_name(graph, f"{word}_{kind}"), captures)
+        graph.builder.graph.functions.append(function)
+        references.append(FunctionReference(function.name))
+    types = [one.dtype.base_dtype for one in branches[0].results]
+    shapes = [_common(a.shape, b.shape) for a, b in zip(branches[0].results, branches[1].results, strict=True)]
+    attributes = {
+        "Tout": types,
+        "then_branch": references[0],
+        "else_branch": references[1],
+        "output_shapes": shapes,
+    }
+    op = "If" if any(branch.is_stateful for branch in branches) else "StatelessIf"
+    operation = apply(op, [condition, captures], attributes, scope)
+    return _shaped(operation, shapes)
+
+
+def _common(first: TensorShape, second: TensorShape) -> TensorShape:
+    """What is known of a shape that is one of two."""
+    if first.rank is None or first.rank != second.rank:
+        return TensorShape(None)
+    pairs = zip(first.as_list(), second.as_list(), strict=True)
+    return TensorShape([a if a == b else None for a, b in pairs])
+
+
+def _shaped(operation: Operation, shapes: Sequence[TensorShape]) -> list[Tensor]:
+    for output, shape in zip(operation.outputs, shapes, strict=True):
+        if output.shape.is_compatible_with(shape):
+            output.set_shape(shape)
+    return operation.outputs
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function of the first condition that is true gives.
+
+    Raises:
+        ValueError: there are no conditions.
+    """
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
+    if not pairs:
+        raise ValueError("pred_fn_pairs must not be empty")
+    last = default if default is not None else pairs.pop()[1]
+    chosen: Callable[[], Any] = last
+    for condition, function in reversed(pairs):
+        chosen = _either(condition, function, chosen, strict=strict)
+    with get_default_graph().name_scope(name):
+        return chosen()
+
+
+def _either(
+    condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any], *, strict: bool
+) -> Callable[[], Any]:
+    return lambda: cond(condition, then, otherwise, strict)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """What loop variables are when a condition holds no more.
+
+    Raises:
+        TypeError: a function is none.
+        ValueError: there are no variables, or the body gives others.
+    """
+    if not all(map(callable, (cond, body))):
+        raise TypeError("'cond' and 'body' must be callable.")
+    if not flattened(loop_vars):
+        raise ValueError("No loop variables provided.")
+    graph = get_default_graph()
+    with graph.name_scope(name or "while") as scope:
+        loop = _Loop(cond, body, loop_vars, maximum_iterations)
+        loop.widen(shape_invariants)
+        results = loop.run(graph, scope, parallel_iterations)
+        made = [apply("Identity", [one], {}).outputs[0] for one in results]
+    found = packed(loop_vars, made)
+    is_single = isinstance(found, list | tuple) and not hasattr(found, "_fields") and len(found) == 1
+    return found[0] if is_single and not return_same_structure else found
+
+
+class _Loop:
+    """A loop; with a limit of turns they are counted by one more variable."""
+
+    def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, limit: Any) -> None:
+        self._cond = cond
+        self._body = body
+        self._structure = loop_vars
+        self._limit = None if limit is None else convert_to_tensor(limit, name="maximum_iterations")
+        starts = [convert_to_tensor(one) for one in flattened(loop_vars)]
+        if self._limit is not None:
+            starts = [convert_to_tensor(0, self._limit.dtype, "loop_counter"), *starts]
+        self._starts = starts
+        self._shapes = [one.shape for one in starts]
+
+    def widen(self, invariants: Any) -> None:
+        """Let sizes be others from turn to turn where that is said."""
+        if invariants is None:
+            return
+        stated = invariants if isinstance(invariants, list | tuple) else [invariants]
+        shapes = [TensorShape(one) for one in _shapes_of(stated)]
+        first = 0 if self._limit is None else 1
+        if len(shapes) != len(self._starts) - first:
+            raise ValueError("shape_invariants must have one shape for each loop variable")
+        self._shapes[first:] = shapes
+
+    def _call(self, function: Callable[..., Any], variables: Sequence[Tensor]) -> Any:
+        values = packed(self._structure, variables)
+        return function(*values) if isinstance(values, list | tuple) else function(values)
+
+    def _test(self, *variables: Tensor) -> Any:
+        if self._limit is None:
+            return self._call(self._cond, variables)
+        holds = convert_to_tensor(self._call(self._cond, variables[1:]))
+        return apply("LogicalAnd", [variables[0] < self._limit, holds], {}).outputs[0]
+
+    def _step(self, *variables: Tensor) -> Any:
+        if self._limit is None:
+            return flattened(self._call(self._body, variables))
+        return [variables[0] + 1, *flattened(self._call(self._body, variables[1:]))]
+
+    def run(self, graph: Graph, scope: str, parallel: int) -> list[Tensor]:
+        """The loop as a node; the variables after it."""
+        widened = [_like(one, shape) for one, shape in zip(self._starts, self._shapes, strict=True)]
+        test, step = Traced(self._test, widened, graph), Traced(self._step, widened, graph)
+        self._check(step)
+        captures = all_captures(test, step)
+        word = scope.rstrip("/").replace("/", "_")
+        references = []
+        for traced, kind in ((test, "cond"), (step, "body")):
+            function = traced.function(free_name(graph, f"{word}_{kind}"), captures, hands_on=traced is step)
+            graph.builder.graph.functions.append(function)
+            references.append(FunctionReference(function.name))
+        shapes = [*self._shapes, *(one.shape for one in captures)]
+        attributes = {
+            "cond": references[0],
+            "body": references[1],
+            "output_shapes": shapes,
+            "parallel_iterations": parallel,
+        }
+        op = "While" if test.is_stateful or step.is_stateful else "StatelessWhile"
+        operation = apply(op, [[*self._starts, *captures]], attributes, scope)
+        outputs = _shaped(operation, shapes)[: len(self._starts)]
+        return outputs if self._limit is None else outputs[1:]
+
+    def _check(self, step: Traced) -> None:
+        if len(step.results) != len(self._starts):
+            raise ValueError(
+                f"The two structures don't have the same number of elements: the loop has {len(self._starts)} "
+                f"variables, and its body gives {len(step.results)}"
+            )
+        for start, result, shape in zip(self._starts, step.results, self._shapes, strict=True):
+            if start.dtype.base_dtype != result.dtype.base_dtype:
+                raise TypeError(
+                    f"Loop var {start.name} enters the loop with type {start.dtype!r} but has type {result.dtype!r} "
+                    "after 1 iteration."
+                )
+            if not shape.is_compatible_with(result.shape) or (
+                shape.is_fully_defined() and not result.shape.is_fully_defined()
+            ):
+                raise ValueError(
+                    f"'{start.name}' has shape {shape} before the loop, but shape {result.shape} after one iteration. "
+                    "Use tf.while_loop's `shape_invariants` argument to specify a less-specific shape."
+                )
+
+
+def _shapes_of(stated: Sequence[Any]) -> list[Any]:
+    found = []
+    for one in stated:
+        is_nested = isinstance(one, list | tuple) and any(isinstance(part, TensorShape) for part in one)
+        found += _shapes_of(one) if is_nested else [one]
+    return found
+
+
+class _Like:
+    """A value of which only name, type and shape count."""
+
+    def __init__(self, tensor: Tensor, shape: TensorShape) -> None:
+        self.op, self.dtype, self.shape = tensor.op, tensor.dtype, shape
+
+
+def _like(tensor: Tensor, shape: TensorShape) -> Any:
+    return tensor if tensor.shape == shape else _Like(tensor, shape)

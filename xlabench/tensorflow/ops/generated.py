@@ -1,0 +1,141 @@
+"""Functions of the namespace made from the records of ops and the rows of `ops/rows.py`.
+
+A function takes the arguments that its row says and `name`, and gives the node's output, a list of them where there are
+several, or the operation where there is none.  `raw_ops` has a function of keywords for every record.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from compiler.tf import RECORDS, AttributeList, DataType, PartialShape, Record
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.dtypes import of_data_type
+from xlabench.tensorflow.framework.tensor import Operation
+from xlabench.tensorflow.ops.rows import rows
+
+_REQUIRED = inspect.Parameter.empty
+
+
+class Argument(NamedTuple):
+    """An argument of a function: its names, the input or attribute that it is, its default."""
+
+    names: tuple[str, ...]
+    port: str
+    default: Any
+
+
+@cache
+def function(name: str) -> Callable[..., Any] | None:
+    """The function of a public name, None where no row has it.
+
+    Raises:
+        AttributeError: its op has no record.
+    """
+    row = rows().get(name)
+    if row is None:
+        return None
+    op, word, text = row
+    if op not in RECORDS:
+        raise AttributeError(f"tf.{name}: the op {op} has no lowering here, and so neither a kernel nor a function")
+    return _made(name.rpartition(".")[2], RECORDS[op], arguments_of(RECORDS[op], text), word)
+
+
+@cache
+def raw(op: str) -> Callable[..., Any]:
+    """The function of `raw_ops` for an op."""
+    return _made(op, RECORDS[op], arguments_of(RECORDS[op], ""), op)
+
+
+def arguments_of(record: Record, text: str) -> tuple[Argument, ...]:
+    """The arguments that a row says, or those that the signature has."""
+    if text:
+        return tuple(_argument(word) for word in text.split())
+    signature = record.signature
+    ports = {port.name: _REQUIRED for port in signature.inputs}
+    inferred = {port.type for port in signature.inputs} | {port.number for port in signature.inputs}
+    stated = {
+        row.name: _REQUIRED if row.default is None else _python(row.default)
+        for row in signature.attributes.values()
+        if row.name not in inferred
+    }
+    ordered = sorted({**ports, **stated}.items(), key=lambda pair: pair[1] is not _REQUIRED)
+    return tuple(Argument((name,), name, default) for name, default in ordered)
+
+
+def _argument(word: str) -> Argument:
+    word, _, default = word.partition("=")
+    public, _, port = word.partition(">")
+    names = tuple(public.split("|"))
+    return Argument(names, port or names[0], ast.literal_eval(default) if default else _REQUIRED)
+
+
+def _python(value: Any) -> Any:
+    if isinstance(value, DataType):
+        return of_data_type(value)
+    if isinstance(value, AttributeList):
+        return tuple(_python(one) for one in value.values)
+    if isinstance(value, PartialShape):
+        return None
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _made(name: str, record: Record, arguments: tuple[Argument, ...], word: str) -> Callable[..., Any]:
+    """A function by a row; its nodes are called `word` where the caller says nothing else."""
+    by_name = {spelled: argument for argument in arguments for spelled in argument.names}
+    order = [*(argument.names[0] for argument in arguments), "name"]
+
+    def call(*positional: Any, **keywords: Any) -> Any:
+        if len(positional) > len(order):
+            raise TypeError(f"{name}() takes {len(order)} positional arguments but {len(positional)} were given")
+        given = dict(zip(order, positional, strict=False))
+        for key, value in keywords.items():
+            spelled = by_name[key].names[0] if key in by_name else key
+            if spelled not in order:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+            if given.get(spelled) is not None and value is not None:
+                raise TypeError(f"{name}() got multiple values for argument '{spelled}'")
+            if value is not None or spelled not in given:
+                given[spelled] = value
+        node_name = given.pop("name", None) or word
+        values = {}
+        for argument in arguments:
+            value = given.get(argument.names[0], argument.default)
+            if value is _REQUIRED:
+                raise TypeError(f"{name}() missing required argument: '{argument.names[0]}'")
+            values[argument.port] = value
+        return applied(record, values, node_name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{record.doc}\n\nThe op {record.name}: {' '.join(order)}."
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # functions may have one
+        [
+            inspect.Parameter(word, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+            for word, default in (
+                *((argument.names[0], argument.default) for argument in arguments),
+                ("name", None),
+            )
+        ]
+    )
+    return call
+
+
+def applied(record: Record, values: Mapping[str, Any], name: str | None) -> Any:
+    """An op applied to inputs and attributes by their names."""
+    inputs = [values[port.name] for port in record.signature.inputs]
+    attributes = {key: value for key, value in values.items() if key in record.signature.attributes}
+    return results_of(apply(record.name, inputs, attributes, name))
+
+
+def results_of(operation: Operation) -> Any:
+    """What a function gives of an operation: its output, its outputs, or itself."""
+    ports = operation.built.signature.outputs
+    if not ports:
+        return operation
+    if len(ports) == 1 and ports[0].is_one:
+        return operation.outputs[0]
+    return list(operation.outputs)

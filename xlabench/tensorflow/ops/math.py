@@ -1,0 +1,302 @@
+"""Functions of `tf.math` that are more than one op with its arguments: reductions, products, conversions, sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlabench.tensorflow.errors import NotHereError
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
+from xlabench.tensorflow.framework.dtypes import as_dtype
+from xlabench.tensorflow.framework.graph import get_default_graph, graph_of
+from xlabench.tensorflow.framework.operators import exclusive, quotient
+from xlabench.tensorflow.framework.tensor import Tensor
+
+_MATRIX = 2
+
+
+def one_of(new: Any, old: Any, names: tuple[str, str]) -> Any:
+    """An argument that has an older spelling.
+
+    Raises:
+        ValueError: both are given.
+    """
+    if new is not None and old is not None:
+        raise ValueError(f"Cannot specify both '{names[1]}' and '{names[0]}'.")
+    return old if new is None else new
+
+
+def _axes(tensor: Tensor, axis: Any) -> Any:
+    """The axes of a reduction, all where none is named."""
+    if axis is not None:
+        return axis
+    rank = tensor.shape.rank
+    if rank is not None:
+        return constant(np.arange(rank, dtype=np.int32))
+    return range_(0, apply("Rank", [tensor], {}).outputs[0], 1)
+
+
+def _reduction(op: str, public: str) -> Callable[..., Tensor]:
+    def reduce(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor:
+        axis = one_of(axis, reduction_indices, ("axis", "reduction_indices"))
+        is_kept = bool(one_of(keepdims, keep_dims, ("keepdims", "keep_dims")) or False)
+        named = None if axis is not None else _axes(_tensor(input_tensor, name or op), None)
+        indices = axis if named is None else named
+        reduced = apply(op, [input_tensor, indices], {"keep_dims": is_kept}, name).outputs[0]
+        if axis is None and not is_kept:
+            reduced.set_shape(())
+        return reduced
+
+    reduce.__name__ = reduce.__qualname__ = public
+    reduce.__doc__ = f"{op} over axes, by default all."
+    return reduce
+
+
+def _tensor(value: Any, _name: str) -> Tensor:
+    """A value whose rank is asked for before it is an input."""
+    if isinstance(value, Tensor):
+        return value
+    shaped = getattr(value, "shape_only", None)
+    return shaped if shaped is not None else convert_to_tensor(value)
+
+
+REDUCTIONS = {
+    f"reduce_{name}": _reduction(op, f"reduce_{name}")
+    for name, op in (
+        ("sum", "Sum"),
+        ("mean", "Mean"),
+        ("prod", "Prod"),
+        ("max", "Max"),
+        ("min", "Min"),
+        ("all", "All"),
+        ("any", "Any"),
+    )
+}
+
+
+def _place(op: str) -> Callable[..., Tensor]:
+    def find(
+        input: Any,
+        axis: Any = None,
+        name: str | None = None,
+        dimension: Any = None,
+        output_type: Any = "int64",
+    ) -> Tensor:
+        axis = one_of(axis, dimension, ("axis", "dimension"))
+        attributes = {"output_type": output_type}
+        return apply(op, [input, 0 if axis is None else axis], attributes, name).outputs[0]
+
+    find.__name__ = find.__qualname__ = op.lower()
+    find.__doc__ = f"{op} along an axis, by default the first."
+    return find
+
+
+argmax, argmin = _place("ArgMax"), _place("ArgMin")
+
+
+def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
+    """Numbers from `start`, or 0, up to a limit that is not among them."""
+    if limit is None:
+        start, limit = 0, start
+    graph = get_default_graph()
+    with graph.name_scope(name) as scope:
+        values = [
+            convert_to_tensor(one, dtype if not isinstance(one, Tensor) else None, word)
+            for one, word in ((start, "start"), (limit, "limit"), (delta, "delta"))
+        ]
+        wanted = max((one.dtype for one in values), key=lambda one: _ORDER.index(one.name))
+        values = [cast(one, wanted) for one in values]
+        return apply("Range", values, {}, scope).outputs[0]
+
+
+_ORDER = ("int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64")
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """A tensor in another type."""
+    wanted = as_dtype(dtype).base_dtype
+    if isinstance(x, Tensor) and x.dtype.base_dtype == wanted:
+        return x
+    graph = graph_of(x)
+    with graph.as_default(), graph.name_scope(name or "Cast") as scope:
+        value = convert_to_tensor(x, name="x")
+        if value.dtype.base_dtype == wanted:
+            return value
+        return apply("Cast", [value], {"DstT": wanted}, scope).outputs[0]
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """A tensor in another type, what does not fit being its nearest end."""
+    wanted = as_dtype(dtype)
+    with get_default_graph().name_scope(name or "saturate_cast") as scope:
+        value = convert_to_tensor(value, name="value")
+        if value.dtype.min < wanted.min:
+            value = apply("Maximum", [value, wanted.min], {}).outputs[0]
+        if value.dtype.max > wanted.max:
+            value = apply("Minimum", [value, wanted.max], {}).outputs[0]
+        return cast(value, wanted, scope)
+
+
+_FLOATS = {"float32": "ToFloat", "float64": "ToDouble"}
+
+
+def to_type(dtype: str) -> Callable[..., Tensor]:
+    """The older function for a conversion to one type."""
+
+    def convert(x: Any, name: str = "") -> Tensor:
+        return cast(x, dtype, name or word)
+
+    word = f"To{dtype.capitalize()}" if not dtype.startswith("float") else _FLOATS[dtype]
+    convert.__name__ = convert.__qualname__ = f"to_{dtype}"
+    convert.__doc__ = f"A tensor in {dtype}."
+    return convert
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of matrices, or of stacks of them.
+
+    Raises:
+        ValueError: a matrix is to be transposed and conjugated at once.
+    """
+    if a_is_sparse or b_is_sparse:
+        raise NotHereError("tf.matmul of sparse matrices is not there: leave a_is_sparse and b_is_sparse out")
+    if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
+        raise ValueError("Only one of `transpose_a` and `adjoint_a` can be True.")
+    graph = graph_of(a, b)
+    with graph.as_default(), graph.name_scope(name or "MatMul") as scope:
+        a = convert_to_tensor(a, name="a")
+        b = convert_to_tensor(b, a.dtype.base_dtype, name="b")
+        ranks = [one.shape.rank for one in (a, b)]
+        if any(rank is None or rank > _MATRIX for rank in ranks):
+            attributes = {"adj_x": transpose_a or adjoint_a, "adj_y": transpose_b or adjoint_b}
+            return apply("BatchMatMulV2", [a, b], attributes, scope).outputs[0]
+        if (adjoint_a or adjoint_b) and a.dtype.is_complex:
+            a = apply("Conj", [a], {}).outputs[0] if adjoint_a else a
+            b = apply("Conj", [b], {}).outputs[0] if adjoint_b else b
+        attributes = {"transpose_a": transpose_a or adjoint_a, "transpose_b": transpose_b or adjoint_b}
+        return apply("MatMul", [a, b], attributes, scope).outputs[0]
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """X / y, as Python has it."""
+    return x / y if name is None else truediv(x, y, name)
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """X / y, of whole numbers in floats."""
+    graph = graph_of(x, y)
+    with graph.as_default(), graph.name_scope(name or "truediv") as scope:
+        left = convert_to_tensor(x, name="x") if hasattr(x, "dense_tensor") or not hasattr(y, "dense_tensor") else None
+        right = convert_to_tensor(y, None if left is None else left.dtype.base_dtype, name="y")
+        return quotient(left if left is not None else convert_to_tensor(x, right.dtype, name="x"), right, scope)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """X / y, of whole numbers rounded down."""
+    graph = graph_of(x, y)
+    with graph.as_default(), graph.name_scope(name or "div") as scope:
+        left = convert_to_tensor(x, name="x")
+        right = convert_to_tensor(y, left.dtype.base_dtype, name="y")
+        return apply("RealDiv" if left.dtype.is_floating else "FloorDiv", [left, right], {}, scope).outputs[0]
+
+
+def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
+    """Whether exactly one is true."""
+    return exclusive(convert_to_tensor(x), convert_to_tensor(y), name)
+
+
+def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not isinstance(inputs, list | tuple) or not inputs:
+        raise ValueError(
+            "inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape"
+        )
+    tensors = [convert_to_tensor(one) for one in inputs]
+    if len(tensors) == 1:
+        return tensors[0] if name is None else apply("Identity", tensors, {}, name).outputs[0]
+    return apply("AddN", [tensors], {}, name).outputs[0]
+
+
+def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape."""
+    return add_n(inputs, name)
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """log(sum(exp(x))), the greatest being taken out first."""
+    axis = one_of(axis, reduction_indices, ("axis", "reduction_indices"))
+    is_kept = bool(one_of(keepdims, keep_dims, ("keepdims", "keep_dims")) or False)
+    with get_default_graph().name_scope(name or "ReduceLogSumExp") as scope:
+        x = convert_to_tensor(input_tensor)
+        largest = REDUCTIONS["reduce_max"](x, axis, keepdims=True)
+        finite = apply("IsFinite", [largest], {}).outputs[0]
+        zeros = apply("ZerosLike", [largest], {}).outputs[0]
+        shift = apply("StopGradient", [apply("SelectV2", [finite, largest, zeros], {}).outputs[0]], {}).outputs[0]
+        grown = apply("Exp", [x - shift], {}).outputs[0]
+        logarithm = apply("Log", [REDUCTIONS["reduce_sum"](grown, axis, is_kept)], {}).outputs[0]
+        if not is_kept:
+            shift = apply("Reshape", [shift, apply("Shape", [logarithm], {}).outputs[0]], {}).outputs[0]
+        return apply("AddV2", [logarithm, shift], {}, scope).outputs[0]
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The product of two arrays, summed over axes of both; their sizes must be known.
+
+    Raises:
+        ValueError: they are not.
+    """
+    with get_default_graph().name_scope(name or "Tensordot") as scope:
+        x, y = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
+        if not (x.shape.is_fully_defined() and y.shape.is_fully_defined()):
+            raise ValueError("tf.tensordot takes tensors of known sizes here")
+        ranks = len(x.shape), len(y.shape)
+        if isinstance(axes, int):
+            left, right = list(range(ranks[0] - axes, ranks[0])), list(range(axes))
+        else:
+            left, right = ([one] if isinstance(one, int) else list(one) for one in axes)
+        sides = [_flattened(one, [n % rank for n in side], is_last=last) for one, side, rank, last in
+                 ((x, left, ranks[0], True), (y, right, ranks[1], False))]  # fmt: skip
+        product = apply("MatMul", [sides[0][0], sides[1][0]], {}).outputs[0]
+        return apply("Reshape", [product, [*sides[0][1], *sides[1][1]]], {}, scope).outputs[0]
+
+
+def _flattened(x: Tensor, summed: Sequence[int], *, is_last: bool) -> tuple[Tensor, list[int]]:
+    """A matrix of an array, and the sizes of what is not summed over."""
+    sizes = [int(one) for one in x.shape]
+    free = [number for number in range(len(sizes)) if number not in summed]
+    order = [*free, *summed] if is_last else [*summed, *free]
+    turned = apply("Transpose", [x, order], {}).outputs[0]
+    inner = int(np.prod([sizes[n] for n in summed]))
+    matrix = apply("Reshape", [turned, [-1, inner] if is_last else [inner, -1]], {}).outputs[0]
+    return matrix, [sizes[n] for n in free]

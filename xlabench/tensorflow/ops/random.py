@@ -1,0 +1,146 @@
+"""Random numbers: stateful ops with seeds, of the graph and of the op, as TensorFlow chooses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import convert_to_tensor
+from xlabench.tensorflow.framework.dtypes import as_dtype
+from xlabench.tensorflow.framework.graph import Graph, get_default_graph
+from xlabench.tensorflow.framework.shapes import TensorShape
+from xlabench.tensorflow.framework.tensor import Tensor
+from xlabench.tensorflow.ops.math import cast
+
+_GRAPH_SEED = 87654321
+_LARGEST = 2**31 - 1
+_COUNTED = "ops without seeds"
+
+
+def seeds(graph: Graph, seed: int | None) -> dict[str, int]:
+    """The two seeds of an op: the graph's, and its own or a number that tells it from other ops."""
+    if graph.seed is None:
+        pair = (0, 0) if seed is None else (_GRAPH_SEED, seed)
+    else:
+        number = graph.scopes.get(_COUNTED, 0)
+        graph.scopes[_COUNTED] = number + (seed is None)
+        pair = graph.seed, number if seed is None else seed
+        pair = pair if pair != (0, 0) else (0, _LARGEST)
+    return {"seed": pair[0] % _LARGEST, "seed2": pair[1] % _LARGEST}
+
+
+def set_random_seed(seed: int | None) -> None:
+    """The seed of the graph."""
+    get_default_graph().seed = seed
+
+
+def _shape(shape: Any) -> Any:
+    if isinstance(shape, TensorShape):
+        shape = shape.as_list()
+    return convert_to_tensor(shape, "int32" if not hasattr(shape, "dtype") else None, "shape")
+
+
+def _normal(op: str, shape: Any, numbers: tuple[Any, Any], dtype: Any, seed: int | None, scope: str) -> Tensor:
+    graph = get_default_graph()
+    sizes = _shape(shape)
+    mean = convert_to_tensor(numbers[0], dtype, "mean")
+    deviation = convert_to_tensor(numbers[1], dtype, "stddev")
+    drawn = apply(op, [sizes], {"dtype": dtype, **seeds(graph, seed)}).outputs[0]
+    return apply("AddV2", [apply("Mul", [drawn, deviation], {}, "mul").outputs[0], mean], {}, scope).outputs[0]
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal random numbers."""
+    with get_default_graph().name_scope(name or "random_normal") as scope:
+        return _normal("RandomStandardNormal", shape, (mean, stddev), as_dtype(dtype), seed, scope)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal random numbers, at most two deviations from their mean."""
+    with get_default_graph().name_scope(name or "truncated_normal") as scope:
+        return _normal("TruncatedNormal", shape, (mean, stddev), as_dtype(dtype), seed, scope)
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Uniform random numbers from `minval` up to `maxval`, which is not among them.
+
+    Raises:
+        ValueError: whole numbers have no upper end.
+    """
+    wanted = as_dtype(dtype)
+    if maxval is None:
+        if wanted.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
+        maxval = 1
+    graph = get_default_graph()
+    with graph.name_scope(name or "random_uniform") as scope:
+        sizes = _shape(shape)
+        if wanted.is_integer:
+            low, high = (convert_to_tensor(one, wanted, word) for one, word in ((minval, "min"), (maxval, "max")))
+            return apply("RandomUniformInt", [sizes, low, high], seeds(graph, seed), scope).outputs[0]
+        is_unit = (
+            not hasattr(minval, "dense_tensor") and not hasattr(maxval, "dense_tensor") and (minval, maxval) == (0, 1)
+        )
+        if is_unit:
+            return apply("RandomUniform", [sizes], {"dtype": wanted, **seeds(graph, seed)}, scope).outputs[0]
+        low, high = (convert_to_tensor(one, wanted, word) for one, word in ((minval, "min"), (maxval, "max")))
+        values = apply("RandomUniform", [sizes], {"dtype": wanted, **seeds(graph, seed)}).outputs[0]
+        width = apply("Sub", [high, low], {}, "sub").outputs[0]
+        scaled = apply("Mul", [values, width], {}, "mul").outputs[0]
+        return apply("AddV2", [scaled, low], {}, scope).outputs[0]
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """Elements of which a share becomes 0, the others growing by as much.
+
+    Raises:
+        ValueError: the share is none.
+    """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("tf.nn.dropout takes one of keep_prob and rate")
+    if rate is None:
+        rate = 1 - keep_prob
+    if isinstance(rate, int | float) and not 0 <= rate < 1:
+        raise ValueError(f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}")
+    graph = get_default_graph()
+    with graph.name_scope(name or "dropout") as scope:
+        value = convert_to_tensor(x, name="x")
+        if isinstance(rate, int | float) and not rate:
+            return apply("Identity", [value], {}, scope).outputs[0]
+        left = convert_to_tensor(1 - rate, value.dtype.base_dtype) if hasattr(rate, "dense_tensor") else 1 - rate
+        scaled = value * (1.0 / left)
+        sizes = noise_shape if noise_shape is not None else apply("Shape", [value], {}).outputs[0]
+        drawn = random_uniform(sizes, dtype=value.dtype.base_dtype, seed=seed)
+        kept = apply("GreaterEqual", [drawn, rate], {}).outputs[0]
+        dropped = apply("Mul", [scaled, cast(kept, value.dtype.base_dtype)], {}, scope).outputs[0]
+        if dropped.shape.is_compatible_with(value.shape):
+            dropped.set_shape(value.shape)
+        return dropped

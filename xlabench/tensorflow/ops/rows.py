@@ -1,0 +1,143 @@
+"""Which public function of the namespace is which op: names, the order of arguments, and their older spellings.
+
+A row is `names = Op`, or `names = Op:name` where nodes are called otherwise.  Behind it stand the arguments in order,
+where they are not the op's inputs and then its attributes with defaults: `axis|dim>dim=-1` is an argument `axis`, also
+spelled `dim`, that is the op's `dim`, by default -1; without a default it must be given.  What cannot be said so is a
+function of its own in this folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ROWS = """
+abs math.abs = Abs
+acos math.acos = Acos
+acosh math.acosh = Acosh
+add math.add = AddV2:Add
+angle math.angle = Angle input
+asin math.asin = Asin
+asinh math.asinh = Asinh
+atan math.atan = Atan
+atan2 math.atan2 = Atan2
+atanh math.atanh = Atanh
+bitcast = Bitcast input type
+bitwise.bitwise_and = BitwiseAnd
+bitwise.bitwise_or = BitwiseOr
+bitwise.bitwise_xor = BitwiseXor
+bitwise.invert = Invert
+bitwise.left_shift = LeftShift
+bitwise.right_shift = RightShift
+broadcast_dynamic_shape = BroadcastArgs shape_x>s0 shape_y>s1
+broadcast_to = BroadcastTo
+ceil math.ceil = Ceil
+clip_by_value = ClipByValue:clip_by_value
+complex = Complex real imag
+conj math.conj = Conj input
+cos math.cos = Cos
+cosh math.cosh = Cosh
+cumprod math.cumprod = Cumprod x axis=0 exclusive=False reverse=False
+cumsum math.cumsum = Cumsum x axis=0 exclusive=False reverse=False
+digamma math.digamma = Digamma
+div_no_nan math.divide_no_nan = DivNoNan
+dynamic_stitch = DynamicStitch indices data
+ensure_shape = EnsureShape input shape
+equal math.equal = Equal x y
+erf math.erf = Erf
+erfc math.erfc = Erfc
+exp math.exp = Exp
+expand_dims = ExpandDims input axis|dim>dim
+expm1 math.expm1 = Expm1
+fill = Fill
+floor math.floor = Floor
+floordiv floor_div math.floordiv = FloorDiv:floordiv
+floormod mod math.mod math.floormod = FloorMod
+gather_nd = GatherNd params indices
+greater math.greater = Greater
+greater_equal math.greater_equal = GreaterEqual
+identity = Identity
+imag math.imag = Imag input
+invert_permutation math.invert_permutation = InvertPermutation
+is_finite debugging.is_finite math.is_finite = IsFinite
+is_inf debugging.is_inf math.is_inf = IsInf
+is_nan debugging.is_nan math.is_nan = IsNan
+less math.less = Less
+less_equal math.less_equal = LessEqual
+lgamma math.lgamma = Lgamma
+linalg.band_part matrix_band_part = MatrixBandPart
+linspace lin_space = LinSpace
+log math.log = Log
+log1p math.log1p = Log1p
+logical_and math.logical_and = LogicalAnd
+logical_not math.logical_not = LogicalNot
+logical_or math.logical_or = LogicalOr
+math.multiply_no_nan = MulNoNan
+math.xlog1py = Xlog1py
+maximum math.maximum = Maximum
+minimum math.minimum = Minimum
+multiply mul math.multiply = Mul
+negative neg math.negative = Neg
+nn.elu = Elu
+nn.l2_loss = L2Loss
+nn.leaky_relu = LeakyRelu features alpha=0.2
+nn.local_response_normalization nn.lrn = LRN input depth_radius=5 bias=1.0 alpha=1.0 beta=0.5
+nn.relu = Relu
+nn.relu6 = Relu6
+nn.selu = Selu
+nn.softplus math.softplus = Softplus
+nn.softsign math.softsign = Softsign
+no_op = NoOp
+not_equal math.not_equal = NotEqual x y
+pow math.pow = Pow
+prevent_gradient = PreventGradient
+real math.real = Real input
+realdiv = RealDiv
+reciprocal math.reciprocal = Reciprocal
+reshape manip.reshape = Reshape
+reverse manip.reverse = ReverseV2
+rint math.rint = Rint
+roll manip.roll = Roll input shift axis
+round math.round = Round
+rsqrt math.rsqrt = Rsqrt
+scatter_nd = ScatterNd indices updates shape
+sigmoid nn.sigmoid math.sigmoid = Sigmoid
+sign math.sign = Sign
+sin math.sin = Sin
+sinh math.sinh = Sinh
+slice = Slice input>input begin size
+sqrt math.sqrt = Sqrt
+square math.square = Square
+squared_difference math.squared_difference = SquaredDifference
+squeeze = Squeeze input axis|squeeze_dims>squeeze_dims=()
+stop_gradient = StopGradient
+subtract sub math.subtract = Sub
+tan math.tan = Tan
+tanh nn.tanh math.tanh = Tanh
+tensor_scatter_nd_add tensor_scatter_add = TensorScatterAdd tensor indices updates
+tensor_scatter_nd_update tensor_scatter_update = TensorScatterUpdate tensor indices updates
+tile manip.tile = Tile
+truncatediv = TruncateDiv:truncatediv
+truncatemod = TruncateMod:truncatemod
+unsorted_segment_max math.unsorted_segment_max = UnsortedSegmentMax data segment_ids num_segments
+unsorted_segment_min math.unsorted_segment_min = UnsortedSegmentMin data segment_ids num_segments
+unsorted_segment_prod math.unsorted_segment_prod = UnsortedSegmentProd data segment_ids num_segments
+unsorted_segment_sum math.unsorted_segment_sum = UnsortedSegmentSum data segment_ids num_segments
+xdivy math.xdivy = Xdivy
+xlogy math.xlogy = Xlogy
+"""
+
+
+def rows() -> Mapping[str, tuple[str, str, str]]:
+    """For each public name its op, what its nodes are called, and the text of its arguments."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for line in ROWS.strip().splitlines():
+        public, _, what = line.partition(" = ")
+        named, _, arguments = what.partition(" ")
+        op, _, word = named.partition(":")
+        found.update((name, (op, word or op, arguments)) for name in public.split())
+    return found
+
+
+def names() -> list[str]:
+    """The public names."""
+    return list(rows())

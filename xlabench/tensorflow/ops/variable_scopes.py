@@ -1,0 +1,204 @@
+"""`tf.variable_scope` and `tf.get_variable`: variables by names, which are shared where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xlabench.tensorflow.errors import NotHereError
+from xlabench.tensorflow.framework.dtypes import DType, as_dtype
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.keys import GraphKeys
+from xlabench.tensorflow.framework.shapes import TensorShape
+from xlabench.tensorflow.framework.variables import Variable
+from xlabench.tensorflow.ops.initializers import first_value
+
+AUTO_REUSE = "AUTO_REUSE"
+_SCOPE, _VARIABLES = "variable_scope", "variables"
+
+
+@dataclass(slots=True)
+class VariableScope:
+    """A scope of variables.
+
+    Attributes:
+        name: what names of variables begin with.
+        original_name_scope: the scope of names of nodes that was opened with it.
+        reuse: whether variables must be there (True), must not be there (False), or may be.
+        initializer: what variables without an own one begin with.
+        regularizer: what is computed of them.
+        dtype: their type.
+    """
+
+    name: str = ""
+    original_name_scope: str = ""
+    reuse: Any = False
+    initializer: Any = None
+    regularizer: Any = None
+    dtype: Any = "float32"
+
+    def reuse_variables(self) -> None:
+        """From here on variables must be there."""
+        self.reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """What variables without an own one begin with from here on."""
+        self.initializer = initializer
+
+    def global_variables(self) -> list[Variable]:
+        """Its variables."""
+        return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, self.name)
+
+    def trainable_variables(self) -> list[Variable]:
+        """Those of its variables that are trained."""
+        return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, self.name)
+
+
+def get_variable_scope() -> VariableScope:
+    """The scope that is open."""
+    scopes = get_default_graph().scopes
+    if _SCOPE not in scopes:
+        scopes[_SCOPE] = VariableScope()
+    found: VariableScope = scopes[_SCOPE]
+    return found
+
+
+@contextmanager
+def variable_scope(
+    name_or_scope: Any,
+    default_name: str | None = None,
+    values: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: Any = None,
+    constraint: Any = None,
+    auxiliary_name_scope: bool = True,
+) -> Iterator[VariableScope]:
+    """Open a scope, or again one that was open.
+
+    Raises:
+        ValueError: neither a name nor a default is given.
+        NotHereError: variables are to be cut in parts, or made by others.
+    """
+    if partitioner is not None or custom_getter is not None:
+        raise NotHereError("tf.variable_scope: partitioner and custom_getter are not there; leave them out")
+    if name_or_scope is None and default_name is None:
+        raise ValueError("If default_name is None then name_or_scope is required")
+    graph, outer = get_default_graph(), get_variable_scope()
+    if isinstance(name_or_scope, VariableScope):
+        base, word = name_or_scope, name_or_scope.name.rpartition("/")[2]
+        name = base.name
+    else:
+        base = outer
+        word = name_or_scope if name_or_scope is not None else _unique(outer, str(default_name))
+        name = f"{outer.name}/{word}" if outer.name else word
+    inherited = {"initializer": initializer, "regularizer": regularizer, "dtype": dtype, "reuse": reuse}
+    stated = {key: value for key, value in inherited.items() if value is not None}
+    opened = replace(base, name=name, **{**stated, "reuse": outer.reuse or stated.get("reuse", base.reuse)})
+    graph.scopes[_SCOPE] = opened
+    try:
+        if auxiliary_name_scope and word:
+            with graph.name_scope(word) as scope:
+                opened.original_name_scope = scope
+                yield opened
+        else:
+            yield opened
+    finally:
+        graph.scopes[_SCOPE] = outer
+
+
+def _unique(outer: VariableScope, word: str) -> str:
+    """A name of a scope that nobody has opened under this default."""
+    counts = get_default_graph().scopes.setdefault("default_names", {})
+    key = outer.name, word
+    number = counts[key] = counts.get(key, -1) + 1
+    return f"{word}_{number}" if number else word
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Sequence[str] | None = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Variable:
+    """A variable by its name in the open scope: made, or found where the scope says so.
+
+    Raises:
+        ValueError: it is there and must not be, is not there and must be, or has other sizes.
+        NotHereError: it is to be cut in parts, or made by others.
+    """
+    if partitioner is not None or custom_getter is not None:
+        raise NotHereError("tf.get_variable: partitioner and custom_getter are not there; leave them out")
+    graph, scope = get_default_graph(), get_variable_scope()
+    full = f"{scope.name}/{name}" if scope.name else name
+    known: dict[str, Variable] = graph.scopes.setdefault(_VARIABLES, {})
+    if full in known or scope.reuse is True:
+        return _found(full, known.get(full), shape, scope)
+    initializer = initializer if initializer is not None else scope.initializer
+    wanted = as_dtype(dtype if dtype is not None else getattr(initializer, "dtype", None) or scope.dtype)
+    value = _begun(full, shape, wanted, initializer)
+    with graph.name_scope(None), graph.control_dependencies(None):
+        made = Variable(
+            value,
+            trainable=trainable,
+            collections=collections,
+            validate_shape=validate_shape,
+            name=full,
+            dtype=wanted if not hasattr(value, "dense_tensor") else None,
+            constraint=constraint,
+        )
+    known[full] = made
+    regularizer = regularizer or scope.regularizer
+    if regularizer is not None:
+        with graph.name_scope(f"{full}/Regularizer/"):
+            loss = regularizer(made)
+        if loss is not None:
+            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+    return made
+
+
+def _begun(full: str, shape: Any, wanted: DType, initializer: Any) -> Any:
+    """What a new variable begins with."""
+    is_value = hasattr(initializer, "dense_tensor") or not (callable(initializer) or initializer is None)
+    if shape is None and not is_value:
+        raise ValueError(f"Shape of a new variable ({full}) must be fully defined, but instead was <unknown>.")
+    if shape is not None and is_value:
+        raise ValueError("If initializer is a constant, do not specify shape.")
+    return initializer if is_value else first_value(initializer, TensorShape(shape), wanted)
+
+
+def _found(full: str, variable: Variable | None, shape: Any, scope: VariableScope) -> Variable:
+    if variable is None:
+        raise ValueError(
+            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+            "reuse=tf.AUTO_REUSE in VarScope?"
+        )
+    if not scope.reuse:
+        raise ValueError(
+            f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
+            "VarScope?"
+        )
+    if shape is not None and not TensorShape(shape).is_compatible_with(variable.shape):
+        raise ValueError(
+            f"Trying to share variable {full}, but specified shape {TensorShape(shape)} and found shape "
+            f"{variable.shape}."
+        )
+    return variable

@@ -1,0 +1,1 @@
+"""Modules that programs take from `tensorflow.python`."""

@@ -1,0 +1,192 @@
+"""Kernels of ops that are no formulas: variables, what is fed, branches of control, messages.
+
+Each is made for a node when a plan is, and takes its inputs as a list; what it raises names the node.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.tf import Node, PartialShape
+from xlabench.tensorflow import errors
+from xlabench.tensorflow.runtime.resources import Resources, Variable
+
+Kernel = Callable[[Sequence[Any]], Sequence[Any]]
+Maker = Callable[[Node, Resources], Kernel]
+
+
+class Dead:
+    """The value of what does not run because another branch does."""
+
+    def __repr__(self) -> str:
+        return "dead"
+
+
+DEAD = Dead()
+_WORDS = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def raised(kind: type[errors.OpError], node: Node, said: str) -> errors.OpError:
+    """An error of a node, in TensorFlow's form."""
+    return kind(node, None, f"{said}\n\t [[{{{{node {node.name}}}}}]]")
+
+
+def read(variable: Variable, node: Node) -> Any:
+    """A variable's value.
+
+    Raises:
+        FailedPreconditionError: it has none yet.
+    """
+    value = variable.value
+    if value is None:
+        raise raised(
+            errors.FailedPreconditionError,
+            node,
+            f"Could not find variable {variable.name}. This could mean that the variable has been deleted. In TF1, it "
+            "can also mean the variable is uninitialized. Debug info: container=localhost, status error message="
+            f"Resource localhost/{variable.name} does not exist.",
+        )
+    return value
+
+
+def _const(node: Node, _resources: Resources) -> Kernel:
+    tensor: Any = node.attributes["value"]
+    is_text = tensor.stated is None
+    value = np.array(tensor.strings, dtype=object).reshape(tensor.dims) if is_text else tensor.array()
+    return lambda _: (value,)
+
+
+def _placeholder(node: Node, _resources: Resources) -> Kernel:
+    def kernel(_inputs: Sequence[Any]) -> Sequence[Any]:
+        shape = node.attributes.get("shape")
+        kind = str(node.attributes["dtype"])
+        said = f" and shape {_shape_text(shape)}" if isinstance(shape, PartialShape) and shape.dims is not None else ""
+        dtype = _WORDS.get(kind, kind)
+        text = f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype}{said}"
+        raise raised(errors.InvalidArgumentError, node, text)
+
+    return kernel
+
+
+def _shape_text(shape: PartialShape) -> str:
+    return "[" + ",".join("?" if one is None else str(one) for one in shape.dims or ()) + "]"
+
+
+def _handle(node: Node, resources: Resources) -> Kernel:
+    shared: Any = node.attributes.get("shared_name") or b""
+    handle = resources.variable(shared.decode() or node.name)
+    return lambda _: (handle,)
+
+
+def _is_initialized(_node: Node, _resources: Resources) -> Kernel:
+    return lambda inputs: (np.bool_(inputs[0].value is not None).reshape(()),)
+
+
+def _read(node: Node, _resources: Resources) -> Kernel:
+    return lambda inputs: (read(inputs[0], node),)
+
+
+def _assign(_node: Node, _resources: Resources) -> Kernel:
+    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+        inputs[0].value = inputs[1]
+        return ()
+
+    return kernel
+
+
+def _changed(function: Callable[[Any, Any], Any]) -> Maker:
+    def make(node: Node, _resources: Resources) -> Kernel:
+        def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+            variable, change = inputs
+            variable.value = np.asarray(function(read(variable, node), change), change.dtype)
+            return ()
+
+        return kernel
+
+    return make
+
+
+def _nothing(_node: Node, _resources: Resources) -> Kernel:
+    return lambda _: ()
+
+
+def _switch(_node: Node, _resources: Resources) -> Kernel:
+    return lambda inputs: (DEAD, inputs[0]) if inputs[1] else (inputs[0], DEAD)
+
+
+def _merge(_node: Node, _resources: Resources) -> Kernel:
+    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+        number = next((n for n, one in enumerate(inputs) if one is not DEAD), None)
+        return (DEAD, DEAD) if number is None else (inputs[number], np.int32(number).reshape(()))
+
+    return kernel
+
+
+def _print(node: Node, _resources: Resources) -> Kernel:
+    message: Any = node.attributes.get("message", b"")
+    summarize: Any = node.attributes.get("summarize", 3)
+
+    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+        shown = "".join(f"[{_few(one, summarize)}]" for one in inputs[1:])
+        print(f"{message.decode()}{shown}", file=sys.stderr)  # noqa: T201 - that is what the op is for
+        return (inputs[0],)
+
+    return kernel
+
+
+def _few(value: Any, count: int) -> str:
+    flat = np.asarray(value).reshape(-1)
+    return " ".join(str(one) for one in flat[:count]) + ("..." if flat.size > count else "")
+
+
+def _assert(node: Node, _resources: Resources) -> Kernel:
+    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+        if not inputs[0]:
+            shown = " ".join(f"[{_few(_text(one), 3)}]" for one in inputs[1:])
+            raise raised(errors.InvalidArgumentError, node, f"assertion failed: {shown}")
+        return ()
+
+    return kernel
+
+
+def _text(value: Any) -> Any:
+    array = np.asarray(value)
+    return np.array([one.decode() for one in array.reshape(-1)]) if array.dtype == object else array
+
+
+def _check_numerics(node: Node, _resources: Resources) -> Kernel:
+    message: Any = node.attributes.get("message", b"")
+
+    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+        [value] = inputs
+        found = [word for word, test in (("Inf", np.isinf), ("NaN", np.isnan)) if bool(np.any(test(value)))]
+        if found:
+            said = f"{message.decode()} : Tensor had {' and '.join(found)} values"
+            raise raised(errors.InvalidArgumentError, node, said)
+        return inputs
+
+    return kernel
+
+
+KERNELS: Mapping[str, Maker] = {
+    "Const": _const,
+    "Placeholder": _placeholder,
+    "VarHandleOp": _handle,
+    "VarIsInitializedOp": _is_initialized,
+    "ReadVariableOp": _read,
+    "AssignVariableOp": _assign,
+    "AssignAddVariableOp": _changed(np.add),
+    "AssignSubVariableOp": _changed(np.subtract),
+    "NoOp": _nothing,
+    "Switch": _switch,
+    "Merge": _merge,
+    "_XlaMerge": _merge,
+    "Print": _print,
+    "Assert": _assert,
+    "CheckNumerics": _check_numerics,
+}
+"""Ops that are no formulas, or of which a formula says less than is done."""

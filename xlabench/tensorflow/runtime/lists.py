@@ -1,0 +1,113 @@
+"""Kernels of lists of tensors op by op: a list is a tuple, and another one after every change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from compiler.tf import Node
+from xlabench.tensorflow import errors
+from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
+from xlabench.tensorflow.runtime.resources import Resources
+
+_KIND = "element_dtype"
+
+
+class Items(NamedTuple):
+    """A list: its elements, None for one that nobody has set, and the sizes of these."""
+
+    elements: tuple[Any, ...]
+    dims: tuple[int, ...] | None
+
+
+def _dims(value: Any) -> tuple[int, ...] | None:
+    sizes = np.asarray(value)
+    return None if not sizes.ndim or (sizes < 0).any() else tuple(int(one) for one in sizes)
+
+
+def _made(function: Callable[[Node, Sequence[Any]], Sequence[Any]]) -> Maker:
+    def make(node: Node, _resources: Resources) -> Kernel:
+        return lambda inputs: function(node, inputs)
+
+    return make
+
+
+def _empty(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    return (Items((), _dims(inputs[0])),)
+
+
+def _reserved(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    return (Items((None,) * int(inputs[1]), _dims(inputs[0])),)
+
+
+def _pushed(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    return (Items((*inputs[0].elements, inputs[1]), inputs[0].dims),)
+
+
+def _popped(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    given = inputs[0]
+    if not given.elements:
+        raise raised(errors.InvalidArgumentError, node, "Trying to pop from an empty list.")
+    return Items(given.elements[:-1], given.dims), _element(node, given, len(given.elements) - 1)
+
+
+def _element(node: Node, given: Items, number: int) -> Any:
+    if not 0 <= number < len(given.elements):
+        said = f"Trying to access element {number} in a list with {len(given.elements)} elements."
+        raise raised(errors.InvalidArgumentError, node, said)
+    element = given.elements[number]
+    if element is not None:
+        return element
+    kind: Any = node.attributes[_KIND]
+    shapes = (one.shape for one in given.elements if one is not None)
+    dims = given.dims if given.dims is not None else next(shapes, None)
+    if dims is None:
+        raise raised(errors.InvalidArgumentError, node, "nobody says of which sizes the elements of its list are")
+    return np.zeros(dims, kind.element_type.dtype)
+
+
+def _got(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    return (_element(node, inputs[0], int(inputs[1])),)
+
+
+def _set(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    given, number = inputs[0], int(inputs[1])
+    if not 0 <= number < len(given.elements):
+        said = f"Trying to modify element {number} in a list with {len(given.elements)} elements."
+        raise raised(errors.InvalidArgumentError, node, said)
+    return (Items((*given.elements[:number], inputs[2], *given.elements[number + 1 :]), given.dims),)
+
+
+def _stacked(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    given = inputs[0]
+    if given.elements:
+        return (np.stack([_element(node, given, number) for number in range(len(given.elements))]),)
+    kind: Any = node.attributes[_KIND]
+    return (np.zeros((0, *(given.dims or ())), kind.element_type.dtype),)
+
+
+def _unstacked(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    return (Items(tuple(inputs[0]), inputs[0].shape[1:]),)
+
+
+def _length(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    return (np.int32(len(inputs[0].elements)).reshape(()),)
+
+
+LISTS: Mapping[str, Maker] = {
+    name: _made(function)
+    for name, function in {
+        "EmptyTensorList": _empty,
+        "TensorListReserve": _reserved,
+        "TensorListPushBack": _pushed,
+        "TensorListPopBack": _popped,
+        "TensorListGetItem": _got,
+        "TensorListSetItem": _set,
+        "TensorListStack": _stacked,
+        "TensorListFromTensor": _unstacked,
+        "TensorListLength": _length,
+    }.items()
+}
+"""Ops on lists of tensors."""

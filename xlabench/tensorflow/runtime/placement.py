@@ -1,0 +1,47 @@
+"""Where each node runs: as its specification says, and else on the first GPU, or the host where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from compiler.tf import Node
+from xlabench.tensorflow import errors
+from xlabench.tensorflow.framework.places import LOCAL, Place, place_of
+from xlabench.tensorflow.runtime.settings import Device
+
+HOST_OPS = frozenset({"_Arg", "_Retval", "NoOp", "Print", "Assert", "Placeholder", "PyFunc", "StringFormat"})
+"""Ops that run on the host unless they are said to run elsewhere."""
+
+
+def place(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_soft: bool) -> None:
+    """Give every node the whole name of its device.
+
+    Raises:
+        InvalidArgumentError: one is to run where there is nothing.
+    """
+    host = next(iter(devices))
+    first = next((name for name, one in devices.items() if one.place.type == "GPU"), host)
+    for node in nodes:
+        if not node.device:
+            node.device = host if node.op in HOST_OPS else first
+        elif node.device not in devices:
+            node.device = _found(node, devices, host, first, is_soft=is_soft)
+
+
+def _found(node: Node, devices: Mapping[str, Device], host: str, first: str, *, is_soft: bool) -> str:
+    stated = place_of(node.device)
+    if not stated.type:
+        stated = stated.within(Place(type=place_of(first).type))
+    match = next((name for name, one in devices.items() if stated.allows(one.place)), None)
+    if match is not None:
+        return match
+    if is_soft and stated.within(LOCAL).allows(Place(LOCAL.job, LOCAL.replica, LOCAL.task, stated.type, stated.index)):
+        return host
+    names = ", ".join(devices)
+    raise errors.InvalidArgumentError(
+        node,
+        None,
+        f"Cannot assign a device for operation {node.name}: {{{{node {node.name}}}}} was explicitly assigned to "
+        f"{node.device} but available devices are [ {names} ]. Make sure the device specification refers to a valid "
+        f"device.\n\t [[{node.name}]]",
+    )

@@ -1,0 +1,200 @@
+"""What a run does, settled once for its fetches and feeds: which nodes, where, in which order, by which kernels.
+
+Only what the fetches need is in it.  Fed tensors are `_Arg` nodes, nodes stand on devices, clusters are made, values
+that cross from one device's memory to another's are copied, and are counted there; then every node becomes a step that
+takes values from slots and puts its own into others.  Frames of loops are not in graphs here, so that the order of
+nodes is the same in every run; a step that would take a dead value (`Switch`) is passed over and leaves dead ones.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compiler.tf import RECORDS, CompilerError, Graph, Node, for_execution
+from xlabench.tensorflow import errors
+from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, raised
+from xlabench.tensorflow.runtime.lists import LISTS
+from xlabench.tensorflow.runtime.placement import place
+from xlabench.tensorflow.runtime.programs import LoweredKernel, output_count
+from xlabench.tensorflow.runtime.resources import Resources
+from xlabench.tensorflow.runtime.settings import Device
+from xlabench.tensorflow.runtime.steps import COPY, Plan, Step
+
+_VALUES = frozenset({"Const", "VarHandleOp"})
+"""Nodes whose value is the same in every run of a session."""
+_IDLE = frozenset({"_Retval", "_Arg"})
+_FEEDABLE = frozenset({"Placeholder", "PlaceholderWithDefault"})
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a plan depends on besides the graph.
+
+    Attributes:
+        devices: by name, the host first.
+        resources: the session's variables.
+        cluster: the graph with clusters, if it is to have any.
+        kernels: makers of kernels of nodes that clustering makes, and of calls, by op.
+        is_soft: whether nodes may run elsewhere than they say.
+    """
+
+    devices: Mapping[str, Device]
+    resources: Resources
+    cluster: Callable[[Graph], Graph]
+    kernels: Mapping[str, Callable[[Node, Graph, Around], Kernel]]
+    is_soft: bool
+
+
+def make(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], around: Around) -> Plan:
+    """The plan of a run.
+
+    Args:
+        graph: the session's.
+        feeds: names of tensors, `node:port`.
+        fetches: names of tensors.
+        targets: names of nodes that only run.
+        around: the session.
+
+    Raises:
+        InvalidArgumentError: the graph makes no sense, or a node is to run where there is nothing.
+    """
+    fed = {text.partition(":")[0] for text in feeds}
+    waits = {f"^{node.name}" for node in graph.nodes if node.name in fed and node.op in _FEEDABLE}
+    nodes = [replace(one, inputs=tuple(x for x in one.inputs if x not in waits)) for one in graph.nodes]
+    host = next(iter(around.devices))
+    try:
+        run = for_execution(replace(graph, nodes=nodes), feeds, fetches, targets, host)
+        nodes = [replace(one, attributes=dict(one.attributes)) for one in run.graph.nodes]
+        place(nodes, around.devices, is_soft=around.is_soft)
+        made = around.cluster(replace(run.graph, nodes=nodes))
+    except CompilerError as error:
+        raise errors.InvalidArgumentError(None, None, str(error)) from error
+    return of_graph(made, run.feeds, run.fetches, around)
+
+
+def of_graph(graph: Graph, entries: Sequence[str], exits: Sequence[str], around: Around) -> Plan:
+    """The plan of a graph whose nodes have devices, its feeds and fetches by the names of their nodes."""
+    return _Planner(graph, around).plan(entries, exits)
+
+
+class _Planner:
+    """Steps of a graph whose nodes have devices."""
+
+    def __init__(self, graph: Graph, around: Around) -> None:
+        self._graph = graph
+        self._around = around
+        self._plan = Plan()
+        self._numbers: dict[str, int] = {}
+        self._slots: dict[str, int] = {}
+        self._copied: dict[tuple[str, str], str] = {}
+        self._nodes = {node.name: node for node in graph.nodes}
+
+    def plan(self, entries: Sequence[str], exits: Sequence[str]) -> Plan:
+        """Every node as a step."""
+        for node in _sorted(self._graph.nodes):
+            self._add(self._with_copies(node))
+        plan = self._plan
+        plan.may_die = any(node.op == "Switch" for node in self._graph.nodes)
+        plan.feeds = [self._slots[f"{name}:0"] for name in entries]
+        plan.fetches = [plan.steps[self._numbers[name]].takes[0] for name in exits]
+        plan.quick = [one for one in plan.steps if not _is_idle(one, may_die=plan.may_die)]
+        return plan
+
+    def _with_copies(self, node: Node) -> Node:
+        """The node, taking copies of what lies on other devices."""
+        inputs = []
+        for text in node.inputs:
+            source = self._nodes[text.removeprefix("^").partition(":")[0]]
+            is_same = text.startswith("^") or source.device == node.device or source.op == "VarHandleOp"
+            inputs.append(text if is_same else self._copy(text, source, node.device))
+        return replace(node, inputs=tuple(inputs))
+
+    def _copy(self, text: str, source: Node, device: str) -> str:
+        key = text, device
+        if key not in self._copied:
+            name = f"{source.name}/_{2 * len(self._copied) + 1}"
+            pair = source.device, device
+            self._plan.copies[pair] = self._plan.copies.get(pair, 0) + 1
+            node = Node(name, COPY, (text,), device, {"from": source.device.encode()})
+            self._nodes[name] = node
+            self._add(node)
+            self._copied[key] = name
+        return self._copied[key]
+
+    def _add(self, node: Node) -> None:
+        plan = self._plan
+        kernel, count = self._kernel(node)
+        first = len(plan.slots)
+        plan.slots += [None] * count
+        takes = tuple(self._slots[text if ":" in text else f"{text}:0"] for text in node.data_inputs)
+        waits = tuple(self._numbers[text[1:]] for text in node.inputs if text.startswith("^"))
+        if node.op in _VALUES:
+            plan.slots[first : first + count] = kernel([])
+        self._slots.update((f"{node.name}:{port}", first + port) for port in range(count))
+        self._numbers[node.name] = len(plan.steps)
+        plan.steps.append(Step(len(plan.steps), node, kernel, takes, first, first + count, waits))
+
+    def _kernel(self, node: Node) -> tuple[Kernel, int]:
+        own = _OWN.get(node.op)
+        if own is not None:
+            return own
+        around = self._around
+        count = output_count(node, self._graph.functions)
+        maker = around.kernels.get(node.op)
+        if maker is not None:
+            return maker(node, self._graph, around), count
+        simple = KERNELS.get(node.op) or LISTS.get(node.op)
+        if simple is not None:
+            return simple(node, around.resources), count
+        if node.op not in RECORDS:
+            said = f"No OpKernel was registered to support Op '{node.op}' used by {{{{node {node.name}}}}}"
+            raise raised(errors.InvalidArgumentError, node, said)
+        device = around.devices[node.device]
+        return LoweredKernel(node, device.cluster_spec if device.compiles else device.spec, around.resources), count
+
+
+def _is_idle(step: Step, *, may_die: bool) -> bool:
+    """Whether nothing happens when it runs: its value is there, and it hands on nobody's death."""
+    if step.node.op in _IDLE:
+        return True
+    return step.node.op in _VALUES | {"NoOp"} and not (may_die and step.waits)
+
+
+def _kept(inputs: Sequence[Any]) -> Sequence[Any]:
+    return inputs
+
+
+def _copied(inputs: Sequence[Any]) -> Sequence[Any]:
+    return [one.copy() if hasattr(one, "copy") else one for one in inputs]
+
+
+def _none(_inputs: Sequence[Any]) -> Sequence[Any]:
+    return ()
+
+
+_OWN: Mapping[str, tuple[Kernel, int]] = {"_Arg": (_kept, 1), COPY: (_copied, 1), "_Retval": (_none, 0)}
+
+
+def _sorted(nodes: Sequence[Node]) -> list[Node]:
+    """Nodes after what they take and wait for; of those that could be next the one that was made first."""
+    numbers = {node.name: number for number, node in enumerate(nodes)}
+    waiting = [0] * len(nodes)
+    users: list[list[int]] = [[] for _ in nodes]
+    for number, node in enumerate(nodes):
+        sources = {numbers[text.removeprefix("^").partition(":")[0]] for text in node.inputs}
+        waiting[number] = len(sources)
+        for source in sources:
+            users[source].append(number)
+    ready = [number for number, count in enumerate(waiting) if not count]
+    order = []
+    while ready:
+        number = heapq.heappop(ready)
+        order.append(nodes[number])
+        for user in users[number]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                heapq.heappush(ready, user)
+    return order

@@ -1,0 +1,187 @@
+"""Kernels that are lowerings: an op's record lowered for the shapes that it meets, and run by its device's engine.
+
+A program is made once for each op, attributes, types, shapes and values of inputs that must be known, and kept.  So op
+by op and compiled are the same formulas, and differ in what clustering, fusion and code make of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler import UnsupportedError
+from compiler.tf import (
+    RECORDS,
+    ArrayShape,
+    Function,
+    Graph,
+    Node,
+    Port,
+    Record,
+    Resource,
+    element_type_of,
+    lower,
+    prepare,
+)
+from xlabench.engines import engine
+from xlabench.tensorflow.runtime.resources import Resources, Variable
+
+Array = np.ndarray[Any, Any]
+_REFERENCE = "reference"
+Program = Callable[..., list[Array]]
+_ENGINES: dict[tuple[str, str], Any] = {}
+_PROGRAMS: dict[Any, Callable[[Sequence[Array]], Sequence[Array]]] = {}
+
+
+def compiled(spec: str, module: Any, dump_to: str = "") -> Program:
+    """A module compiled by the engine of a spec, which may leave its intermediate forms in a folder."""
+    if spec == _REFERENCE:  # small kernels take longer to look at than to run
+        return prepare(module)
+    if (spec, dump_to) not in _ENGINES:
+        _ENGINES[spec, dump_to] = engine(spec, dump_to=dump_to)
+    program: Program = _ENGINES[spec, dump_to].compile(module)
+    return getattr(program, "call", program)  # without the layer that only forwards
+
+
+def shape_of(value: Array) -> ArrayShape:
+    """Type and sizes of an array.
+
+    Raises:
+        UnsupportedError: HLO has no such type.
+    """
+    element_type = element_type_of(value.dtype)
+    if element_type is None:
+        raise UnsupportedError(f"an array of {value.dtype}", "the lowering to HLO", "HLO has no such type")
+    return ArrayShape(element_type, value.shape)
+
+
+class LoweredKernel:
+    """The kernel of one node; a program for every signature that it meets."""
+
+    def __init__(self, node: Node, spec: str, resources: Resources) -> None:
+        self._node = node
+        self._spec = spec
+        self._resources = resources
+        self._constants = _inputs_of(node, lambda port, record: port.name in record.constants)
+        self._variables = _inputs_of(node, lambda port, _: port.type == "resource")
+        self._programs: dict[Any, Callable[[Sequence[Any]], Sequence[Array]]] = {}
+        self._passes_on = node.op in _PASS_ON
+
+    def __call__(self, inputs: Sequence[Any]) -> Sequence[Array]:
+        """The node's outputs on inputs; of variables, what they hold is taken, and changed."""
+        if self._passes_on:
+            return inputs
+        if self._variables:
+            key: Any = tuple([_shape_of(one) for one in inputs])
+        else:
+            key = tuple([one.shape for one in inputs])
+        if self._constants:
+            key = key, tuple([inputs[number].tobytes() for number in self._constants])
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = self._program(inputs, key)
+        return program(inputs)
+
+    def _program(self, inputs: Sequence[Any], key: Any) -> Callable[[Sequence[Any]], Sequence[Array]]:
+        attributes = {name: value for name, value in self._node.attributes.items() if not name.startswith("_")}
+        types = tuple(_type_of(one) for one in inputs)
+        shared = self._spec, self._node.op, tuple(sorted(attributes.items())), types, key
+        known = _PROGRAMS.get(shared)
+        if known is None:
+            known, is_shared = self._lowered(inputs, attributes)
+            if is_shared:
+                _PROGRAMS[shared] = known
+        return known
+
+    def _lowered(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any]
+    ) -> tuple[Callable[[Sequence[Any]], Sequence[Array]], bool]:
+        """A program, and whether other nodes may use it: not one that keeps something for this node."""
+        names = [f"input_{number}" for number in range(len(inputs))]
+        count = output_count(self._node)
+        node = Node(self._node.name, self._node.op, tuple(names), attributes=dict(attributes))
+        graph = Graph([*(Node(name, "Placeholder") for name in names), node])
+        feeds = {name: self._feed(number, inputs[number], name) for number, name in enumerate(names)}
+        fetches = [f"{node.name}:{port}" if port else node.name for port in range(count)]
+        lowered = lower(graph, feeds, fetches or [f"^{node.name}"], self._node.op)
+        program = compiled(self._spec, lowered.module)
+        taken = [names.index(name) for name in lowered.inputs]
+        if lowered.reads or lowered.writes:
+            kept = {name: self._resources.kept(name, value) for name, value in lowered.initial.items()}
+            places = {name: number for number, name in enumerate(names)}
+            reads, writes = (
+                [kept.get(name, places.get(name)) for name in part] for part in (lowered.reads, lowered.writes)
+            )
+            return lambda given: _changing(program, given, (taken, reads, writes), count), not kept
+        if taken == list(range(len(inputs))):
+            return lambda given: program(*given), True
+        return lambda given: program(*[given[number] for number in taken]), True
+
+    def _feed(self, number: int, value: Any, name: str) -> Any:
+        if isinstance(value, Variable):
+            held = value.value
+            return Resource(name, None if held is None else shape_of(held))
+        return value if number in self._constants else shape_of(value)
+
+
+_PASS_ON = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
+
+
+def _changing(program: Program, given: Sequence[Any], places: tuple[list[Any], ...], count: int) -> Sequence[Array]:
+    """Run a program that takes what variables hold after its inputs, and gives that after its outputs.
+
+    A variable is the number of an input, or one that is kept for the node.
+    """
+    taken, reads, writes = places
+    held = [one if isinstance(one, Variable) else given[one] for one in reads]
+    results = program(*[given[number] for number in taken], *[one.value for one in held])
+    for place, value in zip(writes, results[count:], strict=True):
+        changed = place if isinstance(place, Variable) else given[place]
+        changed.value = value
+    return results[:count]
+
+
+def _shape_of(value: Any) -> Any:
+    if isinstance(value, Variable):
+        return None if value.value is None else (value.value.dtype, value.value.shape)
+    return value.shape
+
+
+def _type_of(value: Any) -> Any:
+    return None if isinstance(value, Variable) else value.dtype
+
+
+def output_count(node: Node, functions: Sequence[Function] = ()) -> int:
+    """How many outputs a node has."""
+
+    def number_of(name: str) -> int | None:
+        value = node.attributes.get(name)
+        return value if isinstance(value, int) else len(getattr(value, "values", ()))
+
+    if node.op in RECORDS:
+        return RECORDS[node.op].outputs(number_of) or 0
+    called = next((one for one in functions if one.name == node.op), None)
+    if called is not None:
+        return len(called.outputs)
+    return _WITHOUT_RECORD[node.op] if node.op in _WITHOUT_RECORD else number_of("Tresults") or 0
+
+
+_WITHOUT_RECORD = {"_XlaCompile": 2, "_XlaMerge": 2}
+"""How many outputs ops have that clustering makes."""
+
+
+def _inputs_of(node: Node, holds: Callable[[Port, Record], bool]) -> tuple[int, ...]:
+    """The numbers of the inputs of which something is true."""
+    record, at = RECORDS[node.op], 0
+    found: list[int] = []
+    for port in record.signature.inputs:
+        count = 1
+        if not port.is_one:
+            value = node.attributes.get(port.number or port.type)
+            count = value if isinstance(value, int) else len(getattr(value, "values", ()))
+        if holds(port, record):
+            found += range(at, at + count)
+        at += count
+    return tuple(found)

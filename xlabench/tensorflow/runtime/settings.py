@@ -1,0 +1,65 @@
+"""What is said outside of a program: which engine each device is, and the flags of clustering.
+
+`xlabench tf` sets these, and where a program is run by Python itself the environment does: XLABENCH_TF_CPU,
+XLABENCH_TF_GPU, XLABENCH_TF_XLA_CPU and XLABENCH_TF_XLA_GPU hold specs of engines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xlabench.tensorflow.framework.places import LOCAL, Place
+
+VARIABLE = "XLABENCH_TF_"
+DEFAULTS: Mapping[str, str] = {"CPU": "reference", "GPU": "", "XLA_CPU": "cpu", "XLA_GPU": "nvptx:sim"}
+"""The engine of each kind of device; there is none of a kind whose spec is empty."""
+CLUSTERS: Mapping[str, str] = {"CPU": "XLA_CPU", "XLA_CPU": "XLA_CPU", "XLA_GPU": "XLA_GPU"}
+"""Whose engine compiles the clusters of a device; those of others are compiled by their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of this process.
+
+    Attributes:
+        place: its name.
+        spec: the engine that runs its kernels, one op at a time.
+        cluster_spec: the engine that clusters on it are compiled by.
+    """
+
+    place: Place
+    spec: str
+    cluster_spec: str
+
+    @property
+    def name(self) -> str:
+        """The whole name."""
+        return str(self.place)
+
+    @property
+    def device_type(self) -> str:
+        """Its kind."""
+        return self.place.type
+
+    @property
+    def is_host(self) -> bool:
+        """Whether its values lie in the host's memory."""
+        return self.place.type == "CPU"
+
+    @property
+    def compiles(self) -> bool:
+        """Whether all that runs on it is compiled."""
+        return self.place.type.startswith("XLA_")
+
+
+def devices() -> dict[str, Device]:
+    """The devices of this process by name, the host first."""
+    specs = {kind: os.environ.get(f"{VARIABLE}{kind}", spec) for kind, spec in DEFAULTS.items()}
+    found = {}
+    for kind, spec in specs.items():
+        if spec:
+            place = Place(LOCAL.job, LOCAL.replica, LOCAL.task, kind, "0")
+            found[str(place)] = Device(place, spec, specs[CLUSTERS.get(kind, kind)])
+    return found

@@ -1,0 +1,130 @@
+"""`tf.gradients`, `tf.hessians` and `tf.IndexedSlices`, on the compiler's walk backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from compiler.tf import CompilerError, is_continuous
+from compiler.tf import IndexedSlices as Rows
+from compiler.tf import gradients as walk
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import convert_to_tensor
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.tensor import Tensor
+
+
+class IndexedSlicesValue(NamedTuple):
+    """What a session gives of rows."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+class IndexedSlices:
+    """Rows of an array, of which others are zero: the gradient of what takes rows."""
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its elements."""
+        return self.values.dtype
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it is in."""
+        return self.values.graph
+
+    @property
+    def name(self) -> str:
+        """The name of its rows."""
+        return self.values.name
+
+    @property
+    def op(self) -> Any:
+        """What makes its rows."""
+        return self.values.op
+
+    @property
+    def fetch_parts(self) -> IndexedSlicesValue:
+        """What a session fetches for it."""
+        return IndexedSlicesValue(self.values, self.indices, () if self.dense_shape is None else self.dense_shape)
+
+    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
+        """The array."""
+        if self.dense_shape is None:
+            raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape")
+        rows = self.dense_shape[0]
+        return apply("UnsortedSegmentSum", [self.values, self.indices, rows], {}, name or None).outputs[0]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _output(value: Any) -> Any:
+    handle = getattr(value, "handle", None)
+    return (handle if isinstance(handle, Tensor) else convert_to_tensor(value)).output
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = "none",
+) -> list[Any]:
+    """The gradient of the sum of all `ys` to each of `xs`, None where nothing leads from it to them.
+
+    Raises:
+        LookupError: an op on the way has no gradient.
+        ValueError: types do not go together.
+    """
+    wanted = _listed(xs)
+    targets = [convert_to_tensor(one).output for one in _listed(ys)]
+    if not any(is_continuous(one) for one in targets):
+        return [None] * len(wanted)
+    starts = (
+        None
+        if grad_ys is None
+        else [None if one is None else convert_to_tensor(one).output for one in _listed(grad_ys)]
+    )
+    stops = [] if stop_gradients is None else [_output(one) for one in _listed(stop_gradients)]
+    graph = get_default_graph()
+    try:
+        found = walk(
+            graph.builder, targets, [_output(one) for one in wanted], starts, stops, name, gated=gate_gradients
+        )
+    except CompilerError as error:
+        if isinstance(error, LookupError):
+            raise
+        raise ValueError(str(error)) from error
+    made = [_of(graph, one) for one in found]
+    for x, gradient in zip(wanted, made, strict=True):
+        if isinstance(gradient, Tensor) and gradient.shape.is_compatible_with(x.shape):
+            gradient.set_shape(x.shape)
+    if str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero":
+        made = [
+            apply("ZerosLike", [x], {}).outputs[0] if one is None else one for one, x in zip(made, wanted, strict=True)
+        ]
+    return made
+
+
+def _of(graph: Any, found: Any) -> Any:
+    if isinstance(found, Rows):
+        return IndexedSlices(*(graph.tensor_of(one) for one in (found.values, found.indices, found.sizes)))
+    return None if found is None else graph.tensor_of(found)
+
+
+def any_gradient(found: Sequence[Any]) -> bool:
+    """Whether there is a gradient among these."""
+    return any(one is not None for one in found)
