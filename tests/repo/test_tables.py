@@ -35,7 +35,7 @@ NOT_COMMANDS = {
     "progress",
 }  # what several commands share
 NOT_BY_HAND = {"ending", "files", "options"}
-MOST_NAMES = 39
+MOST_NAMES = 40
 
 
 def modules(*folder, but=()):
