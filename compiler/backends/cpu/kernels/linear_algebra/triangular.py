@@ -36,7 +36,7 @@ def _nothing(given: Given) -> Plan | Declined:
         builder.ret()
         return (builder.function.name,)
 
-    return given.plan(emit, 0.0)
+    return given.plan(emit, 0.0, divisible=False)
 
 
 def _panels(given: Given) -> Plan:

@@ -23,7 +23,7 @@ def decide_nothing(given: LoopGiven) -> Plan | Declined:
         Builder(function).ret()
         return (function.name,)
 
-    return given.plan(emit, 0.0)
+    return given.plan(emit, 0.0, divisible=False)
 
 
 LOOPS: tuple[Strategy[LoopGiven, Functions], ...] = (

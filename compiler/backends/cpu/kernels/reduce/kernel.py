@@ -149,7 +149,7 @@ def _nothing(given: ReduceGiven) -> Plan | Declined:
         Builder(function).ret()
         return (function.name,)
 
-    return given.plan(emit, 0.0)
+    return given.plan(emit, 0.0, divisible=False)
 
 
 def _rows(given: ReduceGiven) -> Plan | Declined:
