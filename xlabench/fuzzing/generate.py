@@ -30,7 +30,8 @@ from xlabench.judging.tolerance import Array
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
 _TYPES = frozenset(element_type for _, element_type in PAIRS) & frozenset(DTYPES)
 _COMMON_TYPES = frozenset({
-    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64", "c64", "c128"
+    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64", "c64", "c128",
+    "f8e4m3fn", "f8e5m2",
 })  # fmt: skip
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
