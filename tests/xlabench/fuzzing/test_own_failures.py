@@ -16,7 +16,7 @@ from reports.fuzzing import page
 from xlabench.bundles import bundle
 from xlabench.commands import campaign_options
 from xlabench.errors import BenchError, ExitCode
-from xlabench.fuzzing import campaign, crew, findings, fuzz, fuzz_jobs, mutate
+from xlabench.fuzzing import campaign, crew, described, findings, fuzz, fuzz_jobs, mutate
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.corpus import Entry
 from xlabench.fuzzing.fuzz import Generated
@@ -32,7 +32,7 @@ FAULTS = {
     "bench": BenchError("it is not to be written; give another"),
 }
 STAGES = {
-    "drawing": (fuzz_jobs, "_described", "right", "generate"),
+    "drawing": (described, "made_of", "right", "generate"),
     "judging": (fuzz_jobs, "judge", "right", "judge of reference"),
     "tracing": (fuzz_jobs, "_rules", "right", "trace"),
     "leaving a finding": (fuzz_jobs, "_keep", "spoils", "keep"),
