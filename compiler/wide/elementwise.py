@@ -126,6 +126,18 @@ def _monotone(roundings: float, instruction: Instruction, operands: Sequence[Wid
     return rounded(value, error, own, roundings=roundings)
 
 
+def _fewer_digits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Of a number of the own type: the digits of its denormals have fixed places, which those of f64 have not."""
+    original = context.originals[instruction]
+    own = original.array.element_type
+
+    def evaluate(arrays: Sequence[Array]) -> Array:
+        kept = np.asarray(context.evaluate(original, [narrow(array, own) for array in arrays]))
+        return kept.astype(lift_type(own).dtype)
+
+    return settle(*around(evaluate, operands), own)
+
+
 def _any_function(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     """Of which no more is known than its values: where operands are uncertain, nothing is."""
     if not _is_rounded(operands[0].value):
@@ -361,7 +373,8 @@ RULES: dict[str, Rule] = {
     "abs": _abs,
     **dict.fromkeys(("negate", "real", "imag", "complex"), _same_error),
     **_functions(0.0, "maximum", "minimum", "clamp", "floor", "ceil", "sign", "round-nearest-afz"),
-    **_functions(0.0, "round-nearest-even", "reduce-precision"),
+    **_functions(0.0, "round-nearest-even"),
+    "reduce-precision": _fewer_digits,
     **_functions(_FUNCTION, "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt"),
     "cbrt": _cube_root,
     **_functions(_FUNCTION, "asin", "acos", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf"),
