@@ -15,13 +15,14 @@ from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.types import Kind
+from compiler.ops import Trait, having
 from compiler.plan import device_count, looks_beyond
 
 _NEW_PERCENT, _DERIVED_PERCENT = 55, 40
 _HEADER = frozenset({"replica_count", "entry_computation_layout", "is_scheduled", "frontend_attributes"})
 _PROMISES = ("indices_are_sorted", "unique_indices")
 """What the fragment's own values kept, and others need not."""
-_HOST = frozenset({"infeed", "outfeed", "send", "recv", "send-done", "recv-done", "rng", "rng-get-and-update-state"})
+_HOST = having(Trait.SIDE_EFFECT | Trait.RANDOM) - {"custom-call"}
 
 
 def is_fragment(module: Module) -> bool:

@@ -208,7 +208,7 @@ def test_a_misspelt_pass_is_said():
     assert "unknown pass 'fuson'; did you mean fusion?" in call("opt", "-", "--disable-passes", "fuson").stderr
 
 
-READERS = {name: f"compiler.commands.{name}.parse_graph" for name in ("graph", "tf2xla")}
+READERS = {name: f"compiler.commands.{name}.parse_graph" for name in ("cluster", "graph", "tf2xla")}
 """What subcommands read standard input with, where that is not `compiler.parse`."""
 
 

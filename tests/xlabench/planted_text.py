@@ -210,7 +210,7 @@ PATCHES = {
         "backends.nvptx.kernels.grid:for_each", "number, integer(count)", "number, integer(count - 1)", "kernel", PTX
     ),
     "merge_edge": Patch(
-        "backends.nvptx.kernels.merge_path:MergePath.element",
+        "backends.nvptx.kernels.merge_path:MergePath._next",
         '"slt", from_right',
         '"sle", from_right',
         "kernel/sort",

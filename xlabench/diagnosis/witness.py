@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Protocol
 
+from compiler.ops import Trait, having
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Judgement
@@ -19,7 +20,7 @@ from xlabench.judging.tolerance import Array
 
 _BACK_ENDS = frozenset({"kernel", "program", "llvm", "engine"})
 """Stages of blame in which the passes are right as far as the reference can say."""
-_NOT_COMPUTED = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
+_NOT_COMPUTED = having(Trait.STRUCTURAL)
 
 
 class Asked(Protocol):

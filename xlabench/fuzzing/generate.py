@@ -19,7 +19,7 @@ import numpy as np
 
 import compiler
 from compiler.generate import FAMILIES, PAIRS, RandomChoices, Space
-from compiler.ops import Trait, narrowing
+from compiler.ops import Trait, having, narrowing
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import variants, variation
 from xlabench.fuzzing.reached import Corpus
@@ -54,7 +54,7 @@ _EDGE_PERCENTS = (0, 30, 80)
 _AGAIN_PERCENTS = (0, 10, 30)
 _PLANTED_PERCENT, _MOST_FRAGMENTS, _FRAGMENT_PERCENTS = 50, 2, (15, 30, 60)
 _FEATURED, _FEATURED_PERCENT = 2, 20
-_EXCHANGING = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")
+_EXCHANGING = sorted(having(Trait.COLLECTIVE) - having(Trait.ASYNC) - {"ragged-all-to-all"})
 _LARGE_PERCENT, _LARGE = 3, (1 << 16, 1 << 19)
 _FEW_LARGE = 3  # instructions of a program on large arrays
 _OTHER_CALLS = 5

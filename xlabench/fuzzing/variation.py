@@ -15,6 +15,7 @@ import numpy as np
 
 import compiler
 from compiler.generate import RandomChoices
+from compiler.ops import Trait, narrowing
 from xlabench.fuzzing.values import make_inputs
 
 Module = Any  # the compiler's; the harness sees its data by attribute only
@@ -25,7 +26,12 @@ Change = Callable[[Module, Rng], Module | None]
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33)
 _TYPES = ("bf16", "f16", "f32", "f64", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "c64", "c128")
-_OPEN = frozenset({"bitcast", "custom-call", "dynamic-reshape", "set-dimension-size", "ragged-all-to-all"})
+_OPEN = narrowing(Trait.STATED_SHAPE, "bitcast custom-call") | {
+    "dynamic-reshape",
+    "ragged-all-to-all",
+    "set-dimension-size",
+}
+"""What takes other sizes only with other values or attributes; other ops of stated shapes take any that fit."""
 _COUNTERS = frozenset("su")
 _MOST_STEPS = 5_000
 _KINDS = ("tame", "extreme", "special")
