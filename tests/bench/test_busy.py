@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 NEIGHBOURS = [0, 1, 2, 4]
-TURNS, TURN_S = 8, 0.02
+TURNS, TURN_S = 16, 0.02
 FEWEST = 3
 """Calls in a turn."""
 MEAN_OVER_XLA, NEVER_SLOWER = 2.0, 0.9
