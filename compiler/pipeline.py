@@ -173,10 +173,8 @@ PIPELINES: dict[str, tuple[Stage, ...]] = {
     "optimize": (_ENTER, *_REST),
     "compile": (_ENTER, *_REST, _LOWER),
     "compile-nvptx": (
-        Stage("enter", (*_EARLY, _LOOPS, *_EXPANDERS, *_LEAVE)),
-        _REST[0],
-        Stage("scatters", ("scatter-sorting", *_SIMPLIFY)),
-        *_REST[1:],
+        Stage("enter", (*_EARLY, _LOOPS, *_EXPANDERS, "scatter-sorting", *_LEAVE)),
+        *_REST,
         _LOWER,
     ),
 }
