@@ -36,7 +36,7 @@ def share_out(work: Callable[[Item], Result], items: Sequence[Item], *, threads:
             except BaseException as error:  # noqa: BLE001 - it is raised by the thread that called
                 errors.append(error)
 
-    helpers = _started(run, min(threads, len(items)) - 1)
+    helpers = started(run, min(threads, len(items)) - 1, "xlabench-compile")
     try:
         run()
     finally:
@@ -47,14 +47,14 @@ def share_out(work: Callable[[Item], Result], items: Sequence[Item], *, threads:
     return [results[number] for number in range(len(items))]
 
 
-def _started(run: Callable[[], None], count: int) -> list[threading.Thread]:
-    """As many threads as can be started, but no more than asked for."""
-    started: list[threading.Thread] = []
+def started(run: Callable[[], object], count: int, name: str) -> list[threading.Thread]:
+    """As many threads of that name as can be started, but no more than asked for."""
+    found: list[threading.Thread] = []
     for _ in range(count):
-        thread = threading.Thread(target=run, name="xlabench-compile", daemon=True)
+        thread = threading.Thread(target=run, name=name, daemon=True)
         try:
             thread.start()
         except (RuntimeError, MemoryError):  # the system gives none, or there is no memory to ask for one
             break
-        started.append(thread)
-    return started
+        found.append(thread)
+    return found

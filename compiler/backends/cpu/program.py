@@ -219,9 +219,6 @@ class _Driver:
         """Whether to copy a buffer takes long enough to be shared."""
         return self.threads > 1 and cost.pays_threads(_copy_ns(buffer))
 
-    def _pointer(self, buffer: Buffer) -> Value:
-        return self.pointers.of(buffer)
-
     # -- control ------------------------------------------------------------------------------------------------
     def _while(self, instruction: Instruction) -> None:
         builder, of = self.builder, self.assignment.of
@@ -229,7 +226,7 @@ class _Driver:
         body: Computation = instruction.attributes["body"]
         self._copy(zip(of[instruction.operands[0]], state, strict=True))
         self.phases.end()
-        before = [(self._pointer(present), self._pointer(other)) for present, other in exchanged]
+        before = [(self.pointers.of(present), self.pointers.of(other)) for present, other in exchanged]
         header, turn, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
         entry = builder.block
         builder.branch(header)
@@ -283,7 +280,7 @@ class _Driver:
 
     def _predicate(self, instruction: Instruction) -> Value:
         (buffer,) = self.assignment.of[instruction]
-        byte = self.builder.load("i8", self._pointer(buffer))
+        byte = self.builder.load("i8", self.pointers.of(buffer))
         return self.builder.compare("ne", byte, integer(0, "i8"))
 
     def _conditional(self, instruction: Instruction) -> None:
@@ -295,7 +292,7 @@ class _Driver:
         if selector.array.element_type.name == "pred":
             builder.branch_if(self._predicate(selector), *labels)
         else:
-            index = builder.load("i32", self._pointer(of[selector][0]))
+            index = builder.load("i32", self.pointers.of(of[selector][0]))
             cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(labels))
             builder.line(f"switch {index}, label %{labels[-1]} [ {cases} ]")
         for label, computation in zip(labels, computations, strict=True):

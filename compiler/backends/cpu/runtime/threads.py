@@ -26,6 +26,7 @@ from typing import TypeAlias
 from compiler.backends.cpu.runtime import native
 from compiler.backends.cpu.runtime.cores import available
 from compiler.codegen import llvm, llvm_ir
+from compiler.codegen.sharing_out import started
 from compiler.diagnostics import InputError, UnsupportedError
 
 # An array of data pointers, or its address.
@@ -130,9 +131,8 @@ class Pool:
                 return
             if not self._is_calibrated:
                 self._calibrate()
-            for _ in range(len(self._threads), min(threads, available()) - 1):
-                if not self._start():
-                    break
+            missing = min(threads, available()) - 1 - len(self._threads)
+            self._threads += started(self._library.function("worker", None), missing, "xlabench-worker")
             self._set("workers", len(self._threads))
             capacity.value = threads - 1
 
@@ -165,16 +165,6 @@ class Pool:
             yield
         finally:
             eager.value = before
-
-    def _start(self) -> bool:
-        enter = self._library.function("worker", None)
-        thread = threading.Thread(target=enter, name=f"xlabench-{len(self._threads) + 1}", daemon=True)
-        try:
-            thread.start()
-        except (RuntimeError, MemoryError):  # the system gives none, or there is no memory to ask for one
-            return False
-        self._threads.append(thread)
-        return True
 
     def _calibrate(self) -> None:
         looks, ticks = _within(self._library, _SPIN_NS)
