@@ -199,7 +199,7 @@ def test_a_bundle_whose_parts_do_not_belong_together_is_refused(tmp_path, change
         bundle.load(folder)
 
 
-@pytest.mark.parametrize(("trip_count", "verdict"), [(2, "flaky"), (1, "bitwise")])
+@pytest.mark.parametrize(("period", "verdict"), [(2, "flaky"), (1, "bitwise")])
 def test_what_is_flaky_is_asked_as_often_as_tells(tmp_path, monkeypatch, period, verdict):
     calls = itertools.count()
     right = [X + X]
