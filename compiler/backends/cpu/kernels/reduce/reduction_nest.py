@@ -31,7 +31,7 @@ class ReductionNest:
     """A reduction with the loops that each of its groups is walked by; a *counter* is the index of one of them."""
 
     form: Reduction
-    loops: Sequence[nest.Group]
+    loops: Sequence[nest.LoopNest]
     accumulators: Accumulators
 
     def counts(self, *, reduced: bool) -> list[int]:

@@ -306,7 +306,7 @@ class Lanes:
         )
 
 
-def store_each(kernel: Kernel, group: nest.Group, values: Elemental, lanes: Lanes, *, parallel: bool) -> None:
+def store_each(kernel: Kernel, group: nest.LoopNest, values: Elemental, lanes: Lanes, *, parallel: bool) -> None:
     """Compute and store every element of a loop kernel's results."""
     emission, level = values.emission, nest.split_level(group.loops)
     ranges = [nest.all_of(count) for count in group.loops]
