@@ -18,7 +18,7 @@ from compiler.backends.cpu.kernels.convolution.plan import (
     shape_of,
     strides,
 )
-from compiler.backends.cpu.kernels.convolution.words import narrowed
+from compiler.backends.cpu.kernels.convolution.vnni import narrowed
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel

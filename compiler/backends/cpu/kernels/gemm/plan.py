@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from compiler.backends.cpu.kernels.gemm.dot import sums_vectors
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
-from compiler.backends.cpu.kernels.gemm.words import narrowed
+from compiler.backends.cpu.kernels.gemm.vnni import narrowed
 from compiler.backends.cpu.machine import Machine
 from compiler.diagnostics import UnsupportedError
 

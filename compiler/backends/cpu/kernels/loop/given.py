@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from compiler.backends.cpu.kernels.emitted import parameters
-from compiler.backends.cpu.kernels.loop import tabulated
+from compiler.backends.cpu.kernels.loop import memory_table
 from compiler.backends.cpu.kernels.strategy import Given
 from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
 from compiler.codegen import nest, scalar
@@ -38,11 +38,11 @@ class LoopGiven(Given):
         return nest.without_innermost(group) if _has_short_rows(kernel, group) else group
 
 
-def body_of(kernel: Kernel, tables: Sequence[tabulated.Table] = ()) -> nest.Body:
+def body_of(kernel: Kernel, tables: Sequence[memory_table.Table] = ()) -> nest.Body:
     """Computes and stores the results at a point, what has tables by looking it up."""
 
     def body(emission: Emission, linear: Sequence[Index]) -> None:
-        values = tabulated.looking_up(elemental_of(kernel, emission), tables)
+        values = memory_table.looking_up(elemental_of(kernel, emission), tables)
         store_roots(kernel, values, nest.coordinates(emission, linear[0], kernel.outputs[0].dims), linear[0])
 
     return body

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.backends.cpu.kernels.vectors import lane_rules, lanes
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Lanewise, Loops
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen import access, element, nest

@@ -42,7 +42,7 @@ def decide(given: LoopGiven) -> Plan | Declined:
         builder.ret()
         return (function.name,)
 
-    details: dict[str, Detail] = {"loops": given.group.loops, "lanes": found.width, "chains": found.chains}
+    details: dict[str, Detail] = {"loops": given.group.loops, "lanes": found.width, "unroll": found.unroll}
     plan = given.plan(emit, given.cost_ns, details=details)
     return plan
 
