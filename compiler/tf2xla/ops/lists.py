@@ -16,7 +16,7 @@ from compiler.ir.types import S32, S64
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.indexing import gathered
-from compiler.tf2xla.record import Lower, Record, record, table
+from compiler.tf2xla.record import Lower, Record, Trait, record, table
 from compiler.tf2xla.values import TensorList, same_each
 
 _MOST = 1 << 24
@@ -164,7 +164,8 @@ def _joined(operation: Operation) -> list[Expression]:
 
 
 def _list(name: str, text: str, lower: Lower, doc: str, constants: tuple[str, ...] = ()) -> Record:
-    return record(f"TensorList{name}", text, lower, doc, constants)
+    traits = Trait.ASKS_SHAPE if name in ("Length", "ElementShape") else Trait.NONE
+    return record(f"TensorList{name}", text, lower, doc, constants, traits)
 
 
 _HANDLE = "input_handle: variant"
