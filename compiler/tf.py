@@ -25,7 +25,7 @@ from compiler.interpreter import prepare
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype as element_type_of
 from compiler.jit import Compiled, DeviceCompiler, Flags, Mode, Options, Progress, flags_of, for_execution, optimize
-from compiler.jit.signatures import output_names
+from compiler.jit.signatures import input_types, output_names, output_types
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients, is_continuous
@@ -70,10 +70,12 @@ __all__ = [
     "flags_of",
     "for_execution",
     "gradients",
+    "input_types",
     "is_continuous",
     "lower",
     "optimize",
     "output_names",
+    "output_types",
     "prepare",
     "tensor_of",
     "to_binary",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.aot.carried import Carried, carry, with_values
 from compiler.aot.config import Config, Feed, Variable, read_graph_and_config
 from compiler.diagnostics import InputError
 from compiler.graph import MODEL_FILES, DataType, Graph, PartialShape
@@ -78,7 +79,7 @@ def is_graph(path: Path) -> bool:
 
 
 def read_program_of_graph(path: Path) -> Module:
-    """The program of a graph in a file.
+    """The program of a graph in a file, which carries the graph.
 
     Args:
         path: a GraphDef with what is fed and fetched of it beside it, `NAME.config.pbtxt` beside `NAME.pb`; or a
@@ -91,12 +92,21 @@ def read_program_of_graph(path: Path) -> Module:
     """
     folder = path.parent if path.name in MODEL_FILES else path
     if _is_model(path):
-        return program(*read_graph_and_config(path, None, SIGNATURE), folder.absolute().name).module
+        return _carrying(*read_graph_and_config(path, None, SIGNATURE), folder.absolute().name)
     config = _config_beside(path)
     if not config.exists():
         said = f"give {config.name} beside it, a message tensorflow.tf2xla.Config"
         raise InputError(f"{path}: a graph does not say what is fed and fetched: {said}")
-    return program(*read_graph_and_config(path, config, SIGNATURE), path.name.partition(".")[0]).module
+    return _carrying(*read_graph_and_config(path, config, SIGNATURE), path.name.partition(".")[0])
+
+
+def _carrying(graph: Graph, config: Config, name: str) -> Module:
+    """The program of a graph, with the graph, and the values of variables that are none of its parameters."""
+    made = program(graph, config, name)
+    fixed = {one.node: np.asarray(one.value) for one in config.variables if one.value is not None}
+    fetches = tuple(fetch.place for fetch in config.fetches)
+    carry(made.module, Carried(with_values(graph, fixed), made.feeds, made.reads, fetches, made.writes))
+    return made.module
 
 
 def _is_model(path: Path) -> bool:

@@ -15,6 +15,7 @@ from compiler import environment_options
 from compiler.tf import (
     Compiled,
     DeviceCompiler,
+    Flags,
     FunctionReference,
     Graph,
     Mode,
@@ -39,15 +40,16 @@ _PROGRESS = Progress()
 class Clusters:
     """The clusters of one session."""
 
-    def __init__(self, config: ConfigProto, host: str) -> None:
+    def __init__(self, config: ConfigProto, host: str, flags: Flags | None = None) -> None:
+        """Cluster by given flags, for the only session there is, or by the environment's, for one of several."""
         options = config.graph_options.optimizer_options
-        self._flags = flags_of(os.environ)
+        self._flags = flags_of(os.environ) if flags is None else flags
         self._options = Options(
             global_jit_level=options.global_jit_level,
             cpu_global_jit=bool(options.cpu_global_jit),
             device=host,
             dump_to=os.environ.get(_CALLED, ""),
-            progress=_PROGRESS,
+            progress=_PROGRESS if flags is None else Progress(),
         )
         self._compilers: dict[str, DeviceCompiler] = {}
         self.kernels = {"_XlaCompile": self._compile, "_XlaRun": _run}

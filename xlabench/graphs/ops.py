@@ -1,0 +1,27 @@
+"""The engine `ops`: each op of a graph alone, by its lowering, in the order of the graph.
+
+`ops` runs them on the reference, `ops:on=cpu` compiles each for itself; within the spec that `on` gives `/` stands for
+its own signs: `ops:on=cpu/opt=0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xlabench.engines import compiled_by
+from xlabench.engines.spec import Option
+from xlabench.errors import BenchError
+from xlabench.graphs.running import GraphEngine
+
+ON = Option("the spec of an engine, with / for : and ,", str)
+OPTIONS: Mapping[str, Option] = {"on": ON}
+DEVICES: tuple[str, ...] = ()
+
+
+def create(spec: str, _options: Mapping[str, Any], *, dump_to: str) -> GraphEngine:
+    """The engine; each op is another program, which leaves no room for a dump."""
+    if dump_to:
+        raise BenchError(f"engine {spec!r} compiles a program for each op: dump with the engine that it runs on")
+    inner = compiled_by(spec)
+    return GraphEngine(spec, inner, inner)
