@@ -48,7 +48,10 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of one case; `actual` is empty where the engine gave no answer, and `stage` says where it was then."""
+    """What came of one case; `actual` is empty where the engine gave no answer, and `stage` says where it was then.
+
+    `wrong` are the numbers of the results that have wrong elements.
+    """
 
     verdict: str
     message: str
@@ -57,6 +60,7 @@ class Judgement:
     mismatches: int = 0
     max_ulps: int | None = None
     stage: str = ""
+    wrong: tuple[int, ...] = ()
 
     @property
     def is_failure(self) -> bool:
@@ -149,7 +153,15 @@ class Prober:
         judged, value = self._judged(case, expected, actual), outcome.value
         comparison = judged.comparison
         verdict, message = jobs.of_calls(value["changed_inputs"], value["flaky"], judged.verdict, judged.message)
-        return Judgement(verdict, message, expected, tuple(actual), comparison.mismatches, comparison.max_ulps)
+        return Judgement(
+            verdict,
+            message,
+            expected,
+            tuple(actual),
+            comparison.mismatches,
+            comparison.max_ulps,
+            wrong=judged.wrong_results,
+        )
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
         """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own."""

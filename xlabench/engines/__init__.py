@@ -36,6 +36,7 @@ __all__ = [
     "is_foreign",
     "is_simulated",
     "liberties",
+    "nested",
 ]
 
 ENGINES: Mapping[str, str] = {
@@ -79,6 +80,11 @@ def compiled_by(spec: str) -> str:
         return spec
     inner, *others = options.get("on", _REFERENCE).split("/")
     return f"{inner}:{','.join(others)}" if others else inner
+
+
+def nested(spec: str) -> str:
+    """A spec within another: what `on` says."""
+    return spec.replace(":", "/", 1).replace(",", "/")
 
 
 def is_foreign(spec: str) -> bool:

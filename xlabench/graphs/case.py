@@ -121,7 +121,7 @@ class GraphCase:
         made: list[Node] = []
         for text in dict.fromkeys(place_at(source_of(text), port_of(text)) for text in taken):
             source = self.graph.node(source_of(text))
-            if source.op in VARIABLES:
+            if source.op in VARIABLES or (source.op == "Const" and not source.inputs):
                 made.append(source)
                 continue
             value = found.get(text, self.values.get(text))

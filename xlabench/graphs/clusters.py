@@ -8,12 +8,13 @@ and the engine `cpu` compiles the clusters; within the spec that `on` gives `/` 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from compiler.tf import Flags
 from xlabench.engines import compiled_by
-from xlabench.engines.spec import FUEL, NAMES, SWITCH, Option
+from xlabench.engines.spec import FUEL, NAMES, SWITCH, Option, read_options, split_spec
 from xlabench.errors import BenchError
 from xlabench.graphs.ops import ON
 from xlabench.graphs.running import GraphEngine
@@ -42,6 +43,15 @@ def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> GraphEngin
     """The engine; each cluster is another program, which leaves no room for a dump."""
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles a program for each cluster: dump with the engine that it runs on")
+    return GraphEngine(spec, "reference", compiled_by(spec), _flags(options))
+
+
+def flags_of(spec: str) -> Flags:
+    """The flags that a spec stands for."""
+    _, written = split_spec(spec)
+    return _flags(read_options(spec, written, sys.modules[__name__]))
+
+
+def _flags(options: Mapping[str, Any]) -> Flags:
     stated: dict[str, Any] = {_FLAGS[name]: value for name, value in options.items() if name in _FLAGS}
-    flags = Flags(auto_jit=2, auto_jit_single_gpu=2, cpu_global_jit=True, **stated)
-    return GraphEngine(spec, "reference", compiled_by(spec), flags)
+    return Flags(auto_jit=2, auto_jit_single_gpu=2, cpu_global_jit=True, **stated)

@@ -28,7 +28,10 @@ from xlabench.tensorflow.runtime.settings import Device
 
 Array = np.ndarray[Any, Any]
 
-_HOST = Place(LOCAL.job, LOCAL.replica, LOCAL.task, "CPU", "0")
+_PLACE = Place(LOCAL.job, LOCAL.replica, LOCAL.task, "CPU", "0")
+HOST = str(_PLACE)
+"""The device that everything runs on, whatever a graph says."""
+HOST_DEVICE = Device(_PLACE, "reference", "reference")
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 
 
@@ -69,10 +72,10 @@ class _Runner:
         self._engine = engine
         self._carried = carried
         self._resources = Resources()
-        host = Device(_HOST, engine.ops, engine.on)
-        clusters = clustering.Clusters(ConfigProto(), str(_HOST), engine.flags)
+        host = Device(_PLACE, engine.ops, engine.on)
+        clusters = clustering.Clusters(ConfigProto(), HOST, engine.flags)
         around = plan.Around(
-            {str(_HOST): host},
+            {HOST: host},
             self._resources,
             clusters.cluster if engine.flags is not None else _as_it_is,
             {**calls.CALLS, **clusters.kernels},
