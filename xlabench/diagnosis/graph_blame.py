@@ -115,11 +115,11 @@ class _Search:
 
     def _in_lowering(self, graph: GraphCase) -> Blame | None:
         """The first op that is lowered to another thing in the whole than alone."""
+        graph = graph.pruned()
         opened = graph.opened()
-        try:
-            case = Case(*opened.program())
-        except CompilerError:
-            return self._refused(graph)
+        case = _program_of(opened)
+        if case is None:
+            return None
         judgement = self._ask(f"every op of {len(opened.fetches)} on {_REFERENCE}", case, _OPS)
         if not judgement.is_failure:
             return None
@@ -127,36 +127,23 @@ class _Search:
             return self._raising(opened, judgement)
         place = opened.fetches[judgement.wrong[0]]
         node = graph.graph.node(place.partition(":")[0])
-        found = dict(zip(opened.fetches, judgement.expected, strict=False))
-        inner = graph.body(node, {**graph.values, **found})
+        inner = graph.body(node, self._found(graph))
         inside = self._in_lowering(inner) if inner is not None else None
         if inside is not None:
             return replace(inside, where=f"{node.name}/{inside.where}")
         return Blame("tf2xla", node.op, self.judgement.verdict, where=node.name, diff=str(node))
 
-    def _refused(self, graph: GraphCase) -> Blame | None:
-        """Of a graph that cannot be lowered with all its arrays the first array with which it cannot."""
-        for node in in_order(graph.graph.nodes):
-            places = tuple(place for place in graph.outputs(node) if place not in graph.values)
-            if not places or node.op == "Const":
-                continue
-            try:
-                replace(graph, fetches=places).program()
-            except CompilerError as error:
-                return Blame("tf2xla", node.op, self.judgement.verdict, where=node.name, diff=str(error))
-        return None
-
     def _raising(self, opened: GraphCase, judgement: Judgement) -> Blame | None:
         """Of a graph that gives nothing op by op the first op that gives nothing alone."""
-        found = self._values(opened, judgement)
-        for node, part in self._alone(opened, found):
+        for node, part in self._alone(opened, self._found(opened)):
             if self._ask(f"{node} alone, on {_REFERENCE}", part, _OPS).is_failure:
                 op = opened.graph.node(node).op
                 return Blame("tf2xla", op, self.judgement.verdict, where=node, diff=judgement.message)
         return None
 
-    def _values(self, opened: GraphCase, judgement: Judgement) -> Mapping[str, Array]:
-        return {**opened.values, **dict(zip(opened.fetches, judgement.expected, strict=False))}
+    def _found(self, graph: GraphCase) -> Mapping[str, Array]:
+        """What stands at every place of a graph."""
+        return values_in(self.prober, graph)
 
     def _alone(self, graph: GraphCase, found: Mapping[str, Array]) -> Iterator[tuple[str, Case]]:
         """Every node alone on what it gets."""
@@ -170,9 +157,7 @@ class _Search:
 
     def _in_ops(self, graph: GraphCase) -> Found | None:
         """The first op that is wrong alone on the engine."""
-        opened = graph.opened()
-        case = Case(*opened.program())
-        found = self._values(opened, self.prober.judge(case, engine=_OPS))
+        found = self._found(graph)
         inner = compiled_by(self.engine)
         for node, part in self._alone(graph, found):
             judgement = self._ask(f"{node} ({graph.graph.node(node).op}) alone on {inner}", part, inner)
@@ -220,9 +205,7 @@ class _Search:
 
     def _found_in(self, made: Clustered) -> Mapping[str, Array]:
         """What stands at every place of the graph that runs."""
-        opened = self.graph.opened()
-        judgement = self.prober.judge(Case(*opened.program()), engine=_OPS)
-        return {**self._values(opened, judgement), **made.case.values}
+        return {**self._found(self.graph), **made.case.values}
 
     def _in_clusters(self) -> Found:
         """The first cluster that is wrong alone on the engine."""
@@ -240,6 +223,12 @@ class _Search:
         with Prober(replace(self.prober.setup, engine=inner)) as prober:
             found = blame.find(prober, program, in_detail=self.in_detail, report=self.report)
         return Found(found, program, inner)
+
+
+def values_in(prober: Prober, graph: GraphCase) -> Mapping[str, Array]:
+    """What stands at every place of a graph, op by op on the reference, of what is dead nothing."""
+    case = _program_of(graph)
+    return dict(graph.values) if case is None else {**graph.values, **prober.graph_values(case, graph.places)}
 
 
 def _changed(before: Clustered, after: Clustered) -> str:

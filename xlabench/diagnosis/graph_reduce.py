@@ -98,6 +98,14 @@ def _cost(graph: GraphCase) -> tuple[int, int, int, int]:
     return ops, len(nodes), sum(len(node.inputs) for node in nodes) + len(graph.fetches), elements
 
 
+def _earlier(graph: GraphCase, values: Mapping[str, Array]) -> Iterator[GraphCase]:
+    """One array inside of the graph fetched in place of everything, the first that there is."""
+    fed = {source_of(text) for text in graph.values}
+    for node in in_order(graph.graph.nodes):
+        if node.op != "Const" and node.name not in fed:
+            yield from (replace(graph, fetches=(place,)) for place in graph.outputs(node) if place in values)
+
+
 def _fewer_fetches(graph: GraphCase, _values: Mapping[str, Array]) -> Iterator[GraphCase]:
     """One fetch alone, or all but one."""
     if len(graph.fetches) > 1:
@@ -196,6 +204,7 @@ def _resized(graph: GraphCase, size: int, less: int) -> GraphCase:
 
 
 _MOVES: Mapping[str, Callable[[GraphCase, Mapping[str, Array]], Iterator[GraphCase]]] = {
+    "earlier": _earlier,
     "fewer fetches": _fewer_fetches,
     "cut": _cut,
     "passed": _passed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,7 +14,6 @@ from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.probe import Judgement, Prober, Setup
 from xlabench.diagnosis.reduce import NOBODY, Reduction, Watcher, reduce
-from xlabench.graphs.case import GraphCase
 from xlabench.judging.tolerance import Array
 
 
@@ -102,12 +101,9 @@ def shrink_graph(
             return prober.judge(candidate).verdict == judgement.verdict
         return graph_blame.same_cause(prober, candidate, found)
 
-    def values(graph: GraphCase) -> Mapping[str, Array]:
-        opened = graph.opened()
-        expected = prober.expected(Case(*opened.program()))
-        return {**opened.values, **dict(zip(opened.fetches, expected or (), strict=False))}
-
-    done = graph_reduce.reduce(case, is_bad, values, max_probes=max_probes, watcher=watcher)
+    done = graph_reduce.reduce(
+        case, is_bad, partial(graph_blame.values_in, prober), max_probes=max_probes, watcher=watcher
+    )
     return Shrunk(done, prober.judge(done.case), found)
 
 

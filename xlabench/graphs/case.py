@@ -104,12 +104,18 @@ class GraphCase:
         types = output_types(node, self.library) or ()
         return [place_at(node.name, n) for n, one in enumerate(types) if one is not None and _is_array(one)]
 
-    def opened(self) -> GraphCase:
-        """The same with every array of the graph fetched, each after those that it is made of."""
-        every = [place for node in in_order(self.graph.nodes) if node.op != "Const" for place in self.outputs(node)]
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Every array of the graph that is not fed, after those that it is made of, dead or not."""
+        nodes = [node for node in in_order(self.graph.nodes) if node.op != "Const"]
         fed = {place_at(source_of(text), port_of(text)) for text in self.values}
+        return tuple(place for node in nodes for place in self.outputs(node) if place not in fed)
+
+    def opened(self) -> GraphCase:
+        """The same with every array of the graph fetched that is always there, each after those that it is made of."""
+        dead = _may_be_dead(in_order(self.graph.nodes))
         runs = tuple(text for text in self.fetches if text.startswith("^"))
-        return replace(self, fetches=(*(text for text in every if text not in fed), *runs))
+        return replace(self, fetches=(*(text for text in self.places if source_of(text) not in dead), *runs))
 
     def part(self, names: Iterable[str], found: Mapping[str, Array]) -> GraphCase | None:
         """Some nodes alone, on the values that they get in the whole; None where one of these is no array."""
@@ -157,6 +163,15 @@ class GraphCase:
         ]
         fetches = tuple(one.inputs[0] for one in graph.nodes if one.name in exits)
         return GraphCase(replace(graph, nodes=nodes), values, fetches, self.variables)  # type: ignore[arg-type]
+
+
+def _may_be_dead(nodes: Sequence[Node]) -> set[str]:
+    """The nodes, in order, that run on one side of a `Switch` only."""
+    found: set[str] = set()
+    for node in nodes:
+        if node.op == "Switch" or (node.op != "Merge" and any(source_of(text) in found for text in node.inputs)):
+            found.add(node.name)
+    return found
 
 
 def fed_node(name: str, value: Array) -> Node:

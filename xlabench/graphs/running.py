@@ -10,7 +10,7 @@ A run begins with the values of variables that it is given, and keeps none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +23,7 @@ from xlabench.tensorflow.config import ConfigProto
 from xlabench.tensorflow.errors import OpError
 from xlabench.tensorflow.framework.places import LOCAL, Place
 from xlabench.tensorflow.runtime import calls, clustering, executor, plan
+from xlabench.tensorflow.runtime.kernels import DEAD
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import Device
 
@@ -95,17 +96,31 @@ class _Runner:
 
     def __call__(self, *inputs: Array) -> list[Array]:
         carried, resources = self._carried, self._resources
+        results = self.run(inputs)
+        if any(one is DEAD for one in results):
+            dead = carried.fetches[[one is DEAD for one in results].index(True)]
+            raise RunFailure(f"{self._engine.spec}: what is fetched of {dead} is dead")
+        written = [resources.variable(name).value for name in carried.writes]
+        return [np.array(one) for one in (*results, *written)]
+
+    def run(self, inputs: Sequence[Array]) -> list[Any]:
+        """What is fetched, or `DEAD` for it."""
+        carried, resources = self._carried, self._resources
         count = len(carried.feeds)
         for name, value in self._before.items():
             resources.variable(name).value = value
         for name, value in zip(carried.reads, inputs[count:], strict=True):
             resources.variable(name).value = value
         try:
-            results = executor.run(self._plan, [*inputs[:count], *self._given.values()])
+            return executor.run(self._plan, [*inputs[:count], *self._given.values()])
         except OpError as error:
             _fail(self._engine, error)
-        written = [resources.variable(name).value for name in carried.writes]
-        return [np.array(one) for one in (*results, *written)]
+
+
+def values_of(carried: aot.Carried, places: Sequence[str], inputs: Sequence[Array]) -> dict[str, Array]:
+    """What outputs of nodes are, op by op on the reference; of those that are dead nothing."""
+    runner = _Runner(GraphEngine("ops", "reference", "reference"), replace(carried, fetches=tuple(places)))
+    return {place: np.array(one) for place, one in zip(places, runner.run(inputs), strict=True) if one is not DEAD}
 
 
 def _as_it_is(graph: Graph) -> Graph:
