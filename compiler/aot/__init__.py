@@ -7,6 +7,7 @@ What is linked needs libc and libm, nothing of TensorFlow's.
 """
 
 from compiler.aot.carried import (
+    KEY,
     MOST,
     VALUE,
     Carried,
@@ -22,6 +23,7 @@ from compiler.aot.program import is_graph, read_program_of_graph
 from compiler.aot.tfcompile import tfcompile
 
 __all__ = [
+    "KEY",
     "MOST",
     "VALUE",
     "Carried",
