@@ -37,6 +37,6 @@ class Telling(InProcess):
         """Do a job."""
         try:
             return super().run(job, arguments, **times)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as a process does
             names = " ".join(kind.__name__ for kind in type(error).__mro__)
             return Outcome("raised", self.stages[-1], error=names, message=str(error))

@@ -8,7 +8,7 @@ from xlabench.cases import inputs, programs
 from xlabench.cases.suite import known_suites, load_suite
 
 SUITES = {name: load_suite(name).programs for name in known_suites()}
-PROGRAMS = {program.name: program for name in ("corpus", "smoke") for program in SUITES[name]}
+PROGRAMS = {program.name: program for name in ("corpus", "smoke", "graphs") for program in SUITES[name]}
 REDUCED = {name: variant.path for name, program in PROGRAMS.items() for variant in program.reduced.values()}
 
 

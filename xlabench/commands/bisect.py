@@ -51,8 +51,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Every module between passes is run on the reference, so that the first wrong one names the culprit; withholding the
     rewrites of that pass one half after the other names the rewrite.  If all are right, each kernel is run alone.
     The line of the user's source that the guilty instruction comes from is said where the program says it, as JAX's do.
-    Of a graph on `ops` or `clusters` it is an op's lowering, a decision of clustering, or what compiles; --out keeps the
-    part that fails alone.  For the engine xla the modules are those that XLA dumps after its passes; what cannot be evaluated is passed over.
+    Of a graph on `ops` or `clusters` it is an op's lowering, a decision of clustering, or what compiles; then --out
+    keeps the part that fails alone.
+    For the engine xla the modules are those that XLA dumps after its passes; what cannot be evaluated is passed over.
     """
     target = load(options)
     out: Path | None = options["out"]

@@ -229,7 +229,7 @@ class Prober:
         return Recorded(first, {**first, **again})
 
     def graph_values(self, case: Case, places: Sequence[str]) -> dict[str, Array]:
-        """What outputs of nodes are in the graph that a program carries, op by op on the reference; of dead ones nothing."""
+        """What outputs of nodes are in the graph that a program carries, by the reference; dead ones are left out."""
         arguments = self._arguments(case.text(), case.inputs) | {"places": list(places)}
         job = "xlabench.diagnosis.probe:record_graph"
         outcome = self._reference.run(job, arguments, timeout_s=self.setup.timeout_s)

@@ -1,0 +1,39 @@
+"""A campaign of graphs on a compiler with a wrong lowering: one finding, blamed on it, kept as a graph."""
+
+from dataclasses import replace
+
+import pytest
+from in_process import Telling
+
+import compiler
+from compiler.tf2xla import RECORDS
+from xlabench.bundles import bundle
+from xlabench.diagnosis import probe
+from xlabench.fuzzing import campaign, crew
+from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.graphs.source import Graphs
+from xlabench.graphs.case import GraphCase
+from xlabench.tensorflow.runtime import programs
+
+MUL = RECORDS["Mul"]
+
+
+def _adds_constants(operation):
+    x, y = operation["x"], operation["y"]
+    return MUL.lower(operation) if operation.library.value(y) is None else x + y
+
+
+@pytest.mark.slow
+def test_a_wrong_lowering_is_found_and_kept_as_a_graph(tmp_path, monkeypatch):
+    for module in (probe, crew):
+        monkeypatch.setattr(module, "Worker", Telling)
+    monkeypatch.setattr(programs, "_PROGRAMS", {})
+    monkeypatch.setattr(bundle, "_verify", lambda *_: "")
+    monkeypatch.setitem(RECORDS, "Mul", replace(MUL, lower=_adds_constants))
+    summary = campaign.run(Config(engines=("ops",), seed=5, count=60, max_probes=40), Graphs(varied=False), tmp_path)
+    causes = {found["cause"] for found in summary["findings"]}
+    assert causes == {"tf2xla/Mul"}
+    kept = tmp_path / summary["findings"][0]["bundle"]
+    assert "Mul" in (kept / "graph.pbtxt").read_text()
+    loaded = bundle.load(kept)
+    assert "Mul" in GraphCase.of(compiler.parse(loaded.module_text), loaded.inputs).graph.counts()
