@@ -126,12 +126,22 @@ class _Search:
         if not judgement.wrong:
             return self._raising(opened, judgement)
         place = opened.fetches[judgement.wrong[0]]
-        node = graph.graph.node(place.partition(":")[0])
-        inner = graph.body(node, self._found(graph))
+        node, found = graph.graph.node(place.partition(":")[0]), self._found(graph)
+        if node.op == "Merge" and (way := self._on_a_way(graph, found)) is not None:
+            return way
+        inner = graph.body(node, found)
         inside = self._in_lowering(inner) if inner is not None else None
         if inside is not None:
             return replace(inside, where=f"{node.name}/{inside.where}")
         return Blame("tf2xla", node.op, self.judgement.verdict, where=node.name, diff=str(node))
+
+    def _on_a_way(self, graph: GraphCase, found: Mapping[str, Array]) -> Blame | None:
+        """The first op on one side of a `Switch` that is lowered to another thing on what it gets there than alone."""
+        for name, part in self._alone(graph, found):
+            if name in graph.may_be_dead and self._ask(f"{name} alone, on {_REFERENCE}", part, _OPS).is_failure:
+                node = graph.graph.node(name)
+                return Blame("tf2xla", node.op, self.judgement.verdict, where=name, diff=str(node))
+        return None
 
     def _raising(self, opened: GraphCase, judgement: Judgement) -> Blame | None:
         """Of a graph that gives nothing op by op the first op that gives nothing alone."""
@@ -228,7 +238,8 @@ class _Search:
 def values_in(prober: Prober, graph: GraphCase) -> Mapping[str, Array]:
     """What stands at every place of a graph, op by op on the reference, of what is dead nothing."""
     case = _program_of(graph)
-    return dict(graph.values) if case is None else {**graph.values, **prober.graph_values(case, graph.places)}
+    known = {**graph.constants, **graph.values}
+    return known if case is None else {**known, **prober.graph_values(case, graph.places)}
 
 
 def _changed(before: Clustered, after: Clustered) -> str:

@@ -22,6 +22,7 @@ from compiler.tf import (
     Graph,
     Node,
     PartialShape,
+    Tensor,
     output_types,
     tensor_of,
 )
@@ -105,6 +106,12 @@ class GraphCase:
         return [place_at(node.name, n) for n, one in enumerate(types) if one is not None and _is_array(one)]
 
     @property
+    def constants(self) -> Mapping[str, Array]:
+        """The values of constants, where they are numbers."""
+        held = ((node.name, node.attributes.get("value")) for node in self.graph.nodes if node.op == "Const")
+        return {name: one.array() for name, one in held if isinstance(one, Tensor) and one.stated is not None}
+
+    @property
     def places(self) -> tuple[str, ...]:
         """Every array of the graph that is not fed, after those that it is made of, dead or not."""
         nodes = [node for node in in_order(self.graph.nodes) if node.op != "Const"]
@@ -113,9 +120,14 @@ class GraphCase:
 
     def opened(self) -> GraphCase:
         """The same with every array of the graph fetched that is always there, each after those that it is made of."""
-        dead = _may_be_dead(in_order(self.graph.nodes))
+        dead = self.may_be_dead
         runs = tuple(text for text in self.fetches if text.startswith("^"))
         return replace(self, fetches=(*(text for text in self.places if source_of(text) not in dead), *runs))
+
+    @property
+    def may_be_dead(self) -> set[str]:
+        """The nodes that run on one side of a `Switch` only."""
+        return _may_be_dead(in_order(self.graph.nodes))
 
     def part(self, names: Iterable[str], found: Mapping[str, Array]) -> GraphCase | None:
         """Some nodes alone, on the values that they get in the whole; None where one of these is no array."""

@@ -23,7 +23,7 @@ from xlabench.fuzzing.graphs.drawing import PLAIN, TYPES, Drawer, Fed
 from xlabench.fuzzing.graphs.operands import Generator
 from xlabench.fuzzing.graphs.structures import Structures
 from xlabench.fuzzing.values import make_inputs, several
-from xlabench.graphs.case import GraphCase
+from xlabench.graphs.case import GraphCase, fed_node
 from xlabench.tensorflow.framework import graph as building
 
 NAME = "graphs"
@@ -91,9 +91,8 @@ def draw_graph(rng: Generator, number: int = 0) -> GraphCase:
     values = {
         name: np.zeros(dims, kind.element_type.dtype) for name, (kind, dims) in fed.shapes.items() if kind.element_type
     }
-    case = GraphCase(drawn.graph.definition, {**values, **fed.known}, _fetched(drawn, structures), _held(structures))
-    case = case.pruned()
-    return replace(case, graph=_partial(case.graph, fed, rng))
+    graph = _partial(drawn.graph.definition, fed, rng)
+    return GraphCase(graph, {**values, **fed.known}, _fetched(drawn, structures), _held(structures)).pruned()
 
 
 def clustering(rng: Generator) -> dict[str, str]:
@@ -132,11 +131,13 @@ def _held(structures: Structures) -> Mapping[str, Any]:
 
 
 def _partial(graph: Graph, fed: Fed, rng: Generator) -> Graph:
-    """The graph, in which some placeholders no longer say all their sizes."""
+    """The graph, in which some placeholders no longer say all their sizes, and what is fed is no constant any more."""
     return replace(graph, nodes=[_open(node, fed, rng) for node in graph.nodes])
 
 
 def _open(node: Node, fed: Fed, rng: Generator) -> Node:
+    if node.name in fed.known:
+        return fed_node(node.name, fed.known[node.name])
     if node.name not in fed.shapes or rng.random() >= _PARTIAL:
         return node
     dims = fed.shapes[node.name][1]

@@ -50,7 +50,7 @@ PLAIN: tuple[str, ...] = tuple(sorted(name for name, record in RECORDS.items() i
 
 @dataclass(slots=True)
 class Fed:
-    """What a graph is fed with: values of placeholders that must be known are settled, others only have sizes."""
+    """What a graph is fed with: types and sizes, and the values of what must be known, a constant yet."""
 
     shapes: dict[str, tuple[DataType, Dims]] = field(default_factory=dict)
     known: dict[str, Array] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class Drawer:
         array = np.asarray(value).astype(dtype_of(kind))
         how = self.rng.random()
         if how < _FED_VALUE and not self.graph.is_function:
-            made = self.create("Placeholder", [], dtype=BY_NAME[kind], shape=list(array.shape))[0]
+            made = self.constant(array)  # while the graph is drawn: what it decides could not be told otherwise
             self.fed.known[made.op.name] = array
             return made
         if how < _FED_VALUE + _COMPUTED_VALUE and kind.startswith("int"):
