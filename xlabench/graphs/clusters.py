@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.tf import Flags
-from xlabench.engines import compiled_by
 from xlabench.engines.spec import FUEL, NAMES, SWITCH, Option, read_options, split_spec
 from xlabench.errors import BenchError
-from xlabench.graphs.ops import ON
+from xlabench.graphs.ops import ON, runs_on
 from xlabench.graphs.running import GraphEngine
 
 OPTIONS: Mapping[str, Option] = {
@@ -43,7 +42,7 @@ def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> GraphEngin
     """The engine; each cluster is another program, which leaves no room for a dump."""
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles a program for each cluster: dump with the engine that it runs on")
-    return GraphEngine(spec, "reference", compiled_by(spec), _flags(options))
+    return GraphEngine(spec, "reference", runs_on(spec), _flags(options))
 
 
 def flags_of(spec: str) -> Flags:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xlabench.engines import compiled_by
-from xlabench.engines.spec import Option
+from xlabench.engines import OF_GRAPHS, compiled_by, engine
+from xlabench.engines.spec import Option, split_spec
 from xlabench.errors import BenchError
 from xlabench.graphs.running import GraphEngine
 
@@ -23,5 +23,17 @@ def create(spec: str, _options: Mapping[str, Any], *, dump_to: str) -> GraphEngi
     """The engine; each op is another program, which leaves no room for a dump."""
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles a program for each op: dump with the engine that it runs on")
-    inner = compiled_by(spec)
+    inner = runs_on(spec)
     return GraphEngine(spec, inner, inner)
+
+
+def runs_on(spec: str) -> str:
+    """The spec of the engine that compiles for that of a spec, in its normal form.
+
+    Raises:
+        BenchError: there is none, or it is one of graphs itself.
+    """
+    inner = engine(compiled_by(spec)).spec
+    if split_spec(inner)[0] in OF_GRAPHS:
+        raise BenchError(f"engine {spec!r}: what it runs on must compile programs; give on=cpu, or on=nvptx/sim")
+    return inner
