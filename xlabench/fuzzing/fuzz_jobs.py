@@ -354,7 +354,7 @@ def _key(error: BaseException) -> str:
 
 def _name_of(number: int, spec: str) -> str:
     """A folder's name for what an engine did to a case; of a spec that says much, its beginning and its hash."""
-    name = spec.translate(str.maketrans(":,=", "---"))
+    name = spec.translate(str.maketrans(":,=/", "----"))
     if len(name) > _LONGEST_KEY:
         name = f"{name[:_LONGEST_KEY]}-{hashlib.sha256(spec.encode()).hexdigest()[:16]}"
     return f"{number}-{name}"

@@ -85,6 +85,7 @@ class Case:
         note: what a reader is told of how it was made.
         others: further inputs, by the kinds of their values.
         options: what engines are to compile it with, by their names, unless their specs say it themselves.
+        ops: of a graph that it was lowered from, the ops.
     """
 
     number: int
@@ -95,6 +96,7 @@ class Case:
     note: str = ""
     others: Mapping[str, list[Array]] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ops: tuple[str, ...] = ()
 
     @property
     def calls(self) -> list[tuple[str, list[Array]]]:
