@@ -302,3 +302,14 @@ def test_results_of_any_bits_can_be_asked_about(kind: str) -> None:
     actual = (bits & ((1 << own.bits) - 1)).astype(np.uint8).view(own.dtype) if own.bits <= 8 else bits.view(own.dtype)
     (result,) = wide(f"ROOT x = {kind}[{actual.size}] parameter(0)", inputs=(actual,))
     assert result.allows(actual).all()
+
+
+@pytest.mark.parametrize("element_type", ["f8e5m2", "bf16", "f32", "f64", "u8", "s64"])
+def test_random_bits_are_those_of_the_programs_own_type(element_type):
+    module = compiler.parse(
+        f"ENTRY e {{ s = u64[2] constant({{1, 2}}) ROOT r = (u64[2], {element_type}[3,4]) rng-bit-generator(s), "
+        "algorithm=rng_three_fry }"
+    )
+    state, bits = compiler.interpret(module, wide=True)
+    assert legal([state, bits], compiler.interpret(module))
+    assert not bits.bound.any()
