@@ -313,3 +313,13 @@ def test_random_bits_are_those_of_the_programs_own_type(element_type):
     state, bits = compiler.interpret(module, wide=True)
     assert legal([state, bits], compiler.interpret(module))
     assert not bits.bound.any()
+
+
+@pytest.mark.parametrize("element_type", ["f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz", "f8e5m2", "bf16"])
+def test_zeros_have_a_sign_where_their_own_type_has_one(element_type):
+    module = compiler.parse(
+        f"ENTRY e {{ x = {element_type}[] parameter(0) z = {element_type}[] subtract(x, x) n = {element_type}[] "
+        "negate(z) f = f32[] convert(n) m = f32[] constant(-1) ROOT r = f32[] atan2(f, m) }"
+    )
+    one = np.asarray(1).astype(TYPES[element_type].dtype)
+    assert legal(compiler.interpret(module, one, wide=True), compiler.interpret(module, one))
