@@ -189,6 +189,15 @@ class Scope:
         found = None if chance(self.choices, 10) else self.find(fits)
         return found or self.fresh(ArrayShape(element_type, self.dims(least_rank, most_rank, size=size)))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether there is room for arrays that are shared among threads, cut into tiles or looked up."""
+        return self.program.space.most_elements >= _LEAST_ROOM
+
+    def at_most(self, size: int) -> int:
+        """How many elements a value may have of which so many are enough, or all that there is room for among large ones."""
+        return self.program.space.most_elements if self.is_large else size
+
     def cube(self, element_type: ElementType, rank: int = _CUBIC) -> Instruction | None:
         """Now and then a value of so many dimensions or more, all of the same size."""
 

@@ -20,8 +20,8 @@ from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import self_check
 
-OPERATIONS = 3
-"""How many the judge is asked about with each case."""
+OPERATIONS, CASES_EVERY = 3, 3
+"""How many the judge is asked about with each case, and about one of how many cases."""
 _ALWAYS = frozenset({"pred", "s32"})
 _SPREAD = 611_953  # a prime, so that neighbours are of different kinds
 _MOST_ELEMENTS, _MOST_OF_CASE = 64, 1 << 16
@@ -55,7 +55,8 @@ def examine(case: Case) -> None:
 
 def _patients(case: Case) -> Iterator[tuple[Any, list[Any], bool]]:
     """Programs with inputs, and whether they are single operations on tame numbers."""
-    if compiler.device_count(case.module) == 1 and _elements(case.module) <= _MOST_OF_CASE:
+    is_asked = not case.number % CASES_EVERY and compiler.device_count(case.module) == 1
+    if is_asked and _elements(case.module) <= _MOST_OF_CASE:
         _, inputs = case.calls[case.number % len(case.calls)]
         yield case.module, inputs, False
     kinds = list(KINDS)
