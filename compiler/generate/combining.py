@@ -204,7 +204,7 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
     sizes, outer = iter(window), iter(batch)
     dims = tuple(next(sizes) if d in places else next(outer) for d in range(len(batch) + len(window)))
-    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(), (*batch, len(mapped))))
+    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(value.array.dims), (*batch, len(mapped))))
     updates = perhaps_of(scope, value, ArrayShape(element_type, dims))
     return scope.build(
         opcode,

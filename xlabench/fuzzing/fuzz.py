@@ -30,7 +30,7 @@ from xlabench.worker import Worker
 _INTERNAL: Mapping[str, frozenset[str]] = {
     "xla": frozenset({
         "bitcast", "copy-start", "copy-done", "async-start", "async-update", "async-done", "mulhi", "scaled-dot",
-        "select-and-scatter",
+        "select-and-scatter", "ragged-all-to-all",
     })
 }  # fmt: skip
 

@@ -54,7 +54,8 @@ _EDGE_PERCENTS = (0, 30, 80)
 _AGAIN_PERCENTS = (0, 10, 30)
 _PLANTED_PERCENT, _MOST_FRAGMENTS, _FRAGMENT_PERCENTS = 50, 2, (15, 30, 60)
 _FEATURED, _FEATURED_PERCENT = 2, 20
-_EXCHANGING = sorted(having(Trait.COLLECTIVE) - having(Trait.ASYNC) - {"ragged-all-to-all"})
+_EXCHANGING = sorted(having(Trait.COLLECTIVE) - having(Trait.ASYNC))
+_NARROW_PERCENT, _NARROW = 20, ("s8", "u8")  # what counts and indexes in them comes to their ends
 _LARGE_PERCENT, _LARGE = 10, (1 << 14, 1 << 16, 1 << 16, 1 << 19)
 _FEW_LARGE = 3  # instructions of a program on large arrays
 _CUT = narrowing(
@@ -185,7 +186,7 @@ def planting(space: Space, corpus: Corpus, rng: np.random.Generator) -> Space:
 
 
 def featuring(space: Space, whole: Space, number: int, seed: int) -> Space:
-    """The space with its own opcodes featured, or else those whose turn it is: each has it equally often, however many are left out otherwise."""
+    """The space with its own opcodes featured, else those whose turn it is: each has it equally often."""
     turns = np.random.default_rng(seed).permutation(sorted(whole.opcodes))
     turn = [str(turns[(_FEATURED * number + k) % len(turns)]) for k in range(_FEATURED)]
     turn = list(space.featured) or turn
@@ -246,6 +247,8 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
     types, usual = sorted(space.element_types), sorted(_USUAL_TYPES & space.element_types)
     kept_types = {t for t in types if rng.random() < (keep**0.5 if t in _USUAL_TYPES else max(keep, 2 / len(types)))}
     kept_types.update(map(str, rng.choice(usual, min(1, len(usual)))))
+    if rng.integers(100) < _NARROW_PERCENT:
+        kept_types.add(str(rng.choice(_NARROW)))
     most = int(rng.integers(space.most_instructions // 3, space.most_instructions, endpoint=True))
     if space.devices_percent and rng.integers(100) < space.devices_percent:
         kept |= set(map(str, rng.choice(_EXCHANGING, 2))) & space.opcodes

@@ -220,7 +220,7 @@ def test_calls_in_what_is_called_are_expanded_at_once():
     ("call", "kept"),
     [
         ('f32[2,2] custom-call(x), custom_call_target="lapack_spotrf_ffi", backend_config="{uplo = 76 : ui8}"', "uplo"),
-        ('(u64[2], u32[2]) rng-bit-generator(s), algorithm=rng_philox', "rng_philox"),
+        ("(u64[2], u32[2]) rng-bit-generator(s), algorithm=rng_philox", "rng_philox"),
         ('f32[2,2] add(x, x), backend_config="a note"', ""),
     ],
 )
