@@ -2,8 +2,8 @@
 
 Real programs put together what choices do not: a normalisation behind a product, a gather of what a sort gives.  A part
 is an instruction with a few of those that it is computed from; what they take besides becomes a parameter, and sizes
-become small ones, different where they were.  Where it is planted it is joined to others (`compiler.generate.fragments`),
-by values of its parameters' shapes, conversions, broadcasts and reshapes.
+become small ones, different where they were.  Where it is planted it is joined to others
+(`compiler.generate.fragments`), by values of its parameters' shapes, conversions, broadcasts and reshapes.
 """
 
 from __future__ import annotations
