@@ -28,7 +28,7 @@ class LoopGiven(Given):
     """A kernel whose results have equal dimensions and are computed element by element."""
 
     @cached_property
-    def group(self) -> nest.Group:
+    def group(self) -> nest.LoopNest:
         """The loops over the results' elements, cut where the body takes its index apart."""
         kernel = self.kernel
         (group,) = nest.plan(self.scratch, parameters(kernel), [kernel.outputs[0].size], body_of(kernel))
@@ -54,7 +54,7 @@ def _is_drawn(kernel: Kernel) -> bool:
     return few and any(instruction.opcode in scalar.APPROXIMATE for instruction in kernel.body())
 
 
-def _has_short_rows(kernel: Kernel, group: nest.Group) -> bool:
+def _has_short_rows(kernel: Kernel, group: nest.LoopNest) -> bool:
     """Whether rows that run in pieces leave little to be made vectors of, while neighbours lie behind one another."""
     if len(group.loops) < 2 or group.loops[-1] not in _SHORT_ROWS or not group.breaks or any(group.moving):
         return False
@@ -70,7 +70,7 @@ def overwrites(kernel: Kernel) -> Pairs:
     at the edges of which overlap others.
     """
     crosses = kernel.of_opcode("transpose") + [i for i in kernel.of_opcode("broadcast") if _permutes(i)]
-    goes_back = bool(crosses) or may_be_near(kernel, kernel.outputs[0].size)
+    goes_back = bool(crosses) or has_fast_path(kernel, kernel.outputs[0].size)
     return () if goes_back else same_element(kernel)
 
 
@@ -79,8 +79,8 @@ def _permutes(broadcast: Instruction) -> bool:
     return list(dimensions) != sorted(dimensions)
 
 
-def may_be_near(kernel: Kernel, length: int) -> bool:
+def has_fast_path(kernel: Kernel, length: int) -> bool:
     """Whether a kernel calls functions that have a cheaper form, in loops that are long enough."""
     body = [i for i in kernel.body() if i.operands and isinstance(i.operands[0].shape, ArrayShape)]
-    found = any(scalar.has_near_form(instruction) for instruction in body)
+    found = any(scalar.has_fast_path(instruction) for instruction in body)
     return found and length >= SHORT
