@@ -194,7 +194,7 @@ class Exhaustive(Generated):
         whole = small.count(_banned(support))
         of_shard = min(whole, self.size(support) * small.PACK)
         return {
-            "of": "programs of one instruction or two",
+            "of": "programs of one instruction to three",
             "allowed": of_shard,
             "reached": min(of_shard, progress.cases * small.PACK),
             "missing": [],
