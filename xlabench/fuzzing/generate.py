@@ -56,7 +56,7 @@ _PLANTED_PERCENT, _MOST_FRAGMENTS, _FRAGMENT_PERCENTS = 60, 3, (15, 30, 60)
 _FEATURED, _FEATURED_PERCENT = 2, 20
 _EXCHANGING = sorted(having(Trait.COLLECTIVE) - having(Trait.ASYNC))
 _NARROW_PERCENT, _NARROW = 20, ("s8", "u8")  # what counts and indexes in them comes to their ends
-_LARGE_PERCENT, _LARGE = 10, (1 << 14, 1 << 16, 1 << 16, 1 << 19)
+_LARGE_PERCENT, _LARGE = 8, (1 << 14, 1 << 14, 1 << 16, 1 << 18)
 _FEW_LARGE = 3  # instructions of a program on large arrays
 _CUT = narrowing(
     Trait.ACCUMULATES | Trait.SELECTS | Trait.PRODUCT | Trait.MOVES | Trait.EXACT,
@@ -278,6 +278,7 @@ def _large(space: Space, rng: np.random.Generator) -> Space:
         budget=_FEW_LARGE * most,
         most_instructions=_FEW_LARGE,
         depth=1,
+        most_parameters=space.most_parameters or 1,
         featured=(cut,),
         featured_percent=_CUT_PERCENT,
     )
