@@ -33,7 +33,7 @@ def is_repeatable(instruction: Instruction) -> bool:
     return all(_computes(i) for i in _of_callees(instruction))
 
 
-def held_by_control(computation: Computation) -> set[Instruction]:
+def control_predecessors(computation: Computation) -> set[Instruction]:
     """The instructions that control dependencies name."""
     return {p for i in computation.instructions if PREDECESSORS in i.attributes for p in predecessors(i)}
 

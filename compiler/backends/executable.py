@@ -45,7 +45,7 @@ class KernelResources:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ExecutableInfo:
     """What is known of an executable besides its results, as far as there is something to say.
 
     Attributes:
@@ -93,7 +93,7 @@ class Artifacts(Mapping[str, Artifact]):
         return len(self._makers)
 
 
-class Keeper(NamedTuple):
+class Serializer(NamedTuple):
     """How executables of a back end are kept as bytes, and made from them again.
 
     Attributes:
@@ -121,7 +121,7 @@ class Executable(Protocol):
         """What the compilation left behind, by XLA's dump suffix."""
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ExecutableInfo:
         """What else is known of it."""
 
     @property
@@ -148,7 +148,7 @@ class Wrapped:
         return self.inner.artifacts
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ExecutableInfo:
         """What else is known of it."""
         return self.inner.facts
 

@@ -6,7 +6,7 @@ the same when their bodies are, instruction by instruction.  Random numbers and 
 
 from __future__ import annotations
 
-from compiler.analysis.effects import held_by_control, is_repeatable
+from compiler.analysis.effects import control_predecessors, is_repeatable
 from compiler.ir.alike import Numbering
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Instruction, Module
@@ -21,10 +21,10 @@ def run(module: Module, fuel: Fuel) -> bool:
         if computation is not module.entry:
             numbering.body(computation)  # as it is before anything in it is merged
         known: dict[tuple[int, tuple[Instruction, ...]], Instruction] = {}
-        held = held_by_control(computation)
+        awaited = control_predecessors(computation)
         dead: list[Instruction] = []
         for instruction in computation.instructions:
-            if instruction in held or not _mergeable(instruction):
+            if instruction in awaited or not _mergeable(instruction):
                 continue
             key = numbering.operation(instruction), instruction.operands
             first = known.setdefault(key, instruction)

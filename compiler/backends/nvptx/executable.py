@@ -11,7 +11,7 @@ import numpy as np
 
 from compiler.analysis.placing import Buffer
 from compiler.backends.decisions import Decisions
-from compiler.backends.executable import Artifacts, Facts, KernelResources, KernelTime, Phases
+from compiler.backends.executable import Artifacts, ExecutableInfo, KernelResources, KernelTime, Phases
 from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.cuda import CudaDevice, capability
@@ -126,11 +126,11 @@ class NvptxExecutable:
         )
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ExecutableInfo:
         """What the assembler says, and what ran so far."""
         if self.device is None:
-            return Facts(self.resources, proven=ptxas.to_sentence(self.resources, self.arch))
-        return Facts(self.resources, ran=self.device.account())
+            return ExecutableInfo(self.resources, proven=ptxas.to_sentence(self.resources, self.arch))
+        return ExecutableInfo(self.resources, ran=self.device.account())
 
     @property
     def decisions_digest(self) -> str:

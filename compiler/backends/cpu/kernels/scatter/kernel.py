@@ -42,9 +42,9 @@ _FOUND = 256
 """Windows among which a thread finds its own before it applies them."""
 _MANY_ROWS = 64
 """Rows from which on each thread may be expected to get about as many windows as others."""
-_BLOCK_BYTES, _NEAR_BYTES = 16 << 10, 1 << 20
+_BLOCK_BYTES, _CACHED_BYTES = 16 << 10, 1 << 20
 """Bytes that a block of windows that lie apart touches, and those up to which blocks gain nothing: caches hold them."""
-_NEAR_COPY = 100
+_SMALL_COPY = 100
 """Bytes of operands for each update up to which their copy stays with the one thread that applies the updates."""
 
 
@@ -88,7 +88,7 @@ class ScatterGiven(Given):
             return 0
         apart, size = scattering.window_stride(self.kernel), _size_bytes(self.kernel)
         whole_bytes = (apart + windows) * size * updates.dims[dimension]
-        if apart * size < _LINE_BYTES or windows * size < _LINE_BYTES or whole_bytes <= _NEAR_BYTES:
+        if apart * size < _LINE_BYTES or windows * size < _LINE_BYTES or whole_bytes <= _CACHED_BYTES:
             return 0
         return max(1, _BLOCK_BYTES // ((apart + windows) * size))
 
@@ -157,8 +157,8 @@ def _within(given: ScatterGiven) -> Plan | Declined:
 def _alone(given: ScatterGiven) -> Plan:
     """The plan where one thread applies all windows, and others help to copy where that is much beside them."""
     kernel = given.kernel
-    near = sum(shape.size_bytes for shape in kernel.outputs) <= _NEAR_COPY * scattering.updates(kernel).size
-    return given.updated(partial(_update, kernel, None), divisible=not near)
+    is_small = sum(shape.size_bytes for shape in kernel.outputs) <= _SMALL_COPY * scattering.updates(kernel).size
+    return given.updated(partial(_update, kernel, None), divisible=not is_small)
 
 
 def _overwrites(kernel: Kernel) -> Pairs:
@@ -354,7 +354,7 @@ def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tupl
             # Left alone, LLVM writes the iterations of a short loop out before it could make vectors of them.
             metadata = keep_rolled(builder.module, scalar=mine.block > 0) if dims[d] >= _ENOUGH else ""
             loops = nest.loops(
-                builder, nest.Group(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
+                builder, nest.LoopNest(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
             )
             inner.append(stack.enter_context(loops))
         results = (mine.target,) if mine.target else ()

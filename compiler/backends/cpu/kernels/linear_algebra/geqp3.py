@@ -23,7 +23,7 @@ _TRUSTED = {"float": 2.0**-12, "double": 2.0**-26}
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class Geqp3:
     """The factorisation of matrices of `rows` x `columns`, the columns in their own order or, `pivoted`, by length."""
 
     numbers: Numbers
@@ -163,7 +163,7 @@ class Columns:
         return f"@{function.name}"
 
     def _begin(self, b: Builder, given: tuple[Value, Value, Value], column: Value, pivots: Value) -> None:
-        """Columns that come first are taken for infinitely long; their numbers."""
+        """Geqp3 that come first are taken for infinitely long; their numbers."""
         t = self.numbers.tiles
         measure = self._measure()
         _, before, _ = self._lengths(b, column)

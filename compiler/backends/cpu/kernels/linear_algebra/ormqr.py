@@ -18,7 +18,7 @@ _BUFFERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class Ormqr:
     """`steps` reflections applied to matrices of `rows` x `columns`, the first one first if `adjoint`.
 
     With `grows` the matrix is the identity, whose first columns the last reflections leave alone.  A vector begins

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from compiler.codegen.index import Emission, Index, Known, Variable, constant, whole
 from compiler.codegen.llvm_ir import Builder, Value, integer, unroll_vectors
-from compiler.codegen.nest import Group, Moving, Range, all_of
+from compiler.codegen.nest import LoopNest, Moving, Range, all_of
 
 _LINE = 16
 """Elements that are stored by one vector, at whose multiples a cache line begins, of four bytes each."""
@@ -28,7 +28,7 @@ Run = Callable[[Range, Callable[[Value], None]], None]
 
 def walk(  # noqa: PLR0913 - a nest's parts, all but its body by name
     builder: Builder,
-    group: Group,
+    group: LoopNest,
     body: Callable[[Index], None],
     *,
     split: int = -1,
@@ -65,7 +65,7 @@ class _Walk:
     """Emits the loops of `walk`."""
 
     builder: Builder
-    group: Group
+    group: LoopNest
     body: Callable[[Index], None]
     split: int
     part: Range | None
