@@ -16,6 +16,7 @@ from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.cuda import CudaDevice, capability
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
+from compiler.backends.nvptx.estimate import estimates
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.program import Program, build, decisions
 from compiler.backends.nvptx.replay import Replay, replay
@@ -47,7 +48,8 @@ def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Re
     target_of(arch)
     gpu = _gpu(arch, options)
     words = f"{arch}, {gpu.shared_bytes >> 10} KiB of shared memory{', atomics' if gpu.atomics else ''}"
-    return decisions(build(module, gpu), module, words, refusals)
+    program = build(module, gpu)
+    return decisions(program, module, words, refusals, estimates(program.emitted, gpu, target_of(arch), options.opt))
 
 
 def _architecture(options: CompileOptions) -> str:
@@ -135,7 +137,7 @@ class NvptxExecutable:
     @property
     def decisions_digest(self) -> str:
         """A digest of all that was decided about it."""
-        return decisions(self._program, self.module, "", None).digest
+        return decisions(self._program, self.module, "", None, {}).digest
 
     def _connect(self, device: Device) -> None:
         self.device = device

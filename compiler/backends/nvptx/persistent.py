@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.analysis.opcodes import PRODUCTS
+from compiler.backends.nvptx.cards import LAUNCH_NS
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.backends.nvptx.persistent_launch import MOST_THREADS, Emission, side_by_side
@@ -41,7 +42,6 @@ from compiler.codegen.cost import nanoseconds
 from compiler.codegen.kernel import KernelKind
 from compiler.codegen.llvm_ir import Function, Module
 
-LAUNCH_NS = 2000.0
 DECISION_NS = 10_000.0
 _BLOCK_SHARE, _PRODUCT_SHARE = 12.0, 3.6
 _ROUND_NS = 700.0
