@@ -28,7 +28,7 @@ class Pipe(enum.Enum):
     CONVERSION = "conversion"
     SPECIAL = "special"
     SHUFFLE = "shuffle"
-    MEMORY = "memory"
+    MEMORY = "load-store"
     TENSOR = "tensor"
     TENSOR_FP64 = "tensor-fp64"
     TENSOR_INT8 = "tensor-int8"
