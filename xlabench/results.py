@@ -24,9 +24,9 @@ import sqlalchemy as sa
 
 from xlabench.errors import BenchError, RecordsLost
 
-SCHEMA_VERSION = 3
-READABLE_VERSIONS = (1, 2, 3)
-"""Version 1 has no canaries, 2 no decisions; all else is the same."""
+SCHEMA_VERSION = 4
+READABLE_VERSIONS = (1, 2, 3, 4)
+"""Version 1 has no canaries, 2 no decisions, 3 no launches; all else is the same."""
 DATABASE = "records.sqlite"
 """The name of the file in the folder of a nightly."""
 
@@ -138,6 +138,26 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """What a GPU is expected to do with one launch of a kernel (`compiler.LaunchModel`); times in nanoseconds."""
+
+    engine: str
+    name: str
+    time_ns: float
+    least_ns: float
+    limit: str
+    registers: int
+    occupancy: float
+    idle_lanes: float
+    sectors: int
+    least_sectors: int
+    shared_passes: int
+    least_shared_passes: int
+    atomics: int
+    atomic_passes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """A digest of all that an engine's compiler decided about a case: with another one it was compiled differently."""
 
@@ -199,6 +219,7 @@ _OF_CASE = {
     Canary: _of_case("canaries", Canary, "canary", "process"),
     Bundle: _of_case("bundles", Bundle, "path"),
     Kernel: _of_case("kernels", Kernel, "engine", "name"),
+    Launch: _of_case("launches", Launch, "engine", "name"),
     Decided: _of_case("decisions", Decided, "engine"),
 }
 
@@ -243,7 +264,7 @@ class Records:
         )
         return self._insert(_CASES, {"run_id": run_id, **asdict(case), "started_at": _now()})
 
-    def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel | Decided) -> None:
+    def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel | Launch | Decided) -> None:
         """Record one fact about a case."""
         self._insert(_OF_CASE[type(record)], {"case_id": case_id, **asdict(record)})
 

@@ -20,7 +20,7 @@ from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.decisions import Decisions
-from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
+from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, LaunchModel, Phases
 from compiler.codegen import cost, llvm, parts
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Refusal
@@ -163,6 +163,11 @@ class CpuExecutable:
     def module(self) -> Module:
         """The module as the back end was given it."""
         return self._lowering().module
+
+    @property
+    def launch_models(self) -> tuple[LaunchModel, ...]:
+        """None: it launches nothing."""
+        return ()
 
     @property
     def decisions_digest(self) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compiler.backends.executable import LaunchModel
 from compiler.backends.nvptx.cards import Card, card_for
 from compiler.backends.nvptx.device import Array
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
@@ -57,6 +58,26 @@ class Estimate:
     def ns(self) -> float:
         """Nanoseconds by the model; of what could not be modelled, the bound."""
         return sum(launch.ns for launch in self.launches) + (self.bound.ns if self.unknown else 0.0)
+
+    def models(self, name: str) -> Iterator[LaunchModel]:
+        """The launches, to be recorded, of a kernel of that name."""
+        for number, launch in enumerate(self.launches):
+            profile = launch.profile
+            yield LaunchModel(
+                name=f"{name} {number + 1}",
+                time_ns=launch.ns,
+                least_ns=self.bound.ns,
+                limit=launch.limit,
+                registers=launch.registers,
+                occupancy=launch.occupancy.share,
+                idle_lanes=profile.idle_share,
+                sectors=profile.global_sectors,
+                least_sectors=profile.least_global_sectors,
+                shared_passes=profile.shared_passes,
+                least_shared_passes=profile.least_shared_passes,
+                atomics=profile.atomics,
+                atomic_passes=profile.atomic_passes,
+            )
 
     def details(self) -> Iterator[tuple[str, dict[str, Detail]]]:
         """What there is to say of each launch, by words: times in ns, shares of 1, counts of the blocks that ran."""

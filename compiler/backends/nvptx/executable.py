@@ -11,7 +11,7 @@ import numpy as np
 
 from compiler.analysis.placing import Buffer
 from compiler.backends.decisions import Decisions
-from compiler.backends.executable import Artifacts, Facts, KernelResources, KernelTime, Phases
+from compiler.backends.executable import Artifacts, Facts, KernelResources, KernelTime, LaunchModel, Phases
 from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.cuda import CudaDevice, capability
@@ -33,7 +33,7 @@ from compiler.codegen import llvm
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import flatten
 from compiler.ir.module import Module
-from compiler.ir.rewrite import Refusal
+from compiler.ir.rewrite import Refusal, path_of
 from compiler.ir.shape import leaves
 from compiler.ir.types import TOKEN
 from compiler.options import CompileOptions
@@ -138,6 +138,13 @@ class NvptxExecutable:
     def decisions_digest(self) -> str:
         """A digest of all that was decided about it."""
         return decisions(self._program, self.module, "", None, {}).digest
+
+    @property
+    def launch_models(self) -> tuple[LaunchModel, ...]:
+        """What a GPU is expected to take for each launch, by some of its blocks in the simulator."""
+        gpu, opt = _gpu(self.arch, self.options), self.options.opt
+        found = estimates(self._program.emitted, gpu, target_of(self.arch), opt)
+        return tuple(model for i, estimate in found.items() for model in estimate.models(path_of(i)))
 
     def _connect(self, device: Device) -> None:
         self.device = device
