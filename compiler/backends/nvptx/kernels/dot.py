@@ -33,6 +33,8 @@ from compiler.diagnostics import UnsupportedError
 _LEAST = 16
 """Rows and columns from which on products are made in tiles."""
 _LONG_SUM = 64
+_AHEAD = 4
+"""Terms whose factors are loaded together: memory answers after hundreds of cycles."""
 _MANY_WARPS = 1024
 """Warps that keep a GPU busy."""
 _LEAST_PART = 32 * grid.WARP
@@ -107,15 +109,26 @@ def _element(product: Product, builder: Builder, number: Value) -> None:
 def _sum(product: Product, emission: Emission, at: Place, part: tuple[Value, Value, int]) -> Value:
     """The sum of some terms of one element: from, up to, and every so many."""
     builder, (batch, row, column), (first, end, step) = emission.builder, at, part
-    start = [zero(product.value_type)]
-    with builder.loop(first, end, step=step, carried=start, name="term") as loop:
+
+    def factors(index: Value) -> list[Value]:
+        depth = whole(Variable(index, product.depth))
+        frees = zip(product.sides, (row, column), strict=True)
+        return [product.load(emission, side, (batch, free, depth)) for side, free in frees]
+
+    # Factors of some terms are on their way together, and are added in order; what is left over comes one by one.
+    start, behind = zero(product.value_type), builder.sub(end, integer((_AHEAD - 1) * step))
+    with builder.loop(first, behind, step=_AHEAD * step, carried=[start, first], name="terms") as loop:
         emission.enter()
-        depth = whole(Variable(loop.index, product.depth))
-        left, right = (
-            product.load(emission, side, (batch, free, depth))
-            for side, free in zip(product.sides, (row, column), strict=True)
-        )
-        loop.carry(product.multiply_add(builder, left, right, loop.carried[0]))
+        found = [factors(builder.add(loop.index, integer(n * step))) for n in range(_AHEAD)]
+        total = loop.carried[0]
+        for left, right in found:
+            total = product.multiply_add(builder, left, right, total)
+        loop.carry(total, builder.add(loop.index, integer(_AHEAD * step)))
+        emission.leave()
+    total, rest = loop.results
+    with builder.loop(rest, end, step=step, carried=[total], name="term") as loop:
+        emission.enter()
+        loop.carry(product.multiply_add(builder, *factors(loop.index), loop.carried[0]))
         emission.leave()
     return loop.results[0]
 

@@ -3,7 +3,7 @@
 In a merge of two sorted runs a thread makes one element of the result, which it finds by itself (`merge_path`), so all
 threads work at once.  Where a comparator orders by a key, elements are compared by that, and a thread makes several.
 Lines lie one behind the other in two halves of the workspace, merged back and forth.  Short lines are a block's, all in
-one launch; for long ones every width is a launch over everything.
+one launch; of long ones blocks sort parts in one launch, and then every width is a launch over everything.
 
 Where only the first few of long lines are read (top-k), blocks sort parts of the lines and the next launch sorts what
 is first in those, until a line is a block's.  Parts stay in the order of the line, so equal elements do too.
@@ -33,6 +33,10 @@ from compiler.ir.types import ElementType
 
 _SHORT = 2048
 """Lines up to this length are sorted by one block."""
+
+_PART_LEVELS = 10
+_PART = 1 << _PART_LEVELS
+"""So many elements of a longer line are first sorted by a block: longer parts leave too few blocks for a GPU."""
 
 _SINGLE_LEVELS = 3
 _TOGETHER = 1 << _SINGLE_LEVELS
@@ -198,15 +202,12 @@ class _Sorter:
         return self._elements(builder, self._arrays(builder, integer(before.half)), place)
 
     def width_by_width(self) -> list[Launch]:
-        """Each launch merges runs of one width in all lines."""
+        """Blocks sort parts of all lines, then each launch merges runs of one width."""
 
         def merge_at(builder: Builder, number: Value) -> None:
             position = builder.binary("urem", number, integer(self.length))
             line = builder.sub(number, position), integer(self.length)
             self._merge(builder, (Value(I64, "%level"), 0), line, position)
-
-        def load_at(builder: Builder, number: Value) -> None:
-            self._put(builder, self._arrays(builder, integer(0)), number, self._operands(builder, number))
 
         def store_at(builder: Builder, number: Value) -> None:
             position = builder.binary("urem", number, integer(self.length))
@@ -216,12 +217,14 @@ class _Sorter:
             with builder.when(builder.compare("slt", position, integer(self.results.stored)), "stored"):
                 self._store(builder, number, self.levels % 2)
 
-        load = grid.for_each(self.module, self.kernel, self.count, load_at, "_load")
-        store_ = grid.for_each(self.module, self.kernel, self.count, store_at, "_store")
-        merge = grid.for_each(self.module, self.kernel, self.count, merge_at, "_merge", numbers=[("level", 0)])
-        single = _SINGLE_LEVELS if self.key else self.levels
-        merges = [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in range(single)]
-        return [load, *merges, *self._merges_of_several(range(single, self.levels)), store_]
+        parts = self._sort_parts(_Parts(self.length, _PART), "_parts", 0)
+        levels = range(_PART_LEVELS, self.levels)
+        if self.key:
+            merges = self._merges_of_several(levels)
+        else:
+            merge = grid.for_each(self.module, self.kernel, self.count, merge_at, "_merge", numbers=[("level", 0)])
+            merges = [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in levels]
+        return [parts, *merges, grid.for_each(self.module, self.kernel, self.count, store_at, "_store")]
 
     def _merges_of_several(self, levels: Sequence[int]) -> list[Launch]:
         """Launches in which each thread makes some elements that lie behind each other."""
@@ -232,8 +235,6 @@ class _Sorter:
             run = builder.mul(line, integer(self.length)), integer(self.length)
             self._merge_several(builder, (Value(I64, "%level"), 0), run, builder.mul(group, integer(_TOGETHER)))
 
-        if not levels:
-            return []
         count = self.count // self.length * groups
         merge = grid.for_each(self.module, self.kernel, count, merge_at, "_merge_several", numbers=[("level", 0)])
         return [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in levels]

@@ -14,6 +14,9 @@ from compiler.codegen.index import Emission, Index, linear
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 
+_AHEAD = 8
+"""Parts that are loaded together: memory answers after hundreds of cycles."""
+
 
 def parts(workers: int, most_workers: int, terms: int, least_terms: int) -> tuple[int, int]:
     """How many parts sums of so many terms (or slices of them) have, and how many terms each.
@@ -47,10 +50,22 @@ def finished(module: Module, product: Product, launch: Launch, count: int) -> tu
     def add_up(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
         first = builder.gep(stored, arguments(product.kernel).workspace, number)
-        total = element.load(builder, product.type, first)
-        with builder.loop(integer(1), integer(count), carried=[total], name="part", nonempty=True) as loop:
-            at = builder.gep(stored, first, builder.mul(loop.index, integer(product.size)))
-            loop.carry(product.add(builder, loop.carried[0], element.load(builder, product.type, at)))
-        product.store(emission, loop.results[0], product.position(emission, number))
+
+        def part(index: Value, more: int = 0) -> Value:
+            at = builder.mul(builder.add(index, integer(more)), integer(product.size))
+            return element.load(builder, product.type, builder.gep(stored, first, at))
+
+        # Some parts are on their way together, and are added in order.
+        together = 1 + (count - 1) // _AHEAD * _AHEAD
+        total = part(integer(0))
+        with builder.loop(integer(1), integer(together), step=_AHEAD, carried=[total], name="parts") as loop:
+            total = loop.carried[0]
+            for found in [part(loop.index, more) for more in range(_AHEAD)]:
+                total = product.add(builder, total, found)
+            loop.carry(total)
+        (total,) = loop.results
+        for found in [part(integer(index)) for index in range(together, count)]:
+            total = product.add(builder, total, found)
+        product.store(emission, total, product.position(emission, number))
 
     return launch, grid.for_each(module, product.kernel, product.size, add_up, "_total")

@@ -33,10 +33,19 @@ _TAKEN_BYTES = 1024
 """Shared memory of each block that is the system's."""
 _MANY_BLOCKS = 128
 """Blocks from which on a larger tile keeps a GPU busy too."""
+_SLICE_CYCLES = {32: 280.0, 64: 560.0, 128: 2050.0}
+"""Cycles for a slice of 16 terms by the side of the tile: small ones wait for shared memory, of which a term takes more
+than of arithmetic, the largest for arithmetic (counted in the simulator, as `emit decisions` shows)."""
+_WAIT_CYCLES = 450.0
+"""Cycles from one slice to the next of a block alone: two loads of shared memory, a barrier, a store (as above)."""
+_LAUNCH_CYCLES = 4200.0
+"""Cycles that a second launch takes with the little that it does (`cards.LAUNCH_NS`)."""
 _LONG_BODY = 40
 _WIDE_BYTES = 8
-_LEAST_SLICES = 16
-"""Slices that a part of a sum has at least: fewer would not pay for putting the parts together."""
+_LEAST_SLICES = 8
+"""Slices that a part of a sum has at least."""
+_LONG_SLICES = 32
+"""Slices from which on a sum is worth parts: to put them together takes a launch, and that as long as some ten."""
 
 Multiplier = tile_mma.TensorTile | tile_plain.PlainTile
 
@@ -63,7 +72,9 @@ class _Plan:
 
     def parts(self, product: Product) -> tuple[int, int]:
         """How many parts sums are made in, and how many slices each has."""
-        return split.parts(self.blocks(product), _MANY_BLOCKS, -(-product.depth // self.depth), _LEAST_SLICES)
+        slices = -(-product.depth // self.depth)
+        least = _LEAST_SLICES if slices >= _LONG_SLICES else slices
+        return split.parts(self.blocks(product), _MANY_BLOCKS, slices, least)
 
     @property
     def stage_bytes(self) -> int:
@@ -90,12 +101,22 @@ def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
 
 
 def _choose(product: Product, form: mma.Mma | None) -> _Plan:
-    """The largest tile of which there are enough to keep a GPU busy."""
+    """On tensor cores the largest tile of which there are enough to keep a GPU busy; else that which takes least."""
     *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES)
+    if form is None and not _is_long(product):
+        return min((*plans, smallest), key=lambda plan: _cycles(product, plan))
     for plan in plans:
-        if plan.blocks(product) >= _MANY_BLOCKS and not _is_long(product):
+        if plan.blocks(product) * plan.parts(product)[0] >= _MANY_BLOCKS and not _is_long(product):
             return plan
     return smallest
+
+
+def _cycles(product: Product, plan: _Plan) -> float:
+    """What a multiprocessor takes for its tiles by ordinary arithmetic, roughly."""
+    parts, slices = plan.parts(product)
+    blocks = -(-parts * plan.blocks(product) // _MANY_BLOCKS)
+    adding = _LAUNCH_CYCLES if parts > 1 else 0
+    return slices * max(blocks * _SLICE_CYCLES[plan.rows], _WAIT_CYCLES) + adding
 
 
 def _is_long(product: Product) -> bool:

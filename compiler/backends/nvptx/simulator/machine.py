@@ -214,7 +214,7 @@ class _Launch:
         self.profiler = Profiler() if options.profile else None
         self.actions, self.together = program.actions, program.together
         if self.profiler is not None:
-            self.actions = self.together = self.profiler.wrapped(program.instructions, program.actions)
+            self.actions = self.together = self.profiler.wrapped(program.instructions, program.actions, program.starts)
         self.global_races: RaceDetector | None = None
         if options.check_global_races:
             size, granule = arena.used_bytes, program.granule

@@ -1,15 +1,17 @@
 """What a launch keeps a GPU busy with, counted as it runs: beyond lanes, what a model of time needs.
 
 Nothing of it exists unless a launch asks for it (`LaunchOptions.profile`): then every instruction is wrapped once more,
-and tells of the warps that execute it before it runs.  Each warp has a clock: it issues one instruction a cycle, waits
-for the operands that are on their way, and at barriers for its block.  Where its clock ends is what a warp takes that
-has a multiprocessor to itself; how many warps share one, and what they share, is left to who reads the counts.
+and tells of the warps that execute it before it runs.  Each warp has a clock.  It issues an instruction a cycle, and
+goes from one basic block to the next when everything in it has begun; within a block an instruction begins as soon as
+its operands are there, loads not before stores that precede them: ptxas puts what waits behind what need not.  Where
+the clock ends is what a warp takes that has a multiprocessor to itself; how many warps share one, and what they share,
+is left to who reads the counts.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +26,7 @@ from compiler.backends.nvptx.simulator.syntax import Instruction
 from compiler.backends.nvptx.simulator.traffic import Reach, TrafficCounter
 
 WARP_LANES = 32
+_ENDS = frozenset({"bra", "brx", "ret", "exit", "bar", "barrier"})
 _SHARED_CYCLES = 29
 """From issue to use (H100, arXiv:2402.13499)."""
 _REACH_CYCLES = {Reach.L1: 41, Reach.L2: 263, Reach.DRAM: 479}
@@ -89,6 +92,9 @@ class Profiler:
         self.atomic_passes = 0
         self.block_cycles = 0.0
         self._clock: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._entered = self._clock
+        self._issued = self._clock
+        self._stored = self._clock
         self._ready: dict[str, NDArray[np.int64]] = {}
         self._latency = 0
         self._active: tuple[Lanes | None, Any, int] | None = None
@@ -98,6 +104,7 @@ class Profiler:
         """A batch of blocks starts."""
         warps = int(batch.warp_of_lane[-1]) + 1
         self._clock, self._landing = np.zeros(warps, np.int64), np.zeros(warps, np.int64)
+        self._entered, self._issued, self._stored = (np.zeros(warps, np.int64) for _ in range(3))
         self._ready, self._active = {}, None
 
     def end(self, batch: Batch) -> None:
@@ -106,16 +113,16 @@ class Profiler:
         self.blocks += blocks
         self.block_cycles += float(self._clock.reshape(blocks, -1).max(axis=1).sum())
 
-    def wrapped(self, instructions: Sequence[Instruction], actions: Sequence[Action]) -> tuple[Action, ...]:
-        """The actions of a program, each of which is counted."""
-        return tuple(
-            self._counting(action, uses_of(instruction), cost_of(instruction), _is_wait(instruction))
-            for instruction, action in zip(instructions, actions, strict=True)
-        )
+    def wrapped(
+        self, instructions: Sequence[Instruction], actions: Sequence[Action], starts: Collection[int]
+    ) -> tuple[Action, ...]:
+        """The actions of a program, each of which is counted; basic blocks begin at `starts`, and behind branches."""
+        begins = [n in starts or (n > 0 and instructions[n - 1].opcode in _ENDS) for n in range(len(instructions))]
+        return tuple(map(self._counting, actions, map(_Facts.of, instructions, begins)))
 
-    def _counting(self, action: Action, uses: Uses, cost: Cost, is_wait: bool) -> Action:  # noqa: FBT001
-        reads, writes, latency = uses.reads, uses.writes, cost.latency
-        pipe, passes, issued = cost.pipe.value, cost.passes, cost.issued
+    def _counting(self, action: Action, facts: _Facts) -> Action:
+        writes, latency = facts.uses.writes, facts.cost.latency
+        pipe, passes, issued = facts.cost.pipe.value, facts.cost.passes, facts.cost.issued
 
         def act(batch: Batch) -> int | None:
             warps, count = self._warps(batch)
@@ -124,13 +131,7 @@ class Profiler:
             self.active_lanes += batch.active_count
             if passes:
                 self.passes[pipe] += passes * count
-            now = self._clock[warps] + max(1, round(issued)) if issued else self._clock[warps]
-            for name in reads:
-                if name in self._ready:
-                    now = np.maximum(now, self._ready[name][warps])
-            if is_wait:
-                now = np.maximum(now, self._landing[warps])
-            self._clock[warps] = now
+            now = self._begin(warps, facts)
             self._latency = 0
             target = action(batch)
             until = now + (latency + self._latency)
@@ -139,6 +140,22 @@ class Profiler:
             return target
 
         return act
+
+    def _begin(self, warps: Any, facts: _Facts) -> NDArray[np.int64]:
+        """When warps begin an instruction; their clocks go on."""
+        if facts.begins:
+            self._entered[warps] = self._issued[warps] = self._clock[warps]
+        after = [self._ready[name] for name in facts.uses.reads if name in self._ready]
+        after += [times for needs, times in ((facts.waits, self._landing), (facts.loads, self._stored)) if needs]
+        now = self._entered[warps]
+        for times in after:
+            now = np.maximum(now, times[warps])
+        if facts.stores:
+            self._stored[warps] = now
+        if facts.cost.issued:
+            self._issued[warps] += max(1, round(facts.cost.issued))
+        self._clock[warps] = np.maximum(np.maximum(self._clock[warps], now), self._issued[warps])
+        return now
 
     def _warps(self, batch: Batch) -> tuple[Any, int]:
         """The numbers of the warps that execute, and how many they are."""
@@ -195,7 +212,7 @@ class Profiler:
         of_block = warps // per_block
         latest = np.zeros(blocks.shape[0], np.int64)
         np.maximum.at(latest, of_block, self._clock[warps])
-        self._clock[warps] = latest[of_block]
+        self._clock[warps] = self._entered[warps] = self._issued[warps] = latest[of_block]
 
     def result(self) -> Profile:
         """The counts so far."""
@@ -217,6 +234,35 @@ class Profiler:
         )
 
 
-def _is_wait(instruction: Instruction) -> bool:
-    """Whether an instruction waits for what was copied ahead."""
-    return instruction.opcode == "cp" and bool({"wait_all", "wait_group"} & set(instruction.modifiers))
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What there is to know of an instruction once.
+
+    Attributes:
+        uses: the registers that it reads and writes.
+        cost: what it takes of a warp.
+        begins: whether a basic block begins with it.
+        loads: whether it may read what was stored before it.
+        stores: whether others may read what it stores.
+        waits: whether it waits for what was copied ahead.
+    """
+
+    uses: Uses
+    cost: Cost
+    begins: bool
+    loads: bool
+    stores: bool
+    waits: bool
+
+    @classmethod
+    def of(cls, instruction: Instruction, begins: bool) -> _Facts:  # noqa: FBT001 - mapped over both
+        """Those of an instruction."""
+        opcode, modifiers = instruction.opcode, set(instruction.modifiers)
+        return cls(
+            uses_of(instruction),
+            cost_of(instruction),
+            begins,
+            loads=opcode in ("ld", "ldmatrix", "atom", "red", "cp") and not {"nc", "param", "const"} & modifiers,
+            stores=opcode in ("st", "atom", "red"),
+            waits=opcode == "cp" and bool({"wait_all", "wait_group"} & modifiers),
+        )
