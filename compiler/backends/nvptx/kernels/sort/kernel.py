@@ -18,7 +18,7 @@ from functools import cached_property
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
-from compiler.backends.nvptx.kernels.merge_path import MergePath, Run
+from compiler.backends.nvptx.kernels.sort.merge_path import MergePath, Run
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
 from compiler.backends.strategy import Declined
 from compiler.codegen import element, elemental, nest

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.matrix_product import Operand, Place, Product, all_of, inside, run_of
+from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Place, Product, all_of, inside, run_of
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.llvm_ir import I32, Builder, Value, integer, vector_type, zero

@@ -7,8 +7,8 @@ thread for each element, and stores what the kernel yields.  How many parts ther
 from __future__ import annotations
 
 from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot.matrix_product import Place, Product
 from compiler.backends.nvptx.kernels.grid import Launch
-from compiler.backends.nvptx.kernels.matrix_product import Place, Product
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, linear
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer

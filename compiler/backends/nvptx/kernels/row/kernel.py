@@ -12,11 +12,11 @@ from contextlib import nullcontext
 from functools import cached_property
 
 from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot.matrix_product import all_of
 from compiler.backends.nvptx.kernels.grid import Launch
-from compiler.backends.nvptx.kernels.matrix_product import all_of
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.team import Piece, Place, Team
-from compiler.backends.nvptx.kernels.tree import Block, power_of_two, spread
+from compiler.backends.nvptx.kernels.teams.team import Piece, Place, Team
+from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two, spread
 from compiler.backends.strategy import Declined
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from compiler.backends.nvptx.kernels import grid, mma, split, tile_mma, tile_plain
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot import mma, split, tile_mma, tile_plain
+from compiler.backends.nvptx.kernels.dot.matrix_product import Product, all_of, inside
+from compiler.backends.nvptx.kernels.dot.tile_slice import Layout, Slice
 from compiler.backends.nvptx.kernels.grid import Gpu, Launch
-from compiler.backends.nvptx.kernels.matrix_product import Product, all_of, inside
 from compiler.backends.nvptx.kernels.strategy import Launches, Plan, planned
-from compiler.backends.nvptx.kernels.tile_slice import Layout, Slice
-from compiler.backends.nvptx.kernels.tree import power_of_two
+from compiler.backends.nvptx.kernels.teams.tree import power_of_two
 from compiler.backends.strategy import Detail
 from compiler.codegen.index import Emission, Index, Variable, constant, reshape, whole
 from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer
@@ -33,13 +34,6 @@ _TAKEN_BYTES = 1024
 """Shared memory of each block that is the system's."""
 _MANY_BLOCKS = 128
 """Blocks from which on a larger tile keeps a GPU busy too."""
-_SLICE_CYCLES = {32: 280.0, 64: 560.0, 128: 2050.0}
-"""Cycles for a slice of 16 terms by the side of the tile: small ones wait for shared memory, of which a term takes more
-than of arithmetic, the largest for arithmetic (counted in the simulator, as `emit decisions` shows)."""
-_WAIT_CYCLES = 450.0
-"""Cycles from one slice to the next of a block alone: two loads of shared memory, a barrier, a store (as above)."""
-_LAUNCH_CYCLES = 4200.0
-"""Cycles that a second launch takes with the little that it does (`cards.LAUNCH_NS`)."""
 _LONG_BODY = 40
 _WIDE_BYTES = 8
 _LEAST_SLICES = 8
@@ -101,22 +95,15 @@ def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
 
 
 def _choose(product: Product, form: mma.Mma | None) -> _Plan:
-    """On tensor cores the largest tile of which there are enough to keep a GPU busy; else that which takes least."""
+    """The largest tile of which there are enough to keep a GPU busy, where long sums are made in parts by several.
+
+    Smaller ones read more of shared memory for each term than arithmetic takes.
+    """
     *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES)
-    if form is None and not _is_long(product):
-        return min((*plans, smallest), key=lambda plan: _cycles(product, plan))
     for plan in plans:
         if plan.blocks(product) * plan.parts(product)[0] >= _MANY_BLOCKS and not _is_long(product):
             return plan
     return smallest
-
-
-def _cycles(product: Product, plan: _Plan) -> float:
-    """What a multiprocessor takes for its tiles by ordinary arithmetic, roughly."""
-    parts, slices = plan.parts(product)
-    blocks = -(-parts * plan.blocks(product) // _MANY_BLOCKS)
-    adding = _LAUNCH_CYCLES if parts > 1 else 0
-    return slices * max(blocks * _SLICE_CYCLES[plan.rows], _WAIT_CYCLES) + adding
 
 
 def _is_long(product: Product) -> bool:

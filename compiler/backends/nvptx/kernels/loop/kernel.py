@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from compiler.backends.nvptx.kernels import crossed, dot, grid
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot import kernel as dot
+from compiler.backends.nvptx.kernels.loop import crossed
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Launches, Plan, Strategy, first_of, planned
 from compiler.backends.strategy import Declined
 from compiler.codegen import nest

@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.matrix_product import Product
-from compiler.backends.nvptx.kernels.tile_slice import Layout
+from compiler.backends.nvptx.kernels.dot.matrix_product import Product
+from compiler.backends.nvptx.kernels.dot.tile_slice import Layout
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole
 from compiler.codegen.llvm_ir import Value, integer, zero

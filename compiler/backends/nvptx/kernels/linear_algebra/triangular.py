@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 
-from compiler.backends.nvptx.kernels import blocked_cholesky, grid
+from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.linear_algebra import blocked_cholesky
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.tree import power_of_two
+from compiler.backends.nvptx.kernels.teams.tree import power_of_two
 from compiler.backends.strategy import Declined
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, floating, integer

@@ -19,8 +19,8 @@ from functools import cached_property, reduce
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Launches, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.team import Team
-from compiler.backends.nvptx.kernels.tree import Block, power_of_two
+from compiler.backends.nvptx.kernels.teams.team import Team
+from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two
 from compiler.backends.strategy import Declined
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP, Combine
-from compiler.backends.nvptx.kernels.tree import Block, power_of_two, spread
+from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two, spread
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.ir.types import ElementType

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from compiler.backends.nvptx.kernels import grid, split, tile
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot import split, tile
+from compiler.backends.nvptx.kernels.dot.matrix_product import Place, Product, of_dot
 from compiler.backends.nvptx.kernels.grid import Gpu, Launch
-from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot
 from compiler.backends.nvptx.kernels.strategy import (
     Given,
     Kind,

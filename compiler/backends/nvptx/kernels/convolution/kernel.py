@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from compiler.analysis.decision import Decision, unless
-from compiler.backends.nvptx.kernels import dot, loop, tile
-from compiler.backends.nvptx.kernels.matrix_product import Place, Product, of_dot, run_of, taken_apart
+from compiler.backends.nvptx.kernels.dot import kernel as dot
+from compiler.backends.nvptx.kernels.dot import tile
+from compiler.backends.nvptx.kernels.dot.matrix_product import Place, Product, of_dot, run_of, taken_apart
+from compiler.backends.nvptx.kernels.loop import kernel as loop
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy
 from compiler.backends.strategy import Declined
 from compiler.codegen.index import Emission, Index

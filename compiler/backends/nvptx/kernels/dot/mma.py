@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.backends.nvptx.kernels.matrix_product import Product
+from compiler.backends.nvptx.kernels.dot.matrix_product import Product
 from compiler.codegen.llvm_ir import I32, Builder, Value
 from compiler.ir.types import BF16, F16, F32, F64, S8, U8, ElementType
 

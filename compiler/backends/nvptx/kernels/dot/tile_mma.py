@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.matrix_product import Operand, Product
-from compiler.backends.nvptx.kernels.mma import Mma
-from compiler.backends.nvptx.kernels.tile_slice import Layout
+from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product
+from compiler.backends.nvptx.kernels.dot.mma import Mma
+from compiler.backends.nvptx.kernels.dot.tile_slice import Layout
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.llvm_ir import I32, Builder, Value, zero
 from compiler.ir.types import ElementType

@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable
 from functools import cached_property
 
-from compiler.backends.nvptx.kernels import grid, loop
+from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP, Launch
+from compiler.backends.nvptx.kernels.loop import kernel as loop
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Launches, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.tree import power_of_two
+from compiler.backends.nvptx.kernels.teams.tree import power_of_two
 from compiler.backends.strategy import Declined
 from compiler.codegen import element
 from compiler.codegen.elemental import Elemental
