@@ -166,12 +166,8 @@ class Decided:
 
 
 _METADATA = sa.MetaData()
-_TYPES: Mapping[str, type[sa.types.TypeEngine[Any]]] = {
-    "str": sa.String,
-    "int": sa.Integer,
-    "float": sa.Float,
-    "bool": sa.Boolean,
-}
+_SCALAR = type[sa.types.TypeEngine[Any]]
+_TYPES: Mapping[str, _SCALAR] = {"str": sa.String, "int": sa.Integer, "float": sa.Float, "bool": sa.Boolean}
 
 
 def _columns(record: type) -> list[sa.Column[Any]]:
@@ -257,11 +253,8 @@ class Records:
 
     def start_case(self, run_id: int, case: Case) -> int:
         """Record that a case begins; what an earlier, unfinished attempt left is forgotten."""
-        self._execute(
-            sa.delete(_CASES).where(
-                _CASES.c.run_id == run_id, _CASES.c.name == case.name, _CASES.c.finished_at.is_(None)
-            )
-        )
+        same = sa.and_(_CASES.c.run_id == run_id, _CASES.c.name == case.name)
+        self._execute(sa.delete(_CASES).where(same, _CASES.c.finished_at.is_(None)))
         return self._insert(_CASES, {"run_id": run_id, **asdict(case), "started_at": _now()})
 
     def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel | Launch | Decided) -> None:
