@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.cases import inputs, programs
-from xlabench.engines import Program, call, decisions_of, facts_of, launch_models_of, liberties
+from xlabench.engines import Program, call, decisions_of, info_of, launch_models_of, liberties
 from xlabench.engines.spec import split_spec
 from xlabench.judging import bounds
 from xlabench.judging.excuses import Answer
@@ -65,7 +65,7 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     options = {"dump_to": dump_to} if dump_to else {}
     program = engine_of(arguments["factory"], arguments["engine"], **options).compile(text)
     compiled = time.perf_counter()
-    facts = facts_of(program)
+    facts = info_of(program)
     if "kernels" in arguments:
         Path(arguments["kernels"]).write_text(json.dumps([asdict(kernel) for kernel in facts.kernels]))
     if "decisions" in arguments:
@@ -77,7 +77,7 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
         return {"proven": facts.proven, "compile_s": compiled - begin}
     say("run")
     called = call(program, made)
-    results, ran = called.results, facts_of(program).ran
+    results, ran = called.results, info_of(program).ran
     write_arrays(Path(arguments["results"]), results)
     is_asked_once = called.seconds > _REPEAT_BELOW_S or called.changed
     repeats = is_asked_once or same_bytes(results, call(program, made).results)

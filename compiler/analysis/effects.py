@@ -26,7 +26,7 @@ def is_repeatable(instruction: Instruction) -> bool:
     return not any(_acts(i) or i.opcode in _RANDOM or i.opcode == "custom-call" for i in _with_callees(instruction))
 
 
-def held_by_control(computation: Computation) -> set[Instruction]:
+def control_predecessors(computation: Computation) -> set[Instruction]:
     """The instructions that control dependencies name."""
     return {p for i in computation.instructions for p in predecessors(i)}
 

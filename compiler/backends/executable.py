@@ -80,7 +80,7 @@ class LaunchModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ExecutableInfo:
     """What is known of an executable besides its results, as far as there is something to say.
 
     Attributes:
@@ -128,7 +128,7 @@ class Artifacts(Mapping[str, Artifact]):
         return len(self._makers)
 
 
-class Keeper(NamedTuple):
+class Serializer(NamedTuple):
     """How executables of a back end are kept as bytes, and made from them again.
 
     Attributes:
@@ -156,7 +156,7 @@ class Executable(Protocol):
         """What the compilation left behind, by XLA's dump suffix."""
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ExecutableInfo:
         """What else is known of it."""
 
     @property
@@ -187,7 +187,7 @@ class Wrapped:
         return self.inner.artifacts
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ExecutableInfo:
         """What else is known of it."""
         return self.inner.facts
 

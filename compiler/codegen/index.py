@@ -191,7 +191,7 @@ class Emission:
     `breaks` tells at which values of which digit the code changes over from one case to another, `moving` of which sums
     of several digits it does where they pass zero; `starts` says what variables among these are read from.  `periods`
     tells which digits are divided by what, and a value at which the quotient changes.
-    `far`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large.
+    `slow`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
     """
@@ -205,7 +205,7 @@ class Emission:
     periods: dict[Digit, set[tuple[int, int]]] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     lane: Lane | None = None
-    far: Value | None = None
+    slow: Value | None = None
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
@@ -257,14 +257,14 @@ class Emission:
         return value
 
     @property
-    def hears_far(self) -> bool:
+    def may_be_fast(self) -> bool:
         """Whether it may be noted here that operands were too large."""
-        return self.far is not None and len(self._scopes) == 1
+        return self.slow is not None and len(self._scopes) == 1
 
-    def note_far(self, beyond: Value) -> None:
-        """Have it told by `far` if some operand was too large."""
-        assert self.far is not None
-        self.far = self.builder.binary("or", self.far, beyond)
+    def note_slow(self, beyond: Value) -> None:
+        """Have it told by `slow` if some operand was too large."""
+        assert self.slow is not None
+        self.slow = self.builder.binary("or", self.slow, beyond)
 
     def changes(self, index: Index, bound: int) -> None:
         """Note that it decides something whether an index is below a bound."""

@@ -5,7 +5,7 @@ chain over any rank is a single loop.  To find out, the body is emitted once int
 for each group of dimensions, and where its digits had to be computed the variable is cut into several loops.
 
 The same trial tells where along a loop the code changes over, at the edges of what is padded or put together.  A loop
-is run in pieces (`compiler.codegen.pieces`) between such places, in each of which the comparisons that decide are known
+is split (`compiler.codegen.loop_splitting`) at such places; in each piece the comparisons that decide are known
 beforehand, so that the inside of a stencil is a loop without any.
 """
 
@@ -24,7 +24,7 @@ _MOST_PIECES = 32
 """How often a body may be emitted, for as many combinations of pieces of its loops."""
 
 _TINY = 16
-"""Turns of a loop too short to be made of vectors."""
+"""Iterations of a loop too short to be made of vectors."""
 
 
 Body = Callable[[Emission, Sequence[Index]], None]
@@ -44,7 +44,7 @@ class Moving:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Turns of a loop that belong together because something else begins after each `length` of them, from `phase`."""
+    """Iterations of a loop that belong together because something new begins after every `length`, from `phase`."""
 
     length: int
     phase: int
@@ -63,13 +63,13 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LoopNest:
     """A run of neighbouring dimensions walked by one linear index, cut into loops of these sizes, outermost first.
 
-    `breaks` holds for each loop the turns, in order, at which another piece of it begins; `moving` those of which only
-    the run tells.  `period` is how many turns of the innermost loop belong together.  `jammed`, if not below 0, is a
-    loop of few turns, all of which are done in each turn of the innermost one of the others.  With `once`, no point may
-    be done twice, as is done elsewhere to have whole vectors.
+    `breaks` holds for each loop the iterations, in order, at which another piece of it begins; `moving` those of which
+    only the run tells.  `period` is how many iterations of the innermost loop belong together.  `jammed`, if not below
+    0, is a loop of few iterations, all of which are done in each iteration of the innermost one of the others.  With
+    `once`, no point may be done twice, as is done elsewhere to have whole vectors.
     """
 
     size: int
@@ -95,7 +95,7 @@ class Group:
         return total
 
 
-def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[int], body: Body) -> list[Group]:
+def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[int], body: Body) -> list[LoopNest]:
     """Cut each group of that many elements where the body takes its index apart.
 
     `parameters` are those of the kernel, so that the body finds its pointers in the scratch function too.
@@ -109,7 +109,7 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
         breaks, moving = _breaks(emission, variable, cut)
         periods = emission.periods.get(Digit(variable, 1, cut[-1]), set())
         period = Period(*min(periods)) if len(periods) == 1 else None
-        groups.append(Group(variable.size, cut, breaks, moving, period))
+        groups.append(LoopNest(variable.size, cut, breaks, moving, period))
     return groups
 
 
@@ -174,18 +174,18 @@ def _loops(size: int, cuts: set[int]) -> tuple[int, ...]:
     return tuple(high // low for low, high in zip(strides[-2::-1], strides[:0:-1], strict=True))
 
 
-def without_innermost(group: Group) -> Group:
+def without_innermost(group: LoopNest) -> LoopNest:
     """The loops of a group, the innermost joined with the one around it, which is run whole then.
 
     Their counters are found by division, powers of two by shifts.
     """
     *outer, around, last = group.loops
     breaks = (*group.breaks[:-2], ()) if group.breaks else ()
-    return Group(group.size, (*outer, around * last), breaks, once=group.once)
+    return LoopNest(group.size, (*outer, around * last), breaks, once=group.once)
 
 
-def without_tiny_loops(group: Group) -> Group:
-    """The loops of a group, inner ones of few turns joined with those around: for bodies that compute much."""
+def without_tiny_loops(group: LoopNest) -> LoopNest:
+    """The loops of a group, inner ones of few iterations joined with those around: for bodies that compute much."""
     while len(group.loops) > 1 and group.loops[-1] < _TINY:
         group = without_innermost(group)
     return group
@@ -246,7 +246,7 @@ def nested(
 
 @contextmanager
 def loops(
-    builder: Builder, group: Group, *, split: int = -1, part: Range | None = None, metadata: str = ""
+    builder: Builder, group: LoopNest, *, split: int = -1, part: Range | None = None, metadata: str = ""
 ) -> Iterator[Index]:
     """Open a group's loops and yield its linear index; loop number `split` runs over `part` only.
 
@@ -282,24 +282,24 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
     return Range(cut(thread), cut(builder.add(thread, integer(1))), math.gcd(align, count))
 
 
-def joined(group: Group, *, enough: int = 32) -> int:
-    """How many of the outermost loops threads share as one, to have enough turns; 1 where the first one will do.
+def joined(group: LoopNest, *, enough: int = 32) -> int:
+    """How many of the outermost loops threads share as one, to have enough iterations; 1 where the first one will do.
 
     What a thread does then lies together.  Loops that run in pieces are not joined.
     """
-    turns = 1
+    trip_count = 1
     for number, size in enumerate(group.loops[: group.innermost]):
         moves = group.moving[number] is not None if group.moving else False
         if moves or (group.breaks and group.breaks[number]) or number == group.jammed:
             return 1
-        turns *= size
-        if turns >= enough:
+        trip_count *= size
+        if trip_count >= enough:
             return number + 1
     return 1
 
 
 def split_level(loop_sizes: Sequence[int], *, enough: int = 32) -> int:
-    """Which loop to share between threads: the outermost with enough turns, or else the longest."""
+    """Which loop to share between threads: the outermost with enough iterations, or else the longest."""
     for number, size in enumerate(loop_sizes):
         if size >= enough:
             return number

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from compiler.analysis.effects import held_by_control, is_repeatable
+from compiler.analysis.effects import control_predecessors, is_repeatable
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
@@ -24,10 +24,10 @@ def run(module: Module, fuel: Fuel) -> bool:
         if computation is not module.entry:
             bodies[computation] = numbers.setdefault(tuple(_body(computation, bodies)), len(numbers))
         known: dict[Hashable, Instruction] = {}
-        held = held_by_control(computation)
+        awaited = control_predecessors(computation)
         dead: list[Instruction] = []
         for instruction in computation.instructions:
-            if instruction in held or not _mergeable(instruction):
+            if instruction in awaited or not _mergeable(instruction):
                 continue
             key = _key(instruction, bodies, instruction.operands)
             first = known.setdefault(key, instruction)

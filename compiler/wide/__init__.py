@@ -60,11 +60,11 @@ class WideResult:
             wide = np.asarray(actual).astype(self.value.dtype)
             same = (wide == self.value) | (np.isnan(wide) & np.isnan(self.value))
             if self.value.dtype.kind in "fc":
-                near = np.abs(wide - self.value) <= self.bound
+                within = np.abs(wide - self.value) <= self.bound
             else:
-                near = np.abs(wide.astype(np.float64) - self.value.astype(np.float64)) <= self.bound
-                near &= self.bound > 0
-        return np.asarray(same | near | self.undecided)
+                within = np.abs(wide.astype(np.float64) - self.value.astype(np.float64)) <= self.bound
+                within &= self.bound > 0
+        return np.asarray(same | within | self.undecided)
 
 
 def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:

@@ -139,8 +139,8 @@ def _to_json(simulation: compiler.ptx.Simulation) -> dict[str, Any]:
 
 
 def _modelled(modelled: Any) -> dict[str, Any]:
-    facts = ("ns", "limit", "roofs", "registers")
-    return {**{name: getattr(modelled, name) for name in facts}, "occupancy": asdict(modelled.occupancy)}
+    names = ("ns", "limit", "roofs", "registers")
+    return {**{name: getattr(modelled, name) for name in names}, "occupancy": asdict(modelled.occupancy)}
 
 
 def _counts(simulation: compiler.ptx.Simulation) -> Iterator[str]:

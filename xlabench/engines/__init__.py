@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
 
-from compiler import CompilerError, Facts, InputError, LaunchModel, UnsupportedError
+from compiler import CompilerError, ExecutableInfo, InputError, LaunchModel, UnsupportedError
 from xlabench.cases.inputs import aligned
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, arrays_of, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable, did_you_mean
@@ -30,7 +30,7 @@ __all__ = [
     "call",
     "engine",
     "execute",
-    "facts_of",
+    "info_of",
     "is_foreign",
     "is_simulated",
     "launch_models_of",
@@ -123,9 +123,9 @@ def execute(engine: Engine, program: Program, inputs: Sequence[Array]) -> Called
         raise RunFailure(f"{engine.spec} failed while running: {error}") from error
 
 
-def facts_of(program: Program) -> Facts:
+def info_of(program: Program) -> ExecutableInfo:
     """What is known of a program besides its results; of engines that are not ours that is nothing."""
-    facts: Facts = getattr(program, "facts", Facts())
+    facts: ExecutableInfo = getattr(program, "facts", ExecutableInfo())
     return facts
 
 

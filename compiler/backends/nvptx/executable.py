@@ -11,7 +11,14 @@ import numpy as np
 
 from compiler.analysis.placing import Buffer
 from compiler.backends.decisions import Decisions
-from compiler.backends.executable import Artifacts, Facts, KernelResources, KernelTime, LaunchModel, Phases
+from compiler.backends.executable import (
+    Artifacts,
+    ExecutableInfo,
+    KernelResources,
+    KernelTime,
+    LaunchModel,
+    Phases,
+)
 from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.cuda import CudaDevice, capability
@@ -128,11 +135,11 @@ class NvptxExecutable:
         )
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ExecutableInfo:
         """What the assembler says, and what ran so far."""
         if self.device is None:
-            return Facts(self.resources, proven=ptxas.to_sentence(self.resources, self.arch))
-        return Facts(self.resources, ran=self.device.account())
+            return ExecutableInfo(self.resources, proven=ptxas.to_sentence(self.resources, self.arch))
+        return ExecutableInfo(self.resources, ran=self.device.account())
 
     @property
     def decisions_digest(self) -> str:
@@ -173,7 +180,7 @@ class NvptxExecutable:
             return call.results()
 
     def profile(self, *inputs: object) -> list[KernelTime]:
-        """Run once, and say how long each launch took; in a loop the last turn counts."""
+        """Run once, and say how long each launch took; in a loop the last iteration counts."""
         call = self._call(inputs)
         times: dict[str, KernelTime] = {}
         with call.memory():

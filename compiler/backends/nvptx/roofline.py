@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from compiler.analysis.turns import turns_of
+from compiler.analysis.trip_count import known_trip_count
 from compiler.backends.nvptx.cards import Card
 from compiler.backends.nvptx.simulator.pipes import Pipe
 from compiler.codegen.cost import convolution_flops, dot_flops, moved_bytes
@@ -50,10 +50,10 @@ def bound_of(kernel: Kernel, card: Card) -> Bound:
 
 
 def _all_work(instructions: Iterable[Instruction], times: int) -> Iterator[tuple[Pipe, int]]:
-    """The work of instructions that run so often, and of loops that they run in turn; of others one trip counts."""
+    """The work of instructions that run so often, and of loops among them; where trip counts are unknown, of one trip."""
     for instruction in instructions:
         if instruction.opcode == "while":
-            trips = times * (turns_of(instruction) or 1)
+            trips = times * (known_trip_count(instruction) or 1)
             yield from _all_work(instruction.attributes["body"].instructions, trips)
             continue
         pipe, operations = _work(instruction)

@@ -118,11 +118,11 @@ class Profiler:
     ) -> tuple[Action, ...]:
         """The actions of a program, each of which is counted; basic blocks begin at `starts`, and behind branches."""
         begins = [n in starts or (n > 0 and instructions[n - 1].opcode in _ENDS) for n in range(len(instructions))]
-        return tuple(map(self._counting, actions, map(_Facts.of, instructions, begins)))
+        return tuple(map(self._counting, actions, map(_Effects.of, instructions, begins)))
 
-    def _counting(self, action: Action, facts: _Facts) -> Action:
-        writes, latency = facts.uses.writes, facts.cost.latency
-        pipe, passes, issued = facts.cost.pipe.value, facts.cost.passes, facts.cost.issued
+    def _counting(self, action: Action, effects: _Effects) -> Action:
+        writes, latency = effects.uses.writes, effects.cost.latency
+        pipe, passes, issued = effects.cost.pipe.value, effects.cost.passes, effects.cost.issued
 
         def act(batch: Batch) -> int | None:
             warps, count = self._warps(batch)
@@ -131,7 +131,7 @@ class Profiler:
             self.active_lanes += batch.active_count
             if passes:
                 self.passes[pipe] += passes * count
-            now = self._begin(warps, facts)
+            now = self._begin(warps, effects)
             self._latency = 0
             target = action(batch)
             until = now + (latency + self._latency)
@@ -141,19 +141,19 @@ class Profiler:
 
         return act
 
-    def _begin(self, warps: Any, facts: _Facts) -> NDArray[np.int64]:
+    def _begin(self, warps: Any, effects: _Effects) -> NDArray[np.int64]:
         """When warps begin an instruction; their clocks go on."""
-        if facts.begins:
+        if effects.begins:
             self._entered[warps] = self._issued[warps] = self._clock[warps]
-        after = [self._ready[name] for name in facts.uses.reads if name in self._ready]
-        after += [times for needs, times in ((facts.waits, self._landing), (facts.loads, self._stored)) if needs]
-        now = self._entered[warps]
+        after = [self._ready[name] for name in effects.uses.reads if name in self._ready]
+        after += [times for needs, times in ((effects.waits, self._landing), (effects.loads, self._stored)) if needs]
+        now: NDArray[np.int64] = self._entered[warps]
         for times in after:
             now = np.maximum(now, times[warps])
-        if facts.stores:
+        if effects.stores:
             self._stored[warps] = now
-        if facts.cost.issued:
-            self._issued[warps] += max(1, round(facts.cost.issued))
+        if effects.cost.issued:
+            self._issued[warps] += max(1, round(effects.cost.issued))
         self._clock[warps] = np.maximum(np.maximum(self._clock[warps], now), self._issued[warps])
         return now
 
@@ -235,7 +235,7 @@ class Profiler:
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class _Effects:
     """What there is to know of an instruction once.
 
     Attributes:
@@ -255,7 +255,7 @@ class _Facts:
     waits: bool
 
     @classmethod
-    def of(cls, instruction: Instruction, begins: bool) -> _Facts:  # noqa: FBT001 - mapped over both
+    def of(cls, instruction: Instruction, begins: bool) -> _Effects:  # noqa: FBT001 - mapped over both
         """Those of an instruction."""
         opcode, modifiers = instruction.opcode, set(instruction.modifiers)
         return cls(

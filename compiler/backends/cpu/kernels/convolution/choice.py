@@ -18,7 +18,7 @@ from compiler.backends.cpu.kernels.convolution.plan import (
     shape_of,
     strides,
 )
-from compiler.backends.cpu.kernels.convolution.words import narrowed
+from compiler.backends.cpu.kernels.convolution.vnni import narrowed
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
@@ -26,7 +26,7 @@ from compiler.ir.module import Instruction
 
 _BAND_BYTES = 512 << 10
 _PANEL_BYTES = 512 << 10
-_NEAR_BYTES = 640 << 10
+_CACHED_BYTES = 640 << 10
 _COLLISION = 2048
 _BANDS_PER_THREAD = 2
 _FEWEST_STEPS = 64
@@ -259,7 +259,7 @@ class _Draft:
         if shape.labels.kernel_output_feature != rhs.rank - 1:
             return False
         pitch = rhs.dims[-1] * shape.size
-        return panels == 1 or (rhs.size * shape.size <= _NEAR_BYTES and pitch % _COLLISION != 0)
+        return panels == 1 or (rhs.size * shape.size <= _CACHED_BYTES and pitch % _COLLISION != 0)
 
     def plans(self, tile: tuple[int, int, int], block: int, band: int) -> list[Plan]:
         """Everything, phase by phase."""

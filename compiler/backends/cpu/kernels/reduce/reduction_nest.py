@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, Variable, linear, whole
 from compiler.codegen.llvm_ir import Value
@@ -31,11 +31,11 @@ class ReductionNest:
     """A reduction with the loops that each of its groups is walked by; a *counter* is the index of one of them."""
 
     form: Reduction
-    loops: Sequence[nest.Group]
+    loops: Sequence[nest.LoopNest]
     accumulators: Accumulators
 
     def counts(self, *, reduced: bool) -> list[int]:
-        """The turns of the loops over all reduced, or all kept, groups, outermost first."""
+        """The iterations of the loops over all reduced, or all kept, groups, outermost first."""
         pairs = zip(self.form.groups, self.loops, strict=True)
         return [count for group, loops in pairs if group.reduced == reduced for count in loops.loops]
 

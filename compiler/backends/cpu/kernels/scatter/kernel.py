@@ -42,7 +42,7 @@ _FOUND = 256
 """Windows among which a thread finds its own before it applies them."""
 _MANY_ROWS = 64
 """Rows from which on each thread may be expected to get about as many windows as others."""
-_NEAR_COPY = 100
+_SMALL_COPY = 100
 """Bytes of operands for each update up to which their copy stays with the one thread that applies the updates."""
 
 
@@ -139,8 +139,8 @@ def _within(given: ScatterGiven) -> Plan | Declined:
 def _alone(given: ScatterGiven) -> Plan:
     """The plan where one thread applies all windows, and others help to copy where that is much beside them."""
     kernel = given.kernel
-    near = sum(shape.size_bytes for shape in kernel.outputs) <= _NEAR_COPY * scattering.updates(kernel).size
-    return given.updated(partial(_update, kernel, None), divisible=not near)
+    is_small = sum(shape.size_bytes for shape in kernel.outputs) <= _SMALL_COPY * scattering.updates(kernel).size
+    return given.updated(partial(_update, kernel, None), divisible=not is_small)
 
 
 def _overwrites(kernel: Kernel) -> Pairs:
@@ -295,8 +295,8 @@ def _apply_found(kernel: Kernel, builder: Builder, count: int, mine: _Part) -> N
             _, _, inside = _aim(kernel, Emission(builder), whole(Variable(find.index, count)), mine)
             builder.store(find.index, builder.gep(I64, found, find.carried[0]), align=8)
             find.carry(builder.add(find.carried[0], builder.cast("zext", inside, I64)))
-        with builder.loop(integer(0), find.results[0], name="found") as turn:
-            number = builder.load(I64, builder.gep(I64, found, turn.index), align=8)
+        with builder.loop(integer(0), find.results[0], name="found") as iteration:
+            number = builder.load(I64, builder.gep(I64, found, iteration.index), align=8)
             batch, start, _ = _aim(kernel, Emission(builder), whole(Variable(number, count)), mine)
             _apply(kernel, builder, batch, start, mine)
 
@@ -322,10 +322,10 @@ def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tupl
         inner = []
         for d in kernel.roots[0].attributes.get("update_window_dims", ()):
             part = mine.range if d == mine.within else None
-            # Left alone, LLVM writes the turns of a short loop out before it could make vectors of them.
+            # Left alone, LLVM writes the iterations of a short loop out before it could make vectors of them.
             metadata = keep_rolled(builder.module) if dims[d] >= _ENOUGH else ""
             loops = nest.loops(
-                builder, nest.Group(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
+                builder, nest.LoopNest(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
             )
             inner.append(stack.enter_context(loops))
         results = (mine.target,) if mine.target else ()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.codegen import cost, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, even_first, whole
@@ -28,12 +28,12 @@ from compiler.ir.shape import ArrayShape
 
 _LIGHT_NS = 0.042
 """Elements that cost less than that are done before an accumulator is."""
-_LIGHT_CHAINS = 4
+_LIGHT_ACCUMULATORS = 4
 """Accumulators of a reduction of such: as many as hide the latency of an addition."""
-_HEAVY_CHAINS = 2
+_HEAVY_ACCUMULATORS = 2
 """Vectors side by side of other elements: a polynomial waits for itself."""
 _VERY_HEAVY_NS = 0.167
-_VERY_HEAVY_CHAINS = 4
+_VERY_HEAVY_ACCUMULATORS = 4
 """And of those that are several polynomials, one behind the other."""
 _MANY_ROWS = 64
 _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
@@ -41,7 +41,7 @@ _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
 LINE = 64
 """Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 _FEWEST = 4
-"""Turns of a loop from which on vectors pay."""
+"""Iterations of a loop from which on vectors pay."""
 
 Counters = Sequence[Index]
 Elements = Callable[[Counters], list[Value]]
@@ -78,14 +78,14 @@ def in_lane(emission: Emission, lane: Lane | None) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Loops of `counts` turns, outermost first, of which `ranges` are run."""
+    """Loops of `counts` iterations, outermost first, of which `ranges` are run."""
 
     ranges: Sequence[nest.Range]
     counts: Sequence[int]
 
     @staticmethod
     def all_of(counts: Sequence[int]) -> Loops:
-        """Every turn of every loop."""
+        """Every iteration of every loop."""
         return Loops([nest.all_of(count) for count in counts], counts)
 
 
@@ -93,8 +93,8 @@ class Loops:
 class Lanewise:
     """A reduction of one row, or of several side by side; with nothing to accumulate, a body that is run.
 
-    Without identities there is one loop, of at least as many turns as there are lanes in all: each lane starts from
-    its own first element.
+    Without identities there is one loop, of at least as many iterations as there are lanes in all: each lane starts
+    from its own first element.
     """
 
     elements: Sequence[Elements]
@@ -137,20 +137,20 @@ class Lanewise:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Vectors of `width` elements, of which the even ones may come first; `chains` are accumulated side by side."""
+    """Vectors of `width` elements, of which the even ones may come first; `unroll` are summed side by side."""
 
     width: int
-    chains: int
+    unroll: int
     paired: bool = False
 
     @staticmethod
     def choose(
         has: Callable[[str], bool], arrays: Iterable[ArrayShape], count: int, *, paired: bool = False
     ) -> Lanes | None:
-        """Lanes for elements of arrays in a loop of `count` turns, on a target that has some features.
+        """Lanes for elements of arrays in a loop of `count` iterations, on a target that has some features.
 
-        None if the turns are too few.  Halves of words may be `paired`: the values of as many words as a vector holds
-        are then two vectors.
+        None if the iterations are too few.  Halves of words may be `paired`: the values of as many words as a vector
+        holds are then two vectors.
         """
         if count < _FEWEST:
             return None
@@ -173,11 +173,11 @@ class Lanes:
         return _weight(computed) >= _LIGHT_NS
 
     def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
-        """These lanes for so many rows side by side and a loop of `count` turns that computes instructions."""
+        """These lanes for so many rows side by side and a loop of `count` iterations that computes instructions."""
         weight = _weight(computed)
-        heavy = _HEAVY_CHAINS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_CHAINS
-        most = (_LIGHT_CHAINS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)
-        return replace(self, chains=max(1, min(most // rows, count // self.width)))
+        heavy = _HEAVY_ACCUMULATORS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_ACCUMULATORS
+        most = (_LIGHT_ACCUMULATORS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)
+        return replace(self, unroll=max(1, min(most // rows, count // self.width)))
 
     def reduce(self, emission: Emission, loops: Loops, *reductions: Lanewise) -> list[list[Value]]:
         """Do several reductions in one go over loops; the values of each, start values included."""
@@ -188,12 +188,12 @@ class Lanes:
 
         if all(reduction.identities is not None for reduction in reductions):
             opened = [lifted(reduction.opened()) for reduction in reductions]
-            groups = [[value for values in opened for value in values]] * self.chains
+            groups = [[value for values in opened for value in values]] * self.unroll
         else:
             (reduction,), size = reductions, loops.counts[-1]
-            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
+            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.unroll)]
             groups = opened = [lifted(self._within(emission, lane, reduction.first)) for lane in places]
-            loops = Loops([nest.Range(integer(self.chains * self.width), integer(size))], [size])
+            loops = Loops([nest.Range(integer(self.unroll * self.width), integer(size))], [size])
         sizes = [len(values) for values, _ in zip(opened, reductions, strict=False)]
 
         def step(counters: Counters, values: list[Value]) -> list[Value]:
@@ -204,9 +204,9 @@ class Lanes:
             return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
 
         groups = self._walk(emission, loops, groups, step)
-        chains = [_pieces(group, sizes) for group in groups]
+        accumulators = [_pieces(group, sizes) for group in groups]
         return [
-            reduction.values(emission, self._fold(emission, [chain[number] for chain in chains], reduction))
+            reduction.values(emission, self._fold(emission, [chain[number] for chain in accumulators], reduction))
             for number, reduction in enumerate(reductions)
         ]
 
@@ -217,7 +217,7 @@ class Lanes:
             body(counters)
             return []
 
-        self._walk(emission, loops, [[]] * self.chains, step)
+        self._walk(emission, loops, [[]] * self.unroll, step)
 
     def _walk(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
         """Nested loops whose innermost goes by vectors, `groups` of carried values being advanced in turn."""
@@ -255,9 +255,9 @@ class Lanes:
             return self._within(emission, lane, _after(step, carried))
 
         flat = [value for group in groups for value in group]
-        flat = _turns(emission, nest.Range(part.start, middle), block, flat, blockwise)
+        flat = _loop(emission, nest.Range(part.start, middle), block, flat, blockwise)
         each = len(groups[0])
-        rest = _turns(emission, nest.Range(middle, part.stop), self.width, flat[:each], masked)
+        rest = _loop(emission, nest.Range(middle, part.stop), self.width, flat[:each], masked)
         return [*rest, *flat[each:]]
 
     def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
@@ -284,9 +284,9 @@ class Lanes:
         """All accumulators combined into one vector with a lane for each row, or two equal ones for a single row."""
         if not groups[0]:
             return []
-        chains = [cut(group, reduction.rows) for group in groups]
-        rows = list(chains[0])
-        for chain in chains[1:]:
+        accumulators = [cut(group, reduction.rows) for group in groups]
+        rows = list(accumulators[0])
+        for chain in accumulators[1:]:
             rows = [reduction.accumulators.merge(emission, a, b) for a, b in zip(rows, chain, strict=True)]
         lanes, segments = self.width, 1
         while len(rows) > 1:
@@ -306,7 +306,7 @@ class Lanes:
         )
 
 
-def store_each(kernel: Kernel, group: nest.Group, values: Elemental, lanes: Lanes, *, parallel: bool) -> None:
+def store_each(kernel: Kernel, group: nest.LoopNest, values: Elemental, lanes: Lanes, *, parallel: bool) -> None:
     """Compute and store every element of a loop kernel's results."""
     emission, level = values.emission, nest.split_level(group.loops)
     ranges = [nest.all_of(count) for count in group.loops]
@@ -367,14 +367,14 @@ def _pieces(values: Sequence[Value], sizes: Sequence[int]) -> list[list[Value]]:
     return [list(itertools.islice(left, size)) for size in sizes]
 
 
-def _turns(
+def _loop(
     emission: Emission,
     part: nest.Range,
     step: int,
     carried: list[Value],
     body: Callable[[Value, list[Value]], list[Value]],
 ) -> list[Value]:
-    """A loop that carries values; none for no turn or one."""
+    """A loop that carries values; none for no iteration or one."""
     start, stop = part.start.literal, part.stop.literal
     if start is not None and stop is not None and stop - start <= step:
         return body(part.start, carried) if stop > start else carried

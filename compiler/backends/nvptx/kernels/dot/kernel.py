@@ -129,7 +129,8 @@ def _sum(product: Product, emission: Emission, at: Place, part: tuple[Value, Val
     total, rest = loop.results
     with builder.loop(rest, end, step=step, carried=[total], name="term") as loop:
         emission.enter()
-        loop.carry(product.multiply_add(builder, *factors(loop.index), loop.carried[0]))
+        left, right = factors(loop.index)
+        loop.carry(product.multiply_add(builder, left, right, loop.carried[0]))
         emission.leave()
     return loop.results[0]
 

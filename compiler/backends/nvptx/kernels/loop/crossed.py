@@ -14,11 +14,11 @@ from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.strategy import Given, Plan, planned
 from compiler.backends.strategy import Declined
-from compiler.codegen import crossing, element, nest
-from compiler.codegen.crossing import Crossing
+from compiler.codegen import element, nest, strided
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, parameters
+from compiler.codegen.strided import StridedReads
 from compiler.ir.shape import ArrayShape
 
 _SIDE = grid.WARP
@@ -30,22 +30,22 @@ _MOST_SHARED_BYTES = 32 * 1024
 
 def decide(given: Given) -> Plan | Declined:
     """The plan of tiles where something is read across."""
-    found = _crossing(given)
+    found = _strided_reads(given)
     if isinstance(found, Declined):
         return found
     read = [access.leaf.name for access in found.accesses]
     return planned(lambda module: (_emit(module, found),), details={"tile": [_SIDE, _SIDE], "read_across": read})
 
 
-def _crossing(given: Given) -> Crossing | Declined:
+def _strided_reads(given: Given) -> StridedReads | Declined:
     """What a loop kernel reads across, or why tiles do not pay for it."""
     kernel = given.kernel
     dims = kernel.outputs[0].dims
     roots_alike = all(isinstance(root.shape, ArrayShape) and root.array.dims == dims for root in kernel.roots)
     if not roots_alike or sum(1 for _ in kernel.body()) > _LONG_BODY:
         return Declined(f"results differ in dimensions, or take more than {_LONG_BODY} instructions")
-    group = nest.Group(kernel.outputs[0].size, tuple(dims))
-    found = crossing.find(nest.scratch(given.scratch, parameters(kernel)), kernel, group, _SIDE)
+    group = nest.LoopNest(kernel.outputs[0].size, tuple(dims))
+    found = strided.find(nest.scratch(given.scratch, parameters(kernel)), kernel, group, _SIDE)
     if found is None:
         return Declined("nothing is read across its innermost dimension that another one would read in order")
     sizes = [access.leaf.array.element_type.size_bytes for access in found.accesses]
@@ -53,7 +53,7 @@ def _crossing(given: Given) -> Crossing | Declined:
     return found if shared_bytes <= _MOST_SHARED_BYTES else Declined(f"tiles would take {shared_bytes} bytes to share")
 
 
-def _emit(module: Module, found: Crossing) -> Launch:
+def _emit(module: Module, found: StridedReads) -> Launch:
     threads = _SIDE * _WARPS
     builder = grid.begin(module, found.kernel, threads)
     tile = _Tile(builder, found)
@@ -72,7 +72,7 @@ def _pitch(size_bytes: int) -> int:
 class _Tile:
     """One block's tile: where it starts in every loop, and its buffers."""
 
-    def __init__(self, builder: Builder, found: Crossing) -> None:
+    def __init__(self, builder: Builder, found: StridedReads) -> None:
         self.builder = builder
         self.found = found
         self.counts = found.group.loops
@@ -133,7 +133,7 @@ class _Tile:
                     )
                     for access, buffer in zip(self.found.accesses, self.buffers, strict=True)
                 }
-                crossing.store_point(self.found, emission, counters, found)
+                strided.store_point(self.found, emission, counters, found)
 
     @contextmanager
     def _inside(self, across: Index, inner: Index) -> Iterator[tuple[Emission, Sequence[Index]]]:

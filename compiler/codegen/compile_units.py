@@ -1,14 +1,14 @@
-"""A module cut into parts, each compiled on its own: several at once, and none with passes that are of no use to it.
+"""A module cut into units, each compiled on its own: several at once, and none with passes that are of no use to it.
 
-A function that must not be inlined can be called across parts, so such functions, and those that are seen from outside,
-are what a module is cut into.  The other functions, which are small, go with whoever calls them, once per part.  Which
-functions share a part depends on the module alone, never on the machine's number of cores, so the code does not either.
+A function that must not be inlined can be called across units, so such functions, and those that are seen from outside,
+are what a module is cut into.  The other functions, which are small, go with whoever calls them, once per unit.  Which
+functions share a unit depends on the module alone, never on the machine's number of cores, so the code does not either.
 
 Of functions that are the same but for their names, as those of a model's equal layers are, one is compiled; the others'
 names become names of it.
 
 Functions without a loop that LLVM could vectorise (those that calculate with vectors themselves, and the program that
-calls them) make parts of their own: to them the passes that transform loops are nothing but work.
+calls them) make units of their own: to them the passes that transform loops are nothing but work.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from compiler.codegen.llvm_ir import Function, Module
 
 _REFERENCE = re.compile(r"@([\w.$-]+)|!(\d+)")
 _LARGE = 4096
-"""Constants with longer definitions are defined once and shared, others once per part that uses them."""
+"""Constants with longer definitions are defined once and shared, others once per unit that uses them."""
 
 _LOOP_COST = 250
 """What vectorising a loop costs, in instructions of code that is only translated."""
 
-_PART_COST = 800
-"""Parts are filled up to this cost, some 15 ms: less does not make up for what every part costs, a millisecond."""
+_UNIT_COST = 800
+"""Units are filled up to this cost, some 15 ms: less does not make up for what every unit costs, a millisecond."""
 
 
 @dataclass(slots=True)
-class Part:
+class CompileUnit:
     """Some functions of a module, with all that they need.
 
     Attributes:
@@ -46,27 +46,27 @@ class Part:
     text: str = ""
 
 
-def whole(module: Module) -> Part:
-    """The module as one part."""
+def whole(module: Module) -> CompileUnit:
+    """The module as one unit."""
     has_loops = any(function.scalar_loops for function in module.functions)
-    return Part(has_loops, functions=module.functions, text=str(module))
+    return CompileUnit(has_loops, functions=module.functions, text=str(module))
 
 
-def cut(module: Module, *, vectorise: bool = True) -> list[Part]:
-    """The module's parts, the most expensive first.  Functions called across parts become visible from outside.
+def cut(module: Module, *, vectorise: bool = True) -> list[CompileUnit]:
+    """The module's units, the most expensive first.  Functions called across units become visible from outside.
 
-    Where LLVM is not to vectorise, loops cost nothing, and a part may hold functions with and without.
+    Where LLVM is not to vectorise, loops cost nothing, and a unit may hold functions with and without.
     """
     helpers = {function.name: function for function in module.functions if _goes_along(function)}
     roots = [function for function in module.functions if function.name not in helpers]
     same = _equals(module, roots)
     compiled = [function for function in roots if same[function.name] == function.name]
     uses = {function.name: _references(str(function)) for function in (*compiled, *helpers.values())}
-    parts = _fill([_closure(function, helpers, uses) for function in compiled], vectorise=vectorise)
+    units = _fill([_closure(function, helpers, uses) for function in compiled], vectorise=vectorise)
     shared: set[str] = set()
-    for part in parts:
-        part.text = _text(module, part, uses, same, shared)
-    return parts
+    for unit in units:
+        unit.text = _text(module, unit, uses, same, shared)
+    return units
 
 
 def _equals(module: Module, functions: Sequence[Function]) -> dict[str, str]:
@@ -136,26 +136,28 @@ def _closure(root: Function, helpers: dict[str, Function], uses: dict[str, _Uses
     return found
 
 
-def _fill(units: Sequence[Sequence[Function]], *, vectorise: bool) -> list[Part]:
-    """Neighbours of one sort share a part until it is full."""
-    parts: list[Part] = []
-    open_parts: dict[bool, Part] = {}
-    for unit in units:
-        loops = sum(function.scalar_loops for function in unit) if vectorise else 0
+def _fill(closures: Sequence[Sequence[Function]], *, vectorise: bool) -> list[CompileUnit]:
+    """Neighbours of one sort share a unit until it is full."""
+    units: list[CompileUnit] = []
+    open_units: dict[bool, CompileUnit] = {}
+    for functions in closures:
+        loops = sum(function.scalar_loops for function in functions) if vectorise else 0
         has_loops = loops > 0
-        cost = sum(len(function.lines) for function in unit) + _LOOP_COST * loops
-        part = open_parts.get(has_loops)
-        if part is None or (part.cost and part.cost + cost > _PART_COST):
-            part = open_parts[has_loops] = Part(has_loops)
-            parts.append(part)
-        known = {function.name for function in part.functions}
-        part.functions += [function for function in unit if function.name not in known]
-        part.cost += cost
-    return sorted(parts, key=lambda part: -part.cost)
+        cost = sum(len(function.lines) for function in functions) + _LOOP_COST * loops
+        unit = open_units.get(has_loops)
+        if unit is None or (unit.cost and unit.cost + cost > _UNIT_COST):
+            unit = open_units[has_loops] = CompileUnit(has_loops)
+            units.append(unit)
+        known = {function.name for function in unit.functions}
+        unit.functions += [function for function in functions if function.name not in known]
+        unit.cost += cost
+    return sorted(units, key=lambda unit: -unit.cost)
 
 
-def _text(module: Module, part: Part, uses: Mapping[str, _Uses], same: Mapping[str, str], shared: set[str]) -> str:
-    defined = {function.name for function in part.functions}
+def _text(
+    module: Module, unit: CompileUnit, uses: Mapping[str, _Uses], same: Mapping[str, str], shared: set[str]
+) -> str:
+    defined = {function.name for function in unit.functions}
     aliases = {name: first for name, first in same.items() if first in defined and name != first}
     symbols = frozenset[str]().union(*(uses[name].symbols for name in defined)) - defined - aliases.keys()
     nodes = _reachable(module.nodes, frozenset[int]().union(*(uses[name].metadata for name in defined)))
@@ -163,14 +165,14 @@ def _text(module: Module, part: Part, uses: Mapping[str, _Uses], same: Mapping[s
     lines = [_global(module, name, shared) for name in module.globals if name in symbols]
     lines += [module.declarations[name] for name in module.declarations if name in symbols]
     lines += [others[name].declaration() for name in sorted(symbols & others.keys())]
-    lines += [function.text(internal=_goes_along(function)) for function in part.functions]
+    lines += [function.text(internal=_goes_along(function)) for function in unit.functions]
     lines += [f"@{name} = alias {others[name].type}, ptr @{first}" for name, first in aliases.items()]
     lines += [module.nodes[node] for node in nodes]
     return "\n".join(lines) + "\n"
 
 
 def _global(module: Module, name: str, shared: set[str]) -> str:
-    """The definition of a global, or its declaration where another part has the only one."""
+    """The definition of a global, or its declaration where another unit has the only one."""
     definition = module.globals[name]
     kind = next(word for word in ("constant", "global") if f"{word} " in definition[:32])
     if kind == "constant" and len(definition) < _LARGE:

@@ -23,7 +23,7 @@ _ELEMENT_NS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class Trsm:
     """The substitution for strips of right-hand sides of a kernel."""
 
     form: Substitution

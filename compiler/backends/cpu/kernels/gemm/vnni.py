@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand, VectorLoad, Words
+from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand, VectorLoad, VnniOperands
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm_ir import I16, I32, Builder, Value, integer, vector_type, zero
 
@@ -69,7 +69,7 @@ class Word:
         return self.flipped(b, total, lanes)
 
     def flipped(self, b: Builder, words: Value, lanes: int) -> Value:
-        """Words of elements as they are multiplied."""
+        """VnniOperands of elements as they are multiplied."""
         if not self.flip:
             return words
         return b.binary("xor", words, b.broadcast(FLIP, lanes) if lanes else FLIP)
@@ -183,7 +183,7 @@ def narrowed(gemm: Gemm, machine: Machine) -> Gemm:
     )
 
 
-def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], machine: Machine) -> Words | None:
+def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], machine: Machine) -> VnniOperands | None:
     """The words that the machine multiplies and adds up in `total`; None where it cannot.
 
     Factors are of LLVM's type and signed or not.
@@ -191,17 +191,19 @@ def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], machine:
     types = {left[0], right[0]}
     if types == {"bfloat"}:
         return (
-            Words("bf16", 2) if total == "float" and machine.vector_bits == 512 and machine.has("avx512bf16") else None
+            VnniOperands("bf16", 2)
+            if total == "float" and machine.vector_bits == 512 and machine.has("avx512bf16")
+            else None
         )
     if total != I32 or "bfloat" in types or not machine.is_x86:
         return None
     if types == {"i8"} and machine.has({512: "avx512vnni", 256: "avxvnni"}.get(machine.vector_bits, "none")):
-        return Words("u8s8", 4, not right[1], FLIP.literal or 0 if left[1] == right[1] else 0)
+        return VnniOperands("u8s8", 4, not right[1], FLIP.literal or 0 if left[1] == right[1] else 0)
     exact = all(signed or type_ == "i8" for type_, signed in (left, right))
-    return Words("s16", 2) if exact and (machine.vector_bits < 512 or machine.has("avx512bw")) else None
+    return VnniOperands("s16", 2) if exact and (machine.vector_bits < 512 or machine.has("avx512bw")) else None
 
 
-def multiply_add_words(b: Builder, words: Words, left: Value, right: Value, total: Value) -> Value:
+def multiply_add_words(b: Builder, words: VnniOperands, left: Value, right: Value, total: Value) -> Value:
     """`total` plus the products of the elements of vectors of words, as many sums as words."""
     lanes = int(total.type[1:].split(" ")[0])
     bits = lanes * WORD_BITS

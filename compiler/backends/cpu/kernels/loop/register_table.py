@@ -88,7 +88,7 @@ def _is_lookup(machine: Machine, kernel: Kernel, gather: Instruction) -> bool:
 
 
 def _emit(
-    builder: LaneBuilder, kernel: Kernel, group: nest.Group, lookups: Sequence[Instruction], *, parallel: bool
+    builder: LaneBuilder, kernel: Kernel, group: nest.LoopNest, lookups: Sequence[Instruction], *, parallel: bool
 ) -> None:
     """Emit the whole kernel."""
     emission = Emission(builder)

@@ -1,4 +1,4 @@
-"""Parts of a module: what goes into one, that together they are the module, and that LLVM takes each of them."""
+"""Units of a module: what goes into one, that together they are the module, and that LLVM takes each of them."""
 
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.codegen import llvm, parts
+from compiler.codegen import llvm, units
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 
 TARGET = llvm.Target.host()
 POINTER = ("ptr", "p")
 
 
-def add_loop(module, name, *, vectors, turns=1000, value="1", attributes="noinline nounwind"):
+def add_loop(module, name, *, vectors, trip_count=1000, value="1", attributes="noinline nounwind"):
     """A function that writes a value to every element of an array."""
     function = module.function(name, "void", [POINTER], linkage="internal", attributes=attributes)
     build = Builder(function)
-    with build.loop(integer(0), integer(turns), step=4 if vectors else 1) as loop:
+    with build.loop(integer(0), integer(trip_count), step=4 if vectors else 1) as loop:
         element = Value("i32", value)
         stored = build.broadcast(element, 4) if vectors else element
         build.store(stored, build.gep("i32", function.arguments[0], loop.index), align=4)
@@ -35,12 +35,12 @@ def add_caller(module, *callees, name="program"):
     return function
 
 
-def names(part):
-    return [function.name for function in part.functions]
+def names(unit):
+    return [function.name for function in unit.functions]
 
 
 def run(module, count=1000):
-    sources = [llvm.Source(part.text, part.has_loops) for part in parts.cut(module)]
+    sources = [llvm.Source(unit.text, unit.has_loops) for unit in units.cut(module)]
     library = llvm.Library(llvm.compile_all(sources, TARGET, 2, threads=2), ["program"], TARGET, 2)
     array = (ctypes.c_int32 * count)()
     library.function("program", None, ctypes.c_void_p)(ctypes.addressof(array))
@@ -52,7 +52,7 @@ def test_only_loops_without_vectors_are_left_to_llvm():
     scalar, vector = add_loop(module, "scalar", vectors=False), add_loop(module, "vector", vectors=True)
     caller = add_caller(module, scalar, vector)
     assert (scalar.scalar_loops, vector.scalar_loops, caller.scalar_loops) == (1, 0, 0)
-    assert {part.has_loops: names(part) for part in parts.cut(module)} == {
+    assert {unit.has_loops: names(unit) for unit in units.cut(module)} == {
         True: ["scalar"],
         False: ["vector", "program"],
     }
@@ -75,12 +75,14 @@ def test_a_nest_counts_once_and_a_loop_written_by_hand_too():
 
 def test_parts_fill_up_and_call_one_another():
     module = Module()
-    loops = [add_loop(module, f"loop{n}", vectors=n % 2 == 0, turns=100 * n, value=str(n)) for n in range(9, 0, -1)]
+    loops = [
+        add_loop(module, f"loop{n}", vectors=n % 2 == 0, trip_count=100 * n, value=str(n)) for n in range(9, 0, -1)
+    ]
     add_caller(module, *loops)
-    cut = parts.cut(module)
+    cut = units.cut(module)
     assert len(cut) > 2
-    assert sorted(name for part in cut for name in names(part)) == sorted(f.name for f in module.functions)
-    assert [part.cost for part in cut] == sorted((part.cost for part in cut), reverse=True)
+    assert sorted(name for unit in cut for name in names(unit)) == sorted(f.name for f in module.functions)
+    assert [unit.cost for unit in cut] == sorted((unit.cost for unit in cut), reverse=True)
     assert run(module) == [n for n in range(1, 10) for _ in range(100)] + [0] * 100
 
 
@@ -92,9 +94,9 @@ def test_equal_functions_are_compiled_once():
         callers[-1].attributes = "noinline nounwind"
     other = add_loop(module, "other", vectors=False, value="2")
     add_caller(module, other, *callers)
-    cut = parts.cut(module)
-    assert sorted(name for part in cut for name in names(part)) == ["caller0", "other", "program", "same0"]
-    aliases = sorted(line for part in cut for line in part.text.splitlines() if " alias " in line)
+    cut = units.cut(module)
+    assert sorted(name for unit in cut for name in names(unit)) == ["caller0", "other", "program", "same0"]
+    aliases = sorted(line for unit in cut for line in unit.text.splitlines() if " alias " in line)
     assert aliases == [
         f"@{kind}{number} = alias void (ptr), ptr @{kind}0" for kind in ("caller", "same") for number in (1, 2)
     ]
@@ -111,19 +113,19 @@ def test_functions_with_other_metadata_are_not_equal(metadata):
         with build.loop(integer(0), integer(100), metadata=chosen) as loop:
             build.store(loop.index, function.arguments[0])
         build.ret()
-    assert sum(len(part.functions) for part in parts.cut(module)) == (2 if metadata else 1)
+    assert sum(len(unit.functions) for unit in units.cut(module)) == (2 if metadata else 1)
 
 
 def test_what_may_be_inlined_goes_with_each_caller():
     module = Module()
     helper = add_loop(module, "helper", vectors=False, attributes="nounwind")
-    large = [add_loop(module, f"large{n}", vectors=False, turns=100 + n) for n in range(4)]
+    large = [add_loop(module, f"large{n}", vectors=False, trip_count=100 + n) for n in range(4)]
     for function in large:
         function.lines.insert(-1, f"  call void @{helper.name}(ptr %p)")
     add_caller(module, *large)
-    holders = [part for part in parts.cut(module) if "helper" in names(part)]
+    holders = [unit for unit in units.cut(module) if "helper" in names(unit)]
     assert len(holders) > 1
-    assert all("define internal void @helper" in part.text for part in holders)
+    assert all("define internal void @helper" in unit.text for unit in holders)
     assert run(module) == [1] * 1000
 
 
@@ -132,12 +134,12 @@ def test_large_constants_are_defined_once(length, definitions):
     module = Module()
     data = "\\07" * length
     table = module.define_global("table", f'internal constant [{length} x i8] c"{data}", align 64')
-    readers = [add_loop(module, f"reader{vectors}", vectors=vectors, turns=8) for vectors in (False, True)]
+    readers = [add_loop(module, f"reader{vectors}", vectors=vectors, trip_count=8) for vectors in (False, True)]
     for function in readers:
         function.lines.insert(-1, f"  %read{function.scalar_loops} = load i8, ptr {table.name}")
         function.lines.insert(-1, f"  store i8 %read{function.scalar_loops}, ptr %p")
     add_caller(module, *readers)
-    texts = [part.text for part in parts.cut(module)]
+    texts = [unit.text for unit in units.cut(module)]
     assert sum(f"constant [{length} x i8]" in text for text in texts) == definitions
     assert run(module, 8)[:2] == [7, 1]
 
@@ -145,7 +147,7 @@ def test_large_constants_are_defined_once(length, definitions):
 def test_a_state_is_shared():
     module = Module()
     state = module.define_global("state", "internal global i32 5")
-    writers = [add_loop(module, f"writer{vectors}", vectors=vectors, turns=8) for vectors in (False, True)]
+    writers = [add_loop(module, f"writer{vectors}", vectors=vectors, trip_count=8) for vectors in (False, True)]
     for number, function in enumerate(writers):
         function.lines[-1:] = [
             f"  %old = load i32, ptr {state.name}",
@@ -162,8 +164,8 @@ def test_a_state_is_shared():
 def test_every_level_compiles_and_can_be_looked_at(level):
     module = Module()
     add_caller(module, add_loop(module, "scalar", vectors=False))
-    part = parts.whole(module)
-    source = llvm.Source(part.text, part.has_loops)
+    unit = units.whole(module)
+    source = llvm.Source(unit.text, unit.has_loops)
     assert (" x i32> " in llvm.optimised_text(source, TARGET, level)) == (level >= 2)
     assert "program" in llvm.assembly_text(source, TARGET, level)
     [code] = llvm.compile_all([source], TARGET, level, threads=2)
@@ -180,8 +182,8 @@ def test_threads_compile_at_once():
     def compile_and_run(number):
         module = Module()
         loops = [add_loop(module, f"loop{n}", vectors=bool(n % 2), value=str(number)) for n in range(6)]
-        for turns, function in enumerate(loops):
-            function.lines.insert(-1, f"  %unlike = add i32 {turns}, 0")
+        for trip_count, function in enumerate(loops):
+            function.lines.insert(-1, f"  %unlike = add i32 {trip_count}, 0")
         add_caller(module, *loops)
         return run(module)
 
@@ -202,7 +204,7 @@ def test_every_kernel_can_be_found_whatever_the_level(opt):
 
 @pytest.mark.slow
 def test_every_constant_that_kernels_share_can_be_seen_from_other_parts():
-    # Two loops look one table up, and what is between them fills a part.
+    # Two loops look one table up, and what is between them fills a unit.
     between = "\n".join(f" c{k} = f32[300,{k + 2}] tanh(q{k})" for k in range(12))
     given = "\n".join(f" q{k} = f32[300,{k + 2}] parameter({k + 2})" for k in range(12))
     text = f"""ENTRY e {{ p = f16[300000] parameter(0) r = f16[300001] parameter(1)

@@ -21,7 +21,7 @@ _ELEMENT_NS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class Potrf:
     """The factorisation of one matrix of a kernel's size."""
 
     form: Factorisation
@@ -39,7 +39,7 @@ class Factor:
 
     @property
     def first(self) -> int:
-        """Columns of the first panel."""
+        """Geqp3 of the first panel."""
         return self.size % PANEL or PANEL
 
     @property

@@ -19,11 +19,11 @@ from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, in
 _RANK = 4
 """Pivots whose changes are made together."""
 _BUFFERS = 2 * _RANK + 1
-"""Columns and rows of changes, and a column."""
+"""Geqp3 and rows of changes, and a column."""
 
 
 @dataclass(frozen=True, slots=True)
-class Elimination:
+class ComplexGetrf:
     """The factorisation of matrices of `rows` x `columns`."""
 
     numbers: Numbers

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.dot.narrow import Unconverted, unconverted
-from compiler.backends.cpu.kernels.gemm.product import Words
-from compiler.backends.cpu.kernels.gemm.words import Word, choose
+from compiler.backends.cpu.kernels.gemm.product import VnniOperands
+from compiler.backends.cpu.kernels.gemm.vnni import Word, choose
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, linear
@@ -30,7 +30,7 @@ _WIDEST = 512
 class Narrowed:
     """Both factors of a convolution before they are converted, and the words that they are multiplied in."""
 
-    words: Words
+    words: VnniOperands
     lhs: Unconverted
     rhs: Unconverted
 

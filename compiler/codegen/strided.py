@@ -19,12 +19,12 @@ from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
-_FAR = 8
+_LONG_STRIDE = 8
 """A stride, in elements, from which on walking across is worth avoiding."""
 _FEW = 8
 """The longest stride that LLVM's vectors take apart, or put together, in registers."""
 _MANY = 16
-"""Turns of a loop that are worth being made vectors of."""
+"""Iterations of a loop that are worth being made vectors of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +51,22 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class StridedReads:
     """The loop that walks in order where the innermost one goes across, and the accesses that do so."""
 
     kernel: Kernel
-    group: nest.Group
+    group: nest.LoopNest
     loop: int
     accesses: tuple[Access, ...]
 
 
-def find(scratch: Builder, kernel: Kernel, group: nest.Group, side: int) -> Crossing | None:
-    """The accesses that go across, where both loops have at least `side` turns; `scratch` is thrown away."""
+def find(scratch: Builder, kernel: Kernel, group: nest.LoopNest, side: int) -> StridedReads | None:
+    """The accesses that go across, where both loops have at least `side` iterations; `scratch` is thrown away."""
     loops = group.loops
     innermost = len(loops) - 1
     found: dict[int, list[Access]] = {}
     for access in _accesses(scratch, kernel, group):
-        if innermost < 1 or access.factors[innermost] < _FAR or not access.stays_inside(loops):
+        if innermost < 1 or access.factors[innermost] < _LONG_STRIDE or not access.stays_inside(loops):
             continue
         for number in range(innermost):
             if access.factors[number] == 1 and min(loops[number], loops[innermost]) >= side:
@@ -74,24 +74,26 @@ def find(scratch: Builder, kernel: Kernel, group: nest.Group, side: int) -> Cros
     if not found:
         return None
     number = max(found, key=lambda n: len(found[n]))
-    return Crossing(kernel, group, number, tuple(dict.fromkeys(found[number])))
+    return StridedReads(kernel, group, number, tuple(dict.fromkeys(found[number])))
 
 
-def weaves(scratch: Builder, kernel: Kernel, group: nest.Group) -> bool:
-    """Whether the innermost loop, of few turns, takes elements from afar that the loop around it walks in order.
+def weaves(scratch: Builder, kernel: Kernel, group: nest.LoopNest) -> bool:
+    """Whether the innermost loop, of few iterations, takes elements from afar that the loop around it walks in order.
 
-    With all its turns in each of that loop, such elements are read in vectors, and put side by side in registers.
+    With all its iterations in each of that loop, such elements are read in vectors, and put side by side in registers.
     """
     loops = group.loops
     if len(loops) < 2 or not 1 < loops[-1] <= _FEW or loops[-2] < _MANY:
         return False
-    return any(access.factors[-1] >= _FAR and access.factors[-2] == 1 for access in _accesses(scratch, kernel, group))
+    return any(
+        access.factors[-1] >= _LONG_STRIDE and access.factors[-2] == 1 for access in _accesses(scratch, kernel, group)
+    )
 
 
-def narrow(scratch: Builder, kernel: Kernel, group: nest.Group) -> int | None:
-    """A loop of few turns that walks in order where the innermost one goes across in steps as short.
+def narrow(scratch: Builder, kernel: Kernel, group: nest.LoopNest) -> int | None:
+    """A loop of few iterations that walks in order where the innermost one goes across in steps as short.
 
-    With all its turns in each of the innermost loop, neighbours are read together, and told apart in registers.
+    With all its iterations in each of the innermost loop, neighbours are read together, and told apart in registers.
     """
     loops = group.loops
     innermost = len(loops) - 1
@@ -103,7 +105,7 @@ def narrow(scratch: Builder, kernel: Kernel, group: nest.Group) -> int | None:
     return None
 
 
-def _accesses(scratch: Builder, kernel: Kernel, group: nest.Group) -> list[Access]:
+def _accesses(scratch: Builder, kernel: Kernel, group: nest.LoopNest) -> list[Access]:
     """The leaves that the body reads, as far as their offsets are sums of loop counters."""
     emission = Emission(scratch)
     variables = [Variable(Value("i64", f"%loop.{n}"), count) for n, count in enumerate(group.loops)]
@@ -134,7 +136,7 @@ Found = Mapping[tuple[Instruction, Index], tuple[Value, Index]]
 
 
 def store_point(
-    crossing: Crossing,
+    reads: StridedReads,
     emission: Emission,
     counters: Sequence[Index],
     found: Found,
@@ -144,8 +146,8 @@ def store_point(
 
     Where `staged` gives a buffer and a place in it for each result, they are stored there.
     """
-    kernel = crossing.kernel
-    at = crossing.group.combine(counters)
+    kernel = reads.kernel
+    at = reads.group.combine(counters)
     indices = nest.coordinates(emission, at, kernel.outputs[0].dims)
     inner = elemental_of(kernel, emission).leaves
 

@@ -42,7 +42,7 @@ def decide(given: LoopGiven) -> Plan | Declined:
         builder.ret()
         return (function.name,)
 
-    details: dict[str, Detail] = {"loops": given.group.loops, "lanes": found.width, "chains": found.chains}
+    details: dict[str, Detail] = {"loops": given.group.loops, "lanes": found.width, "unroll": found.unroll}
     plan = given.plan(emit, given.cost_ns, details=details)
     return plan
 
@@ -59,7 +59,7 @@ def _lanes(given: LoopGiven) -> Lanes | Declined:
     # All that is read is read in order, or is the same for all lanes: halves cannot be gathered.
     if not all(map(_is_straight, body)) or not fits(body, read):
         return Declined("not all that it computes goes straight from lane to lane")
-    if any(i.operands and scalar.has_near_form(i) for i in body):
+    if any(i.operands and scalar.has_fast_path(i) for i in body):
         return Declined("loops have cheaper forms of its functions")
     chosen = Lanes.choose(given.machine.has, [i.array for i in body], length, paired=True)
     return chosen.chained(1, length, body) if chosen else Declined("rows are too short for vectors")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.cpu.kernels.loop import lookup
+from compiler.backends.cpu.kernels.loop import register_table
 from compiler.codegen.llvm import Target
 from compiler.ir.types import TYPES
 from tests.compiler.backends.cpu.kernels.forms import strategies
@@ -32,7 +32,7 @@ ENTRY e {{
 @pytest.mark.parametrize("name", ["pred", "s8", "u16", "bf16", "f16", "f32"])
 def test_lookups_are_those_of_the_reference(name, entries):
     random = np.random.default_rng(entries)
-    can = Target.host().has(lookup._NEEDED[TYPES[name].size_bytes][0])
+    can = Target.host().has(register_table._NEEDED[TYPES[name].size_bytes][0])
     for index in {"u8", ("s8", "s32", "u16", "s64")[entries % 4]}:
         module = compiler.parse(TEXT.format(type=name, entries=entries, index=index))
         table, number, _ = (parameter.array.element_type.dtype for parameter in module.entry.parameters)
