@@ -50,7 +50,7 @@ def bound_of(kernel: Kernel, card: Card) -> Bound:
 
 
 def _all_work(instructions: Iterable[Instruction], times: int) -> Iterator[tuple[Pipe, int]]:
-    """The work of instructions that run so often, and of loops among them; where trip counts are unknown, of one trip."""
+    """The work of instructions that run so often, and of loops among them; of unknown trip counts that of one."""
     for instruction in instructions:
         if instruction.opcode == "while":
             trips = times * (known_trip_count(instruction) or 1)
