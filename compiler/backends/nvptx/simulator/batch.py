@@ -26,7 +26,9 @@ Array = NDArray[Any]
 Lanes = NDArray[np.int64]
 
 _MOST_KEPT = 64
+"""Repeated lists of lanes that are kept."""
 _MOST_GEOMETRIES = 8
+"""Numberings of lanes that are kept."""
 RESCHEDULE = -1
 """What a control instruction returns when its lanes no longer stand at one place."""
 

@@ -32,8 +32,11 @@ from compiler.backends.nvptx.simulator.syntax import Function, PtxModule
 from compiler.diagnostics import InputError
 
 _MOST_SHARED_BYTES = 227 * 1024
+"""Of a block on sm_90: 228 KiB less one that is the system's (CUDA C++ Programming Guide)."""
 DEFAULT_STEP_LIMIT = 10_000_000
+"""Instructions of a batch: far more than any kernel of the suites takes."""
 DEFAULT_LANES_PER_BATCH = 1 << 16
+"""Lanes that execute together, so that registers stay in a cache of 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)

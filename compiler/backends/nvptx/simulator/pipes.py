@@ -95,6 +95,7 @@ _MEMORY = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatr
 _SHUFFLES = frozenset({"shfl", "vote", "match", "redux"})
 _BARRIERS = frozenset({"bar", "barrier"})
 _BARRIER_LATENCY = 20
+"""Cycles for a barrier at which nobody is late (estimated)."""
 _SPECIAL = frozenset({"ex2", "lg2", "sin", "cos", "rcp", "rsqrt", "sqrt", "tanh", "popc", "clz", "bfind", "brev"})
 _FLOAT = frozenset({"add", "sub", "mul", "fma", "mad", "neg", "abs"})
 _HALVES = frozenset({"f16", "bf16", "f16x2", "bf16x2"})

@@ -26,6 +26,7 @@ from compiler.backends.nvptx.simulator.syntax import Instruction
 from compiler.backends.nvptx.simulator.traffic import Reach, TrafficCounter
 
 WARP_LANES = 32
+"""Lanes of a warp."""
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "bar", "barrier"})
 _SHARED_CYCLES = 29
 """From issue to use (H100, arXiv:2402.13499)."""

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 Keys = NDArray[np.int64]
 
 SECTOR_BYTES = 32
+"""What memory transfers at the least."""
 _SECTOR_SHIFT = 5
+"""Bits of an address within a sector."""
 _OWNER_SHIFT = 40
 """Addresses of global memory, in sectors, are smaller: an owner's number stands above them."""
 _SETTLED_SHARE = 8

@@ -34,6 +34,7 @@ from compiler.diagnostics import UnsupportedError
 _LEAST = 16
 """Rows and columns from which on products are made in tiles."""
 _LONG_SUM = 64
+"""Terms from which on the lanes of a warp share a sum: two for each."""
 _AHEAD = 4
 """Terms whose factors are loaded together: memory answers after hundreds of cycles."""
 _MANY_WARPS = 1024

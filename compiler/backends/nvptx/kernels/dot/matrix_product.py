@@ -25,6 +25,7 @@ from compiler.ir.types import ElementType
 Place = tuple[Index, Index, Index]
 """Batch, free index (row or column) and depth."""
 _LONGEST_RUN = 16
+"""Elements that lie side by side at most: a word of 16 bytes of the narrowest type."""
 
 
 class Operand(Protocol):

@@ -19,6 +19,7 @@ from compiler.ir.types import BF16, F16, F32, F64, S8, U8, ElementType
 CAPABILITY = 80
 """The first compute capability that has all forms, `ldmatrix` and `cp.async`."""
 _LEAST = 16
+"""Rows, columns and terms from which on tiles of `mma` are not mostly empty: its shapes are 8 to 32 long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from compiler.codegen.index import Emission, Index, Variable, constant, reshape,
 from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer
 
 _MOST_STAGES = 4
+"""Slices in shared memory at once: three on their way cover the 479 cycles of memory (H100, arXiv:2402.13499)."""
 _MANY_SLICES = 2 * _MOST_STAGES
 """Slices from which on it pays to ask for shared memory for all stages."""
 _AT_ONCE = 2
@@ -35,7 +36,9 @@ _TAKEN_BYTES = 1024
 _MANY_BLOCKS = 128
 """Blocks from which on a larger tile keeps a GPU busy too."""
 _LONG_BODY = 40
+"""Instructions beside the product beyond which large tiles would spill registers."""
 _WIDE_BYTES = 8
+"""Bytes of the types whose sums take two registers each."""
 _LEAST_SLICES = 8
 """Slices that a part of a sum has at least."""
 _LONG_SLICES = 32

@@ -37,7 +37,9 @@ class Shape:
 _SHAPES = (Shape(128, 128, 2, 4), Shape(64, 64, 2, 2), Shape(32, 32, 2, 2))
 _WIDE_SHAPES = (Shape(64, 64, 2, 4), Shape(32, 32, 2, 2))
 _SLICE_BYTES = 64
+"""Bytes of a line of a slice: four words of 16 bytes, which `cp.async` copies and `ldmatrix` reads."""
 _LONG_SLICE_BYTES = 128
+"""The same of f64, of which a form multiplies four terms."""
 _FOUR = "{ i32, i32, i32, i32 }"
 
 

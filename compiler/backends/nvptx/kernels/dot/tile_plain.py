@@ -19,10 +19,14 @@ from compiler.codegen.llvm_ir import Value, integer, zero
 SIDES = (128, 64, 32)
 """Tiles to choose from, the largest first; all are squares."""
 LANES = 16
+"""Threads of a block along each side of the tile."""
 THREADS = LANES * LANES
 _DEPTH = 16
+"""Terms of a slice; of types of 8 bytes half as many."""
 _WORD_BYTES = 16
+"""The widest load of a thread from shared memory, in bytes."""
 _PAD = 4
+"""Elements between lines of a slice, so that stores along the depth meet in fewer banks."""
 
 
 def layouts(product: Product, side: int) -> tuple[Layout, Layout]:

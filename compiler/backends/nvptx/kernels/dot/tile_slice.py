@@ -22,6 +22,7 @@ from compiler.codegen.signature import arguments, elemental_of
 from compiler.ir.types import ElementType
 
 _WORD_BYTES = 16
+"""The widest load and copy of a thread, in bytes."""
 _LEAST_COPY_BYTES = 4
 """`cp.async` copies 4, 8 or 16 bytes."""
 

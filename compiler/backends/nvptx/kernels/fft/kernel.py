@@ -34,7 +34,9 @@ from compiler.ir.numbers import Array
 from compiler.ir.types import C128, F64
 
 _ELEMENT_BYTES = 16
+"""Bytes of an element of the workspace, which is c128 for all."""
 _LONGEST_SHARED = 1024
+"""Elements of a line that fit in two copies in the 48 KiB of shared memory of a block, as c128."""
 _RADICES = {True: (4, 2, 3, 5, 7), False: (16, 8, 4, 2, 9, 3, 5, 7)}
 """Factors of lines in shared memory, where a stage costs little, and of others, where it moves everything."""
 _LONGEST_TABLE = 4096

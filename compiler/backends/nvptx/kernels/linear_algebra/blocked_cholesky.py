@@ -22,7 +22,9 @@ from compiler.codegen.triangular import SUM, Factorisation, Matrix
 from compiler.ir.types import F64
 
 _PANEL = 32
+"""Columns of a panel: one for each lane of a warp."""
 _THREADS = 128
+"""Threads of a block, each for a row below the panel."""
 
 
 def plan(kernel: Kernel, form: Factorisation) -> Plan:

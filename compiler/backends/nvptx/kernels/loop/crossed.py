@@ -23,9 +23,13 @@ from compiler.ir.shape import ArrayShape
 
 _SIDE = grid.WARP
 _WARPS = 8
+"""Warps of a block, which take the lines of a tile one behind the other: 256 threads."""
 _BANK_BYTES = 4
+"""Bytes of a bank of shared memory in a line (CUDA C++ Programming Guide, "Shared Memory")."""
 _LONG_BODY = 64
+"""Instructions beyond which threads have no registers left for several elements."""
 _MOST_SHARED_BYTES = 32 * 1024
+"""Bytes of shared memory of a block: seven blocks fit on a multiprocessor with 228 KiB."""
 
 
 def decide(given: Given) -> Plan | Declined:

@@ -22,10 +22,13 @@ from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
 
 _WORD_BYTES = 16
+"""The widest load and store of a thread, in bytes."""
 _MOST = 8
+"""Elements of a thread at most, where they are bytes or less."""
 _LARGE = 8192
 """Elements from which on a thread computes several; with fewer too few threads are busy."""
 _LONG_BODY = 64
+"""Instructions beyond which threads have no registers left for several elements."""
 
 
 def decide(given: Given) -> Plan:

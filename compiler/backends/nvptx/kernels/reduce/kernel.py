@@ -28,17 +28,27 @@ from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.reduction import Reduction
 
 _SHORT = 16
+"""Elements of a result: with fewer a thread makes it, if there are as many results at least."""
 _SIDE_BY_SIDE = 16
+"""Neighbouring results from which on a strip of columns is read in whole sectors of 32 bytes and more."""
 _WARPS = 8
+"""Warps of a block that share a strip of columns: 256 threads."""
 _STRIP_BLOCKS = 512
+"""Blocks that strips are cut for: about four for each of the 108 to 132 multiprocessors of an A100 or H100."""
 _STRIP_CHUNK = 256
+"""Rows that a chunk of a strip has at least: fewer would not pay for its share of the second launch (estimated)."""
 _LONG = 16384
+"""Elements of a result from which on chunks of it are worth a second launch of 2 us (estimated)."""
 _CHUNK = 4096
+"""Elements of a chunk at least: 16 for each thread of a block."""
 _MOST_CHUNKS = 256
+"""Blocks that chunks of all results are cut for, about two for each multiprocessor."""
 _AT_ONCE = 8
 """Elements, or pieces of rows, that a thread asks for at once; and what they may take in bytes and in instructions."""
 _AT_ONCE_BYTES = 64
+"""Bytes that a thread has on their way at once: 16 registers."""
 _AT_ONCE_BODY = 32
+"""Instructions of the body for all elements that are on their way at once: the code grows with them."""
 
 Elements = Callable[[Emission, Index], list[Value]]
 """Emits the values to be combined at a position of the reduction."""

@@ -34,8 +34,11 @@ _ATOMIC: dict[str, dict[str, str]] = {
 }
 """LLVM's operation for an opcode on a kind of numbers."""
 _ATOMIC_BITS = (32, 64)
+"""Bits of the types that updates are atomic of; others are never combined in any order."""
 _MANY_WINDOWS = 16
+"""Windows of updates from which on a bisection takes fewer steps than asking all."""
 _MOST_ASKING = 1 << 24
+"""Elements of a result at most that each look for their own updates."""
 _MOST_ASKED = 1 << 34
 """Elements that ask, and questions in all, up to which asking is faster: updates in order wait for memory each time."""
 

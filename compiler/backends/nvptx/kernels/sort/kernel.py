@@ -35,10 +35,12 @@ _SHORT = 2048
 """Lines up to this length are sorted by one block."""
 
 _PART_LEVELS = 10
+"""Merges until a part is one run."""
 _PART = 1 << _PART_LEVELS
 """So many elements of a longer line are first sorted by a block: longer parts leave too few blocks for a GPU."""
 
 _SINGLE_LEVELS = 3
+"""Merges in which each thread makes one element: runs are still too short for several."""
 _TOGETHER = 1 << _SINGLE_LEVELS
 """So many elements that lie behind each other a thread makes, from one bisection, once runs are as long as that."""
 

@@ -21,10 +21,13 @@ from compiler.ir.types import ElementType
 _SHORT = 1024
 """Rows up to this length are a warp's or a part of one."""
 _WORD_BYTES = 16
+"""The widest load and store of a thread, in bytes."""
 _MOST_THREADS = 512
+"""Threads of a team at most: two teams fill the registers of a multiprocessor at 64 for each thread."""
 _MANY_BLOCKS = 128
 """Blocks of several warps from which on no multiprocessor goes without; fewer rows are spread over blocks of a warp."""
 _COMBINE_CYCLES = 4
+"""Cycles to combine two elements, until the next can be: the latency of an f32 addition (arXiv:1804.06826)."""
 _EXCHANGE_CYCLES = 110
 """How long a combination takes that the next one waits for, and how long warps take to exchange theirs."""
 

@@ -28,10 +28,16 @@ from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
 
 _NEIGHBOURS = 4
+"""Elements of a line that a thread scans by itself: a word of 16 bytes of f32."""
 _SIDE_BY_SIDE = 32
+"""Lines side by side from which on the threads of a warp, one for each, read whole sectors."""
 _MANY_LINES = 4096
+"""Lines from which on a thread for each keeps a GPU busy (a warp for each multiprocessor of an H100), and so many
+parts are made at most."""
 _PART = 4096
+"""Elements of a part at least, of which a block makes one in the first of three launches."""
 _MOST_PARTS = 1024
+"""Parts of a line at most: a block scans their totals, a thread for each."""
 
 Load = Callable[[Emission, Value], Value]
 """The element at a step of a line."""
