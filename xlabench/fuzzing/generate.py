@@ -151,13 +151,20 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
     space = featuring(swarm(profile.space, rng), profile.space, number, seed)
     if rng.integers(100) < _PLANTED_PERCENT:
         space = planting(space, corpus, rng)
-    module = _drawn(space, rng, number)
-    twin = None if number % _TWINS_EVERY else _twin(module, space)
     kind = "special" if rng.integers(100) < profile.special_percent else "tame"
-    made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
-    note = "the integer twin of what was drawn" if twin else ""
     options = variants.draw(np.random.default_rng([seed, number, _VARIANT])) if varied else {}
-    return Case(number, twin or module, made, note=note, others=others, options=options)
+    case = _with_inputs(_drawn(space, rng, number), space, rng, number, kind)
+    if space.fragments and not variation.ends(case.module, (inputs for _, inputs in case.calls)):
+        plain = replace(space, fragments=())
+        case = _with_inputs(_drawn(plain, rng, number), plain, rng, number, kind)
+    return replace(case, options=options)
+
+
+def _with_inputs(module: Any, space: Space, rng: np.random.Generator, number: int, kind: str) -> Case:
+    """A program, or now and then its twin, with inputs, the first of them of a kind."""
+    twin = None if number % _TWINS_EVERY else _twin(module, space)
+    made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
+    return Case(number, twin or module, made, note="the integer twin of what was drawn" if twin else "", others=others)
 
 
 def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
