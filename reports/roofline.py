@@ -42,7 +42,7 @@ def _draw(record: Record) -> Figure:
     environment = record["environment"]
     left.set_title(f"{record['engine']} beside the machine's limits", loc="left")
     machine = f"{environment.get('cpu') or environment['machine']}, {environment['usable_cores']} cores"
-    drawn.supxlabel(f"{machine}; each point the best of several turns", x=0.01, ha="left", fontsize=9, color="#52606d")
+    drawn.supxlabel(f"{machine}; each point the best of several rounds", x=0.01, ha="left", fontsize=9, color="#52606d")
     return drawn
 
 

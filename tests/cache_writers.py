@@ -6,8 +6,8 @@ from compiler.cache import Cache
 def write_many(folder, first, seen):
     """Put and get contents by turns; `seen` hears of each that was got whether it was whole, or gone."""
     cache = Cache.open(folder, 3000)
-    for turn in range(60):
-        key = str((first + turn) % 20)
+    for round_ in range(60):
+        key = str((first + round_) % 20)
         cache.put(key, key.encode() * 100)
         content = cache.get(key)
         seen.append(content is None or content == key.encode() * 100)

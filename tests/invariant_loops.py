@@ -1,7 +1,7 @@
-"""Programs of loops in which something is the same in every turn: what it is, and where it stands.
+"""Programs of loops in which something is the same in every iteration: what it is, and where it stands.
 
-What is computed of such a program is counted: elements that instructions make, or look at, times the turns of the loops
-that they stand in.  A clock would say the same of a quiet machine only.
+What is computed of such a program is counted: elements that instructions make, or look at, times the iterations of the
+loops that they stand in.  A clock would say the same of a quiet machine only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import TupleShape
 from compiler.ops import Trait, having
 
-TURNS, INNER_TURNS = 100, 5
+ITERATIONS, INNER_ITERATIONS = 100, 5
 N = 1024
 _FREE = having(Trait.STRUCTURAL | Trait.MOVES | Trait.GENERATES) | {"copy"}
 
@@ -78,7 +78,7 @@ body {{ s = {state} parameter(0)
   ROOT n = {state} tuple({following}) }}
 condition {{ s = {state} parameter(0)
 {taken}
-  limit = s32[] constant({TURNS})  less_than = pred[] compare(i, limit), direction=LT
+  limit = s32[] constant({ITERATIONS})  less_than = pred[] compare(i, limit), direction=LT
   {condition}
   ROOT on = pred[] and(less_than, {ended or "less_than"}) }}
 ENTRY main {{ x = f32[N] parameter(0)  a = f32[N] parameter(1)  flag = pred[] parameter(2)
@@ -94,7 +94,7 @@ def _given(value: str) -> str:
 
 _PAIR = "(s32[], f32[N], f32[N])"
 _INNER = f"""few {{ s = {_PAIR} parameter(0)  i = s32[] get-tuple-element(s), index=0
-  limit = s32[] constant({INNER_TURNS})  ROOT on = pred[] compare(i, limit), direction=LT }}
+  limit = s32[] constant({INNER_ITERATIONS})  ROOT on = pred[] compare(i, limit), direction=LT }}
 inner {{ s = {_PAIR} parameter(0)  i = s32[] get-tuple-element(s), index=0
   y = f32[N] get-tuple-element(s), index=1  a = f32[N] get-tuple-element(s), index=2
   one = s32[] constant(1)  next = s32[] add(i, one)
@@ -163,7 +163,7 @@ def program(value: str, place: str) -> str:
 
 
 def counted(module: Module) -> float:
-    """The elements that a program computes, each as often as its loops turn."""
+    """The elements that a program computes, each as often as its loops iterate."""
     known: dict[Computation, float] = {}
     for computation in module.computations:
         known[computation] = math.fsum(_counted(i, known) for i in computation.instructions)
@@ -173,7 +173,7 @@ def counted(module: Module) -> float:
 def _counted(instruction: Instruction, known: dict[Computation, float]) -> float:
     called = [known[callee] for callee in instruction.called_computations()]
     if instruction.opcode == "while":
-        return (INNER_TURNS if _is_inner(instruction) else TURNS) * sum(called)
+        return (INNER_ITERATIONS if _is_inner(instruction) else ITERATIONS) * sum(called)
     if instruction.opcode == "conditional":
         return max(called)
     if instruction.opcode in ("call", "fusion"):
@@ -182,8 +182,8 @@ def _counted(instruction: Instruction, known: dict[Computation, float]) -> float
 
 
 def _is_inner(loop: Instruction) -> bool:
-    """Whether what a condition compares with, itself or in a fusion, is the number of an inner loop's turns."""
+    """Whether what a condition compares with, itself or in a fusion, is an inner loop's trip count."""
     condition: Computation = loop.attributes["condition"]
     inside = [i for callee in condition.called_computations() for i in callee.instructions]
     known = [i.literal.array for i in (*condition.instructions, *inside) if i.opcode == "constant"]
-    return any(array is not None and array.size == 1 and array.reshape(-1)[0] == INNER_TURNS for array in known)
+    return any(array is not None and array.size == 1 and array.reshape(-1)[0] == INNER_ITERATIONS for array in known)

@@ -87,10 +87,10 @@ def _drawn(draw: random.Random) -> tuple[dict[tf.Tensor, np.ndarray], list[tf.Te
 
 
 def _loop(draw: random.Random, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    """A loop, with a value that is the same in every turn."""
-    turn, kept = draw.choice(UNARY), draw.choice(BINARY)
+    """A loop, with a value that is the same in every iteration."""
+    iteration, kept = draw.choice(UNARY), draw.choice(BINARY)
     start = [tf.constant(0), a]
-    return v1.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, turn(kept(y, b)) + 1), start)[1]
+    return v1.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, iteration(kept(y, b)) + 1), start)[1]
 
 
 MAKERS = (

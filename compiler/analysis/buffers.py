@@ -4,8 +4,8 @@ The schedule is the order of instructions, with called computations laid out whe
 (a tuple is just its leaves) and lies in a parameter, in a result, in a constant, or in the arena: one block of scratch
 memory in which values whose lives do not overlap share space (best fit, largest first).  Opcodes that only give another
 view of their operand share its buffer.  A while loop's state has one buffer per leaf; the program copies the initial
-value in, and each turn's new value over it.  What a loop only reads stays where it is, and so does an initial value
-that nothing else needs from then on: a loop within a loop changes the outer one's state where it lies.
+value in, and each iteration's new value over it.  What a loop only reads stays where it is, and so does an initial
+value that nothing else needs from then on: a loop within a loop changes the outer one's state where it lies.
 
 A result may lie where an operand lies that nobody reads afterwards, if the kernel can write there (`Reuses`).  Who
 reads last is known from a first walk in which nothing is reused; the second one relies on its clock.  Memory of the
@@ -42,7 +42,7 @@ class Assignment:
         of: the buffers of an instruction's leaves.
         workspaces: scratch memory of instructions that asked for some.
         exchanged: for a loop, leaves of its state that have two buffers, the present and the next value's, which
-            may change roles from turn to turn.
+            may change roles from iteration to iteration.
         reused: for an instruction, which of its results lie where which of its operands lie.
         times: when an instruction runs, by the clock of the buffers' lives.
         arena_bytes: size of the arena.

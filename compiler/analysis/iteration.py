@@ -1,10 +1,10 @@
-"""Loops whose elements go their own ways: a `while` that can be one kernel, in which each element takes all its turns.
+"""Loops whose elements go their own ways: a `while` that can be one kernel, in which each element does all iterations.
 
 The state of such a loop is arrays of equal dimensions, each of whose elements is computed from the elements at the same
 place, scalars computed from scalars (a counter), and what the loop leaves alone.  Beside these it may hold arrays into
-which each turn writes a row of such elements, and which nobody reads before the end: what a scan yields.  Then it does
-not matter whether all elements take one turn after another together, or some elements take all their turns first, which
-they do in registers.
+which each iteration writes a row of such elements, and which nobody reads before the end: what a scan yields.  Then it
+does not matter whether all elements take one iteration after another together, or some elements take all their
+iterations first, which they do in registers.
 
 The condition may be on scalars.  It may also ask, by a reduction, whether anything is left to do for any element, where
 the body does nothing to the elements that nothing is left to do for: then a few elements stop when they are done, which
@@ -39,7 +39,7 @@ class Iteration:
         arrays: the numbers of the state's arrays that change; all have the same dimensions.
         scalars: those of the scalars that change.
         alive: the reduction in the condition that asks whether anything is left to do, if there is one.
-        rows: the numbers of the state's arrays that a row is written into each turn.
+        rows: the numbers of the state's arrays that a row is written into each iteration.
     """
 
     loop: Instruction
@@ -50,18 +50,18 @@ class Iteration:
 
     @property
     def initial(self) -> tuple[Instruction, ...]:
-        """The state before the first turn."""
+        """The state before the first iteration."""
         return self.loop.operands[0].operands
 
     @property
     def condition(self) -> Computation:
-        """Whether there is another turn."""
+        """Whether there is another iteration."""
         found: Computation = self.loop.attributes["condition"]
         return found
 
     @property
     def body(self) -> Computation:
-        """A turn."""
+        """An iteration."""
         found: Computation = self.loop.attributes["body"]
         return found
 
@@ -71,12 +71,12 @@ class Iteration:
         return self.initial[self.arrays[0]].array.dims
 
     def row(self, number: int) -> Instruction:
-        """What a turn writes into such an array: an array of the loop's dimensions."""
+        """What an iteration writes into such an array: an array of the loop's dimensions."""
         update: Instruction = self.body.root.operands[number].operands[1]
         return update.operands[0]
 
     def starts(self, number: int) -> tuple[Instruction, ...]:
-        """Where a turn writes it."""
+        """Where an iteration writes it."""
         return self.body.root.operands[number].operands[2:]
 
     def writes_all(self, number: int) -> bool:
@@ -109,11 +109,11 @@ def find(loop: Instruction) -> Iteration | None:
     agreed = arrays + rows + (() if found.alive else scalars)
     if any(user.attributes["index"] not in agreed for user in loop.users):
         return None
-    sound = _turns_are_sound(found) and _asks_soundly(found)
+    sound = _iterations_are_sound(found) and _asks_soundly(found)
     return found if sound and (found.alive is None or (_rests(found) and not rows)) else None
 
 
-def _turns_are_sound(form: Iteration) -> bool:
+def _iterations_are_sound(form: Iteration) -> bool:
     """Whether the body computes elements from elements at the same place, and scalars and places from scalars."""
     body, dims = form.body, form.dims
     varying = depends_on(body, form.arrays)

@@ -1,4 +1,4 @@
-"""Which loops take the same number of turns on every device, whatever the devices are given.
+"""Which loops have the same trip count on every device, whatever the devices are given.
 
 A loop is known to be uniform when its condition looks only at elements of the state that start from constants and are
 stepped by arithmetic on one another: counters.
@@ -14,7 +14,7 @@ from compiler.ops import OPS
 
 
 def is_uniform(loop: Instruction) -> bool:
-    """Whether a `while` turns equally often on every device."""
+    """Whether a `while` iterates equally often on every device."""
     initial, body = loop.operands[0], loop.attributes["body"]
     if initial.opcode != "tuple" or body.root.opcode != "tuple":
         return False

@@ -24,7 +24,7 @@ _FAR = 8
 _FEW = 8
 """The longest stride that LLVM's vectors take apart, or put together, in registers."""
 _MANY = 16
-"""Turns of a loop that are worth being made vectors of."""
+"""Iterations of a loop that are worth being made vectors of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Crossing:
 
 
 def find(scratch: Builder, kernel: Kernel, group: nest.Group, side: int) -> Crossing | None:
-    """The accesses that go across, where both loops have at least `side` turns; `scratch` is thrown away."""
+    """The accesses that go across, where both loops have at least `side` iterations; `scratch` is thrown away."""
     loops = group.loops
     innermost = len(loops) - 1
     found: dict[int, list[Access]] = {}
@@ -78,9 +78,9 @@ def find(scratch: Builder, kernel: Kernel, group: nest.Group, side: int) -> Cros
 
 
 def weaves(scratch: Builder, kernel: Kernel, group: nest.Group) -> bool:
-    """Whether the innermost loop, of few turns, takes elements from afar that the loop around it walks in order.
+    """Whether the innermost loop, of few iterations, takes elements from afar that the loop around it walks in order.
 
-    With all its turns in each of that loop, such elements are read in vectors, and put side by side in registers.
+    With all its iterations in each of that loop, such elements are read in vectors, and put side by side in registers.
     """
     loops = group.loops
     if len(loops) < 2 or not 1 < loops[-1] <= _FEW or loops[-2] < _MANY:
@@ -89,9 +89,9 @@ def weaves(scratch: Builder, kernel: Kernel, group: nest.Group) -> bool:
 
 
 def narrow(scratch: Builder, kernel: Kernel, group: nest.Group) -> int | None:
-    """A loop of few turns that walks in order where the innermost one goes across in steps as short.
+    """A loop of few iterations that walks in order where the innermost one goes across in steps as short.
 
-    With all its turns in each of the innermost loop, neighbours are read together, and told apart in registers.
+    With all its iterations in each of the innermost loop, neighbours are read together, and told apart in registers.
     """
     loops = group.loops
     innermost = len(loops) - 1

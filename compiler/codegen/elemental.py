@@ -111,13 +111,16 @@ class Elemental:
         self.emission.remember(key, values)
         return values
 
-    def turns(self, form: Iteration, indices: Indices, each: Callable[[Elemental], None]) -> dict[int, Value]:
-        """The changing state's elements at `indices` after a loop; `each` sees the values inside a turn."""
+    def loop(self, form: Iteration, indices: Indices, each: Callable[[Elemental], None]) -> dict[int, Value]:
+        """The changing state's elements at `indices` after a loop; `each` sees the values inside an iteration."""
         builder = self.builder
         numbers = (*form.arrays, *form.scalars)
         at = [indices if number in form.arrays else () for number in numbers]
         start = [self.value(form.initial[number], place) for number, place in zip(numbers, at, strict=True)]
-        before, header, body, done = builder.block, *(builder.new_label(f"turn{end}") for end in ("", ".body", ".end"))
+        before, header, body, done = (
+            builder.block,
+            *(builder.new_label(f"iteration{end}") for end in ("", ".body", ".end")),
+        )
         builder.branch(header)
         builder.begin(header)
         state = [builder.placeholders(value.type, 1)[0] for value in start]
@@ -126,9 +129,9 @@ class Elemental:
         again = self.within(form, form.condition, present, indices).value(form.condition.root, ())
         builder.branch_if(again, body, done)
         builder.begin(body)
-        turn, root = self.within(form, form.body, present, indices), form.body.root
-        following = [turn.value(root.operands[n], place) for n, place in zip(numbers, at, strict=True)]
-        each(turn)
+        iteration, root = self.within(form, form.body, present, indices), form.body.root
+        following = [iteration.value(root.operands[n], place) for n, place in zip(numbers, at, strict=True)]
+        each(iteration)
         self.emission.leave()
         for phi, first, following_value in zip(state, start, following, strict=True):
             builder.fill(phi, [(first, before), (following_value, builder.block)])

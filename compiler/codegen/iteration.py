@@ -20,11 +20,11 @@ def results(kernel: Kernel, numbers: Sequence[int]) -> list[tuple[int, Value]]:
     return [(number, output) for number, output in found if number in numbers]
 
 
-def row_written(form: Iteration, turn: Elemental, number: int) -> Index:
-    """The row of an array that a turn writes."""
+def row_written(form: Iteration, iteration: Elemental, number: int) -> Index:
+    """The row of an array that an iteration writes."""
     rows = form.initial[number].array.dims[0]
-    (index,) = start_indices(turn, form.starts(number)[:1], [rows - 1])
-    return turn.emission.opaque(turn.emission.value(index), rows)
+    (index,) = start_indices(iteration, form.starts(number)[:1], [rows - 1])
+    return iteration.emission.opaque(iteration.emission.value(index), rows)
 
 
 def store_in_row(

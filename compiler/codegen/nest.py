@@ -24,7 +24,7 @@ _MOST_PIECES = 32
 """How often a body may be emitted, for as many combinations of pieces of its loops."""
 
 _TINY = 16
-"""Turns of a loop too short to be made of vectors."""
+"""Iterations of a loop too short to be made of vectors."""
 
 
 Body = Callable[[Emission, Sequence[Index]], None]
@@ -44,7 +44,7 @@ class Moving:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Turns of a loop that belong together because something else begins after each `length` of them, from `phase`."""
+    """Iterations of a loop that belong together because something new begins after every `length`, from `phase`."""
 
     length: int
     phase: int
@@ -66,10 +66,10 @@ class Period:
 class Group:
     """A run of neighbouring dimensions walked by one linear index, cut into loops of these sizes, outermost first.
 
-    `breaks` holds for each loop the turns, in order, at which another piece of it begins; `moving` those of which only
-    the run tells.  `period` is how many turns of the innermost loop belong together.  `jammed`, if not below 0, is a
-    loop of few turns, all of which are done in each turn of the innermost one of the others.  With `once`, no point may
-    be done twice, as is done elsewhere to have whole vectors.
+    `breaks` holds for each loop the iterations, in order, at which another piece of it begins; `moving` those of which
+    only the run tells.  `period` is how many iterations of the innermost loop belong together.  `jammed`, if not below
+    0, is a loop of few iterations, all of which are done in each iteration of the innermost one of the others.  With
+    `once`, no point may be done twice, as is done elsewhere to have whole vectors.
     """
 
     size: int
@@ -185,7 +185,7 @@ def without_innermost(group: Group) -> Group:
 
 
 def without_tiny_loops(group: Group) -> Group:
-    """The loops of a group, inner ones of few turns joined with those around: for bodies that compute much."""
+    """The loops of a group, inner ones of few iterations joined with those around: for bodies that compute much."""
     while len(group.loops) > 1 and group.loops[-1] < _TINY:
         group = without_innermost(group)
     return group
@@ -283,23 +283,23 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
 
 
 def joined(group: Group, *, enough: int = 32) -> int:
-    """How many of the outermost loops threads share as one, to have enough turns; 1 where the first one will do.
+    """How many of the outermost loops threads share as one, to have enough iterations; 1 where the first one will do.
 
     What a thread does then lies together.  Loops that run in pieces are not joined.
     """
-    turns = 1
+    trip_count = 1
     for number, size in enumerate(group.loops[: group.innermost]):
         moves = group.moving[number] is not None if group.moving else False
         if moves or (group.breaks and group.breaks[number]) or number == group.jammed:
             return 1
-        turns *= size
-        if turns >= enough:
+        trip_count *= size
+        if trip_count >= enough:
             return number + 1
     return 1
 
 
 def split_level(loop_sizes: Sequence[int], *, enough: int = 32) -> int:
-    """Which loop to share between threads: the outermost with enough turns, or else the longest."""
+    """Which loop to share between threads: the outermost with enough iterations, or else the longest."""
     for number, size in enumerate(loop_sizes):
         if size >= enough:
             return number

@@ -1,7 +1,7 @@
 """Runs a body over the loops of a nest piece by piece, so that in each piece what the code depends on is known.
 
 A loop's pieces end where the nest's plan saw the code change over: at places that are constants, at places that start
-indices move, and at every turn of a period.  The body is emitted once for each piece.
+indices move, and at every iteration of a period.  The body is emitted once for each piece.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _LINE = 16
 _LONG = 4 * _LINE
 
 _SHORT_PERIOD = 4
-"""Turns of a period that are written out one by one: as many elements apart LLVM's vectors take together."""
+"""Iterations of a period that are written out one by one: as many elements apart LLVM's vectors take together."""
 
 Run = Callable[[Range, Callable[[Value], None]], None]
-"""Emits a loop: gets its turns and what emits the body of one."""
+"""Emits a loop: gets its iterations and what emits the body of one."""
 
 
 def walk(  # noqa: PLR0913 - a nest's parts, all but its body by name
@@ -51,11 +51,11 @@ def walk(  # noqa: PLR0913 - a nest's parts, all but its body by name
 
 
 def _plain(builder: Builder) -> Run:
-    def run(limits: Range, turn: Callable[[Value], None]) -> None:
+    def run(limits: Range, iteration: Callable[[Value], None]) -> None:
         one_vector = limits.nonempty and limits.stop.literal == _LINE
         metadata = unroll_vectors(builder.module) if one_vector else ""
         with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
-            turn(loop.index)
+            iteration(loop.index)
 
     return run
 
@@ -103,11 +103,11 @@ class _Walk:
                 self._loop(level, counters, (first, stop), limits)
 
     def open_joined(self, count: int) -> None:
-        """All loops, the first `count` of them as one, of which the turns of `part` are run."""
+        """All loops, the first `count` of them as one, of which the iterations of `part` are run."""
         outer, part = self.group.loops[:count], self.part
         assert part is not None
 
-        def turn(index: Value) -> None:
+        def iteration(index: Value) -> None:
             emission = Emission(self.builder)
             rest, counters = whole(Variable(index, math.prod(outer))), []
             for size in reversed(outer):
@@ -115,7 +115,7 @@ class _Walk:
                 counters.append(emission.opaque(emission.value(counter), size))
             self.open_from(count, counters[::-1])
 
-        _plain(self.builder)(part, turn)
+        _plain(self.builder)(part, iteration)
 
     def _all_jammed(self, counters: list[Index]) -> None:
         """The body at a point, or at those of a jammed loop one after the other."""
@@ -134,22 +134,22 @@ class _Walk:
     def _loop(self, level: int, counters: list[Index], piece: tuple[int, int], limits: Range) -> None:
         first, stop = piece
 
-        def turn(index: Value) -> None:
+        def iteration(index: Value) -> None:
             self.open_from(level + 1, [*counters, whole(Variable(index, stop - first)).plus(first)])
 
-        self._run(level)(limits, turn)
+        self._run(level)(limits, iteration)
 
     def _run(self, level: int) -> Run:
         return self.innermost if level == self.group.innermost else _plain(self.builder)
 
     def _periods(self, counters: list[Index], piece: tuple[int, int], limits: Range) -> None:
-        """Whole periods as a loop over them; within each the first turn, and short ones throughout, one by one."""
+        """Whole periods as a loop over them; within each the first iteration, and short ones throughout, one by one."""
         period, builder = self.group.period, self.builder
         assert period is not None
         (first, stop), length = piece, period.length
         level = len(self.group.loops)
 
-        def turn(index: Value) -> None:
+        def iteration(index: Value) -> None:
             start = whole(Variable(index, (stop - first) // length)).times(length).plus(first)
             apart = length if length <= _SHORT_PERIOD else 1
             for number in range(apart):
@@ -162,7 +162,7 @@ class _Walk:
         def quotient(place: Value) -> Value:
             return builder.binary("udiv", builder.add(place, integer(length - 1)), integer(length))
 
-        self._run(level - 1)(Range(quotient(limits.start), quotient(limits.stop)), turn)
+        self._run(level - 1)(Range(quotient(limits.start), quotient(limits.stop)), iteration)
 
     def _moving_pieces(self, level: int, counters: list[Index], moving: Moving) -> None:
         """A loop in pieces between places that are found out before it runs."""
@@ -182,14 +182,14 @@ class _Walk:
             itertools.pairwise(places), itertools.pairwise((-far, *moving.bounds, far)), strict=True
         ):
 
-            def turn(index: Value, bounds: tuple[int, int] = bounds) -> None:
+            def iteration(index: Value, bounds: tuple[int, int] = bounds) -> None:
                 counter = whole(Variable(index, count))
                 terms = (counter + base).terms
                 known.bounds[terms] = bounds
                 self.open_from(level + 1, [*counters, counter])
                 del known.bounds[terms]
 
-            self._run(level)(Range(*limits), turn)
+            self._run(level)(Range(*limits), iteration)
 
 
 def _in_lines(first: int, stop: int) -> list[tuple[int, int]]:
@@ -206,7 +206,7 @@ def _in_lines(first: int, stop: int) -> list[tuple[int, int]]:
 
 
 def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
-    """What a part of a loop has of a piece, counted from the piece's first turn."""
+    """What a part of a loop has of a piece, counted from the piece's first iteration."""
 
     def clamp(place: Value) -> Value:
         moved = builder.sub(place, integer(first)) if first else place

@@ -17,7 +17,7 @@ _PARTS = having(Trait.ASYNC)
 
 
 def expand(module: Module, choices: Mapping[Place, int]) -> Edited:
-    """Calls, in halves too, and fusions give way to their bodies, loops to one turn, conditionals to that branch."""
+    """Calls, async ones too, and fusions give way to their bodies, loops to one iteration, conditionals to a branch."""
     draft = Draft.of(module)
     for instruction in draft.find(choices):
         called = _body(instruction, choices[place_of(instruction)])

@@ -1,4 +1,4 @@
-"""Edits of loops: less state, truth values in place of counting, and turns written out.
+"""Edits of loops: less state, truth values in place of counting, and iterations written out.
 
 What a loop needs to go on is most of a small one: its counter, the limit, the step, and what takes them apart.
 """
@@ -53,7 +53,7 @@ class _Loop:
         return any((user.users or user.is_root) and by in (None, user.parent) for user in users)
 
     def reaches_others(self, index: int) -> bool:
-        """Whether an element is needed for any other element of the next turn."""
+        """Whether an element is needed for any other element of the next iteration."""
         root = self.body.root
         reached = {u for u in self.body.parameters[0].users if u.attributes["index"] == index}
         pending = list(reached)
@@ -67,7 +67,7 @@ class _Loop:
     def put(self, index: int, shapes: Sequence[Shape], first: Instruction | None, last: Instruction | None) -> None:
         """Put others, or nothing, for an element: the first where it was, the rest behind the state.
 
-        All are at first the same; a turn moves them up by one, and what it puts last is given.
+        All are at first the same; an iteration moves them up by one, and what it puts last is given.
         """
         elements = _spliced(self.elements, index, shapes)
         for parameter in (self.condition.parameters[0], self.body.parameters[0]):
@@ -103,10 +103,10 @@ def drop_state(module: Module, place: Place, index: int) -> Edited | None:
     return draft.finish()
 
 
-def go_on(module: Module, place: Place, turns: int) -> Edited | None:
-    """A loop that turns so often by truth values in place of what its condition looks at; None where that is needed.
+def go_on(module: Module, place: Place, trip_count: int) -> Edited | None:
+    """A loop that iterates so often by truth values in place of what its condition looks at; None where that is needed.
 
-    They stand in a queue: each turn takes the first and puts the one that ends the loop behind the others.
+    They stand in a queue: each iteration takes the first and puts the one that ends the loop behind the others.
     """
     draft = Draft.of(module)
     loop = _Loop.at(draft, place)
@@ -123,7 +123,7 @@ def go_on(module: Module, place: Place, turns: int) -> Edited | None:
         for computation, value in ((loop.loop.computation, True), (loop.body, False))
     )
     going = ArrayShape(PRED, ())
-    loop.put(index, [going] * turns, yes, no)
+    loop.put(index, [going] * trip_count, yes, no)
     for user in loop.users():
         if user.attributes["index"] == index:
             user.shape = going
@@ -132,15 +132,15 @@ def go_on(module: Module, place: Place, turns: int) -> Edited | None:
     return draft.finish()
 
 
-def write_out(module: Module, place: Place, turns: int) -> Edited | None:
-    """So many turns of a loop in its place, with what they hand on taken apart."""
+def write_out(module: Module, place: Place, trip_count: int) -> Edited | None:
+    """So many iterations of a loop in its place, with what they hand on taken apart."""
     draft = Draft.of(module)
     loop = next(draft.find([place]), None)
     if loop is None or loop.opcode != "while":
         return None
     computation = loop.computation
     (state,) = loop.operands
-    for _ in range(turns):
+    for _ in range(trip_count):
         state = inline(loop.attributes["body"], [state], computation.add)
     loop.replace_uses_with(state)
     for instruction in [*computation.instructions]:

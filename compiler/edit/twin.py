@@ -67,7 +67,7 @@ def _check(instruction: Instruction) -> None:
     if any(type_.is_complex for type_ in _types(instruction)):
         raise instruction.unsupported("it is of complex numbers", by=_BY)
     if instruction.opcode == "while" and _decides(instruction.attributes["condition"]):
-        raise instruction.unsupported("how often it turns depends on floats", by=_BY)
+        raise instruction.unsupported("how often it iterates depends on floats", by=_BY)
 
 
 def _decides(condition: Computation) -> bool:

@@ -43,28 +43,28 @@ class LoopState:
 
     @property
     def condition(self) -> Computation:
-        """What says whether there is another turn."""
+        """What says whether there is another iteration."""
         found: Computation = self.loop.attributes["condition"]
         return found
 
     @property
     def body(self) -> Computation:
-        """A turn."""
+        """An iteration."""
         found: Computation = self.loop.attributes["body"]
         return found
 
     @property
     def initial(self) -> tuple[Instruction, ...]:
-        """The pieces before the first turn."""
+        """The pieces before the first iteration."""
         return self.loop.operands[0].operands
 
     @property
     def following(self) -> tuple[Instruction, ...]:
-        """The pieces after a turn."""
+        """The pieces after an iteration."""
         return self.body.root.operands
 
     def is_unchanged(self, number: int) -> bool:
-        """Whether a turn hands a piece on as it is."""
+        """Whether an iteration hands a piece on as it is."""
         piece = self.following[number]
         return is_piece(piece) and piece.attributes["index"] == number
 

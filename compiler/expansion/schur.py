@@ -1,11 +1,11 @@
 """Schur's form of batches of general matrices, by Francis's double steps written as loops: LAPACK's gees.
 
-Every matrix is brought to Hessenberg's form.  Then each turn takes the last part of each that has not fallen apart, as
-elements below the diagonal do that are nothing beside their neighbours.  A part of one row is done; one of two is made
-triangular, or given equal diagonal elements where its eigenvalues are a pair; through any other a bulge of three rows
-is chased, which two shifts at once make (Golub and Van Loan, "Matrix Computations", section 7.5).  All three are the
-same reflections from both sides, of three rows at a time, so the matrices of a batch go from row to row together, each
-where its part lies.  Complex matrices take the same steps, with one shift twice.
+Every matrix is brought to Hessenberg's form.  Then each iteration takes the last part of each that has not fallen
+apart, as elements below the diagonal do that are nothing beside their neighbours.  A part of one row is done; one of
+two is made triangular, or given equal diagonal elements where its eigenvalues are a pair; through any other a bulge of
+three rows is chased, which two shifts at once make (Golub and Van Loan, "Matrix Computations", section 7.5).  All three
+are the same reflections from both sides, of three rows at a time, so the matrices of a batch go from row to row
+together, each where its part lies.  Complex matrices take the same steps, with one shift twice.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from compiler.expansion.matrices import (
 from compiler.expansion.reflections import hessenberg, householder_product, reflection
 from compiler.ir.types import S32
 
-_MOST_TURNS = 30
-"""Turns for each eigenvalue before the rest are given up."""
+_MOST_ITERATIONS = 30
+"""Iterations for each eigenvalue before the rest are given up."""
 _PATIENCE = 10
-"""Turns in one part after which shifts are tried that have nothing to do with it."""
+"""Iterations in one part after which shifts are tried that have nothing to do with it."""
 _BULGE = 3
 
 
@@ -77,7 +77,7 @@ def schur(matrix: Expression) -> Schur:
     bottom = finite.where(none + (size - 1), none - 1)
     state = [work, bottom, none, none.spread((batch, size), (0,))]
     if size > 1:
-        state = counted_loop("turns", _MOST_TURNS * max(size, _PATIENCE), state, _turn, _is_unfinished)
+        state = counted_loop("francis", _MOST_ITERATIONS * max(size, _PATIENCE), state, _iteration, _is_unfinished)
         work, bottom, _, pairs = state
     else:
         bottom, pairs = none - 1, state[3]
@@ -126,7 +126,7 @@ def _is_unfinished(_: Expression, state: list[Expression]) -> Expression:
     return state[1].largest(0).compare("GE", 0)
 
 
-def _turn(_: Expression, state: list[Expression]) -> list[Expression]:
+def _iteration(_: Expression, state: list[Expression]) -> list[Expression]:
     """One step in the last part of each matrix; the state: work, the part's last row, how often, where pairs are."""
     work, bottom, age, pairs = state
     top = _top(work, bottom)

@@ -1,9 +1,9 @@
-"""Products of a slice of an array, another one in each turn of a loop: slices of the product of the whole array.
+"""Products of a slice of an array, another one in each iteration of a loop: slices of the product of the whole array.
 
     dot(dynamic-slice(x, i), w)  ->  dynamic-slice(dot(x, w), i)
 
-The sums of each element are the same.  The product of the whole reads `w` once, where each turn would read it for the
-few rows of one slice; a loop whose turns are bound by that is what recurrent networks on small batches are.
+The sums of each element are the same.  The product of the whole reads `w` once, where each iteration would read it for
+the few rows of one slice; a loop whose iterations are bound by that is what recurrent networks on small batches are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Container
 from dataclasses import dataclass
 
-from compiler.analysis.turns import turns_of
+from compiler.analysis.trip_count import known_trip_count
 from compiler.expansion.expression import number
 from compiler.ir.module import Instruction
 from compiler.ir.products import ProductDimensions, product_dimensions
@@ -21,7 +21,7 @@ from compiler.ops.build import build
 
 _SEEN_THROUGH = (having(Trait.VIEW) & having(Trait.MOVES)) | {"convert"}
 _FEW_ROWS = 16
-_FEWEST_TURNS = 8
+_FEWEST_ITERATIONS = 8
 _LEAST_ELEMENTS = 4096
 """Of the factor that stays: less is near anyway."""
 
@@ -70,18 +70,18 @@ class SlicedProduct:
 def find(loop: Instruction, dot: Instruction, still: Container[Instruction]) -> SlicedProduct | None:
     """The product of a slice that a dot in a loop's body is, if it pays to compute it for all slices before the loop.
 
-    That is so if there are about as many turns as slices, of few rows each, and if the whole product is no larger than
-    what it is made of.  `still` holds what does not change from turn to turn.
+    That is so if there are about as many iterations as slices, of few rows each, and if the whole product is no larger
+    than what it is made of.  `still` holds what does not change from iteration to iteration.
     """
     for side in (0, 1):
         found = _sliced(dot, side)
         if found is None or found.array not in still or found.other not in still:
             continue
-        slices, turns = found.array.array.dims[found.along], turns_of(loop) or 0
+        slices, trip_count = found.array.array.dims[found.along], known_trip_count(loop) or 0
         summed = math.prod(found.other.array.dims[d] for d in found.sides.rhs_contracting)
         rows = dot.array.size * summed // max(found.other.array.size, 1)
         size = dot.array.size * slices
-        pays = min(slices, turns) >= _FEWEST_TURNS and slices <= 2 * turns and rows < _FEW_ROWS
+        pays = min(slices, trip_count) >= _FEWEST_ITERATIONS and slices <= 2 * trip_count and rows < _FEW_ROWS
         far = found.other.array.size >= _LEAST_ELEMENTS
         if pays and far and size <= found.array.array.size + found.other.array.size:
             return found

@@ -29,7 +29,7 @@ _ALIKE_PERCENT, _LEAST_ALIKE = 40, 2
 _EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25, 70
 _DERIVED_PERCENT = 80
 _GIVEN = having(Trait.STRUCTURAL | Trait.GENERATES) - {"tuple"}
-_LEAST_UNKNOWN = 2  # turns, where they are not known; a loop of one is none
+_LEAST_UNKNOWN = 2  # iterations, where they are not known; a loop of one is none
 
 
 def _inner(scope: Scope, name: str) -> Scope:
@@ -110,7 +110,7 @@ def _joined(scope: Scope, new: Instruction, old: Instruction) -> Instruction:
 
 
 def _start(scope: Scope) -> Instruction:
-    """What a loop counts from: 0, or 0 or 1 by an input, so that nobody knows beforehand how often it turns."""
+    """What a loop counts from: 0, or 0 or 1 by an input, so that nobody knows beforehand how often it iterates."""
     if not chance(scope.choices, _UNKNOWN_PERCENT):
         return scope.constant(0, S32)
     return scope.build("and", [scope.unknown(ArrayShape(S32, ())), scope.constant(1, S32)])
@@ -230,7 +230,7 @@ def _while(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     assert isinstance(shape, TupleShape)
     condition = _inner(scope, "condition")
     count = build(condition.computation, "get-tuple-element", [parameter(condition.computation, 0, shape)], index=0)
-    # Loops of elementwise ops alone are written out, or turned inside out where they turn too often for that.
+    # Loops of elementwise ops alone are written out, or turned inside out where they iterate too often for that.
     is_plain = chance(scope.choices, _PLAIN_PERCENT)
     most = _MANY_TRIPS if is_plain and chance(scope.choices, _MANY_PERCENT) else 0
     least = 0 if start.opcode == "constant" else _LEAST_UNKNOWN

@@ -224,8 +224,8 @@ def combine_at(
     ordered = places[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else ordered
     counts = np.diff(np.r_[starts, ordered.size])
-    for turn in range(int(counts.max(initial=0))):
-        chosen = starts[counts > turn] + turn
+    for rank in range(int(counts.max(initial=0))):
+        chosen = starts[counts > rank] + rank
         at, source = ordered[chosen], order[chosen]
         results = apply(computation, [t[at] for t in targets], [u[source] for u in updates], evaluator)
         for target, result in zip(targets, results, strict=True):

@@ -50,17 +50,17 @@ def _unpacked(computation: Computation, shape: Shape) -> list[Instruction]:
 
 
 def _loop(site: Site) -> Instruction:
-    """f(x) -> while of one turn, which computes f(x)."""
+    """f(x) -> while of one iteration, which computes f(x)."""
     operands = _operands(site)
     state = site.build("tuple", [site.scalar(0, S32), site.filled(0), *operands])
     condition = site.module.add_computation(Computation("once"))
     count, *_ = _unpacked(condition, state.shape)
     condition.root = build(condition, "compare", [count, scalar(condition, 1, S32)], direction="LT")
-    body = site.module.add_computation(Computation("turn"))
-    turn, _, *values = _unpacked(body, state.shape)
+    body = site.module.add_computation(Computation("iteration"))
+    iteration, _, *values = _unpacked(body, state.shape)
     given = dict(zip(operands, values, strict=True))
     done = body.add(site.instruction.clone([given[o] for o in site.instruction.operands], shape=site.shape))
-    following = build(body, "add", [turn, scalar(body, 1, S32)])
+    following = build(body, "add", [iteration, scalar(body, 1, S32)])
     body.root = build(body, "tuple", [following, done, *values])
     loop = site.build("while", [state], condition=condition, body=body)
     return site.build("get-tuple-element", [loop], index=1)

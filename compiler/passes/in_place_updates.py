@@ -1,9 +1,10 @@
 """A dynamic-update-slice writes into its operand's memory, where nobody needs the old contents any more.
 
-A loop that fills an array one row per turn would otherwise copy the whole array every turn.  The update becomes a
-fusion with `output_to_operand_aliasing`.  It is sound when the operand's memory is the program's own (not a parameter
-or a constant, nor a branch's operand) and every other reader has read before the update writes: readers that do not
-depend on the update are put before it by a control dependency; if one does, the update gets a copy of the operand.
+A loop that fills an array one row per iteration would otherwise copy the whole array every iteration.  The update
+becomes a fusion with `output_to_operand_aliasing`.  It is sound when the operand's memory is the program's own (not a
+parameter or a constant, nor a branch's operand) and every other reader has read before the update writes: readers that
+do not depend on the update are put before it by a control dependency; if one does, the update gets a copy of the
+operand.
 """
 
 from __future__ import annotations

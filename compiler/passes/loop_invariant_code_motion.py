@@ -1,4 +1,4 @@
-"""What a loop computes anew in every turn, and always the same, is computed once, before the loop.
+"""What a loop computes anew in every iteration, and always the same, is computed once, before the loop.
 
 That is what its body, or its condition, computes from constants and from pieces of the state that never change.  The
 result becomes one more piece of the state that never changes:
@@ -12,7 +12,7 @@ Nothing moves that is larger than its operands: of a value that is spread out, t
 Loops and branches move as a whole, if they are sure to end.  Inner loops come first, so that what does not change in
 any of several loops ends up before the outermost.  A body that runs once, or not at all, is left alone.
 
-A product of a slice of such a piece, another one in every turn, is a slice of a product that moves
+A product of a slice of such a piece, another one in every iteration, is a slice of a product that moves
 (`expansion.sliced_products` says where that pays).
 """
 
@@ -24,7 +24,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
 from compiler.analysis.opcodes import EXPENSIVE, MOVES, PRODUCTS
-from compiler.analysis.turns import turns_of
+from compiler.analysis.trip_count import known_trip_count
 from compiler.analysis.updates import is_elementwise
 from compiler.expansion import sliced_products
 from compiler.expansion.loop_state import LoopState, is_piece
@@ -68,13 +68,13 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 
 def _move(state: LoopState, fuel: Fuel) -> bool:
-    turns, changed = turns_of(state.loop), False
-    if turns is None or turns > 1:
-        still = _invariant(state, state.body, is_run=turns is not None)
+    trip_count, changed = known_trip_count(state.loop), False
+    if trip_count is None or trip_count > 1:
+        still = _invariant(state, state.body, is_run=trip_count is not None)
         products = _whole_products(state, still, fuel)
         moved = _worth_moving(state.body, still, fuel) | products
         changed |= _compute_before(state, state.body, still, moved)
-    if turns != 0:
+    if trip_count != 0:
         still = _invariant(state, state.condition, is_run=True)
         changed |= _compute_before(state, state.condition, still, _worth_moving(state.condition, still, fuel))
     return changed
@@ -120,7 +120,7 @@ def _remove_unused(computation: Computation, still: set[Instruction]) -> None:
 
 # -- what may move --------------------------------------------------------------------------------------------------
 def _invariant(state: LoopState, computation: Computation, *, is_run: bool) -> set[Instruction]:
-    """The instructions that compute the same in every turn: of constants and of pieces that are handed on.
+    """The instructions that compute the same in every iteration: of constants and of pieces that are handed on.
 
     `is_run` says that the computation is sure to be run: then what may never end may come earlier.
     """
@@ -148,7 +148,7 @@ def _may_move(instruction: Instruction, held: set[Instruction]) -> bool:
 def _ends(instruction: Instruction) -> bool:
     """Whether an instruction is known to end, as all do that hold no loop."""
     inner = [i for callee in reached(instruction.called_computations()) for i in callee.instructions]
-    return all(turns_of(i) is not None for i in (instruction, *inner) if i.opcode == "while")
+    return all(known_trip_count(i) is not None for i in (instruction, *inner) if i.opcode == "while")
 
 
 # -- what is worth it -----------------------------------------------------------------------------------------------

@@ -3,14 +3,14 @@
     while(s) of a tuple in a tuple, or used as a whole  ->  while of arrays, each taken by whoever reads it
     get-tuple-element(while(s), i), body: s.i as it is   ->  what s.i was before the loop
     s.i as it is, a number before the loop               ->  the number, wherever the loop reads it
-    get-tuple-element(while(s), i), body: s.i + c        ->  the number that it is after the last turn
+    get-tuple-element(while(s), i), body: s.i + c        ->  the number that it is after the last iteration
     s.i that neither the condition, nor who reads the result, nor any piece that these need, is computed from  ->  gone
-    s.i and s.j, the same before the loop and after each turn  ->  s.i
-    while(s) of no turn, of one  ->  s, body(s)
+    s.i and s.j, the same before the loop and after each iteration  ->  s.i
+    while(s) of no iteration, of one  ->  s, body(s)
 
-A loop of which nothing is read any more has no users, and `dce` removes it.  How often a loop turns counts only where
-that is certain (`analysis.turns`).  What a body does besides computing stays, and so do loops that wait for others or
-that others wait for.  A loop that may never end yields its unchanged pieces nevertheless, as in XLA.
+A loop of which nothing is read any more has no users, and `dce` removes it.  How often a loop iterates counts only
+where that is certain (`analysis.trip_count`).  What a body does besides computing stays, and so do loops that wait for
+others or that others wait for.  A loop that may never end yields its unchanged pieces nevertheless, as in XLA.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from compiler.analysis.effects import has_effect, held_by_control
-from compiler.analysis.turns import step_of, turns_of
+from compiler.analysis.trip_count import known_trip_count, step_of
 from compiler.expansion.loop_state import LoopState, flatten, is_piece, may_be_flattened
 from compiler.expansion.replacement import Calls, simplify_each
 from compiler.ir.control import is_ordered
@@ -39,9 +39,9 @@ def run(module: Module, fuel: Fuel) -> bool:
 def _simplify(loop: Instruction, calls: Calls, fuel: Fuel) -> bool:
     if any(calls[callee] != 1 for callee in loop.called_computations()) or not may_be_flattened(loop):
         return False
-    turns = turns_of(loop)
-    if turns in (0, 1) and (loop.users or loop.is_root) and fuel.spend(f"loop of {turns} turns", loop):
-        _write_out(loop, turns)
+    trip_count = known_trip_count(loop)
+    if trip_count in (0, 1) and (loop.users or loop.is_root) and fuel.spend(f"loop of {trip_count} iterations", loop):
+        _write_out(loop, trip_count)
         return True
     changed = False
     if LoopState.of(loop, calls) is None and fuel.spend("take state apart", loop):
@@ -50,21 +50,21 @@ def _simplify(loop: Instruction, calls: Calls, fuel: Fuel) -> bool:
     state = LoopState.of(loop, calls)
     if state is None:
         return changed
-    changed |= _say_what_is_known(state, turns, fuel)
+    changed |= _say_what_is_known(state, trip_count, fuel)
     changed |= _merge(state, fuel)
     return _leave_out(state, fuel) or changed
 
 
-def _write_out(loop: Instruction, turns: int) -> None:
+def _write_out(loop: Instruction, trip_count: int) -> None:
     result = loop.operands[0]
-    if turns:
+    if trip_count:
         result = inline(loop.attributes["body"], [result], loop.computation.add)
     loop.replace_uses_with(result)
     loop.computation.remove([loop])  # what it does besides has been written out, too
 
 
 # -- what is known of a piece ---------------------------------------------------------------------------------------
-def _say_what_is_known(state: LoopState, turns: int | None, fuel: Fuel) -> bool:
+def _say_what_is_known(state: LoopState, trip_count: int | None, fuel: Fuel) -> bool:
     changed = False
     for user in state.users():
         number = user.attributes["index"]
@@ -72,8 +72,8 @@ def _say_what_is_known(state: LoopState, turns: int | None, fuel: Fuel) -> bool:
             continue
         if state.is_unchanged(number):
             changed |= _unchanged(state, user, fuel)
-        elif user.operands[0] is state.loop and turns is not None:
-            changed |= _counted(state, user, turns, fuel)
+        elif user.operands[0] is state.loop and trip_count is not None:
+            changed |= _counted(state, user, trip_count, fuel)
     return changed
 
 
@@ -96,8 +96,8 @@ def _unchanged(state: LoopState, user: Instruction, fuel: Fuel) -> bool:
     return True
 
 
-def _counted(state: LoopState, user: Instruction, turns: int, fuel: Fuel) -> bool:
-    """Put the number that a counter is after the last turn in the place of what the loop yields."""
+def _counted(state: LoopState, user: Instruction, trip_count: int, fuel: Fuel) -> bool:
+    """Put the number that a counter is after the last iteration in the place of what the loop yields."""
     number = user.attributes["index"]
     before, step = state.initial[number], step_of(state.body, number)
     if step is None or not is_scalar_constant(before) or before.literal.array is None:
@@ -105,7 +105,7 @@ def _counted(state: LoopState, user: Instruction, turns: int, fuel: Fuel) -> boo
     if not fuel.spend("counter after loop", user):
         return False
     element_type = before.array.element_type
-    reached = int(before.literal.array.reshape(-1)[0]) + turns * step
+    reached = int(before.literal.array.reshape(-1)[0]) + trip_count * step
     wrapped = reached & (1 << element_type.bits) - 1
     if element_type.is_signed and wrapped >> element_type.bits - 1:
         wrapped -= 1 << element_type.bits

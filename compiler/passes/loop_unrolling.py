@@ -1,10 +1,10 @@
-"""A loop of few known turns over elementwise ops is written out, so that the turns can be fused with one another.
+"""A loop of few known iterations over elementwise ops is written out, so that these can be fused with one another.
 
-Between two turns every piece of a loop's state goes through memory; written out, all turns are one chain of ops, which
-is one kernel, and what depends on the counter alone becomes constants (the rotations that ThreeFry takes in turn are
-then instructions with the amount inside).  Loops that move data about large arrays are left alone: fusing their turns
-would compute neighbours again and again.  The number of turns is found by counting: the condition compares a piece of
-the state that starts as a constant, and to which the body adds a constant.
+Between two iterations every piece of a loop's state goes through memory; written out, all iterations are one chain of
+ops, which is one kernel, and what depends on the counter alone becomes constants (the rotations that ThreeFry takes in
+turn are then instructions with the amount inside).  Loops that move data about large arrays are left alone: fusing
+their iterations would compute neighbours again and again.  The trip count is found by counting: the condition compares
+a piece of the state that starts as a constant, and to which the body adds a constant.
 
 while(state)  ->  body(...body(body(state)))
 """
@@ -30,7 +30,7 @@ _SMALL = 64
 """Elements of an array that may be moved about in any way."""
 _LARGE = 4096
 """Elements of an array whose way through memory is worth writing a loop out."""
-_MOST_TURNS = 32
+_MOST_ITERATIONS = 32
 _MOST_OPS = 64
 _MOST_OPS_OF_LARGE = 320
 _ORDERS: dict[str, Callable[[int, int], bool]] = {
@@ -47,24 +47,24 @@ def run(module: Module, fuel: Fuel) -> bool:
         held = held_by_control(computation) if loops else set()
         for loop in loops:
             ordered = loop in held or is_ordered(loop)
-            turns = None if ordered else _turns_to_write_out(loop)
-            if turns is not None and fuel.spend("write out loop", loop):
-                _write_out(loop, turns)
+            trip_count = None if ordered else _iterations_to_write_out(loop)
+            if trip_count is not None and fuel.spend("write out loop", loop):
+                _write_out(loop, trip_count)
                 changed = True
         if loops:
             computation.sort()
     return changed
 
 
-def _write_out(loop: Instruction, turns: int) -> None:
+def _write_out(loop: Instruction, trip_count: int) -> None:
     state = loop.operands[0]
-    for _ in range(turns):
+    for _ in range(trip_count):
         state = inline(loop.attributes["body"], [state], loop.computation.add)
     loop.replace_uses_with(state)
 
 
-def _turns_to_write_out(loop: Instruction) -> int | None:
-    """How often the loop turns, None where that is not known or it is no loop to write out."""
+def _iterations_to_write_out(loop: Instruction) -> int | None:
+    """How often the loop iterates, None where that is not known or it is no loop to write out."""
     body: Computation = loop.attributes["body"]
     work = [i for i in body.instructions if i.opcode not in _FREE]
     if not all(map(_stays_in_place, work)) or not is_repeatable(loop):
@@ -72,7 +72,7 @@ def _turns_to_write_out(loop: Instruction) -> int | None:
     sizes = [i.array.size for i in work]
     most = _MOST_OPS_OF_LARGE if max(sizes, default=0) >= _LARGE else _MOST_OPS
     counter = _Counter.of(loop)
-    return counter.turns(min(_MOST_TURNS, most // max(len(work), 1))) if counter else None
+    return counter.trip_count(min(_MOST_ITERATIONS, most // max(len(work), 1))) if counter else None
 
 
 def _stays_in_place(instruction: Instruction) -> bool:
@@ -86,7 +86,7 @@ def _stays_in_place(instruction: Instruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Counter:
-    """The piece of a loop's state that decides how often it turns."""
+    """The piece of a loop's state that decides how often it iterates."""
 
     start: int
     step: int
@@ -122,12 +122,12 @@ class _Counter:
         limits = (-(1 << element_type.bits - 1) if signed else 0, (1 << element_type.bits - signed) - 1)
         return _Counter(start, step, stop, direction, limits)
 
-    def turns(self, most: int) -> int | None:
-        """The number of turns; None beyond `most` or where the counter overflows."""
+    def trip_count(self, most: int) -> int | None:
+        """The trip count; None beyond `most` or where the counter overflows."""
         value, goes_on = self.start, _ORDERS[self.direction]
-        for turn in range(most + 1):
+        for iteration in range(most + 1):
             if not goes_on(value, self.bound):
-                return turn
+                return iteration
             value += self.step
             if not self.limits[0] <= value <= self.limits[1]:
                 return None
@@ -151,7 +151,7 @@ def _constant(instruction: Instruction) -> int | None:
 
 
 def _step(after: Instruction, number: int) -> int | None:
-    """What a turn adds to piece `number` of the state."""
+    """What an iteration adds to piece `number` of the state."""
     if after.opcode != "add":
         return None
     before, step = after.operands

@@ -1,7 +1,7 @@
 """A gather of a single window is a dynamic slice, and a scatter of one an update of it.
 
 That is what a traced `x[i]`, or setting or adding to it, comes to in a loop.  As an update it is done in place and
-fused with what it is computed from; a scatter would copy the whole array in every turn.
+fused with what it is computed from; a scatter would copy the whole array in every iteration.
 """
 
 from __future__ import annotations

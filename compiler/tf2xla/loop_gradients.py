@@ -1,7 +1,7 @@
-"""Gradients of loops: a loop over the same turns, from the last to the first.
+"""Gradients of loops: a loop over the same iterations, from the last to the first.
 
-The loop keeps the state that each of its turns began with in lists (`TensorListPushBack`); its gradient takes them out
-again, and goes through each turn once more.  Lists have a greatest length, so the number of turns must have a bound
+The loop keeps the state that each of its iterations began with in lists (`TensorListPushBack`); its gradient takes them
+out again, and goes through each iteration once more.  Lists have a greatest length, so the trip count must have a bound
 that is known: the condition compares a counter with a limit that stays.
 """
 
@@ -25,12 +25,12 @@ _ANY_SHAPE = np.array(-1, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class KeptLoop:
-    """A loop that keeps what its turns begin with.
+    """A loop that keeps what its iterations begin with.
 
     Attributes:
-        body: the function of one turn, as it was.
+        body: the function of one iteration, as it was.
         inputs: what the loop begins with.
-        kept: the numbers of what is kept: all that a turn changes.
+        kept: the numbers of what is kept: all that an iteration changes.
         lists: the outputs that are the lists.
     """
 
@@ -59,18 +59,20 @@ def _start(one: Output, arrived: Output | None) -> Output:
 
 
 def _keep(work: Differentiation, built: Built) -> KeptLoop:
-    """Let a loop keep what its turns begin with."""
+    """Let a loop keep what its iterations begin with."""
     inputs = list(built.inputs)
     body, condition = (built.attribute(role) for role in ("body", "cond"))
-    turn = work.opened(body, inputs)
-    kept = [n for n, one in enumerate(turn.results) if _argument(turn, one) != n]
+    iteration = work.opened(body, inputs)
+    kept = [n for n, one in enumerate(iteration.results) if _argument(iteration, one) != n]
     bound = _bound(work.builder, built, inputs)
     lists = [
         built.add("EmptyTensorList", inputs[n].op("Shape"), bound, element_dtype=inputs[n].type.base) for n in kept
     ]
-    inside = [placeholder(turn.builder, f"kept_{n}", one) for n, one in zip(kept, lists, strict=True)]
-    pushed = [one.op("TensorListPushBack", turn.arguments[n]) for n, one in zip(kept, inside, strict=True)]
-    keeping = work.function(f"{body.name}_keeping", turn, [*turn.results, *pushed], [*turn.arguments, *inside])
+    inside = [placeholder(iteration.builder, f"kept_{n}", one) for n, one in zip(kept, lists, strict=True)]
+    pushed = [one.op("TensorListPushBack", iteration.arguments[n]) for n, one in zip(kept, inside, strict=True)]
+    keeping = work.function(
+        f"{body.name}_keeping", iteration, [*iteration.results, *pushed], [*iteration.arguments, *inside]
+    )
     asked = opened(work.builder, condition.name, inputs, condition.attributes)
     unused = [placeholder(asked.builder, f"kept_{n}", one) for n, one in zip(kept, lists, strict=True)]
     asking = work.function(f"{condition.name}_keeping", asked, asked.results, [*asked.arguments, *unused])
@@ -81,7 +83,7 @@ def _keep(work: Differentiation, built: Built) -> KeptLoop:
 def _backwards(
     work: Differentiation, loop: KeptLoop, floats: Sequence[int], starts: Sequence[Output]
 ) -> tuple[str, str, list[Output]]:
-    """Body and condition of the loop backwards, and what it begins with: turns left, gradients, lists, what stays."""
+    """Body and condition of the backward loop, and its initial state: iterations left, gradients, lists, what stays."""
     stays = [n for n in range(len(loop.inputs)) if n not in loop.kept]
     count = loop.lists[0].op("TensorListLength")
     state = [count, *starts, *loop.lists, *(loop.inputs[n] for n in stays)]
@@ -95,9 +97,9 @@ def _backwards(
         for n, one in zip(loop.kept, lists, strict=True)
     ]
     now = dict(zip(stays, others, strict=True)) | {n: one[1] for n, one in zip(loop.kept, popped, strict=True)}
-    turn, turn_kinds = _turn(work, loop, floats, starts)
+    iteration, iteration_kinds = _iteration(work, loop, floats, starts)
     given = [*(now[n] for n in range(len(loop.inputs))), *gradients]
-    found = body.add("PartitionedCall", given, Tout=turn_kinds, f=FunctionReference(turn)).outputs
+    found = body.add("PartitionedCall", given, Tout=iteration_kinds, f=FunctionReference(iteration)).outputs
     after = [left - 1, *found, *(one[0] for one in popped), *others]
     step = work.function(f"{name}_backwards", Body(body, held, after, {}), after, held)
     asked, others = _opened_on(work.builder, state)
@@ -112,13 +114,15 @@ def _opened_on(builder: Builder, state: Sequence[Output]) -> tuple[Builder, list
     return body, [placeholder(body, f"state_{number}", one) for number, one in enumerate(state)]
 
 
-def _turn(work: Differentiation, loop: KeptLoop, floats: Sequence[int], starts: Sequence[Output]) -> tuple[str, object]:
-    """The function that goes through one turn backwards: from its state and gradients to gradients of its state."""
-    turn = work.opened(loop.body, loop.inputs)
+def _iteration(
+    work: Differentiation, loop: KeptLoop, floats: Sequence[int], starts: Sequence[Output]
+) -> tuple[str, object]:
+    """The function of one iteration backwards: from its state and gradients to gradients of its state."""
+    iteration = work.opened(loop.body, loop.inputs)
     arrived = dict(zip(floats, starts, strict=True))
-    placeholders, found = work.backward(turn, [arrived.get(n) for n in range(len(turn.results))])
-    results = [found[n] or zeros_of(turn.arguments[n]) for n in floats]
-    name = work.function(f"{loop.body.name}_grad", turn, results, [*turn.arguments, *placeholders])
+    placeholders, found = work.backward(iteration, [arrived.get(n) for n in range(len(iteration.results))])
+    results = [found[n] or zeros_of(iteration.arguments[n]) for n in floats]
+    name = work.function(f"{loop.body.name}_grad", iteration, results, [*iteration.arguments, *placeholders])
     return name, kinds(results)
 
 
@@ -130,7 +134,7 @@ def _argument(body: Body, output: Output) -> int | None:
 
 
 def _bound(builder: Builder, built: Built, inputs: Sequence[Output]) -> Output:
-    """How often a loop turns at most: what a counter that its condition asks for says.
+    """How often a loop iterates at most: what a counter that its condition asks for says.
 
     Raises:
         NoGradientError: there is none.
@@ -150,7 +154,7 @@ def _bound(builder: Builder, built: Built, inputs: Sequence[Output]) -> Output:
             return found
     raise NoGradientError(
         f"No gradient defined for operation '{built.node.name}' (op type: {built.node.op}): nothing says how often it "
-        "turns at most; let its condition compare a counter with a limit, or give maximum_iterations"
+        "iterations at most; let its condition compare a counter with a limit, or give maximum_iterations"
     )
 
 
@@ -164,7 +168,7 @@ _COMPARISONS = {
 
 
 def _counted(test: Built, condition: Body, body: Body, inputs: Sequence[Output]) -> Output | None:
-    """The turns that a comparison allows, if it is that of a counter with a limit that stays."""
+    """The iterations that a comparison allows, if it is that of a counter with a limit that stays."""
     row = _COMPARISONS.get(test.node.op)
     if row is None:
         return None
@@ -176,13 +180,13 @@ def _counted(test: Built, condition: Body, body: Body, inputs: Sequence[Output])
         if number is None or step is None or step * sign <= 0 or far is None:
             continue
         span = (far - inputs[number]) if sign > 0 else (inputs[number] - far)
-        turns = (span + (row[1] + abs(step) - 1)).op("FloorDiv", abs(step)).op("Maximum", 0)
-        return turns if turns.type == _INT32 else turns.op("Cast", DstT=_INT32)
+        trip_count = (span + (row[1] + abs(step) - 1)).op("FloorDiv", abs(step)).op("Maximum", 0)
+        return trip_count if trip_count.type == _INT32 else trip_count.op("Cast", DstT=_INT32)
     return None
 
 
 def _step(body: Body, number: int) -> int | None:
-    """By how much a turn changes a whole number of its state."""
+    """By how much an iteration changes a whole number of its state."""
     result = body.results[number]
     while result.built.node.op == "Identity":
         result = result.built.inputs[0]
@@ -200,7 +204,7 @@ def _step(body: Body, number: int) -> int | None:
 
 
 def _outside(condition: Body, body: Body, limit: Output, inputs: Sequence[Output]) -> Output | None:
-    """A limit of the condition as an output outside of the loop: a constant, or what every turn hands on."""
+    """A limit of the condition as an output outside of the loop: a constant, or what every iteration hands on."""
     if limit.value is not None:
         return inputs[0].built.maker.constant(limit.value, limit.type.base)
     number = _argument(condition, limit)

@@ -125,8 +125,8 @@ def truncated(generator: Generator, count: int, kind: ElementType) -> Expression
     wide = F64 if kind is F64 else F32
     filled = generator.key.literal(0).to(S32).spread((groups,), ())
     values = generator.key.literal(0).to(wide).spread((groups, each), ())
-    turn = generator.low.literal(0)
-    state = [turn, filled, values, generator.low, generator.high, generator.key]
+    iteration = generator.low.literal(0)
+    state = [iteration, filled, values, generator.low, generator.high, generator.key]
     start = build(computation, "tuple", [one.instruction for one in state])
     shape = start.shape
     assert isinstance(shape, TupleShape)
@@ -140,17 +140,17 @@ def _draw(module: Module, shape: TupleShape, each: int) -> Computation:
     """One more block of candidates for each group, put where there is room, in order."""
     made = module.add_computation(Computation("draw"))
     state = parameter(made, 0, shape)
-    turn, filled, values, low, high, key = [Expression(element(state, number)) for number in range(6)]
+    iteration, filled, values, low, high, key = [Expression(element(state, number)) for number in range(6)]
     groups = values.dims[0]
     first = iota(made, U64, (groups,)) * (each * RESERVED // WORDS)
-    words = Generator(low, high, key).words(first + turn)
+    words = Generator(low, high, key).words(first + iteration)
     places = iota(made, S32, values.dims, 1)
     for candidate in _normals(words, values.type):
         fits = candidate.apply("abs").compare("LT", _CUT) & filled.compare("LT", each)
         here = fits.spread(values.dims, [0]) & places.compare("EQ", filled.spread(values.dims, [0]))
         values = here.where(candidate.spread(values.dims, [0]), values)
         filled = filled + fits.to(S32)
-    results = [turn + 1, filled, values, low, high, key]
+    results = [iteration + 1, filled, values, low, high, key]
     made.root = build(made, "tuple", [one.instruction for one in results])
     return made
 

@@ -13,8 +13,8 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from bench.rounds import geometric_mean
 from bench.test_corpus import OURS, PROGRAMS, XLA
-from bench.turns import geometric_mean
 
 from xlabench import engine
 from xlabench.cases import programs
@@ -26,9 +26,9 @@ pytestmark = [
 ]
 
 NEIGHBOURS = [0, 1, 2, 4]
-TURNS, TURN_S = 16, 0.02
+ROUNDS, ROUND_S = 16, 0.02
 FEWEST = 3
-"""Calls in a turn."""
+"""Calls in a round."""
 MEAN_OVER_XLA, NEVER_SLOWER = 2.0, 0.9
 SMALL = ["matmul_64", "fma_reduce_1k", "mnist_softmax_step", "softmax_1k"]
 CALLS, WORST_OVER_MEDIAN = 10_000, 3.0
@@ -70,9 +70,9 @@ def timed(call, seconds):
 def medians(name):
     """The median call of each engine."""
     times = {spec: [] for spec in (OURS, XLA)}
-    for turn in range(TURNS):
-        for spec in (OURS, XLA) if turn % 2 else (XLA, OURS):
-            times[spec] += timed(calls(name)[spec], TURN_S)
+    for round_ in range(ROUNDS):
+        for spec in (OURS, XLA) if round_ % 2 else (XLA, OURS):
+            times[spec] += timed(calls(name)[spec], ROUND_S)
     return {spec: statistics.median(found) for spec, found in times.items()}
 
 

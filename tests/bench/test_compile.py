@@ -1,6 +1,6 @@
 """How long compiling takes, from text to something that can be called: cold, from the cache, and beside XLA.
 
-Compilers take turns within one process, and each is judged by its best turn.  XLA is timed without the way through
+Compilers take turns within one process, and each is judged by its best round.  XLA is timed without the way through
 StableHLO by which jaxlib lets programs in.
 """
 
@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from bench.turns import geometric_mean
+from bench.rounds import geometric_mean
 
 import compiler
 from compiler import CompileOptions
@@ -17,7 +17,7 @@ from xlabench.cases.suite import load_suite
 pytestmark = pytest.mark.bench
 
 PROGRAMS = {program.name: program.path for program in load_suite("corpus").programs}
-TURNS = 5
+ROUNDS = 5
 LONGEST_S = 3.0
 WARM_OVER_COLD = 0.25
 OURS_OVER_XLA = 1.25
@@ -65,7 +65,7 @@ def test_compiling_again_costs_a_quarter_at_most(name, benchmark, tmp_path):
     text, plain = text_of(name), CompileOptions()
     kept = replace(plain, cache=str(tmp_path))
     ours(text, kept)
-    (cold_s, llvm_s), (warm_s, _) = (min(ours(text, options) for _ in range(TURNS)) for options in (plain, kept))
+    (cold_s, llvm_s), (warm_s, _) = (min(ours(text, options) for _ in range(ROUNDS)) for options in (plain, kept))
     share = llvm_s / cold_s
     benchmark.extra_info.update(cold_s=cold_s, warm_s=warm_s, llvm_share=share, python_share=1 - share)
     benchmark.pedantic(lambda: ours(text, plain), rounds=3)
@@ -77,8 +77,8 @@ def test_compiling_takes_little_longer_than_xla(benchmark, xla):
     ratios = {}
     for name in PROGRAMS:
         text = text_of(name)
-        turns = [(ours(text, CompileOptions())[0], xla(text)) for _ in range(TURNS)]
-        ours_s, xla_s = map(min, zip(*turns, strict=True))
+        rounds = [(ours(text, CompileOptions())[0], xla(text)) for _ in range(ROUNDS)]
+        ours_s, xla_s = map(min, zip(*rounds, strict=True))
         ratios[name] = ours_s / xla_s
         benchmark.extra_info[name] = {"ours_s": ours_s, "xla_s": xla_s, "ratio": ratios[name]}
     mean = benchmark.extra_info["geometric_mean"] = geometric_mean(ratios.values())

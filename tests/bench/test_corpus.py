@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from bench.numpy_programs import NUMPY
-from bench.turns import best, geometric_mean, record
+from bench.rounds import best, geometric_mean, record
 
 import compiler
 from compiler.codegen.llvm import Target
@@ -26,7 +26,7 @@ from xlabench.judging.differ import compare
 pytestmark = pytest.mark.bench
 
 PROGRAMS = {program.name: program.path for program in load_suite("corpus").programs}
-TURNS = 12
+ROUNDS = 12
 OURS, UNFUSED, XLA = "cpu:threads=2", "cpu:threads=2,fusion=off", "xla"
 NEVER_SLOWER = 0.95
 AS_FAST_AS_XLA = {"fma_reduce_1m", "gelu_tanh_1m"}
@@ -140,7 +140,7 @@ def measured(name):
     for other in (*calls.values(), *([numpy] if numpy else [])):
         assert compare(expected, results(other), policy=policy).agreement != "wrong", f"{name}: {other}"
     limit = limit_s(json.loads(path.with_suffix(".json").read_text(encoding="utf-8")))
-    times = dict(zip((*calls, "numpy"), best(*calls.values(), turns=TURNS, restless=numpy), strict=False))
+    times = dict(zip((*calls, "numpy"), best(*calls.values(), rounds=ROUNDS, restless=numpy), strict=False))
     ours_s = times[OURS]
     return Row(ours_s, times.get(UNFUSED, ours_s), times.get(XLA), times.get("numpy"), limit / ours_s), calls[OURS]
 

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from bench.turns import best, record, seconds
+from bench.rounds import best, record, seconds
 
 import compiler
 from xlabench.cases.suite import load_suite

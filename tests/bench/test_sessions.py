@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from bench.turns import record, seconds
+from bench.rounds import record, seconds
 
 import xlabench.tensorflow as tf
 from suites.models import mnist

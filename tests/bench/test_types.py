@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from bench.turns import best, geometric_mean
+from bench.rounds import best, geometric_mean
 from bench.type_programs import FAMILIES
 
 import compiler
@@ -13,21 +13,21 @@ from xlabench.errors import Undecidable
 
 pytestmark = pytest.mark.bench
 
-TURN_S, TURNS = 0.005, 9
+ROUND_S, ROUNDS = 0.005, 9
 LEAST = 0.5
 """XLA's time over ours below which something is wrong, not just slow, on any one program."""
 LEAST_MEAN = 1.5
 
 
 def ratio(text):
-    """XLA's time over ours, each in its best turn; None of what XLA does not take."""
+    """XLA's time over ours, each in its best round; None of what XLA does not take."""
     module = compiler.parse(text)
     arrays = inputs.generate(module, 1)
     try:
         calls = [engine(spec).compile(compiler.to_text(module)) for spec in ("cpu:threads=2", "xla")]
     except Undecidable:
         return None
-    ours, theirs = best(*(partial(call, *arrays) for call in calls), turns=TURNS, turn_s=TURN_S)
+    ours, theirs = best(*(partial(call, *arrays) for call in calls), rounds=ROUNDS, round_s=ROUND_S)
     return theirs / ours
 
 

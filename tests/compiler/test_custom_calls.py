@@ -69,7 +69,7 @@ def everywhere(text: str, *inputs: Any) -> list[np.ndarray]:
     return expected
 
 
-def test_a_function_is_called_in_each_turn_of_a_loop() -> None:
+def test_a_function_is_called_in_each_iteration_of_a_loop() -> None:
     def affine(x: np.ndarray, c: np.ndarray, *, backend_config: str) -> tuple[np.ndarray, np.ndarray]:
         assert c.shape == ()
         return x * 2 + c, np.full((3, 4), len(backend_config), np.int32)

@@ -46,18 +46,18 @@ def _halves(a: Any) -> Any:
 
 
 def _ring_sum(a: Any) -> Any:
-    """A sum by a ring of sends, each device leaving the loop after its own number of turns."""
+    """A sum by a ring of sends, each device leaving the loop after its own trip count."""
 
-    def turn(_: Any, state: Any) -> Any:
+    def iteration(_: Any, state: Any) -> Any:
         total, moving = state
         moving = lax.ppermute(moving, "i", RING)
         return total + moving, moving
 
-    return lax.fori_loop(0, 3, turn, (a, a))[0]
+    return lax.fori_loop(0, 3, iteration, (a, a))[0]
 
 
 def _uneven(a: Any) -> Any:
-    """A loop of as many turns as the device's number."""
+    """A loop of as many iterations as the device's number."""
     return lax.while_loop(lambda s: s[0] < lax.axis_index("i"), lambda s: (s[0] + 1, s[1] * 3), (0, a))[1]
 
 

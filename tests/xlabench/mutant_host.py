@@ -18,17 +18,17 @@ going { going.s = (s32[], f32[12,10], f32[12,10]) parameter(0)
   going.n = s32[] constant(3)
   ROOT going.r = pred[] compare(going.i, going.n), direction=LT }
 
-turn { turn.s = (s32[], f32[12,10], f32[12,10]) parameter(0)
-  turn.i = s32[] get-tuple-element(turn.s), index=0
-  turn.x = f32[12,10] get-tuple-element(turn.s), index=1
-  turn.y = f32[12,10] get-tuple-element(turn.s), index=2
-  turn.one = s32[] constant(1)
-  turn.next = s32[] add(turn.i, turn.one)
-  turn.half = f32[] constant(0.5)
-  turn.halves = f32[12,10] broadcast(turn.half), dimensions={}
-  turn.shrunk = f32[12,10] multiply(turn.x, turn.halves)
-  turn.sum = f32[12,10] add(turn.shrunk, turn.y)
-  ROOT turn.r = (s32[], f32[12,10], f32[12,10]) tuple(turn.next, turn.sum, turn.x) }
+iteration { iteration.s = (s32[], f32[12,10], f32[12,10]) parameter(0)
+  iteration.i = s32[] get-tuple-element(iteration.s), index=0
+  iteration.x = f32[12,10] get-tuple-element(iteration.s), index=1
+  iteration.y = f32[12,10] get-tuple-element(iteration.s), index=2
+  iteration.one = s32[] constant(1)
+  iteration.next = s32[] add(iteration.i, iteration.one)
+  iteration.half = f32[] constant(0.5)
+  iteration.halves = f32[12,10] broadcast(iteration.half), dimensions={}
+  iteration.shrunk = f32[12,10] multiply(iteration.x, iteration.halves)
+  iteration.sum = f32[12,10] add(iteration.shrunk, iteration.y)
+  ROOT iteration.r = (s32[], f32[12,10], f32[12,10]) tuple(iteration.next, iteration.sum, iteration.x) }
 """
 
 BEFORE = """

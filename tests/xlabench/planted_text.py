@@ -56,7 +56,10 @@ PATCHES = {
     ),
     "scan_reverse": Patch("passes.scan_expander:_step", "(scan.length - 1)", "(scan.length - 2)", "pass/scan-expander"),
     "unrolled_once_more": Patch(
-        "passes.loop_unrolling:_Counter.turns", "return turn\n", "return turn + 1\n", "pass/loop-unrolling"
+        "passes.loop_unrolling:_Counter.trip_count",
+        "return iteration\n",
+        "return iteration + 1\n",
+        "pass/loop-unrolling",
     ),
     "epsilon_sign": Patch(
         "passes.batch_norm_expander:_inference",

@@ -12,7 +12,7 @@ import compiler
 
 
 def is_endless(module: compiler.Module) -> bool:
-    """Whether the condition of some loop looks only at what no turn changes, but for a constant that ends the loop."""
+    """Whether some condition looks only at what no iteration changes, except for a constant that ends the loop."""
     return any(i.opcode == "while" and _is_stuck(i) for i in module.instructions())
 
 
@@ -28,7 +28,7 @@ def _is_stuck(loop: Any) -> bool:
 
 
 def _stays(value: Any, given: Any, index: int, condition: Any) -> bool:
-    """Whether an element of the state is the same in all turns, and not a truth value that ends the loop."""
+    """Whether an element of the state is the same in all iterations, and not a truth value that ends the loop."""
     if value.opcode == "constant":
         return condition.root.opcode != "get-tuple-element" or bool(value.literal.array)
     return value.opcode == "get-tuple-element" and value.operands[0] is given and value.attributes["index"] == index

@@ -19,7 +19,7 @@ Item = tuple[Any, ...]
 """A place, and what the move wants to know besides."""
 
 _LARGEST_CONSTANT = 8
-_MOST_TURNS = 3
+_MOST_ITERATIONS = 3
 _MOST_ALONE = 24  # each costs a probe
 
 
@@ -260,21 +260,21 @@ def _drop_state(case: Case, items: Sequence[Item], values: Values) -> Case | Non
     return derive(case, edit.drop_state(case.module, (computation, name), index), values)
 
 
-def _turn_items(case: Case, _: Values) -> Iterator[Item]:
+def _iteration_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.opcode == "while":
-            for turns in range(1, _MOST_TURNS + 1):
-                yield (*edit.place_of(instruction), turns)
+            for trip_count in range(1, _MOST_ITERATIONS + 1):
+                yield (*edit.place_of(instruction), trip_count)
 
 
 def _write_out(case: Case, items: Sequence[Item], values: Values) -> Case | None:
-    ((computation, name, turns),) = items
-    return derive(case, edit.write_out(case.module, (computation, name), turns), values)
+    ((computation, name, trip_count),) = items
+    return derive(case, edit.write_out(case.module, (computation, name), trip_count), values)
 
 
 def _go_on(case: Case, items: Sequence[Item], values: Values) -> Case | None:
-    ((computation, name, turns),) = items
-    return derive(case, edit.go_on(case.module, (computation, name), turns), values)
+    ((computation, name, trip_count),) = items
+    return derive(case, edit.go_on(case.module, (computation, name), trip_count), values)
 
 
 def _inner_items(case: Case, _: Values) -> Iterator[Item]:
@@ -350,8 +350,8 @@ MOVES: tuple[Move, ...] = (
     Move("root", _root_items, _new_root, together=False),
     Move("behind", _behind_items, _behind, together=False),
     Move("bodies", _body_items, _expand),
-    Move("turns", _turn_items, _write_out, together=False),
-    Move("going on", _turn_items, _go_on, together=False),
+    Move("loop iterations", _iteration_items, _write_out, together=False),
+    Move("going on", _iteration_items, _go_on, together=False),
     Move("combiners", _combiner_items, _sum_up),
     Move("open", _open_items, _lay_open, together=False),
     Move("constants", _constant_items, _to_constants),

@@ -145,8 +145,8 @@ class Mutants:
 
     def _place(self, number: int) -> tuple[Entry, int]:
         block, within = divmod(number, PER_PROGRAM)
-        turn, at = divmod(block, len(self.entries))
-        return self.entries[at], turn * PER_PROGRAM + within
+        iteration, at = divmod(block, len(self.entries))
+        return self.entries[at], iteration * PER_PROGRAM + within
 
     def _hash(self, number: int, purpose: str) -> int:
         entry, index = self._place(number)

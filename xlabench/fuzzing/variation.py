@@ -62,7 +62,7 @@ def varied(module: Module, rng: Rng) -> Module:
 def has_meaning(module: Module, rng: Rng) -> bool:
     """Whether the reference comes to an end with a program that is valid: some things are seen only then.
 
-    How often a loop turns may be up to what a program is given, which in another program may be anything.  Whatever
+    How often a loop iterates may be up to what a program is given, which in another program may be anything.  Whatever
     the reference raises besides refusing the program is a finding.
     """
     kinds = _KINDS if _loops(module) else _KINDS[:1]

@@ -26,16 +26,16 @@ Array = npt.NDArray[np.float32]
 
 _COMPUTE_ELEMENTS = 1 << 12  # 16 KiB each of operand and result
 _MEMORY_ELEMENTS = 1 << 21  # 8 MiB each
-_COMPUTE_TURNS = 16
+_COMPUTE_ROUNDS = 16
 _THREAD_ELEMENTS = 1 << 16  # a long loop: between two of them threads wait for each other in the interpreter
-_THREAD_TURNS = 8
+_THREAD_ROUNDS = 8
 
 
 def subjects() -> Mapping[str, Callable[[], object]]:
     """The canaries by name, ready to be called and timed."""
     source = np.zeros(_MEMORY_ELEMENTS, np.float32)
     return {
-        "compute": partial(_exponentials, *_operands(_COMPUTE_ELEMENTS), _COMPUTE_TURNS),
+        "compute": partial(_exponentials, *_operands(_COMPUTE_ELEMENTS), _COMPUTE_ROUNDS),
         "memory": partial(np.copyto, np.ones_like(source), source),
         "threads": _on_every_core(),
     }
@@ -46,9 +46,9 @@ def _operands(elements: int) -> tuple[Array, Array]:
     return operand, np.empty_like(operand)
 
 
-def _exponentials(operand: Array, result: Array, turns: int) -> None:
+def _exponentials(operand: Array, result: Array, rounds: int) -> None:
     """Arithmetic without a call into anything but NumPy's own loop, which lets other threads run."""
-    for _ in range(turns):
+    for _ in range(rounds):
         np.exp(operand, out=result)
 
 
@@ -56,7 +56,7 @@ def _on_every_core() -> Callable[[], object]:
     """The same work by as many threads as there are usable cores; returns when the last is done."""
     cores = len(os.sched_getaffinity(0))
     pool = ThreadPoolExecutor(cores)
-    work = [partial(_exponentials, *_operands(_THREAD_ELEMENTS), _THREAD_TURNS) for _ in range(cores)]
+    work = [partial(_exponentials, *_operands(_THREAD_ELEMENTS), _THREAD_ROUNDS) for _ in range(cores)]
 
     def call() -> None:
         for pending in [pool.submit(one) for one in work]:

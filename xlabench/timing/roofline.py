@@ -1,6 +1,6 @@
 """How close kernels come to what the machine can do, from a kilobyte to tens of megabytes.
 
-For each kind of kernel one simple program is compiled at every size and timed by the best of several turns; the limits
+For each kind of kernel one simple program is compiled at every size and timed by the best of several rounds; the limits
 are measured in between, at the same sizes and on as many threads, so that a loud neighbour disturbs both.
 """
 
@@ -20,7 +20,7 @@ from xlabench.engines import engine
 from xlabench.environment import capture
 
 SMALLEST, LARGEST = 1 << 10, 1 << 26
-_TURNS, _TURN_S = 7, 0.02
+_ROUNDS, _ROUND_S = 7, 0.02
 _ROW = 1024
 
 Array = NDArray[Any]
@@ -177,10 +177,10 @@ def _inputs(module: compiler.Module) -> list[Array]:
 
 
 def _best(call: Callable[[], object]) -> float:
-    """The seconds of one call in the best turn."""
+    """The seconds of one call in the best round."""
     call()
-    count = max(1, int(_TURN_S / max(_seconds(call, 1), 1e-7)))
-    return min(_seconds(call, count) for _ in range(_TURNS))
+    count = max(1, int(_ROUND_S / max(_seconds(call, 1), 1e-7)))
+    return min(_seconds(call, count) for _ in range(_ROUNDS))
 
 
 def _seconds(call: Callable[[], object], count: int) -> float:

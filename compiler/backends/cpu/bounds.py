@@ -80,7 +80,7 @@ def _extents(program: Program) -> dict[str, list[_Extent]]:
         for name in emitted.functions:
             found[name] = [*given, *made, workspace]
             assert len(found[name]) == sum(type_.startswith("ptr") for type_, _ in parameters(kernel))
-    copies = {f.name: f.name.partition(".turn")[0] for f in program.ir.functions if "alwaysinline" in f.attributes}
+    copies = {f.name: f.name.partition(".iteration")[0] for f in program.ir.functions if "alwaysinline" in f.attributes}
     return found | {copy: found[name] for copy, name in copies.items() if name in found}
 
 

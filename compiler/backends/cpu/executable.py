@@ -192,7 +192,8 @@ class CpuExecutable:
     def profile(self, *inputs: object) -> list[KernelTime]:
         """Run once and say when each kernel's functions started and how long they took, per chunk.
 
-        Cycle counts are turned into nanoseconds by the clock around the whole call; in a loop the last turn counts.
+        Cycle counts are turned into nanoseconds by the clock around the whole call; in a loop the last iteration
+        counts.
         """
         check_bytes(self.module, self._call_bytes, by="this machine")
         arrays = convert(inputs, self._parameters)

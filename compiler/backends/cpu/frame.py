@@ -1,7 +1,7 @@
 """Scalars of loops, in the frame of the function that runs a module: LLVM keeps them in registers.
 
-What a turn of a loop over scalars computes takes less than to write it to memory and read it again in the next.  A
-value can lie in a frame where no other thread touches it: in a program for one thread, or in a loop that the caller
+What an iteration of a loop over scalars computes takes less than to write it to memory and read it again in the next.
+A value can lie in a frame where no other thread touches it: in a program for one thread, or in a loop that the caller
 runs alone, as long as nothing that is shared outside touches it.
 """
 

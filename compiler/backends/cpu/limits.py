@@ -47,16 +47,16 @@ entry:
   %counts = load ptr, ptr %third
   %steps = load i64, ptr %counts
   %place = getelementptr i64, ptr %counts, i64 1
-  %turns = load i64, ptr %place
+  %iterations = load i64, ptr %place
   %share = udiv i64 %steps, %threads
   %first = mul i64 %share, %thread
   %end = add i64 %first, %share
-  br label %turn
-turn:
+  br label %iteration
+iteration:
   %done = phi i64 [ 0, %entry ], [ %following, %next ]
   br label %step
 step:
-  %at = phi i64 [ %first, %turn ], [ %after, %step ]
+  %at = phi i64 [ %first, %iteration ], [ %after, %step ]
 {state}
 {body}
   %after = add i64 %at, 1
@@ -65,8 +65,8 @@ step:
 next:
 {rest}
   %following = add i64 %done, 1
-  %again = icmp slt i64 %following, %turns
-  br i1 %again, label %turn, label %exit
+  %again = icmp slt i64 %following, %iterations
+  br i1 %again, label %iteration, label %exit
 exit:
   ret void
 }}
@@ -90,7 +90,7 @@ def peak_flops(*, threads: int = 0) -> float:
 
 
 def _best(kind: str, array_bytes: int, steps: int, threads: int) -> float:
-    """Seconds of one turn through arrays of that size."""
+    """Seconds of one iteration through arrays of that size."""
     # Memory that was never written is one page of zeros, whatever its size.
     memory = [np.ones(array_bytes + _LINE, np.uint8) for _ in range(2)]
     addresses = [array.ctypes.data + -array.ctypes.data % _LINE for array in memory]
@@ -160,7 +160,7 @@ _LOOPS = {"read": ("read",), "copy": ("copy", "stream")}
 
 def _loop(name: str, share: str) -> str:
     type_, vectors = _type(), range(_CHAINS)
-    state = [f"  %s{k} = phi {type_} [ zeroinitializer, %turn ], [ %n{k}, %step ]" for k in vectors]
+    state = [f"  %s{k} = phi {type_} [ zeroinitializer, %iteration ], [ %n{k}, %step ]" for k in vectors]
     index = ["  %base = mul i64 %at, " + str(_CHAINS), *(f"  %i{k} = add i64 %base, {k}" for k in vectors)]
     body = [_BODIES[name].format(k=k, type=type_) for k in vectors]
     # What is computed has to arrive somewhere, or none of it would be done.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compiler.analysis.buffers import Assignment, check_unique_callers, lay_out
-from compiler.analysis.turns import counted_turns
+from compiler.analysis.trip_count import counted_trip_count
 from compiler.backends.cpu.kernels.strategy import Functions
 from compiler.backends.cpu.kernels.table import KINDS, decide
 from compiler.backends.cpu.machine import Machine
@@ -48,7 +48,9 @@ class ProgramPlan:
 def plan(module: Module, machine: Machine, threads: int) -> ProgramPlan:
     """Decide about a scheduled module, for up to that many threads of a machine."""
     check_unique_callers(module)
-    unasked = {loop.attributes["condition"].root for loop in _loops(module.entry) if counted_turns(loop) is not None}
+    unasked = {
+        loop.attributes["condition"].root for loop in _loops(module.entry) if counted_trip_count(loop) is not None
+    }
     kernels = {i: kernel_of(i) for i in scheduled(module.entry) if i not in unasked}
     assignment = lay_out(module, partial(_overwritable, kernels))
     for instruction, pairs in assignment.reused.items():

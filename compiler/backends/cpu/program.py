@@ -14,15 +14,15 @@ from functools import partial
 
 from compiler.analysis.buffers import Assignment, branches, complete
 from compiler.analysis.placing import Buffer, Place, alignment_of
-from compiler.analysis.turns import counted_turns
+from compiler.analysis.trip_count import counted_trip_count
 from compiler.backends.cpu.frame import lay_in_frame
+from compiler.backends.cpu.inline_kernels import Copies
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
 from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.phases import Phases, Step
 from compiler.backends.cpu.plan import ProgramPlan, plan
 from compiler.backends.cpu.pointers import BASES, Pointers
 from compiler.backends.cpu.sharing import shared_work
-from compiler.backends.cpu.turns import Copies
 from compiler.codegen import cost, nest
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 from compiler.ir.decisions import went
@@ -46,8 +46,8 @@ class Program:
         assignment: where everything lies.
         emitted: the kernels, in the order of the schedule.
         threads: how many threads it is worth running on.
-        cost_ns: estimated nanoseconds on one thread; loops count one turn.
-        shared_work: the same of what threads share, all turns of loops counted.
+        cost_ns: estimated nanoseconds on one thread; loops count one iteration.
+        shared_work: the same of what threads share, all iterations of loops counted.
         plan: what was decided about it.
     """
 
@@ -131,7 +131,7 @@ class _Driver:
         self.threads = threads
         self.profile = profile
         self.marks = 0
-        self.turns = 0
+        self.loop_depth = 0
         self.copies = Copies(ir)
         self.functions = sum(len(kernel.functions) for kernel in emitted.values())
 
@@ -189,7 +189,7 @@ class _Driver:
         builder = here.builder
         arguments = [*map(here.of, buffers), here.workspace(kernel)]
         share = (THREAD, THREADS) if shared else (integer(0), integer(1))
-        name = self.copies.name(function) if self.turns and not shared and not self.profile else function
+        name = self.copies.name(function) if self.loop_depth and not shared and not self.profile else function
         self._mark(builder, row=THREAD if shared else integer(0))
         builder.call(f"@{name}", "void", [*arguments, *share])
         self._mark(builder, row=THREAD if shared else integer(0))
@@ -227,28 +227,28 @@ class _Driver:
         self._copy(zip(of[instruction.operands[0]], state, strict=True))
         self.phases.end()
         before = [(self.pointers.of(present), self.pointers.of(other)) for present, other in exchanged]
-        header, turn, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
+        header, iteration, done = (builder.new_label(name) for name in ("while", "while.body", "while.end"))
         entry = builder.block
         builder.branch(header)
         builder.begin(header)
         number, *roles = [*builder.placeholders("i64", 1), *builder.placeholders("ptr", 2 * len(exchanged))]
         outside = dict(self.known)
         self.known |= dict(zip([b for pair in exchanged for b in pair], roles, strict=True))
-        self.turns += 1
-        builder.branch_if(self._goes_on(instruction, number), turn, done)
-        builder.begin(turn)
+        self.loop_depth += 1
+        builder.branch_if(self._goes_on(instruction, number), iteration, done)
+        builder.begin(iteration)
         self._instructions(body.instructions)
         swapped = {present for present, _ in exchanged}
         self._copy((a, b) for a, b in zip(of[body.root], state, strict=True) if b not in swapped)
         self.phases.end()
-        self.turns -= 1
+        self.loop_depth -= 1
         following = builder.add(number, integer(1))
         builder.fill(number, [(integer(0), entry), (following, builder.block)])
         for place, (present, other) in enumerate(before):
             now, then = roles[2 * place], roles[2 * place + 1]
             builder.fill(now, [(present, entry), (then, builder.block)])
             builder.fill(then, [(other, entry), (now, builder.block)])
-        # Of its own notes: otherwise LLVM may take those of a loop that a turn ends with for this one's.
+        # Of its own notes: otherwise LLVM may take those of a loop that an iteration ends with for this one's.
         builder.branch(header, keep_rolled(self.ir, scalar=True))
         builder.begin(done)
         self.known.clear()
@@ -256,10 +256,10 @@ class _Driver:
         self._settle(exchanged, before, roles)
 
     def _goes_on(self, loop: Instruction, number: Value) -> Value:
-        """Whether there is a turn of that number."""
-        turns = counted_turns(loop)
-        if turns is not None:
-            return self.builder.compare("ult", number, integer(turns))
+        """Whether there is an iteration of that number."""
+        trip_count = counted_trip_count(loop)
+        if trip_count is not None:
+            return self.builder.compare("ult", number, integer(trip_count))
         condition: Computation = loop.attributes["condition"]
         self._instructions(condition.instructions)
         self.phases.end()

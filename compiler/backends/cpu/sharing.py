@@ -1,8 +1,8 @@
 """Which kernels one thread runs alone although each by itself would be worth several.
 
-Threads meet in every turn of a loop that they share: at the end of every phase.  Cores that share a cache do so in 0.1
-to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.  A thread that has nothing to do for
-long falls asleep, and to wake it takes much longer than that.
+Threads meet in every iteration of a loop that they share: at the end of every phase.  Cores that share a cache do so in
+0.1 to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.  A thread that has nothing to do
+for long falls asleep, and to wake it takes much longer than that.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from typing import Protocol, TypeAlias
 
-from compiler.analysis.turns import turns_of
+from compiler.analysis.trip_count import known_trip_count
 from compiler.codegen.cost import shares_all
 from compiler.codegen.kernel import CONTROL, callees, scheduled
 from compiler.ir.module import Computation, Instruction
 
 _MEETING_NS = 500.0
 _MEETINGS = 2
-"""In every turn, besides one for each kernel that is shared."""
+"""In every iteration, besides one for each kernel that is shared."""
 _WAKING_NS = 20_000.0
 _PATIENCE_NS = 30_000.0
 """How long one thread may work alone before others sleep."""
-_TURNS = 100
+_ITERATIONS = 100
 """The trip count that is assumed of a loop whose own does not follow from the program."""
 
 
@@ -82,8 +82,8 @@ def _work(instruction: Instruction, kernels: Kernels, shared: Set[Instruction]) 
         kernel = kernels[instruction]
         return kernel.cost_ns, kernel.cost_ns if kernel.parallel and instruction in shared else 0.0
     parts = [_work(inner, kernels, shared) for callee in callees(instruction) for inner in callee.instructions]
-    turns = (turns_of(instruction) or _TURNS) if instruction.opcode == "while" else 1
-    return turns * sum(part[0] for part in parts), turns * sum(part[1] for part in parts)
+    trip_count = (known_trip_count(instruction) or _ITERATIONS) if instruction.opcode == "while" else 1
+    return trip_count * sum(part[0] for part in parts), trip_count * sum(part[1] for part in parts)
 
 
 def _saved(work: float, threads: int) -> float:

@@ -116,8 +116,8 @@ class Call:
                 case RecordStep() | WaitStep():
                     if times is None:
                         self._order(step)
-                case WhileStep() if step.turns is not None:
-                    for _ in range(step.turns):
+                case WhileStep() if step.trip_count is not None:
+                    for _ in range(step.trip_count):
                         self.run_steps(step.body, times)
                 case WhileStep():
                     self.run_steps(step.condition, times)
@@ -163,7 +163,7 @@ class Call:
         return int(value)
 
     def goes_on(self, step: WhileStep) -> bool:
-        """Whether a loop has another turn, by the predicate that its condition has left."""
+        """Whether a loop has another iteration, by the predicate that its condition has left."""
         return bool(self._read(step.predicate, np.dtype(np.uint8)))
 
     def branch(self, step: ConditionalStep) -> int:

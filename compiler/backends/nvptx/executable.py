@@ -164,7 +164,7 @@ class NvptxExecutable:
             return call.results()
 
     def profile(self, *inputs: object) -> list[KernelTime]:
-        """Run once, and say how long each launch took; in a loop the last turn counts."""
+        """Run once, and say how long each launch took; in a loop the last iteration counts."""
         call = self._call(inputs)
         times: dict[str, KernelTime] = {}
         with call.memory():

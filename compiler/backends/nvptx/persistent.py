@@ -1,12 +1,12 @@
 """Persistent kernels: steps in a row, loops and branches above all, that one block does within one launch.
 
-Where a turn of a loop is little work, what it costs is its launches, and the host's look at the condition.  One block
-does the same work itself: it goes through each launch's blocks in turn, and a barrier stands where one launch would
-wait for another.  It has one of the GPU's many multiprocessors to do it with, so the rule is about time:
+Where an iteration of a loop is little work, what it costs is its launches, and the host's look at the condition.  One
+block does the same work itself: it goes through each launch's blocks in turn, and a barrier stands where one launch
+would wait for another.  It has one of the GPU's many multiprocessors to do it with, so the rule is about time:
 
 - a launch is expected to take a block `_BLOCK_SHARE` times, a product `_PRODUCT_SHARE` times, what
   `compiler.codegen.cost` says of one core of a CPU, and `_ROUND_NS` for each of its blocks after which the next can
-  begin; a copy what its bytes take, a loop all its turns (`_TURNS` where their number is not known), a branch the
+  begin; a copy what its bytes take, a loop all its iterations (`_TURNS` where their number is not known), a branch the
   longest;
 - of launches and copies each saves `LAUNCH_NS`, and of decisions each saves the host's `DECISION_NS`;
 - a step is persistent where it takes no longer than it saves, and steps in a row become one launch where there is more
@@ -46,7 +46,7 @@ DECISION_NS = 10_000.0
 _BLOCK_SHARE, _PRODUCT_SHARE = 12.0, 3.6
 _ROUND_NS = 700.0
 _BYTES_PER_NS = 20.0
-_TURNS = 8
+_ITERATIONS = 8
 _MOST_BUFFERS = 256
 """A launch has 4 KB of arguments."""
 _MOST_LINES = 20_000
@@ -139,7 +139,7 @@ class _Persistent:
             case CopyStep():
                 return step.target.size_bytes / _BYTES_PER_NS
             case WhileStep():
-                return _turns(step) * sum(map(self._work, (*step.condition, *step.body)))
+                return _trip_count(step) * sum(map(self._work, (*step.condition, *step.body)))
             case ConditionalStep():
                 return max(sum(map(self._work, branch)) for branch in step.branches)
             case RecordStep() | WaitStep():
@@ -151,8 +151,8 @@ class _Persistent:
             case LaunchStep() | CopyStep():
                 return LAUNCH_NS
             case WhileStep():
-                decision = DECISION_NS if step.turns is None else 0.0
-                return _turns(step) * (decision + sum(map(self._saved, (*step.condition, *step.body))))
+                decision = DECISION_NS if step.trip_count is None else 0.0
+                return _trip_count(step) * (decision + sum(map(self._saved, (*step.condition, *step.body))))
             case ConditionalStep():
                 return DECISION_NS + min(sum(map(self._saved, branch)) for branch in step.branches)
             case RecordStep() | WaitStep():
@@ -183,8 +183,8 @@ def _us(nanoseconds: float) -> str:
     return f"{nanoseconds / 1000:.1f} us"
 
 
-def _turns(step: WhileStep) -> int:
-    return _TURNS if step.turns is None else step.turns
+def _trip_count(step: WhileStep) -> int:
+    return _ITERATIONS if step.trip_count is None else step.trip_count
 
 
 def _costs(emitted: EmittedKernel) -> Iterator[tuple[str, float]]:

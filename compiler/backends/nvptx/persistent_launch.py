@@ -194,8 +194,8 @@ class Emission:
     def _loop(self, step: WhileStep) -> None:
         builder = self.builder
         self._barrier()
-        if step.turns is not None:
-            with builder.loop(integer(0), integer(step.turns), metadata=keep_rolled(self.ir), name="turn"):
+        if step.trip_count is not None:
+            with builder.loop(integer(0), integer(step.trip_count), metadata=keep_rolled(self.ir), name="iteration"):
                 self._sequence(step.body)
                 self._barrier()
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from compiler.analysis.buffers import Assignment, assign, branches, check_unique_callers, pack_again
 from compiler.analysis.placing import Buffer, Place
-from compiler.analysis.turns import turns_of
+from compiler.analysis.trip_count import known_trip_count
 from compiler.backends.decisions import Decided, Decisions, details_of, others_of, placed
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.strategy import Launches
@@ -156,17 +156,17 @@ class _Steps:
         body: Computation = instruction.attributes["body"]
         yield from self._copies(instruction.operands[0], instruction)
         (predicate,) = self.assignment.of[condition.root]
-        steps, turns = tuple(self.of(body)), turns_of(instruction)
-        asked = tuple(self.of(condition)) if turns is None else ()
+        steps, trip_count = tuple(self.of(body)), known_trip_count(instruction)
+        asked = tuple(self.of(condition)) if trip_count is None else ()
         exchanged = dict(self.assignment.exchanged[instruction])
-        if turns is None or not exchanged or not all(isinstance(step, LaunchStep | CopyStep) for step in steps):
-            yield WhileStep(asked, predicate, (*steps, *self._copies(body.root, instruction)), turns)
+        if trip_count is None or not exchanged or not all(isinstance(step, LaunchStep | CopyStep) for step in steps):
+            yield WhileStep(asked, predicate, (*steps, *self._copies(body.root, instruction)), trip_count)
             return
         # What two buffers hold in turn changes roles: the body is there twice, so that nothing is copied.
         steps = (*steps, *(copy for copy in self._copies(body.root, instruction) if copy.target not in exchanged))
         roles = {**exchanged, **{other: present for present, other in exchanged.items()}}
-        yield WhileStep(asked, predicate, (*steps, *(_in_roles(step, roles) for step in steps)), turns // 2)
-        if turns % 2:
+        yield WhileStep(asked, predicate, (*steps, *(_in_roles(step, roles) for step in steps)), trip_count // 2)
+        if trip_count % 2:
             yield from steps
             yield from (CopyStep(other, present) for present, other in exchanged.items())
 

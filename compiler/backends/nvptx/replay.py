@@ -1,8 +1,8 @@
 """A module called again: what the host does not decide on the way is captured once, as graphs, and launched as such.
 
 Where nothing is decided that is one graph for the whole call, inputs and results included.  Else what lies between two
-decisions is one, so that a turn of a loop whose end is known at run time only puts one thing on a stream, however many
-kernels it has.
+decisions is one, so that an iteration of a loop whose end is known at run time only puts one thing on a stream, however
+many kernels it has.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from compiler.backends.nvptx.device import Array
 from compiler.backends.nvptx.steps import ConditionalStep, Step, WhileStep, put_down
 
 _MOST_CAPTURED = 10_000
-"""Things that a graph holds at most: loops are captured turn by turn."""
+"""Things that a graph holds at most: loops are captured iteration by iteration."""
 
 Action = Callable[[], None]
 
@@ -87,21 +87,21 @@ def _put(call: Call, row: Sequence[Step | Action]) -> None:
 
 
 def _while(call: Call, step: WhileStep) -> Action:
-    if step.turns is not None:
-        body, turns = _all_of(_captured(call, step.body)), step.turns
+    if step.trip_count is not None:
+        body, trip_count = _all_of(_captured(call, step.body)), step.trip_count
 
         def counted() -> None:
-            for _ in range(turns):
+            for _ in range(trip_count):
                 body()
 
         return counted
     first = _all_of(_captured(call, step.condition))
-    turn = _all_of(_captured(call, (*step.body, *step.condition)))
+    iteration = _all_of(_captured(call, (*step.body, *step.condition)))
 
     def loop() -> None:
         first()
         while call.goes_on(step):
-            turn()
+            iteration()
 
     return loop
 

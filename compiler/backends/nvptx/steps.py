@@ -111,20 +111,20 @@ class WaitStep(_Base):
 class WhileStep(_Base):
     """Run `condition`, read one byte of `predicate`, and while it is not 0 run `body` and again.
 
-    Where the number of `turns` is known beforehand, the body is run as often, and nobody asks: there are no steps of a
-    condition.  `note` says why it is the host that does it.
+    Where `trip_count` is known beforehand, the body is run as often, and nobody asks: there are no steps
+    of a condition.  `note` says why it is the host that does it.
     """
 
     condition: tuple[Step, ...]
     predicate: Buffer
     body: tuple[Step, ...]
-    turns: int | None = None
+    trip_count: int | None = None
     note: str = ""
 
     @property
     def reads(self) -> tuple[Buffer, ...]:
         """The predicate, if it is asked for."""
-        return (self.predicate,) if self.turns is None else ()
+        return (self.predicate,) if self.trip_count is None else ()
 
     @property
     def parts(self) -> tuple[tuple[Step, ...], ...]:
@@ -132,7 +132,7 @@ class WhileStep(_Base):
         return self.condition, self.body
 
     def __str__(self) -> str:
-        head = f"while ({self.predicate})" if self.turns is None else f"{self.turns} turns"
+        head = f"while ({self.predicate})" if self.trip_count is None else f"{self.trip_count} iterations"
         return head + _because(self.note)
 
 
@@ -175,12 +175,12 @@ def put_down(steps: Sequence[Step], most: int) -> int | None:
     """How many things a run puts on streams; None where the host decides something on the way, or beyond the most."""
     total = 0
     for step in steps:
-        if isinstance(step, ConditionalStep) or (isinstance(step, WhileStep) and step.turns is None):
+        if isinstance(step, ConditionalStep) or (isinstance(step, WhileStep) and step.trip_count is None):
             return None
         inner = put_down(step.body, most) if isinstance(step, WhileStep) else 1
         if inner is None:
             return None
-        total += inner * (step.turns or 0) if isinstance(step, WhileStep) else inner
+        total += inner * (step.trip_count or 0) if isinstance(step, WhileStep) else inner
     return total if total <= most else None
 
 

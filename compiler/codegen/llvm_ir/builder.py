@@ -11,17 +11,17 @@ from compiler.codegen.llvm_ir.values import FLOAT_TYPES, I1, I32, Value, element
 
 _MOST_LINES = 256
 _MOST_VECTOR_LINES = 1024
-"""Instructions up to which all turns of a loop are written out; scalar ones may still become vectors as a loop."""
+"""Instructions up to which all iterations of a loop are written out; scalar ones may still become vectors as a loop."""
 
 _DIVISIONS = ("sdiv", "udiv", "srem", "urem")
 
-_FEW_TURNS = 16
-"""Loops of at most that many turns, known beforehand, may be unrolled altogether."""
+_FEW_ITERATIONS = 16
+"""Loops of at most that many iterations, known beforehand, may be unrolled altogether."""
 
 
 @dataclass(slots=True)
 class Loop:
-    """A counted loop being emitted: its induction variable, and the values carried from turn to turn."""
+    """A counted loop being emitted: its induction variable, and the values carried from iteration to iteration."""
 
     index: Value
     carried: list[Value]
@@ -29,7 +29,7 @@ class Loop:
     _next: list[Value] = field(default_factory=list)
 
     def carry(self, *values: Value) -> None:
-        """Set what the carried values are in the next turn (and, after the last one, `results`)."""
+        """Set what the carried values are in the next iteration (and, after the last one, `results`)."""
         self._next = list(values)
 
 
@@ -300,11 +300,11 @@ class Builder:
         ]
         lines = self._lines[slot:]
         vectors = any("<" in line for line in lines)
-        turns, most = _turns(start, stop, step), _MOST_VECTOR_LINES if vectors else _MOST_LINES
+        trip_count, most = _trip_count(start, stop, step), _MOST_VECTOR_LINES if vectors else _MOST_LINES
         if self._loops > inner or scalar or vectors:
             self.function.scalar_loops -= 1
-        fits = turns * len(lines) <= most
-        self.branch_if(again, body, done, metadata or _unrolling(self.module, turns, lines, fits=fits))
+        fits = trip_count * len(lines) <= most
+        self.branch_if(again, body, done, metadata or _unrolling(self.module, trip_count, lines, fits=fits))
         self.begin(done)
         if nonempty:
             loop.results = list(carried_next)
@@ -362,7 +362,7 @@ class Builder:
         return Value(type_, f"%v{self.function.counter}")
 
 
-def _turns(start: Value, stop: Value, step: int) -> int:
+def _trip_count(start: Value, stop: Value, step: int) -> int:
     """How often a loop runs, 0 if that is not known."""
     first, last = start.literal, stop.literal
     return 0 if first is None or last is None else -(-(last - first) // step)
@@ -373,13 +373,13 @@ def _is_division(line: str) -> bool:
     return any(f" {name} " in line for name in _DIVISIONS) and line.rpartition(", ")[2].startswith("%")
 
 
-def _unrolling(module: Module, turns: int, lines: Sequence[str], *, fits: bool) -> str:
-    """Metadata that keeps LLVM from unrolling a loop, unless its turns are few and known, or asks for it.
+def _unrolling(module: Module, trip_count: int, lines: Sequence[str], *, fits: bool) -> str:
+    """Metadata that keeps LLVM from unrolling a loop, unless its iterations are few and known, or asks for it.
 
-    Of few turns LLVM would make masked vectors, and it ends the process where its two estimates of what a division
+    Of few iterations LLVM would make masked vectors, and it ends the process where its two estimates of what a division
     costs then differ; integers are divided one by one anyway.
     """
-    if not 0 < turns <= _FEW_TURNS:
+    if not 0 < trip_count <= _FEW_ITERATIONS:
         return keep_rolled(module)
     if not module.unrolls:
         return ""

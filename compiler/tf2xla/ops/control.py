@@ -103,7 +103,7 @@ RECORDS = table(
         "Into a frame.",
     ),
     _on_host("Exit", "data: T -> output: T; T: {any}", _LOOPS, "Out of a frame."),
-    _on_host("NextIteration", "data: T -> output: T; T: {any}", _LOOPS, "Into a frame's next turn."),
+    _on_host("NextIteration", "data: T -> output: T; T: {any}", _LOOPS, "Into a frame's next iteration."),
     _on_host("LoopCond", "input: bool -> output: bool", _LOOPS, "Whether a frame goes on."),
     _on_host(
         "Print",

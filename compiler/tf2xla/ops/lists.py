@@ -1,4 +1,4 @@
-"""Lists of tensors, which gradients of loops keep what each turn began with in.
+"""Lists of tensors, which gradients of loops keep what each iteration began with in.
 
 A list has a greatest length, which is known, and elements of one type and sizes; where nobody says these sizes, the
 first element that is put in does.

@@ -14,11 +14,11 @@ TARGET = llvm.Target.host()
 POINTER = ("ptr", "p")
 
 
-def add_loop(module, name, *, vectors, turns=1000, value="1", attributes="noinline nounwind"):
+def add_loop(module, name, *, vectors, trip_count=1000, value="1", attributes="noinline nounwind"):
     """A function that writes a value to every element of an array."""
     function = module.function(name, "void", [POINTER], linkage="internal", attributes=attributes)
     build = Builder(function)
-    with build.loop(integer(0), integer(turns), step=4 if vectors else 1) as loop:
+    with build.loop(integer(0), integer(trip_count), step=4 if vectors else 1) as loop:
         element = Value("i32", value)
         stored = build.broadcast(element, 4) if vectors else element
         build.store(stored, build.gep("i32", function.arguments[0], loop.index), align=4)
@@ -75,7 +75,9 @@ def test_a_nest_counts_once_and_a_loop_written_by_hand_too():
 
 def test_parts_fill_up_and_call_one_another():
     module = Module()
-    loops = [add_loop(module, f"loop{n}", vectors=n % 2 == 0, turns=100 * n, value=str(n)) for n in range(9, 0, -1)]
+    loops = [
+        add_loop(module, f"loop{n}", vectors=n % 2 == 0, trip_count=100 * n, value=str(n)) for n in range(9, 0, -1)
+    ]
     add_caller(module, *loops)
     cut = parts.cut(module)
     assert len(cut) > 2
@@ -117,7 +119,7 @@ def test_functions_with_other_metadata_are_not_equal(metadata):
 def test_what_may_be_inlined_goes_with_each_caller():
     module = Module()
     helper = add_loop(module, "helper", vectors=False, attributes="nounwind")
-    large = [add_loop(module, f"large{n}", vectors=False, turns=100 + n) for n in range(4)]
+    large = [add_loop(module, f"large{n}", vectors=False, trip_count=100 + n) for n in range(4)]
     for function in large:
         function.lines.insert(-1, f"  call void @{helper.name}(ptr %p)")
     add_caller(module, *large)
@@ -132,7 +134,7 @@ def test_large_constants_are_defined_once(length, definitions):
     module = Module()
     data = "\\07" * length
     table = module.define_global("table", f'internal constant [{length} x i8] c"{data}", align 64')
-    readers = [add_loop(module, f"reader{vectors}", vectors=vectors, turns=8) for vectors in (False, True)]
+    readers = [add_loop(module, f"reader{vectors}", vectors=vectors, trip_count=8) for vectors in (False, True)]
     for function in readers:
         function.lines.insert(-1, f"  %read{function.scalar_loops} = load i8, ptr {table.name}")
         function.lines.insert(-1, f"  store i8 %read{function.scalar_loops}, ptr %p")
@@ -145,7 +147,7 @@ def test_large_constants_are_defined_once(length, definitions):
 def test_a_state_is_shared():
     module = Module()
     state = module.define_global("state", "internal global i32 5")
-    writers = [add_loop(module, f"writer{vectors}", vectors=vectors, turns=8) for vectors in (False, True)]
+    writers = [add_loop(module, f"writer{vectors}", vectors=vectors, trip_count=8) for vectors in (False, True)]
     for number, function in enumerate(writers):
         function.lines[-1:] = [
             f"  %old = load i32, ptr {state.name}",
@@ -180,8 +182,8 @@ def test_threads_compile_at_once():
     def compile_and_run(number):
         module = Module()
         loops = [add_loop(module, f"loop{n}", vectors=bool(n % 2), value=str(number)) for n in range(6)]
-        for turns, function in enumerate(loops):
-            function.lines.insert(-1, f"  %unlike = add i32 {turns}, 0")
+        for trip_count, function in enumerate(loops):
+            function.lines.insert(-1, f"  %unlike = add i32 {trip_count}, 0")
         add_caller(module, *loops)
         return run(module)
 

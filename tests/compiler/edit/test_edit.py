@@ -27,14 +27,14 @@ going { going.s = (s32[], f32[6,4], f32[6]) parameter(0)
   going.n = s32[] constant(3)
   ROOT going.r = pred[] compare(going.i, going.n), direction=LT }
 
-turn { turn.s = (s32[], f32[6,4], f32[6]) parameter(0)
-  turn.i = s32[] get-tuple-element(turn.s), index=0
-  turn.x = f32[6,4] get-tuple-element(turn.s), index=1
-  turn.v = f32[6] get-tuple-element(turn.s), index=2
-  turn.one = s32[] constant(1)
-  turn.next = s32[] add(turn.i, turn.one)
-  turn.y = f32[6,4] add(turn.x, turn.x)
-  ROOT turn.r = (s32[], f32[6,4], f32[6]) tuple(turn.next, turn.y, turn.v) }
+iteration { iteration.s = (s32[], f32[6,4], f32[6]) parameter(0)
+  iteration.i = s32[] get-tuple-element(iteration.s), index=0
+  iteration.x = f32[6,4] get-tuple-element(iteration.s), index=1
+  iteration.v = f32[6] get-tuple-element(iteration.s), index=2
+  iteration.one = s32[] constant(1)
+  iteration.next = s32[] add(iteration.i, iteration.one)
+  iteration.y = f32[6,4] add(iteration.x, iteration.x)
+  ROOT iteration.r = (s32[], f32[6,4], f32[6]) tuple(iteration.next, iteration.y, iteration.v) }
 
 ENTRY main {
   x = f32[6,4] parameter(0)
@@ -45,7 +45,7 @@ ENTRY main {
   v = f32[6] reduce(b, zero), dimensions={1}, to_apply=sum
   i = s32[] constant(0)
   s = (s32[], f32[6,4], f32[6]) tuple(i, b, v)
-  l = (s32[], f32[6,4], f32[6]) while(s), condition=going, body=turn
+  l = (s32[], f32[6,4], f32[6]) while(s), condition=going, body=iteration
   c = f32[6,4] get-tuple-element(l), index=1
   began = ((f32[6,4], f32[6,4]), f32[6,4]) async-start(c, c), calls=later
   d = f32[6,4] async-done(began)
@@ -75,7 +75,11 @@ EDITS = {
     "drop arguments": (lambda m: edit.drop_arguments(m, [MAIN["b"], MAIN["v"]]), None, (0, 1)),
     "drop state": (lambda m: edit.drop_state(m, MAIN["l"], 2), None, (0, 1)),
     "isolate": (lambda m: edit.isolate(m, MAIN["v"]), ["f32[6]"], (MAIN["b"],)),
-    "isolate in a body": (lambda m: edit.isolate(m, ("turn", "turn.y")), ["f32[6,4]"], (("turn", "turn.x"),)),
+    "isolate in a body": (
+        lambda m: edit.isolate(m, ("iteration", "iteration.y")),
+        ["f32[6,4]"],
+        (("iteration", "iteration.x"),),
+    ),
     "isolate a tuple's user": (lambda m: edit.isolate(m, MAIN["l"]), None, (MAIN["b"], MAIN["v"])),
     "plain": (edit.plain, None, (0, 1)),
     "resize": (lambda m: edit.resize(edit.keep_results(m, [MAIN["v"]]).module, {6: 2}), ["f32[2]"], (0, 1)),
@@ -151,21 +155,21 @@ def test_a_loop_that_is_the_root_loses_a_result_with_its_state(module):
     assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
 
 
-def test_a_loop_of_three_turns_written_out_gives_what_it_gave(module):
+def test_a_loop_of_three_iterations_written_out_gives_what_it_gave(module):
     inputs = draw(module, 0)
     expected = compiler.interpret(module, *inputs)
     actual = compiler.interpret(edit.write_out(module, MAIN["l"], 3).module, *inputs)
     assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
 
 
-@pytest.mark.parametrize("turns", [1, 2, 3])
-def test_a_loop_goes_on_without_its_counter(module, turns):
-    edited = edit.go_on(module, MAIN["l"], turns).module
+@pytest.mark.parametrize("trip_count", [1, 2, 3])
+def test_a_loop_goes_on_without_its_counter(module, trip_count):
+    edited = edit.go_on(module, MAIN["l"], trip_count).module
     compiler.verify(edited)
     (loop,) = (i for i in edited.instructions() if i.opcode == "while")
     assert [i.opcode for i in loop.attributes["condition"].instructions] == ["parameter", "get-tuple-element"]
     inputs = draw(module, 0)
-    expected = compiler.interpret(edit.write_out(module, MAIN["l"], turns).module, *inputs)
+    expected = compiler.interpret(edit.write_out(module, MAIN["l"], trip_count).module, *inputs)
     actual = compiler.interpret(edited, *inputs)
     assert [result.tobytes() for result in actual] == [result.tobytes() for result in expected]
 

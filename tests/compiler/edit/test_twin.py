@@ -92,8 +92,8 @@ def test_a_loop_that_floats_end_has_no_twin():
     text = """
     go { s = (f32[]) parameter(0) x = f32[] get-tuple-element(s), index=0 l = f32[] constant(9)
       ROOT r = pred[] compare(x, l), direction=LT }
-    turn { s = (f32[]) parameter(0) x = f32[] get-tuple-element(s), index=0 y = f32[] add(x, x)
+    iteration { s = (f32[]) parameter(0) x = f32[] get-tuple-element(s), index=0 y = f32[] add(x, x)
       ROOT r = (f32[]) tuple(y) }
-    ENTRY e { x = f32[] parameter(0) t = (f32[]) tuple(x) ROOT w = (f32[]) while(t), condition=go, body=turn }"""
-    with pytest.raises(compiler.UnsupportedError, match="how often it turns depends on floats"):
+    ENTRY e { x = f32[] parameter(0) t = (f32[]) tuple(x) ROOT w = (f32[]) while(t), condition=go, body=iteration }"""
+    with pytest.raises(compiler.UnsupportedError, match="how often it iterates depends on floats"):
         edit.integer_twin(compiler.parse(text))

@@ -221,7 +221,7 @@ SELDOM = {
         {"transpose"},
         lambda i: i.opcode == i.operands[0].opcode == "transpose" and _does_not_commute(i),
     ),
-    "a loop that turns as often as an input says": (
+    "a loop that iterates as often as an input says": (
         {"while", "sine"},
         lambda i: i.opcode == "while" and i.operands[0].operands[0].opcode == "and",
     ),

@@ -1,10 +1,10 @@
-"""What is the same in every turn of a loop is computed once, whatever it is and wherever it stands."""
+"""What is the same in every iteration of a loop is computed once, whatever it is and wherever it stands."""
 
 from functools import cache
 
 import numpy as np
 import pytest
-from invariant_loops import INNER_TURNS, PLACES, TURNS, VALUES, N, counted, program
+from invariant_loops import INNER_ITERATIONS, ITERATIONS, PLACES, VALUES, N, counted, program
 
 import compiler
 
@@ -23,10 +23,10 @@ def work_of(value, place):
 
 
 @pytest.mark.parametrize(("value", "place"), PAIRS)
-def test_what_never_changes_is_not_computed_in_each_turn(value, place):
-    once = (counted(optimized(value, "body")[0]) - counted(optimized("nothing", "body")[0])) / TURNS
-    turns = TURNS * (INNER_TURNS if place == "inner loop" else 1)
-    assert work_of(value, place) <= work_of("nothing", place) + 2 * INNER_TURNS * (once + N) + 2 * turns
+def test_what_never_changes_is_not_computed_in_each_iteration(value, place):
+    once = (counted(optimized(value, "body")[0]) - counted(optimized("nothing", "body")[0])) / ITERATIONS
+    trip_count = ITERATIONS * (INNER_ITERATIONS if place == "inner loop" else 1)
+    assert work_of(value, place) <= work_of("nothing", place) + 2 * INNER_ITERATIONS * (once + N) + 2 * trip_count
 
 
 @pytest.mark.parametrize(("value", "place"), PAIRS)

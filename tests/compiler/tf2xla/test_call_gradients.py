@@ -142,8 +142,8 @@ TEST = function(
     [node("l", "Less", "n", "m", T=INT)],
     {"go": "l:z:0"},
 )
-TURN = function(
-    "turn",
+ITERATION = function(
+    "iteration",
     {"n": INT, "x": DOUBLE, "w": DOUBLE, "m": INT},
     {"n1": INT, "x1": DOUBLE, "w1": DOUBLE, "m1": INT},
     [
@@ -158,9 +158,9 @@ TURN = function(
 
 @pytest.mark.parametrize("limit", [0, 1, 7])
 def test_loops_are_differentiated(limit):
-    builder, x = started(TEST, TURN)
+    builder, x = started(TEST, ITERATION)
     state = [builder.constant(0), x.op("Exp"), x, builder.constant(limit)]
-    loop = builder.add("While", state, cond="test", body="turn")
+    loop = builder.add("While", state, cond="test", body="iteration")
     y = loop.outputs[1] * loop.outputs[2]
     assert agrees(builder, y, x, AT)
     assert len(loop.outputs) == 6, "the loop keeps the counter and x"
@@ -177,12 +177,14 @@ def test_a_loop_that_nothing_bounds_has_no_gradient():
         [node("l", "Less", "x", "c:output:0", T=DOUBLE), const("c", 9, float)],
         {"go": "l:z:0"},
     )
-    turn = function("turn", {"x": DOUBLE}, {"y": DOUBLE}, [node("a", "AddV2", "x", "x", T=DOUBLE)], {"y": "a:z:0"})
+    iteration = function(
+        "iteration", {"x": DOUBLE}, {"y": DOUBLE}, [node("a", "AddV2", "x", "x", T=DOUBLE)], {"y": "a:z:0"}
+    )
     builder = Builder()
-    builder.graph.functions = [test, turn]
+    builder.graph.functions = [test, iteration]
     x = builder.add("Placeholder", name="x", dtype="float64", shape=[]).output
-    loop = builder.add("While", [x], cond="test", body="turn")
-    with pytest.raises(NoGradientError, match="nothing says how often it turns at most"):
+    loop = builder.add("While", [x], cond="test", body="iteration")
+    with pytest.raises(NoGradientError, match="nothing says how often it iterates at most"):
         gradients(builder, [loop.output], [x])
 
 

@@ -199,16 +199,16 @@ def test_a_bundle_whose_parts_do_not_belong_together_is_refused(tmp_path, change
         bundle.load(folder)
 
 
-@pytest.mark.parametrize(("turns", "verdict"), [(2, "flaky"), (1, "bitwise")])
-def test_what_is_flaky_is_asked_as_often_as_tells(tmp_path, monkeypatch, turns, verdict):
+@pytest.mark.parametrize(("period", "verdict"), [(2, "flaky"), (1, "bitwise")])
+def test_what_is_flaky_is_asked_as_often_as_tells(tmp_path, monkeypatch, period, verdict):
     calls = itertools.count()
     right = [X + X]
-    turn = SimpleNamespace(spec="cpu", compile=lambda _: lambda x: [x + x + X.dtype.type(next(calls) % turns)])
-    monkeypatch.setattr(bundle, "engine", lambda _: turn)
+    stand_in = SimpleNamespace(spec="cpu", compile=lambda _: lambda x: [x + x + X.dtype.type(next(calls) % period)])
+    monkeypatch.setattr(bundle, "engine", lambda _: stand_in)
     folder = _draft(tmp_path / "bundle", expected=right, verdict="flaky")
     answer = bundle.replay_job({"folder": str(folder)}, lambda _: None)
     assert answer["verdict"] == verdict
-    assert ("10 of 20 more calls" in answer["message"]) == (turns > 1)
+    assert ("10 of 20 more calls" in answer["message"]) == (period > 1)
 
 
 def test_what_changes_its_inputs_is_wrong_whatever_it_answers(tmp_path, monkeypatch):

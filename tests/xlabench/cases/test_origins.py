@@ -23,7 +23,7 @@ chosen {{ p = ({t}[4], s32[4]) parameter(0) ROOT r = s32[4] get-tuple-element(p)
 other {{ p = (s32[4], {t}[4]) parameter(0) ROOT r = s32[4] get-tuple-element(p), index=0 }}
 go {{ s = ({t}[4], {t}[4], s32[4], s32[4], pred[]) parameter(0)
   ROOT c = pred[] get-tuple-element(s), index=4 }}
-turn {{ s = ({t}[4], {t}[4], s32[4], s32[4], pred[]) parameter(0)
+iteration {{ s = ({t}[4], {t}[4], s32[4], s32[4], pred[]) parameter(0)
   a = {t}[4] get-tuple-element(s), index=0 b = {t}[4] get-tuple-element(s), index=1
   i = s32[4] get-tuple-element(s), index=2 j = s32[4] get-tuple-element(s), index=3
   n = pred[] constant(false) ROOT r = ({t}[4], {t}[4], s32[4], s32[4], pred[]) tuple(b, a, j, i, n) }}
@@ -86,7 +86,7 @@ WAYS = {
     "topk": "s = (s32[4], s32[4]) topk(i), k=4 k = s32[4] get-tuple-element(s), index=0",
     "tuple": f"s = {_PAIR} tuple(x, i){_TAKEN}",
     "while": "y = {t}[4] copy(x) n = pred[] constant(true) v = ({t}[4], {t}[4], s32[4], s32[4], pred[])"
-    " tuple(x, y, z, i, n) s = ({t}[4], {t}[4], s32[4], s32[4], pred[]) while(v), condition=go, body=turn"
+    " tuple(x, y, z, i, n) s = ({t}[4], {t}[4], s32[4], s32[4], pred[]) while(v), condition=go, body=iteration"
     " k = s32[4] get-tuple-element(s), index=2",
 }
 """By opcode, how an index `i` comes to be `k`, beside `x`; second halves stand with their first."""

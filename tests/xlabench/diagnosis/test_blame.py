@@ -72,14 +72,14 @@ def test_alone_only_the_guilty_instruction_diverges(mutants):
 def test_alone_what_is_in_a_loop_runs_on_what_it_is_given_first_and_on_what_last():
     text = """below { s = (s32[], f32[3]) parameter(0) n = s32[] get-tuple-element(s), index=0 m = s32[] constant(2)
         ROOT z = pred[] compare(n, m), direction=LT }
-      turn { s = (s32[], f32[3]) parameter(0) n = s32[] get-tuple-element(s), index=0 o = s32[] constant(1)
+      iteration { s = (s32[], f32[3]) parameter(0) n = s32[] get-tuple-element(s), index=0 o = s32[] constant(1)
         x = f32[3] get-tuple-element(s), index=1 r = f32[3] reverse(x), dimensions={0} t = f32[3] subtract(r, r)
         m = s32[] add(n, o) ROOT z = (s32[], f32[3]) tuple(m, t) }
       ENTRY main { n = s32[] constant(0) x = f32[3] parameter(0) s = (s32[], f32[3]) tuple(n, x)
-        w = (s32[], f32[3]) while(s), condition=below, body=turn ROOT z = f32[3] get-tuple-element(w), index=1 }"""
+        w = (s32[], f32[3]) while(s), condition=below, body=iteration ROOT z = f32[3] get-tuple-element(w), index=1 }"""
     with Prober(Setup("drops", factory="broken_engines:engine")) as prober:  # zeros it reverses rightly
         rows = list(examine(prober, _case(text)))
-    assert [row.place for row in rows if row.judgement.is_failure] == [("turn", "r")]
+    assert [row.place for row in rows if row.judgement.is_failure] == [("iteration", "r")]
     assert len(rows) == len({row.place for row in rows})
 
 

@@ -61,15 +61,15 @@ going { going.s = (s32[], f32[4], f32[4]) parameter(0)
   going.n = s32[] constant(3)
   ROOT going.r = pred[] compare(going.i, going.n), direction=LT }
 
-turn { turn.s = (s32[], f32[4], f32[4]) parameter(0)
-  turn.i = s32[] get-tuple-element(turn.s), index=0
-  turn.x = f32[4] get-tuple-element(turn.s), index=1
-  turn.y = f32[4] get-tuple-element(turn.s), index=2
-  turn.one = s32[] constant(1)
-  turn.next = s32[] add(turn.i, turn.one)
-  turn.m = f32[4] negate(turn.x)
-  turn.t = f32[4] tanh(turn.y)
-  ROOT turn.r = (s32[], f32[4], f32[4]) tuple(turn.next, turn.m, turn.t) }
+iteration { iteration.s = (s32[], f32[4], f32[4]) parameter(0)
+  iteration.i = s32[] get-tuple-element(iteration.s), index=0
+  iteration.x = f32[4] get-tuple-element(iteration.s), index=1
+  iteration.y = f32[4] get-tuple-element(iteration.s), index=2
+  iteration.one = s32[] constant(1)
+  iteration.next = s32[] add(iteration.i, iteration.one)
+  iteration.m = f32[4] negate(iteration.x)
+  iteration.t = f32[4] tanh(iteration.y)
+  ROOT iteration.r = (s32[], f32[4], f32[4]) tuple(iteration.next, iteration.m, iteration.t) }
 
 late { late.x = f32[4] parameter(0)
   late.a = f32[4] sine(late.x)
@@ -81,7 +81,7 @@ ENTRY main {
   y = f32[4] async-done(began)
   i = s32[] constant(0)
   s = (s32[], f32[4], f32[4]) tuple(i, x, y)
-  l = (s32[], f32[4], f32[4]) while(s), condition=going, body=turn
+  l = (s32[], f32[4], f32[4]) while(s), condition=going, body=iteration
   m = f32[4] get-tuple-element(l), index=1
   t = f32[4] get-tuple-element(l), index=2
   c = f32[4] cosine(t)
@@ -144,13 +144,13 @@ def test_what_matters_is_left_and_little_else(case, is_bad, most):
 
 
 def _negates_twice(case):
-    """By a loop that turns, or written out."""
+    """By a loop that iterates, or written out."""
     twice = any(i.opcode == o.opcode == "negate" for i in case.module.instructions() for o in i.operands)
     return twice or _has("while", "negate", "add")(case)
 
 
-def _turns_twice(case):
-    """By what a loop computes in turn after turn."""
+def _iterations_twice(case):
+    """By what a loop computes in iteration after iteration."""
     computed = []
     compiler.interpret(case.module, *case.inputs, trace=lambda i, _: computed.append(i.opcode))
     return _has("while", "tanh")(case) and computed.count("tanh") > 1
@@ -158,8 +158,8 @@ def _turns_twice(case):
 
 IN_LOOPS = {
     "a loop": (_has("while", "tanh"), 8),
-    "a loop of two turns": (_turns_twice, 9),
-    "what two turns do": (_negates_twice, 2),
+    "a loop of two iterations": (_iterations_twice, 9),
+    "what two iterations do": (_negates_twice, 2),
     "in a call in halves": (_has("sine"), 1),
     "what a condition says": (_has("compare"), 1),
 }

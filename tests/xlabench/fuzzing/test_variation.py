@@ -35,7 +35,7 @@ def test_seeds_may_be_planted_and_what_they_reach_is_known():
     assert {f"rule {rule}" for rule in decided.rules} <= known()
 
 
-def test_loops_that_turn_as_often_as_they_are_told_are_not_planted():
+def test_loops_that_iterate_as_often_as_they_are_told_are_not_planted():
     text = """c {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
       n = s32[] get-tuple-element(s), index=1 m = s32[] constant(7) ROOT r = pred[] compare(i, {most}), direction=LT }}
     b {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0

@@ -161,7 +161,7 @@ def while_loop(
 
 
 class _Loop:
-    """A loop; with a limit of turns they are counted by one more variable."""
+    """A loop; with a limit of iterations they are counted by one more variable."""
 
     def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, limit: Any) -> None:
         self._cond = cond
@@ -175,7 +175,7 @@ class _Loop:
         self._shapes = [one.shape for one in starts]
 
     def widen(self, invariants: Any) -> None:
-        """Let sizes be others from turn to turn where that is said."""
+        """Let sizes be others from iteration to iteration where that is said."""
         if invariants is None:
             return
         stated = invariants if isinstance(invariants, list | tuple) else [invariants]

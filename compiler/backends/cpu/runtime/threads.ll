@@ -194,13 +194,13 @@ done:
 ; All chunks by the caller, one after the other.
 define internal void @by_one(ptr %code, ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %chunks) nounwind {
 entry:
-  br label %turn
-turn:
-  %chunk = phi i64 [ 0, %entry ], [ %next, %turn ]
+  br label %iteration
+iteration:
+  %chunk = phi i64 [ 0, %entry ], [ %next, %iteration ]
   call void %code(ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %chunk, i64 %chunks)
   %next = add i64 %chunk, 1
   %more = icmp ult i64 %next, %chunks
-  br i1 %more, label %turn, label %done
+  br i1 %more, label %iteration, label %done
 done:
   ret void
 }
@@ -303,8 +303,8 @@ post:
   %posted = or i64 %high, 1
   %was = atomicrmw xchg ptr @board, i64 %posted seq_cst
   call void @attract(i64 %chunks, i64 %work)
-  br label %turn
-turn:
+  br label %iteration
+iteration:
   %chunk = phi i64 [ 0, %post ], [ %following, %take_more ]
   %done_here = phi i64 [ 0, %post ], [ %more_here, %take_more ]
   call void %code(ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %chunk, i64 %chunks)
@@ -313,7 +313,7 @@ turn:
 take_more:
   %following = call i64 @take(i64 %phases, i64 %chunks)
   %another = icmp sge i64 %following, 0
-  br i1 %another, label %turn, label %look
+  br i1 %another, label %iteration, label %look
 look:
   %elsewhere = sub i64 %chunks, %more_here
   %nowhere = icmp eq i64 %elsewhere, 0
@@ -429,15 +429,15 @@ define void @reset() nounwind {
   ret void
 }
 
-define void @relax(i64 %turns) nounwind {
+define void @relax(i64 %iterations) nounwind {
 entry:
-  br label %turn
-turn:
-  %left = phi i64 [ %turns, %entry ], [ %fewer, %turn ]
+  br label %iteration
+iteration:
+  %left = phi i64 [ %iterations, %entry ], [ %fewer, %iteration ]
   $pause
   %fewer = sub i64 %left, 1
   %done = icmp eq i64 %fewer, 0
-  br i1 %done, label %end, label %turn
+  br i1 %done, label %end, label %iteration
 end:
   ret void
 }

@@ -174,19 +174,19 @@ class _Lines(Transform):
 
         yield self._for_each(lines * length, load, "load")
         *stages, last = _stages(length)
-        turn = 0
-        for turn, stage in enumerate(stages, 1):
+        step_number = 0
+        for step_number, stage in enumerate(stages, 1):
 
-            def step(builder: Builder, place: Value, turn: int = turn, stage: _Stage = stage) -> None:
-                value = self._after(builder, stage, place, self._from(self._half(builder, turn - 1)))
-                self._put(builder, self._half(builder, turn), place, value)
+            def step(builder: Builder, place: Value, step_number: int = step_number, stage: _Stage = stage) -> None:
+                value = self._after(builder, stage, place, self._from(self._half(builder, step_number - 1)))
+                self._put(builder, self._half(builder, step_number), place, value)
 
-            yield self._for_each(lines * length, step, f"stage{turn}")
+            yield self._for_each(lines * length, step, f"stage{step_number}")
 
         def finish(builder: Builder, place: Value) -> None:
             line, number = builder.udivrem(place, integer(self.stored))
             at = builder.add(builder.mul(line, integer(length)), number)
-            value = self._after(builder, last, at, self._from(self._half(builder, turn)))
+            value = self._after(builder, last, at, self._from(self._half(builder, step_number)))
             self._deliver(builder, line, number, value)
 
         yield self._for_each(lines * self.stored, finish, "last")
@@ -194,8 +194,8 @@ class _Lines(Transform):
     def _for_each(self, count: int, body: Callable[[Builder, Value], None], name: str) -> Launch:
         return grid.for_each(self.module, self.kernel, count, body, f"{self.suffix}_{name}", talks=True)
 
-    def _half(self, builder: Builder, turn: int) -> Value:
-        offset = fourier.between_bytes(self.kernel) + turn % 2 * self.half_bytes
+    def _half(self, builder: Builder, step_number: int) -> Value:
+        offset = fourier.between_bytes(self.kernel) + step_number % 2 * self.half_bytes
         return builder.gep("i8", arguments(self.kernel).workspace, integer(offset))
 
     def _from(self, source: Value) -> Read:
@@ -242,17 +242,19 @@ class _Convolution(_Lines):
         lines, room = self.part.lines, fourier.convolution_length(self.part.length)
         yield self._for_each((lines + 1) * room, self._load, "load")
         stages = list(_stages(room))
-        for turn, stage in enumerate(stages, 1):
-            yield self._step(stage, turn, (lines + 1) * room, self._at)
+        for step_number, stage in enumerate(stages, 1):
+            yield self._step(stage, step_number, (lines + 1) * room, self._at)
         *inner, last = stages
-        for turn, stage in enumerate(inner, len(stages) + 1):
-            yield self._step(stage, turn, lines * room, self._at if turn > len(stages) + 1 else self._products)
-        turn = 2 * len(stages) - 1
+        for step_number, stage in enumerate(inner, len(stages) + 1):
+            yield self._step(
+                stage, step_number, lines * room, self._at if step_number > len(stages) + 1 else self._products
+            )
+        step_number = 2 * len(stages) - 1
 
         def finish(builder: Builder, place: Value) -> None:
             line, number = builder.udivrem(place, integer(self.stored))
             at = builder.add(builder.mul(line, integer(room)), number)
-            value = _conjugate(self._after(builder, last, at, self._at(builder, turn)))
+            value = _conjugate(self._after(builder, last, at, self._at(builder, step_number)))
             self._deliver(builder, line, number, value * self._chirp(builder, number))
 
         yield self._for_each(lines * self.stored, finish, "last")
@@ -273,20 +275,20 @@ class _Convolution(_Lines):
             value = self._given(builder, line, number) * self._chirp(builder, number)
             self._put(builder, target, place, value)
 
-    def _step(self, stage: _Stage, turn: int, count: int, given: Callable[[Builder, int], Read]) -> Launch:
+    def _step(self, stage: _Stage, step_number: int, count: int, given: Callable[[Builder, int], Read]) -> Launch:
         def step(builder: Builder, place: Value) -> None:
-            value = self._after(builder, stage, place, given(builder, turn - 1))
-            self._put(builder, self._half(builder, turn), place, value)
+            value = self._after(builder, stage, place, given(builder, step_number - 1))
+            self._put(builder, self._half(builder, step_number), place, value)
 
-        return self._for_each(count, step, f"stage{turn}")
+        return self._for_each(count, step, f"stage{step_number}")
 
-    def _at(self, builder: Builder, turn: int) -> Read:
+    def _at(self, builder: Builder, step_number: int) -> Read:
         """Elements as they are after so many stages."""
-        return self._from(self._half(builder, turn))
+        return self._from(self._half(builder, step_number))
 
-    def _products(self, builder: Builder, turn: int) -> Read:
+    def _products(self, builder: Builder, step_number: int) -> Read:
         """Conjugates of transformed lines times transformed chirps: a transform of these is, conjugated, an inverse."""
-        room, source = fourier.convolution_length(self.part.length), self._half(builder, turn)
+        room, source = fourier.convolution_length(self.part.length), self._half(builder, step_number)
 
         def product(builder: Builder, place: Value) -> Complex:
             _, number = builder.udivrem(place, integer(room))

@@ -39,12 +39,12 @@ def _emit(module: Module, kernel: Kernel) -> Launch:
         for result in results(kernel, form.rows):
             _fill(values, result, place)
 
-        def write(turn: Elemental) -> None:
+        def write(iteration: Elemental) -> None:
             for result in results(kernel, form.rows):
-                row = row_written(form, turn, result[0])
-                store_in_row(form, emission, result, (row, place), turn.value(form.row(result[0]), indices))
+                row = row_written(form, iteration, result[0])
+                store_in_row(form, emission, result, (row, place), iteration.value(form.row(result[0]), indices))
 
-        state = values.turns(form, indices, write)
+        state = values.loop(form, indices, write)
         for piece, output in results(kernel, form.arrays):
             store(emission, form.initial[piece].array, state[piece], output, place)
         for piece, output in results(kernel, form.scalars):
@@ -52,7 +52,7 @@ def _emit(module: Module, kernel: Kernel) -> Launch:
                 store(Emission(builder), form.initial[piece].array, state[piece], output, ZERO)
 
     def _fill(values: Elemental, result: tuple[int, Value], place: Index) -> None:
-        """Give a column's rows their initial values, where the turns may leave some out."""
+        """Give a column's rows their initial values, where the iterations may leave some out."""
         emission, initial = values.emission, form.initial[result[0]]
         if form.writes_all(result[0]):
             return

@@ -228,8 +228,8 @@ class _Emitter:
         builder = grid.begin(self.module, self.form.kernel, threads)
         emission = Emission(builder)
         kept = emission.opaque(grid.block(builder), self.form.kept)
-        turns = self.pieces // threads
-        result = self._block(emission, nest.all_of(self.pieces), (self.pieces, turns), threads, self._piece(kept))
+        trip_count = self.pieces // threads
+        result = self._block(emission, nest.all_of(self.pieces), (self.pieces, trip_count), threads, self._piece(kept))
         self._finish_first(emission, kept, result)
         builder.ret()
         return Launch(builder.function.name, self.form.kept, threads)
@@ -243,8 +243,8 @@ class _Emitter:
         number = Variable(grid.block(builder), form.kept * chunks)
         chunk, kept = emission.divide(whole(number), form.kept)
         part = nest.share(builder, self.pieces, emission.value(chunk), integer(chunks))
-        turns = self.pieces // chunks // threads
-        result = self._block(emission, part, (self.pieces, turns), threads, self._piece(kept))
+        trip_count = self.pieces // chunks // threads
+        result = self._block(emission, part, (self.pieces, trip_count), threads, self._piece(kept))
         with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
             emission.enter()
             form.store_partials(emission, whole(number), chunks, result)
@@ -317,17 +317,17 @@ class _Emitter:
         self, emission: Emission, part: nest.Range, extent: tuple[int, int], threads: int, elements: Elements
     ) -> list[Value]:
         """Reduce `part` of so many elements, of which each thread has one, or so many, at least; right in thread 0."""
-        builder, (count, turns) = emission.builder, extent
+        builder, (count, trip_count) = emission.builder, extent
         first = builder.add(part.start, grid.thread(builder))
-        at_once = self._at_once(turns, self.team.neighbours)
+        at_once = self._at_once(trip_count, self.team.neighbours)
         values = self._strided(emission, (first, part.stop, threads), (count, at_once), elements)
         return Block(self.form.kernel.name, threads, self.form.types).reduce(emission, values, self.form.combine)
 
-    def _at_once(self, turns: int, neighbours: int) -> int:
-        """How many elements, each of so many neighbours, a thread that has `turns` of them or more asks for at once."""
+    def _at_once(self, trip_count: int, neighbours: int) -> int:
+        """How many elements, each of so many neighbours, a thread with `trip_count` of them asks for at once."""
         body = sum(1 for _ in self.form.kernel.body()) * neighbours
         size = sum(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators) * neighbours
-        return power_of_two(max(1, min(_AT_ONCE, turns, _AT_ONCE_BYTES // size, _AT_ONCE_BODY // body)))
+        return power_of_two(max(1, min(_AT_ONCE, trip_count, _AT_ONCE_BYTES // size, _AT_ONCE_BODY // body)))
 
     def _strided(
         self, emission: Emission, positions: tuple[Value, Value, int], extent: tuple[int, int], elements: Elements

@@ -106,9 +106,9 @@ def _copy_and_update(kernel: Kernel, write: scattering.Write | None, module: Mod
 def _asks(kernel: Kernel) -> bool:
     """Whether it takes less time to ask all windows for each element than to apply them one after the other."""
     windows, rank = math.prod(scattering.batch_of(kernel)), scattering.updates(kernel).rank
-    in_turn = not all(_is_parallel(kernel, d) for d in range(rank))
+    is_ordered = not all(_is_parallel(kernel, d) for d in range(rank))
     fits = kernel.outputs[0].size <= _MOST_ASKING and windows * kernel.outputs[0].size <= _MOST_ASKED
-    return in_turn and len(kernel.outputs) == 1 and windows >= _MANY_WINDOWS and fits
+    return is_ordered and len(kernel.outputs) == 1 and windows >= _MANY_WINDOWS and fits
 
 
 def _gather(module: Module, kernel: Kernel) -> Launch:
@@ -208,20 +208,20 @@ def _update(module: Module, kernel: Kernel, write: scattering.Write | None) -> L
     window: Sequence[int] = kernel.roots[0].attributes.get("update_window_dims", ())
     # Window by window, whatever order the updates lie in.
     ordered = sorted((d for d in range(len(dims)) if d not in parallel), key=lambda d: (d in window, d))
-    threads, turns = (math.prod(dims[d] for d in part) for part in (parallel, ordered))
+    threads, trip_count = (math.prod(dims[d] for d in part) for part in (parallel, ordered))
 
     def update(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
 
         def step(counters: list[Value], _: list[Value]) -> list[Value]:
             at: dict[int, Index] = {}
-            for part, value, count in ((parallel, number, threads), (ordered, counters[0], turns)):
+            for part, value, count in ((parallel, number, threads), (ordered, counters[0], trip_count)):
                 sizes = [dims[d] for d in part]
                 at.update(zip(part, reshape(emission, (emission.opaque(value, count),), (count,), sizes), strict=True))
             scattering.apply_update(kernel, emission, tuple(at[d] for d in range(len(dims))), write)
             return []
 
-        nest.nested(emission, [nest.all_of(turns)], [], step)
+        nest.nested(emission, [nest.all_of(trip_count)], [], step)
 
     return grid.for_each(module, kernel, threads, update, "_update")
 

@@ -307,9 +307,9 @@ class _Sorter:
     ) -> tuple[MergePath, Value, Callable[[Builder, Value, Value], None]]:
         """The merge that a position of a line is in, where that begins, and what puts an element to a position."""
         (level, pair), (line, length) = step, run
-        turn = builder.binary("and", level, integer(1))
-        source = self._arrays(builder, builder.add(turn, integer(2 * pair)))
-        target = self._arrays(builder, builder.sub(integer(2 * pair + 1), turn))
+        parity = builder.binary("and", level, integer(1))
+        source = self._arrays(builder, builder.add(parity, integer(2 * pair)))
+        target = self._arrays(builder, builder.sub(integer(2 * pair + 1), parity))
         width = builder.binary("shl", integer(1), level)
         double = builder.binary("shl", width, integer(1))
         start = builder.binary("and", position, builder.sub(integer(0), double))

@@ -70,10 +70,10 @@ class Team:
     @property
     def share(self) -> int:
         """Elements that a thread has at most."""
-        return self.turns * self.neighbours
+        return self.trip_count * self.neighbours
 
     @property
-    def turns(self) -> int:
+    def trip_count(self) -> int:
         """Pieces that a thread has at most."""
         return -(-self.length // (self.neighbours * self.threads))
 
@@ -103,9 +103,9 @@ class Team:
     def pieces(self, emission: Emission, number: Value) -> Iterator[Piece]:
         """The pieces of a thread's, by its number; where there is none, the row's last once more."""
         builder, count = emission.builder, self.length // self.neighbours
-        for turn in range(self.turns):
-            piece, inside = builder.add(number, integer(turn * self.threads)), None
-            if (turn + 1) * self.threads > count:
+        for iteration in range(self.trip_count):
+            piece, inside = builder.add(number, integer(iteration * self.threads)), None
+            if (iteration + 1) * self.threads > count:
                 inside = builder.compare("slt", piece, integer(count))
                 piece = builder.umin(piece, integer(count - 1))
             first = emission.opaque(piece, count).times(self.neighbours)

@@ -79,31 +79,31 @@ class Slice:
             along = run_of(product.depth if layout.is_deep else side.count)
             self._run = max(1, min(along, _LEAST_COPY_BYTES // size))
         self._pieces = layout.width * layout.depth // self._run
-        self.turns = self._pieces // threads
+        self.trip_count = self._pieces // threads
 
     def fetch(self, emission: Emission, start: Place, stage: Value) -> list[Value]:
         """Start to bring in the slice whose first element is at `start`; what lies in registers is returned."""
         if self.is_asynchronous:
-            for turn in range(self.turns):
+            for iteration in range(self.trip_count):
                 emission.enter()
-                self._copy(emission, self._place(emission, turn), start, stage)
+                self._copy(emission, self._place(emission, iteration), start, stage)
                 emission.leave()
             return []
-        return [self._load(emission, self._place(emission, turn), start) for turn in range(self.turns)]
+        return [self._load(emission, self._place(emission, iteration), start) for iteration in range(self.trip_count)]
 
     def put(self, emission: Emission, values: list[Value], stage: Value) -> None:
         """Store what `fetch` returned."""
         builder, size = emission.builder, self.layout.type.size_bytes
-        for turn, value in enumerate(values):
+        for iteration, value in enumerate(values):
             emission.enter()
-            at = emission.value(self.layout.place(*self._place(emission, turn)))
+            at = emission.value(self.layout.place(*self._place(emission, iteration)))
             builder.store(value, builder.gep(self.layout.stored, stage, at), align=self._run * size)
             emission.leave()
 
-    def _place(self, emission: Emission, turn: int) -> tuple[Index, Index]:
+    def _place(self, emission: Emission, iteration: int) -> tuple[Index, Index]:
         """Where in the slice a piece of the thread's begins: position and depth."""
         layout = self.layout
-        number = emission.opaque(grid.thread(emission.builder), self.threads).plus(turn * self.threads)
+        number = emission.opaque(grid.thread(emission.builder), self.threads).plus(iteration * self.threads)
         across, deep = (1, self._run) if layout.is_deep else (self._run, 1)
         sizes = (layout.width // across, layout.depth // deep)
         if not self.side.is_deep:

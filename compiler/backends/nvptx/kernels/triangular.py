@@ -137,7 +137,7 @@ def _solve_by_blocks(module: Module, kernel: Kernel, form: Substitution) -> Laun
         builder.store(right.load(row, column), builder.gep("double", left, row), align=8)
     with builder.loop(integer(0), size, name="unknown", nonempty=True) as step:
         row = step.index if form.is_lower else builder.sub(integer(form.size - 1), step.index)
-        # Two places in turns: one barrier keeps the next unknown from those who still read this one.
+        # Two places in turn: one barrier keeps the next unknown from those who still read this one.
         place = builder.gep("double", found, builder.binary("and", step.index, integer(1)))
         owner = builder.binary("and", row, integer(threads - 1))
         with builder.when(builder.compare("eq", owner, mine), "owner"):

@@ -1,7 +1,7 @@
 """Loops over layers: what products read of the stacks that a loop slices, and updates, is what was there in their turn.
 
 Products take slices where they lie, and results lie where operands lay; a loop that multiplies by a layer's weights,
-reads what an earlier turn left in another stack and writes it in the same turn is where that could go wrong.
+reads what an earlier iteration left in another stack and writes it in the same iteration is where that could go wrong.
 """
 
 import random

@@ -26,7 +26,7 @@ body {{
 condition {{
   state = (s32[], f32[{size}]) parameter(0)
   i = s32[] get-tuple-element(state), index=0
-  limit = s32[] constant({turns})
+  limit = s32[] constant({trip_count})
   ROOT goes_on = pred[] compare(i, limit), direction=LT
 }}
 ENTRY main {{
@@ -62,28 +62,28 @@ def sharing_computations(**sizes):
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
-        ({"size": 100, "before": 100, "turns": 5}, []),
-        ({"size": 100, "before": 100_000, "turns": 5}, ["main"]),
-        ({"size": 8000, "before": 100_000, "turns": 5}, ["main"]),
-        ({"size": 200_000, "before": 100, "turns": 5}, ["body"]),
-        ({"size": 200_000, "before": 100_000, "turns": 5}, ["body", "main"]),
-        ({"size": 8000, "before": 100_000, "turns": 5000}, []),
+        ({"size": 100, "before": 100, "trip_count": 5}, []),
+        ({"size": 100, "before": 100_000, "trip_count": 5}, ["main"]),
+        ({"size": 8000, "before": 100_000, "trip_count": 5}, ["main"]),
+        ({"size": 200_000, "before": 100, "trip_count": 5}, ["body"]),
+        ({"size": 200_000, "before": 100_000, "trip_count": 5}, ["body", "main"]),
+        ({"size": 8000, "before": 100_000, "trip_count": 5000}, []),
     ],
-    ids=["small", "before it", "turns too short", "long turns", "both", "asleep before long"],
+    ids=["small", "before it", "iterations too short", "long iterations", "both", "asleep before long"],
 )
-def test_loops_are_shared_where_a_turn_saves_more_than_meeting_takes(sizes, expected):
+def test_loops_are_shared_where_an_iteration_saves_more_than_meeting_takes(sizes, expected):
     assert sharing_computations(**sizes) == expected
 
 
-@pytest.mark.parametrize("turns", [0, 1, 2, 7])
+@pytest.mark.parametrize("trip_count", [0, 1, 2, 7])
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_counted_loops_turn_as_often_as_they_should(turns, threads, monkeypatch):
+def test_counted_loops_iterate_as_often_as_they_should(trip_count, threads, monkeypatch):
     share_everything(monkeypatch)
     x = np.linspace(-3, 0, 1000, dtype=np.float32)
     expected = x
-    for _ in range(turns):
+    for _ in range(trip_count):
         expected = np.cos(expected[::-1])
-    found = compiled(LOOP.format(size=1000, before=1, turns=turns), threads)(x, x[:1])
+    found = compiled(LOOP.format(size=1000, before=1, trip_count=trip_count), threads)(x, x[:1])
     assert np.allclose(found[1], expected, atol=1e-5)
 
 

@@ -316,7 +316,7 @@ def test_what_is_called_again_is_captured_once_and_replayed(driver: FakeDriver) 
 
 
 @pytest.mark.slow
-def test_a_loop_is_captured_whole_or_turn_by_turn(driver: FakeDriver) -> None:
+def test_a_loop_is_captured_whole_or_iteration_by_iteration(driver: FakeDriver) -> None:
     text = """
 cond { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0
   ROOT p = pred[] compare(i, s32[] constant(5)), direction=LT }
@@ -328,7 +328,8 @@ ENTRY e { i = s32[] parameter(0)  x = f32[8] parameter(1)  s = (s32[], f32[8]) t
     executable = compiler.compile(text, "nvptx", CompileOptions(arch="sm_80"))
     for _ in range(3):
         executable(np.int32(9), np.zeros(8, np.float32))
-    # What comes before the loop, its condition, a turn, and the results; no turn is made here: every predicate is 0.
+    # What comes before the loop, its condition, an iteration, and the results; no iteration is made here: every
+    # predicate is 0.
     assert len(used(driver, "cuGraphInstantiate")) == 4
     assert len(used(driver, "cuGraphLaunch")) == 2 * 3
     driver.calls.clear()

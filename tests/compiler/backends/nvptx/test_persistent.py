@@ -29,10 +29,10 @@ ENTRY e { x = f32[SIZE] parameter(0)  i = s32[] constant(0)  s = (s32[], f32[SIZ
   w = (s32[], f32[SIZE]) while(s), condition=cond, body=body
   y = f32[SIZE] get-tuple-element(w), index=1  e = f32[SIZE] exponential(f32[SIZE] negate(y))
   n = s32[] get-tuple-element(w), index=0  ROOT r = (s32[], f32[SIZE]) tuple(n, e) }"""
-# An odd and an even number of turns, after which the state is in the other of its two buffers or in the same.
+# An odd and an even trip count, after which the state is in the other of its two buffers or in the same.
 COUNTED = """
 cond { s = (s32[], f32[SIZE]) parameter(0)  i = s32[] get-tuple-element(s), index=0
-  ROOT p = pred[] compare(i, s32[] constant(TURNS)), direction=LT }
+  ROOT p = pred[] compare(i, s32[] constant(ITERATIONS)), direction=LT }
 body { s = (s32[], f32[SIZE]) parameter(0)  i = s32[] get-tuple-element(s), index=0
   x = f32[SIZE] get-tuple-element(s), index=1  r = f32[SIZE] reverse(x), dimensions={0}
   q = f32[SIZE] broadcast(f32[] convert(i)), dimensions={}
@@ -48,7 +48,9 @@ def steps_of(executable: Any) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 8, 300, 500])
-@pytest.mark.parametrize("text", [BRANCHES, *(COUNTED.replace("TURNS", turns) for turns in ("0", "1", "4", "5"))])
+@pytest.mark.parametrize(
+    "text", [BRANCHES, *(COUNTED.replace("ITERATIONS", trip_count) for trip_count in ("0", "1", "4", "5"))]
+)
 def test_what_is_small_is_one_launch(text: str, size: int, gpu: Any) -> None:
     text = text.replace("SIZE", str(size))
     executable = gpu.compile(text)
@@ -61,9 +63,9 @@ def test_what_is_small_is_one_launch(text: str, size: int, gpu: Any) -> None:
 
 
 @pytest.mark.usefixtures("small_launches")
-@pytest.mark.parametrize("turns", ["4", "5"])
-def test_the_state_of_a_counted_loop_is_not_copied(turns: str, gpu: Any) -> None:
-    text = COUNTED.replace("SIZE", "8").replace("TURNS", turns)
+@pytest.mark.parametrize("trip_count", ["4", "5"])
+def test_the_state_of_a_counted_loop_is_not_copied(trip_count: str, gpu: Any) -> None:
+    text = COUNTED.replace("SIZE", "8").replace("ITERATIONS", trip_count)
     executable = gpu.compile(text)
     lines = str(executable.artifacts["thunk_sequence.txt"]).splitlines()
     assert not [line for line in lines if line.startswith("  copy")]
@@ -79,7 +81,7 @@ def test_what_is_large_stays_with_the_host() -> None:
 
 
 def test_a_missing_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = COUNTED.replace("SIZE", "300").replace("TURNS", "4")
+    text = COUNTED.replace("SIZE", "300").replace("ITERATIONS", "4")
     monkeypatch.setattr(persistent.Emission, "_barrier", lambda self: None)
     executable: Any = compiler.compile(text, "nvptx", CompileOptions(device="sim"))
     executable.device.options = LaunchOptions(check_global_races=True)

@@ -309,9 +309,9 @@ class _Nest:
             stop = b.sub(item.stop, item.start) if banded else integer(plan.walks[number].count)
             base = item.start if banded else integer(0)
         metadata = keep_rolled(b.module, interleave=at_once)
-        with b.loop(integer(0), stop, name="store", nonempty=self._is_met(number), metadata=metadata) as turn:
-            there = {**at, dim: b.add(base, turn.index)}
-            self._store_loops(item, rest, there, b.add(offset, b.mul(turn.index, integer(stride))))
+        with b.loop(integer(0), stop, name="store", nonempty=self._is_met(number), metadata=metadata) as iteration:
+            there = {**at, dim: b.add(base, iteration.index)}
+            self._store_loops(item, rest, there, b.add(offset, b.mul(iteration.index, integer(stride))))
 
     def _store_one(self, at: dict[int, Value], value: Value) -> None:
         (root,) = self.kernel.roots

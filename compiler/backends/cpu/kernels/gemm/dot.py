@@ -144,11 +144,11 @@ def _totals(b: Builder, gemm: Gemm, lanes: int, lines: list[Value], columns: lis
     # Several sums per row and column, so that none waits for itself.
     count = len(lines) * len(columns)
     sets = 1 << (max(1, min(_CHAINS // count, gemm.k // lanes)).bit_length() - 1)
-    turn = sets * lanes
-    whole = gemm.k - gemm.k % turn
+    width = sets * lanes
+    whole = gemm.k - gemm.k % width
     start = [zero(vector_type(gemm.type, lanes))] * (sets * count)
     with b.loop(
-        integer(0), integer(whole), step=turn, carried=start, name="dot", nonempty=True, metadata=keep_rolled(b.module)
+        integer(0), integer(whole), step=width, carried=start, name="dot", nonempty=True, metadata=keep_rolled(b.module)
     ) as loop:
         following: list[Value] = []
         for number in range(sets):

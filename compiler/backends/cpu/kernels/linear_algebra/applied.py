@@ -52,7 +52,7 @@ class Applied:
         with b.loop(integer(0), integer(self.steps + 1), name="step", nonempty=True, scalar=True) as step:
             number = step.index if self.adjoint else b.sub(integer(self.steps - 1), step.index)
             before = b.add(number, integer(-1 if self.adjoint else 1))
-            # In the first turn there is no change yet, in the last no vector any more.
+            # In the first iteration there is no change yet, in the last no vector any more.
             here = b.clamp(number, integer(0), integer(self.steps - 1))
             first = b.add(b.smin(here, b.smax(before, integer(0))), integer(self.offset))
             begin = n.down(b, first) if self.grows else integer(0)

@@ -132,10 +132,10 @@ class Columns:
         b = Builder(function)
         lengths, before, greatest = self._lengths(b, column)
         line, nothing, one = n.at(b, changes, integer(1)), zero(t.vector), floating(1.0, t.vector)
-        for turn in range(2):
+        for last in range(2):
             with n.vectors(b, integer(0), integer(self.columns)) as at:
                 place = b.gep(t.type, greatest, at.index)
-                safe = t.load(b, place) if turn else nothing
+                safe = t.load(b, place) if last else nothing
                 safe = b.select(b.compare("oeq", safe, nothing), one, safe)
                 with b.loop(first, integer(self.rows), carried=[nothing], name="row", scalar=True) as row:
                     share = n.spread(b, n.element(b, changes, row.index))
@@ -143,14 +143,14 @@ class Columns:
                     value = n.multiply_add(b, share, n.load(b, line, at.index), value)
                     total = row.carried[0]
                     for part in value:
-                        if turn:
+                        if last:
                             part = b.binary("fdiv", part, safe)
                             total = t.multiply_add(b, part, part, total)
                         else:
                             size = b.intrinsic(f"fabs.{mangled(t.vector)}", [part])
                             total = b.intrinsic(f"maximum.{mangled(t.vector)}", [size, total])
                     row.carry(total)
-                if not turn:
+                if not last:
                     t.store(b, row.results[0], place)
                     continue
                 length = b.binary("fmul", safe, b.intrinsic(f"sqrt.{mangled(t.vector)}", [row.results[0]]))

@@ -1,7 +1,7 @@
 """Schur's form of Hessenberg matrices by Francis's double steps, with the steps of `expansion.schur` in one function.
 
-A turn takes the last part of a matrix that has not fallen apart.  One row is done; two are made triangular, or given
-equal diagonal elements where their eigenvalues are a pair; through more a bulge of three rows is chased.  All are
+An iteration takes the last part of a matrix that has not fallen apart.  One row is done; two are made triangular, or
+given equal diagonal elements where their eigenvalues are a pair; through more a bulge of three rows is chased.  All are
 reflections of three rows and columns.  The vectors are kept as rows, so that what turns columns of theirs walks rows.
 """
 
@@ -14,13 +14,13 @@ from compiler.backends.cpu.kernels.linear_algebra.shifts import LastRows, magnit
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
 from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer
 
-MOST_TURNS = 30
-"""Turns for each eigenvalue before the rest are given up."""
+MOST_ITERATIONS = 30
+"""Iterations for each eigenvalue before the rest are given up."""
 _PATIENCE = 10
 _BULGE = 3
 _EPS = {"float": 2.0**-23, "double": 2.0**-52}
 STATE = 4
-"""Integers: the last row that is not done, turns, turns in this part, and the part's first row."""
+"""Integers: the last row that is not done, iterations, iterations in this part, and the part's first row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,18 @@ class Francis:
         function = t.module.function(f"{t.name}.francis", I32, parameters, linkage="internal", attributes=ATTRIBUTES)
         form, rows, pairs, state = function.arguments
         b = Builder(function)
-        bottom, turns, age, top = (b.gep(I64, state, integer(number)) for number in range(STATE))
-        for place, value in ((bottom, n.length - 1), (turns, 0), (age, 0)):
+        bottom, iterations, age, top = (b.gep(I64, state, integer(number)) for number in range(STATE))
+        for place, value in ((bottom, n.length - 1), (iterations, 0), (age, 0)):
             b.store(integer(value), place)
-        header, body, done = (b.new_label(name) for name in ("next", "turn", "end"))
+        header, body, done = (b.new_label(name) for name in ("next", "iteration", "end"))
         b.branch(header)
         b.begin(header)
-        last, number = b.load(I64, bottom), b.load(I64, turns)
-        most = integer(MOST_TURNS * max(n.length, _PATIENCE))
+        last, number = b.load(I64, bottom), b.load(I64, iterations)
+        most = integer(MOST_ITERATIONS * max(n.length, _PATIENCE))
         goes_on = b.binary("and", b.compare("sge", last, integer(0)), b.compare("slt", number, most))
         b.branch_if(goes_on, body, done)
         b.begin(body)
-        b.store(b.add(number, integer(1)), turns)
+        b.store(b.add(number, integer(1)), iterations)
         self._top(b, form, last, top)
         first = b.load(I64, top)
         length = b.add(b.sub(last, first), integer(1))

@@ -21,7 +21,7 @@ _LEAST = 2.0**-200
 """What is added to a bulge, in a matrix scaled to 1, so that there is always something to rotate."""
 _NOTHING = 2.0**-190
 """Below this an off-diagonal element is taken for 0 whatever stands beside it (absolute deflation threshold)."""
-_MOST_TURNS = 30
+_MOST_ITERATIONS = 30
 """Steps for each eigenvalue before it is given up."""
 _STEPS = 32
 """Whole steps that are noted down."""
@@ -75,13 +75,13 @@ class Implicit:
         function = t.module.function(f"{t.name}.implicit", "i32", parameters, linkage="internal", attributes=ATTRIBUTES)
         diagonal, beside, rows, *noted = function.arguments
         b, notes = Builder(function), Notes(*noted)
-        at, turns, used, steps = (b.gep(I64, notes.counts, integer(n)) for n in range(4))
-        for place in (at, turns, used, steps):
+        at, iterations, used, steps = (b.gep(I64, notes.counts, integer(n)) for n in range(4))
+        for place in (at, iterations, used, steps):
             b.store(integer(0), place)
-        header, body, done = (b.new_label(name) for name in ("next", "turn", "end"))
+        header, body, done = (b.new_label(name) for name in ("next", "iteration", "end"))
         b.branch(header)
         b.begin(header)
-        first, number = b.load(I64, at), b.load(I64, turns)
+        first, number = b.load(I64, at), b.load(I64, iterations)
         goes_on = b.binary("and", b.compare("slt", first, last), b.compare("slt", number, self._most))
         b.branch_if(goes_on, body, done)
         b.begin(body)
@@ -90,7 +90,7 @@ class Implicit:
         with b.when(is_settled, "settled"):
             b.store(b.add(first, integer(1)), at)
         with b.when(b.binary("xor", is_settled, Value("i1", "true")), "step"):
-            b.store(b.add(number, integer(1)), turns)
+            b.store(b.add(number, integer(1)), iterations)
             if self.vectors:
                 self._flush(b, rotate, rows, notes, b.sub(stop, first))
             pairs = b.gep(t.type, notes.pairs, b.mul(b.load(I64, used), integer(2)))
@@ -106,7 +106,7 @@ class Implicit:
 
     @property
     def _most(self) -> Value:
-        return integer(_MOST_TURNS * self.size)
+        return integer(_MOST_ITERATIONS * self.size)
 
     def _end_step(self, b: Builder, notes: Notes, first: Value, stop: Value) -> None:
         used, steps = (b.gep(I64, notes.counts, integer(n)) for n in (2, 3))
@@ -156,9 +156,11 @@ class Implicit:
         bulge, neighbour = self._shift(b, (diagonal, beside), (first, stop)), _at(b, beside, last)
         total = _fma(b, bulge, bulge, b.binary("fmul", neighbour, neighbour))
         start = [one, one, bulge, total, _at(b, diagonal, stop)]
-        with b.loop(integer(0), b.sub(stop, first), carried=start, name="turn", nonempty=True, scalar=True) as turn:
-            sine, cosine, bulge, total, rest = turn.carried
-            row = b.sub(last, turn.index)
+        with b.loop(
+            integer(0), b.sub(stop, first), carried=start, name="iteration", nonempty=True, scalar=True
+        ) as iteration:
+            sine, cosine, bulge, total, rest = iteration.carried
+            row = b.sub(last, iteration.index)
             neighbour, here = _at(b, beside, row), _at(b, diagonal, row)
             far, near = b.binary("fmul", sine, neighbour), b.binary("fmul", cosine, neighbour)
             inverse, length = b.binary("fdiv", one, total), b.intrinsic("sqrt.f64", [total])
@@ -167,7 +169,7 @@ class Implicit:
             mixed = _fma(b, b.binary("fsub", here, rest), far, b.binary("fadd", cross, cross))
             sine, cosine = b.binary("fmul", scale, far), b.binary("fmul", scale, bulge)
             taken = b.binary("fmul", inverse, b.binary("fmul", far, mixed))
-            self._note(b, (pairs, turn.index), (cosine, sine))
+            self._note(b, (pairs, iteration.index), (cosine, sine))
             _put(b, b.binary("fadd", rest, taken), diagonal, b.add(row, integer(1)))
             _put(b, length, beside, b.add(row, integer(1)))
             following = _fma(b, inverse, b.binary("fmul", bulge, mixed), b.unary("fneg", near))
@@ -175,8 +177,8 @@ class Implicit:
             ahead = _at(b, beside, b.smax(b.sub(row, integer(1)), integer(0)))
             squares = b.binary("fmul", b.binary("fmul", far, far), b.binary("fmul", ahead, ahead))
             total = _fma(b, following, following, b.binary("fmul", inverse, squares))
-            turn.carry(sine, cosine, following, total, b.binary("fsub", here, taken))
-        _, _, bulge, _, rest = turn.results
+            iteration.carry(sine, cosine, following, total, b.binary("fsub", here, taken))
+        _, _, bulge, _, rest = iteration.results
         _put(b, rest, diagonal, first)
         _put(b, bulge, beside, first)
         _put(b, floating(0.0, DOUBLE), beside, stop)
@@ -220,19 +222,21 @@ class Implicit:
             first, length = b.load(I64, place), b.load(I64, b.gep(I64, place, integer(1)))
             end = t.at(b, b.gep(t.type, rows, columns.index), (b.add(first, length), self.pitch))
             carried = self._row(b, end)
-            with b.loop(integer(0), length, carried=carried, name="turn", nonempty=True, metadata=rolled) as turn:
-                pair = b.gep(t.type, pairs, b.mul(b.add(step.carried[0], turn.index), integer(2)))
+            with b.loop(
+                integer(0), length, carried=carried, name="iteration", nonempty=True, metadata=rolled
+            ) as iteration:
+                pair = b.gep(t.type, pairs, b.mul(b.add(step.carried[0], iteration.index), integer(2)))
                 cosine, sine = (b.broadcast(b.load(t.type, b.gep(t.type, pair, integer(n))), t.lanes) for n in range(2))
-                lower = b.gep(t.type, end, b.mul(turn.index, integer(-self.pitch)))
+                lower = b.gep(t.type, end, b.mul(iteration.index, integer(-self.pitch)))
                 upper = b.gep(t.type, lower, integer(-self.pitch))
                 turned, following = [], []
-                for above, below in zip(self._row(b, upper), turn.carried, strict=True):
+                for above, below in zip(self._row(b, upper), iteration.carried, strict=True):
                     turned.append(t.multiply_add(b, sine, above, b.binary("fmul", cosine, below)))
                     back = b.unary("fneg", b.binary("fmul", sine, below))
                     following.append(t.multiply_add(b, cosine, above, back))
                 self._put_row(b, turned, lower)
-                turn.carry(*following)
-            self._put_row(b, turn.results, t.at(b, b.gep(t.type, rows, columns.index), (first, self.pitch)))
+                iteration.carry(*following)
+            self._put_row(b, iteration.results, t.at(b, b.gep(t.type, rows, columns.index), (first, self.pitch)))
             step.carry(b.add(step.carried[0], length))
         b.ret()
         return f"@{function.name}"

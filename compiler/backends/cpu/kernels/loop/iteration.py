@@ -1,8 +1,8 @@
 """Iteration kernels: a loop whose elements go their own ways, a block of elements at a time.
 
-A block's state lies in small arrays on the stack, as do values that no turn changes.  Each turn is a loop over the
-block of constant length, which LLVM turns into a few vectors and keeps in registers from turn to turn.  Where the
-condition asks whether anything is left to do, it is asked of the block alone.
+A block's state lies in small arrays on the stack, as do values that no iteration changes.  Each iteration is a loop
+over the block of constant length, which LLVM turns into a few vectors and keeps in registers from iteration to
+iteration.  Where the condition asks whether anything is left to do, it is asked of the block alone.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from compiler.ir.module import Computation, Instruction
 _VECTOR_BYTES = 64
 _REGISTERS = 24
 _MOST_VECTORS = 4
-_TURNS = 100
-"""Turns that a loop is expected to take."""
+_ITERATIONS = 100
+"""Iterations that a loop is expected to take."""
 _NOTHING: Mapping[Instruction, Value] = MappingProxyType({})
 
 
@@ -42,14 +42,14 @@ def _decide(given: Given) -> Plan:
     widest = max(value.array.element_type.size_bytes for value in (*states, *kept.values()))
     vectors = max(1, min(_MOST_VECTORS, _REGISTERS // (len(states) + len(kept))))
     length = vectors * _VECTOR_BYTES // widest
-    turn = sum(cost.COST[i.opcode] for i in form.body.instructions)
+    iteration = sum(cost.COST[i.opcode] for i in form.body.instructions)
 
     def emit(module: Module) -> Functions:
         blocks = _Blocks(module, given.kernel, form, length)
         blocks.emit()
         return (blocks.builder.function.name,)
 
-    return given.plan(emit, _TURNS * size * turn, details={"block": length, "blocks": -(-size // length)})
+    return given.plan(emit, _ITERATIONS * size * iteration, details={"block": length, "blocks": -(-size // length)})
 
 
 ITERATION = Kind((Strategy("blocks", _decide),), Given)
@@ -78,8 +78,8 @@ class _Blocks:
         whole_blocks, rest = divmod(self.size, self.length)
         blocks = whole_blocks + (rest > 0)
         left = builder.sub(integer(blocks), THREAD)
-        turns = builder.binary("sdiv", builder.add(left, builder.sub(THREADS, integer(1))), THREADS)
-        with builder.loop(integer(0), turns, name="block") as loop:
+        trip_count = builder.binary("sdiv", builder.add(left, builder.sub(THREADS, integer(1))), THREADS)
+        with builder.loop(integer(0), trip_count, name="block") as loop:
             block = builder.add(builder.mul(loop.index, THREADS), THREAD)
             start = builder.mul(block, integer(self.length))
             if whole_blocks:
@@ -102,7 +102,7 @@ class _Block:
         self.count = count
 
     def emit(self) -> None:
-        """The initial state, the turns, the results."""
+        """The initial state, the iterations, the results."""
         builder, form = self.builder, self.form
         with self._lanes() as (emission, lane, indices):
             self._begin(emission, lane, indices)
@@ -110,14 +110,17 @@ class _Block:
             if not form.writes_all(result[0]):
                 self._fill(result)
         scalars = [elemental_of(self.blocks.kernel, Emission(builder)).value(form.initial[n], ()) for n in form.scalars]
-        before, header, body, done = builder.block, *(builder.new_label(f"turn{end}") for end in ("", ".body", ".end"))
+        before, header, body, done = (
+            builder.block,
+            *(builder.new_label(f"iteration{end}") for end in ("", ".body", ".end")),
+        )
         builder.branch(header)
         builder.begin(header)
         phis = [builder.placeholders(value.type, 1)[0] for value in scalars]
         present = dict(zip(form.scalars, phis, strict=True))
         builder.branch_if(self._again(present), body, done)
         builder.begin(body)
-        following = self._turn(present)
+        following = self._iteration(present)
         for phi, first, later in zip(phis, scalars, following, strict=True):
             builder.fill(phi, [(first, before), (later, builder.block)])
         builder.branch(header)
@@ -157,7 +160,7 @@ class _Block:
         return emission.opaque(self.builder.add(self.start, lane), self.blocks.size)
 
     def _begin(self, emission: Emission, lane: Value, indices: Indices) -> None:
-        """The initial state, and what no turn changes."""
+        """The initial state, and what no iteration changes."""
         outside = elemental_of(self.blocks.kernel, emission)
         for number, tile in self.blocks.states.items():
             value = self.form.initial[number]
@@ -167,7 +170,7 @@ class _Block:
             self._save(lane, tile, value, inside.value(value, indices))
 
     def _again(self, scalars: Mapping[int, Value]) -> Value:
-        """Whether there is another turn."""
+        """Whether there is another iteration."""
         form, builder = self.form, self.builder
         if form.alive is None:
             return self._scalars(form.condition, scalars).value(form.condition.root, ())
@@ -190,12 +193,14 @@ class _Block:
         known = {form.alive: loop.results[0]}
         return self._scalars(form.condition, scalars, known).value(form.condition.root, ())
 
-    def _turn(self, scalars: Mapping[int, Value]) -> list[Value]:
-        """One turn; returns the next scalars."""
+    def _iteration(self, scalars: Mapping[int, Value]) -> list[Value]:
+        """One iteration; returns the next scalars."""
         form = self.form
-        turn = self._scalars(form.body, scalars)
-        following = [turn.value(form.body.root.operands[number], ()) for number in form.scalars]
-        written = [(result, row_written(form, turn, result[0])) for result in results(self.blocks.kernel, form.rows)]
+        iteration = self._scalars(form.body, scalars)
+        following = [iteration.value(form.body.root.operands[number], ()) for number in form.scalars]
+        written = [
+            (result, row_written(form, iteration, result[0])) for result in results(self.blocks.kernel, form.rows)
+        ]
         with self._lanes() as (emission, lane, indices):
             values = self._inside(emission, form.body, lane, scalars, indices)
             found = {n: values.value(form.body.root.operands[n], indices) for n in form.arrays}
@@ -239,7 +244,7 @@ class _Block:
 
 
 Key = Instruction | int
-"""A value that no turn changes: a piece of the state, known by its number in the condition and in the body."""
+"""A value that no iteration changes: a piece of the state, known by its number in the condition and in the body."""
 
 
 def _key(value: Instruction) -> Key:
@@ -247,7 +252,7 @@ def _key(value: Instruction) -> Key:
 
 
 def _unchanging(form: Iteration) -> dict[Key, Instruction]:
-    """What is computed from values that no turn changes, and needed by what turns do change."""
+    """What is computed from values that no iteration changes, and needed by what iterations do change."""
     found: dict[Key, Instruction] = {}
     for computation in (form.body, form.condition):
         changing = depends_on(computation, (*form.arrays, *form.scalars))

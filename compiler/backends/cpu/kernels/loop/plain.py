@@ -25,7 +25,7 @@ from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_r
 from compiler.codegen.signature import elemental_of
 
 _LARGEST_JAM = 64
-"""Instructions in a turn of the innermost loop up to which it takes in those of another."""
+"""Instructions in an iteration of the innermost loop up to which it takes in those of another."""
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
 
@@ -64,7 +64,7 @@ def _plan(given: LoopGiven, tables: Sequence[tabulated.Table]) -> Plan:
 
 
 def _split(group: nest.Group) -> list[int]:
-    """Turns of the loops of which threads may share one."""
+    """Iterations of the loops of which threads may share one."""
     return [1 if n == group.jammed else size for n, size in enumerate(group.loops)]
 
 
@@ -126,7 +126,7 @@ class _Loops:
         level, joined = self.shared.level, self.shared.joined
         length = group.loops[group.innermost]
         known = _known(builder, self.kernel, group)
-        turns = _Turns(builder, known, self.interleave, self.near, has_complex(self.kernel))
+        iterations = _Iterations(builder, known, self.interleave, self.near, has_complex(self.kernel))
         part = None
         if joined > 1:
             part = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
@@ -137,11 +137,11 @@ class _Loops:
         pieces.walk(
             builder,
             group,
-            lambda index: turns.body(partial(_at, body, index)),
+            lambda index: iterations.body(partial(_at, body, index)),
             split=level,
             joined=joined,
             part=part,
-            innermost=turns.run,
+            innermost=iterations.run,
             known=known,
         )
         builder.ret()
@@ -153,7 +153,7 @@ def _at(body: nest.Body, index: Index, emission: Emission) -> None:
 
 
 def _jam(module: Module, kernel: Kernel, group: nest.Group) -> nest.Group:
-    """The loops, with one of few turns put inside one of many where that reads, or writes, neighbours together."""
+    """The loops, with one of few iterations put inside one of many where that reads, or writes, neighbours together."""
     weaves = crossing.weaves(nest.scratch(module, parameters(kernel)), kernel, group)
     last = len(group.loops) - 1
     number = last if weaves else crossing.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
@@ -175,7 +175,7 @@ def _known(builder: Builder, kernel: Kernel, group: nest.Group) -> Known:
 
 
 @dataclass(slots=True)
-class _Turns:
+class _Iterations:
     """How the innermost loops of a kernel run.
 
     Where functions have a cheaper form for arguments that are not large, the loop runs with it, in blocks, and tells
@@ -193,18 +193,18 @@ class _Turns:
     _far: Value | None = None
 
     def body(self, emit_body: Callable[[Emission], None]) -> None:
-        """Emit one turn."""
+        """Emit one iteration."""
         emission = Emission(self.builder, known=self.known, far=self._far)
         emit_body(emission)
         self._far = emission.far
 
-    def run(self, limits: nest.Range, turn: Callable[[Value], None]) -> None:
+    def run(self, limits: nest.Range, iteration: Callable[[Value], None]) -> None:
         """Emit an innermost loop."""
         builder = self.builder
         metadata = keep_rolled(builder.module, interleave=self.interleave) if self.interleave else ""
         if not self.near:
             with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
-                turn(loop.index)
+                iteration(loop.index)
             return
         with builder.loop(limits.start, limits.stop, step=_BLOCK, name="block", nonempty=limits.nonempty) as block:
             last = builder.add(block.index, integer(_BLOCK))
@@ -212,7 +212,7 @@ class _Turns:
             none = Value(I1, "false")
             with builder.loop(block.index, stop, carried=[none], nonempty=True, metadata=metadata) as loop:
                 self._far = loop.carried[0]
-                turn(loop.index)
+                iteration(loop.index)
                 loop.carry(self._far)
                 self._far = None
             again = keep_rolled(builder.module, scalar=not self.often)
@@ -220,4 +220,4 @@ class _Turns:
                 builder.when(loop.results[0], "far"),
                 builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
             ):
-                turn(loop.index)
+                iteration(loop.index)

@@ -87,7 +87,7 @@ def _crossing(given: LoopGiven) -> Crossing | Declined:
 
 
 def _side(count: int, size: int) -> int:
-    """The side of the blocks of elements of `size` bytes that a loop of so many turns is cut into."""
+    """The side of the blocks of elements of `size` bytes that a loop of so many iterations is cut into."""
     most = _PADDED if size >= _NARROW_BYTES else _PADDED_NARROW
     longer = _rounded_up(count, _SIDE) > most * _rounded_up(count, _FEWEST)
     return _FEWEST if count < _SIDE or longer else _SIDE
@@ -99,7 +99,7 @@ def _rounded_up(count: int, side: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """A loop of `count` turns cut into blocks of `side`, of which a tile has up to `most`."""
+    """A loop of `count` iterations cut into blocks of `side`, of which a tile has up to `most`."""
 
     count: int
     most: int
@@ -121,7 +121,7 @@ class _Blocks:
         return builder.smin(left, integer(self.most))
 
     def start(self, builder: Builder, tile: Value, block: Value) -> Value:
-        """The first turn of a tile's block."""
+        """The first iteration of a tile's block."""
         number = builder.add(builder.mul(tile, integer(self.most)), block)
         first = builder.mul(number, integer(self.side))
         if self.count % self.side == 0:
@@ -249,10 +249,12 @@ class _Tiled:
         metadata = keep_rolled(builder.module)
         with (
             self._blocks(size[0]) as row,
-            builder.loop(integer(0), integer(self.rows.side), name="row", nonempty=True, metadata=metadata) as turn,
+            builder.loop(
+                integer(0), integer(self.rows.side), name="row", nonempty=True, metadata=metadata
+            ) as iteration,
             self._blocks(size[1]) as column,
         ):
-            run((row.index, turn.index), column.index)
+            run((row.index, iteration.index), column.index)
 
     def _compute(self, tile: _Tile, row: Point, column: Value) -> None:
         """The body at the points of a run."""

@@ -84,12 +84,12 @@ class _Columns:
         loops, emission = self.loops, self.emission
         *outer, last = ranges
 
-        def steps(turns: int) -> Callable[[list[Value], Value, list[Value]], None]:
+        def steps(iterations: int) -> Callable[[list[Value], Value, list[Value]], None]:
             def step(around: list[Value], inner: Value, columns: list[Value]) -> None:
-                *reduced, turn = loops.reduced_counters([*around, inner])
+                *reduced, iteration = loops.reduced_counters([*around, inner])
                 values = self._load(columns[0])
-                for number in range(turns):
-                    found = loops.elements(emission, self._kept(columns[0]), [*reduced, turn.plus(number)])
+                for number in range(iterations):
+                    found = loops.elements(emission, self._kept(columns[0]), [*reduced, iteration.plus(number)])
                     values = loops.accumulators.join(emission, values, found)
                 self._save(columns[0], values)
 
@@ -99,24 +99,24 @@ class _Columns:
             builder = emission.builder
             length = builder.sub(last.stop, last.start)
             middle = builder.add(last.start, whole_blocks(builder, length, _UNROLL))
-            for start, stop, turns in ((last.start, middle, _UNROLL), (middle, last.stop, 1)):
-                self._turns(nest.Range(start, stop), turns, around, steps(turns))
+            for start, stop, iterations in ((last.start, middle, _UNROLL), (middle, last.stop, 1)):
+                self._iterations(nest.Range(start, stop), iterations, around, steps(iterations))
             return []
 
         nest.nested(emission, outer, [], walk)
 
-    def _turns(
+    def _iterations(
         self,
         part: nest.Range,
-        turns: int,
+        iterations: int,
         around: list[Value],
         step: Callable[[list[Value], Value, list[Value]], None],
     ) -> None:
-        """So many turns of the last reduced loop at a time, for all columns."""
+        """So many iterations of the last reduced loop at a time, for all columns."""
         if part.start.literal is not None and part.start == part.stop:
             return
         emission = self.emission
-        with emission.builder.loop(part.start, part.stop, step=turns, nonempty=part.nonempty) as loop:
+        with emission.builder.loop(part.start, part.stop, step=iterations, nonempty=part.nonempty) as loop:
             emission.enter()
 
             def columns(counters: list[Value], _: list[Value]) -> list[Value]:

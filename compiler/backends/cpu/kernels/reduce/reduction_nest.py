@@ -35,7 +35,7 @@ class ReductionNest:
     accumulators: Accumulators
 
     def counts(self, *, reduced: bool) -> list[int]:
-        """The turns of the loops over all reduced, or all kept, groups, outermost first."""
+        """The iterations of the loops over all reduced, or all kept, groups, outermost first."""
         pairs = zip(self.form.groups, self.loops, strict=True)
         return [count for group, loops in pairs if group.reduced == reduced for count in loops.loops]
 

@@ -295,8 +295,8 @@ def _apply_found(kernel: Kernel, builder: Builder, count: int, mine: _Part) -> N
             _, _, inside = _aim(kernel, Emission(builder), whole(Variable(find.index, count)), mine)
             builder.store(find.index, builder.gep(I64, found, find.carried[0]), align=8)
             find.carry(builder.add(find.carried[0], builder.cast("zext", inside, I64)))
-        with builder.loop(integer(0), find.results[0], name="found") as turn:
-            number = builder.load(I64, builder.gep(I64, found, turn.index), align=8)
+        with builder.loop(integer(0), find.results[0], name="found") as iteration:
+            number = builder.load(I64, builder.gep(I64, found, iteration.index), align=8)
             batch, start, _ = _aim(kernel, Emission(builder), whole(Variable(number, count)), mine)
             _apply(kernel, builder, batch, start, mine)
 
@@ -322,7 +322,7 @@ def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tupl
         inner = []
         for d in kernel.roots[0].attributes.get("update_window_dims", ()):
             part = mine.range if d == mine.within else None
-            # Left alone, LLVM writes the turns of a short loop out before it could make vectors of them.
+            # Left alone, LLVM writes the iterations of a short loop out before it could make vectors of them.
             metadata = keep_rolled(builder.module) if dims[d] >= _ENOUGH else ""
             loops = nest.loops(
                 builder, nest.Group(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata

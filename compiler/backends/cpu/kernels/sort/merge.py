@@ -62,11 +62,11 @@ class Merging:
         """Sort the line of that number, with the merge function and the thread's workspace."""
         halves = self._halves(builder, workspace)
         self._load(builder, line, halves[0])
-        width, turn = 1, 0
+        width, side = 1, 0
         while width < self.lines.length:
-            builder.call(f"@{merge}", "void", [*halves[turn], *halves[1 - turn], integer(width)])
-            width, turn = 2 * width, 1 - turn
-        self._store(builder, line, halves[turn])
+            builder.call(f"@{merge}", "void", [*halves[side], *halves[1 - side], integer(width)])
+            width, side = 2 * width, 1 - side
+        self._store(builder, line, halves[side])
 
     def _halves(self, builder: Builder, base: Value) -> tuple[list[Value], list[Value]]:
         offset = 0

@@ -93,8 +93,8 @@ class Network:
         stop = self._stop(builder, first, size)
         while run < min(size, self.vectors):
             with builder.loop(first, stop, step=2 * run, name="merge", scalar=True) as part:
-                turns = self.flip_start(builder, part.index, run), self.flip_turns(run)
-                self.flip(builder, records, part.index, run, thread, turns)
+                span = self.flip_start(builder, part.index, run), self.flip_iterations(run)
+                self.flip(builder, records, part.index, run, thread, span)
                 self.clean(builder, records, part.index, 2 * run, self.flipped(run), thread)
             run *= 2
 
@@ -105,12 +105,12 @@ class Network:
     def _fused(self, run: int) -> int:
         return min(_STRIDES - 1, int(math.log2(self.group)) - 1, int(math.log2(run // self.group)))
 
-    def flip_turns(self, run: int) -> Value:
-        """How many turns `flip` has for runs of that many vectors."""
+    def flip_iterations(self, run: int) -> Value:
+        """How many iterations `flip` has for runs of that many vectors."""
         return integer(run >> self._fused(run))
 
     def flip_start(self, builder: Builder, first: Value, run: int) -> Value:
-        """The first turn that has anything to do: whose vectors of the second run are not all beyond the last."""
+        """The first iteration that has anything to do: whose vectors of the second run are not all beyond the last."""
         stride = run >> self._fused(run)
         beyond = 2 * run - (run - stride) - self.vectors
         return builder.smax(builder.add(first, integer(beyond)), integer(0))
@@ -120,13 +120,13 @@ class Network:
         return (run >> self._fused(run)) // 2
 
     def flip(
-        self, builder: Builder, records: Value, first: Value, run: int, thread: Value, turns: tuple[Value, Value]
+        self, builder: Builder, records: Value, first: Value, run: int, thread: Value, span: tuple[Value, Value]
     ) -> None:
-        """Some turns of the first stages of the merge of two runs, from `first` on."""
+        """Some iterations of the first stages of the merge of two runs, from `first` on."""
         fused = self._fused(run)
         function = self._functions.get(f"flip{fused}") or self._flip(fused)
         spare = builder.add(integer(self.vectors), thread)
-        builder.call(f"@{function.name}", "void", [records, first, integer(run >> fused), spare, *turns])
+        builder.call(f"@{function.name}", "void", [records, first, integer(run >> fused), spare, *span])
 
     def clean(self, builder: Builder, records: Value, first: Value, size: int, stride: int, thread: Value) -> None:
         """The remaining stages of a merge for a block of that many vectors, from a stride on."""
@@ -146,13 +146,13 @@ class Network:
         first: Value,
         strides: tuple[int, int],
         thread: Value,
-        turns: tuple[Value, Value],
+        span: tuple[Value, Value],
     ) -> None:
-        """Some turns of the stages of that many strides, the last and lowest of them given, of a block."""
+        """Some iterations of the stages of that many strides, the last and lowest of them given, of a block."""
         count, lowest = strides
         function = self._functions.get(f"middle{count}") or self._middle(count)
         spare = builder.add(integer(self.vectors), thread)
-        builder.call(f"@{function.name}", "void", [records, first, integer(lowest), spare, *turns])
+        builder.call(f"@{function.name}", "void", [records, first, integer(lowest), spare, *span])
 
     # -- functions ----------------------------------------------------------------------------------------------
     def _begin(self, part: str, arguments: Sequence[str]) -> tuple[Builder, list[Value]]:
@@ -215,8 +215,8 @@ class Network:
         )
         count = 1 << fused
         last = builder.add(first, builder.sub(builder.mul(stride, integer(2 * count)), integer(1)))
-        with builder.loop(start, stop, name="turn") as turn:
-            steps = [builder.add(turn.index, builder.mul(stride, integer(n))) for n in range(count)]
+        with builder.loop(start, stop, name="iteration") as iteration:
+            steps = [builder.add(iteration.index, builder.mul(stride, integer(n))) for n in range(count)]
             front = self._places(builder, records, [builder.add(first, step) for step in steps], spare)
             back = self._places(builder, records, [builder.sub(last, step) for step in reversed(steps)], spare)
             values = self._load(builder, [*front, *back])
@@ -232,8 +232,8 @@ class Network:
         builder, (records, first, stride, spare, start, stop) = self._begin(
             f"middle{count}", ("first", "stride", "spare", "start", "stop")
         )
-        with builder.loop(start, stop, name="turn") as turn:
-            base = builder.add(first, turn.index)
+        with builder.loop(start, stop, name="iteration") as iteration:
+            base = builder.add(first, iteration.index)
             steps = [builder.add(base, builder.mul(stride, integer(n))) for n in range(1 << count)]
             places = self._places(builder, records, steps, spare)
             values = self._load(builder, places)

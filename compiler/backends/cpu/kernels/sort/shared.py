@@ -1,7 +1,7 @@
 """Sorting by a network: lines that threads share out, and a few long lines of each of which every thread does a part.
 
 Of long lines pieces are sorted first, one by one; then each merge takes two phases, between which threads meet: the
-stages that reach beyond a piece, of which every thread does some turns, and what is left to do inside pieces.
+stages that reach beyond a piece, of which every thread does some iterations, and what is left to do inside pieces.
 """
 
 from __future__ import annotations
@@ -172,9 +172,9 @@ class Shared:
             last = integer(network.vectors)
             with builder.loop(integer(0), last, step=2 * run, name="block", nonempty=True, scalar=True) as block:
                 start = network.flip_start(builder, block.index, run)
-                turns = builder.smax(builder.sub(network.flip_turns(run), start), integer(0))
+                trip_count = builder.smax(builder.sub(network.flip_iterations(run), start), integer(0))
                 ends = [
-                    builder.binary("udiv", builder.mul(turns, number), THREADS)
+                    builder.binary("udiv", builder.mul(trip_count, number), THREADS)
                     for number in (THREAD, builder.add(THREAD, integer(1)))
                 ]
                 mine = builder.add(start, ends[0]), builder.add(start, ends[1])

@@ -8,8 +8,8 @@ from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
 
 SHORT = 256
-"""Turns of a loop below which what is left over after the last whole vectors counts."""
-_MANY_TURNS = 4096
+"""Iterations of a loop below which what is left over after the last whole vectors counts."""
+_MANY_ITERATIONS = 4096
 _CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.033, 0.42, 1.35, 3.3
 """Weights of bodies, in nanoseconds per element as `codegen.cost` counts them, between which a loop is interleaved."""
 _WORTH, _WELL_WORTH = 0.25e6, 0.67e6
@@ -46,4 +46,4 @@ def interleave(kernel: Kernel, length: int, work: float) -> int:
     if work < enough:
         return 2
     # What is left of a loop by so many vectors is done one by one.
-    return 8 if length >= _MANY_TURNS and work >= (_WORTH_ALL if weight < _LONG else _WELL_WORTH) else 4
+    return 8 if length >= _MANY_ITERATIONS and work >= (_WORTH_ALL if weight < _LONG else _WELL_WORTH) else 4

@@ -41,7 +41,7 @@ _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
 LINE = 64
 """Elements at whose multiples a contiguous loop is shared out, so that no two threads write one cache line."""
 _FEWEST = 4
-"""Turns of a loop from which on vectors pay."""
+"""Iterations of a loop from which on vectors pay."""
 
 Counters = Sequence[Index]
 Elements = Callable[[Counters], list[Value]]
@@ -78,14 +78,14 @@ def in_lane(emission: Emission, lane: Lane | None) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Loops of `counts` turns, outermost first, of which `ranges` are run."""
+    """Loops of `counts` iterations, outermost first, of which `ranges` are run."""
 
     ranges: Sequence[nest.Range]
     counts: Sequence[int]
 
     @staticmethod
     def all_of(counts: Sequence[int]) -> Loops:
-        """Every turn of every loop."""
+        """Every iteration of every loop."""
         return Loops([nest.all_of(count) for count in counts], counts)
 
 
@@ -93,8 +93,8 @@ class Loops:
 class Lanewise:
     """A reduction of one row, or of several side by side; with nothing to accumulate, a body that is run.
 
-    Without identities there is one loop, of at least as many turns as there are lanes in all: each lane starts from
-    its own first element.
+    Without identities there is one loop, of at least as many iterations as there are lanes in all: each lane starts
+    from its own first element.
     """
 
     elements: Sequence[Elements]
@@ -147,10 +147,10 @@ class Lanes:
     def choose(
         has: Callable[[str], bool], arrays: Iterable[ArrayShape], count: int, *, paired: bool = False
     ) -> Lanes | None:
-        """Lanes for elements of arrays in a loop of `count` turns, on a target that has some features.
+        """Lanes for elements of arrays in a loop of `count` iterations, on a target that has some features.
 
-        None if the turns are too few.  Halves of words may be `paired`: the values of as many words as a vector holds
-        are then two vectors.
+        None if the iterations are too few.  Halves of words may be `paired`: the values of as many words as a vector
+        holds are then two vectors.
         """
         if count < _FEWEST:
             return None
@@ -173,7 +173,7 @@ class Lanes:
         return _weight(computed) >= _LIGHT_NS
 
     def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
-        """These lanes for so many rows side by side and a loop of `count` turns that computes instructions."""
+        """These lanes for so many rows side by side and a loop of `count` iterations that computes instructions."""
         weight = _weight(computed)
         heavy = _HEAVY_CHAINS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_CHAINS
         most = (_LIGHT_CHAINS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)
@@ -255,9 +255,9 @@ class Lanes:
             return self._within(emission, lane, _after(step, carried))
 
         flat = [value for group in groups for value in group]
-        flat = _turns(emission, nest.Range(part.start, middle), block, flat, blockwise)
+        flat = _loop(emission, nest.Range(part.start, middle), block, flat, blockwise)
         each = len(groups[0])
-        rest = _turns(emission, nest.Range(middle, part.stop), self.width, flat[:each], masked)
+        rest = _loop(emission, nest.Range(middle, part.stop), self.width, flat[:each], masked)
         return [*rest, *flat[each:]]
 
     def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
@@ -367,14 +367,14 @@ def _pieces(values: Sequence[Value], sizes: Sequence[int]) -> list[list[Value]]:
     return [list(itertools.islice(left, size)) for size in sizes]
 
 
-def _turns(
+def _loop(
     emission: Emission,
     part: nest.Range,
     step: int,
     carried: list[Value],
     body: Callable[[Value, list[Value]], list[Value]],
 ) -> list[Value]:
-    """A loop that carries values; none for no turn or one."""
+    """A loop that carries values; none for no iteration or one."""
     start, stop = part.start.literal, part.stop.literal
     if start is not None and stop is not None and stop - start <= step:
         return body(part.start, carried) if stop > start else carried

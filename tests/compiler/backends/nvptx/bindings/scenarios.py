@@ -68,8 +68,8 @@ def a_module_without_decisions_is_one_graph() -> None:
 
 def decisions_lie_between_graphs() -> None:
     executable = compiler.compile(BRANCHES, "nvptx")
-    for turns in (0, 1, 5, 2):
-        agrees(executable, BRANCHES, np.int32(turns), matrix(turns))
+    for trip_count in (0, 1, 5, 2):
+        agrees(executable, BRANCHES, np.int32(trip_count), matrix(trip_count))
 
 
 def threads_may_call_while_one_captures() -> None:

@@ -1,4 +1,4 @@
-"""Loops computed block by block agree with the reference turn by turn, wherever a block or a vector ends."""
+"""Loops computed block by block agree with the reference iteration by iteration, wherever a block or a vector ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ body {{
 condition {{
   s = (s32[], {type}[{dims}], {type}[{dims}], {type}[{dims}]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant({turns})
+  n = s32[] constant({trip_count})
   ROOT again = pred[] compare(i, n), direction=LT
 }}
 ENTRY e {{
@@ -150,7 +150,7 @@ def draw(module: compiler.Module, low: int = 0) -> list[np.ndarray]:
 @pytest.mark.parametrize("dims", [(16,), (64,), (65,), (5, 77), (3, 5, 20), (300, 130)])
 def test_a_counted_loop_of_any_shape(dims, threads):
     text = COUNTED.format(
-        type="f32", op="add", dims=",".join(map(str, dims)), last=dims[-1], along=len(dims) - 1, turns=7
+        type="f32", op="add", dims=",".join(map(str, dims)), last=dims[-1], along=len(dims) - 1, trip_count=7
     )
 
     assert is_one_kernel(text)
@@ -171,12 +171,12 @@ def test_a_counted_loop_of_any_shape(dims, threads):
     ],
 )
 def test_a_state_of_any_type(type_, op):
-    check(COUNTED.format(type=type_, op=op, dims="70", last=70, along=0, turns=4))
+    check(COUNTED.format(type=type_, op=op, dims="70", last=70, along=0, trip_count=4))
 
 
-@pytest.mark.parametrize("turns", [0, 1, -3])
-def test_a_loop_of_few_turns_or_none(turns):
-    check(COUNTED.format(type="s32", op="add", dims="40", last=40, along=0, turns=turns))
+@pytest.mark.parametrize("trip_count", [0, 1, -3])
+def test_a_loop_of_few_iterations_or_none(trip_count):
+    check(COUNTED.format(type="s32", op="add", dims="40", last=40, along=0, trip_count=trip_count))
 
 
 @pytest.mark.parametrize("n", [16, 63, 64, 200, 5000])
@@ -231,15 +231,15 @@ def test_the_state_itself_may_say_what_is_left_to_do():
     check(text, low=1)
 
 
-def test_a_counter_is_a_result_unless_elements_stop_at_different_turns():
-    counted = COUNTED.format(type="s32", op="add", dims="100", last=100, along=0, turns=5)
+def test_a_counter_is_a_result_unless_elements_stop_at_different_iterations():
+    counted = COUNTED.format(type="s32", op="add", dims="100", last=100, along=0, trip_count=5)
     resting = UNTIL_ALL_REST.format(n=100, counted="counted")
     for text, alone in ((counted, True), (resting, False)):
         old = text.splitlines()[-2].strip()
         parts = old.partition("tuple(")[2]
         with_counter = text.replace(
             "  " + old,
-            f"  turns = s32[] get-tuple-element(w), index=0\n  ROOT all = {_shape(old)} tuple(turns, {parts}",
+            f"  iterations = s32[] get-tuple-element(w), index=0\n  ROOT all = {_shape(old)} tuple(iterations, {parts}",
         )
 
         assert is_one_kernel(with_counter) is alone

@@ -108,7 +108,7 @@ def test_a_leaf_read_both_ways_is_told_apart():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_channels_taken_apart_are_exact(threads):
-    """Three loops, the middle one of which is done in each turn of the innermost."""
+    """Three loops, the middle one of which is done in each iteration of the innermost."""
     text = """HloModule m
 ENTRY e {
   x = u8[4,50,60,3] parameter(0)

@@ -1,4 +1,4 @@
-"""How often a loop turns, where that stands in the program: a counter goes up by a constant to a constant."""
+"""How often a loop iterates, where that stands in the program: a counter goes up by a constant to a constant."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _ASKED = having(Trait.STRUCTURAL)
 _SEEN_THROUGH = having(Trait.VIEW) | {"copy"}
 
 
-def turns_of(loop: Instruction) -> int | None:
-    """The number of turns of a `while`; None where it is not known before."""
+def known_trip_count(loop: Instruction) -> int | None:
+    """The trip count of a `while`; None where it is not known before."""
     condition: Computation = loop.attributes["condition"]
     body: Computation = loop.attributes["body"]
     root = condition.root
@@ -25,11 +25,11 @@ def turns_of(loop: Instruction) -> int | None:
     return max(0, -(-(limit - start) // step))
 
 
-def counted_turns(loop: Instruction) -> int | None:
+def counted_trip_count(loop: Instruction) -> int | None:
     """The same of a loop whose condition does nothing but compare the counter: nobody need ask it."""
     condition: Computation = loop.attributes["condition"]
     asks = {i.opcode for i in condition.instructions if i is not condition.root} <= _ASKED
-    return turns_of(loop) if asks else None
+    return known_trip_count(loop) if asks else None
 
 
 def _start(loop: Instruction, number: int) -> int | None:
@@ -38,7 +38,7 @@ def _start(loop: Instruction, number: int) -> int | None:
 
 
 def step_of(body: Computation, number: int) -> int | None:
-    """What each turn of a loop of this body adds to a part of the state, an integer; None where that is no constant."""
+    """What each iteration of this body adds to a part of the state, an integer; None where that is no constant."""
     if body.root.opcode != "tuple":
         return None
     following, outside = _computed(_plain(body.root.operands[number]))

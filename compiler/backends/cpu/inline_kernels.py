@@ -1,6 +1,6 @@
 """Small kernels of loops, written into the program where they are called.
 
-What a turn of a loop over scalars computes takes less than the calls of its kernels do.  So of a small kernel
+What an iteration of a loop over scalars computes takes less than the calls of its kernels do.  So of a small kernel
 there is a copy that LLVM puts in the call's place, where it knows that one thread does it all.
 """
 
@@ -22,7 +22,7 @@ class Copies:
     _names: dict[str, str] = field(default_factory=dict)
 
     def name(self, function: str) -> str:
-        """What a turn calls in place of a function: its copy, or where there is none, the function itself."""
+        """What an iteration calls in place of a function: its copy, or where there is none, the function itself."""
         if function not in self._names:
             (original,) = (candidate for candidate in self.module.functions if candidate.name == function)
             self._names[function] = self._copy(original).name if _is_small(original) else function
@@ -30,7 +30,7 @@ class Copies:
 
     def _copy(self, original: Function) -> Function:
         copy = self.module.function(
-            f"{original.name}.turn",
+            f"{original.name}.iteration",
             original.result,
             original.parameters,
             linkage="internal",

@@ -1,4 +1,4 @@
-"""How often loops turn: what is said must be what the reference does."""
+"""How often loops iterate: what is said must be what the reference does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import compiler
-from compiler.analysis.turns import turns_of
+from compiler.analysis.trip_count import known_trip_count
 
 LOOP = """
 cond {{ s = ({t}[], {t}[]) parameter(0)  i = {t}[] get-tuple-element(s), index=0  n = {t}[] constant({limit})
@@ -26,15 +26,15 @@ PLAIN = {
 
 def found(**change: object) -> tuple[compiler.Module, int | None]:
     module = compiler.parse(LOOP.format(**{**PLAIN, **change}))
-    return module, turns_of(next(i for i in module.entry.instructions if i.opcode == "while"))
+    return module, known_trip_count(next(i for i in module.entry.instructions if i.opcode == "while"))
 
 
 @pytest.mark.parametrize(("start", "limit", "step"), [*itertools.product((-3, 0, 5), (-4, 0, 5, 17), (1, 2, 7))])
 @pytest.mark.parametrize("summed", ["i, c", "c, i"])
-def test_turns_are_those_of_the_reference(start: int, limit: int, step: int, summed: str) -> None:
-    module, turns = found(start=start, limit=limit, step=step, summed=summed)
+def test_trip_counts_are_those_of_the_reference(start: int, limit: int, step: int, summed: str) -> None:
+    module, trip_count = found(start=start, limit=limit, step=step, summed=summed)
     _, count = compiler.interpret(module, module.entry.parameters[0].array.element_type.dtype.type(0))
-    assert turns == int(count)
+    assert trip_count == int(count)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_counter_that_a_fusion_computes_with_other_things_is_counted() -> None
       ROOT p = pred[] compare(i, n), direction=LT }}
     ENTRY e {{ z = s32[] constant(0)  s = (s32[], s32[]) tuple(z, z)
       ROOT w = (s32[], s32[]) while(s), condition=cond, body=body }}"""
-    for order, given, step, turns in (
+    for order, given, step, trip_count in (
         ("up, more", "i, k", 2, 4),
         ("more, up", "i, k", 2, None),
         ("up, more", "k, i", 2, None),
@@ -73,4 +73,4 @@ def test_a_counter_that_a_fusion_computes_with_other_things_is_counted() -> None
     ):
         module = compiler.parse(fused.format(order=order, given=given, step=step))
         (loop,) = (i for i in module.entry.instructions if i.opcode == "while")
-        assert turns_of(loop) == turns
+        assert known_trip_count(loop) == trip_count
