@@ -38,7 +38,7 @@ def _dynamic_reshape(instruction: Instruction, values: Sequence[Array], _: Evalu
     value, *sizes = values
     dims = tuple(map(int, sizes))
     if min(dims, default=0) < 0 or math.prod(dims) != value.size:
-        raise ShapeError(f"{value.size} elements cannot become {list(dims)} at {instruction.name}")
+        raise instruction.unsupported(f"{value.size} elements cannot become {list(dims)}", by="the interpreter")
     return value.reshape(dims)
 
 
