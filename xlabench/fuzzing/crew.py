@@ -11,7 +11,6 @@ is full.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import queue
 import tempfile
@@ -25,14 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import compiler
-from xlabench.diagnosis.checks import checked
 from xlabench.engines import apart, is_foreign
-from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import findings, packs
 from xlabench.fuzzing.asking import kind_in
 from xlabench.fuzzing.blocks import Todo
 from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.culprits import culprit
 from xlabench.fuzzing.findings import Raw
 from xlabench.fuzzing.fuzz_jobs import drawer_of
 from xlabench.fuzzing.generate import Case
@@ -367,26 +365,6 @@ class Crew:
 def _ours(case: str, phase: str, engine: str = US) -> Blamed:
     """The blame for what fails of our own, in a phase of the work on an engine or of ours alone."""
     return Blamed(int(case), US, phase, f"{phase} of {engine}" if engine not in ("", US) else phase)
-
-
-def culprit(
-    ended: Raw, engines: Sequence[str], cases: Sequence[int], again: Callable[[Sequence[str], Sequence[int]], list[Raw]]
-) -> Raw:
-    """What is behind the end of a process: what it was doing, or an engine before that wrote over its memory.
-
-    With the checks on that engines have, who does so is told at once: another engine on the same case, or where that
-    ends no process alone, one on a case before.  `again` runs cases in a new process, up to the first that ends it.
-    """
-    closer = [checked(spec) for spec in engines]
-    if ended.verdict != "crash" or closer == list(engines):
-        return ended
-    for numbers in ([ended.number], [*itertools.takewhile(lambda case: case != ended.number, cases)]):
-        found = again(closer, numbers) if numbers else []
-        crash = next((raw for raw in found if raw.verdict == "crash"), None)
-        if crash is not None:
-            is_same = crash.number == ended.number and split_spec(crash.engine) == split_spec(checked(ended.engine))
-            return ended if is_same else crash
-    return ended
 
 
 def _count(folder: Path, ended: Ended) -> None:

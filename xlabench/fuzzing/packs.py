@@ -81,3 +81,11 @@ class Pack:
         """The results of each member by call, from those of the pack."""
         ends = [0, *accumulate(len(results[""]) for results in self.expected)]
         return [[results[begin:end] for results in calls] for begin, end in pairwise(ends)]
+
+    def without(self, member: Case) -> Pack | None:
+        """The pack of the others; None where that is none."""
+        kept = [pair for pair in zip(self.members, self.expected, strict=True) if pair[0] is not member]
+        if len(kept) < 2:
+            return None
+        cases, expected = zip(*kept, strict=True)
+        return Pack(pack(cases), cases, expected)
