@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlabench.fuzzing import crew, findings, fuzz_jobs, generate
+from xlabench.fuzzing import asking, crew, findings, fuzz_jobs, generate
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -114,4 +114,4 @@ def test_results_are_held_while_other_calls_run_and_the_first_call_is_made_again
 
 def test_a_simulator_is_called_less_often_than_a_processor():
     case = generate.Case(0, None, [], others={"special": [], "equal": [], "ties": []})
-    assert [len(fuzz_jobs.calls_on(spec, case)) for spec in ("cpu", "xla", "nvptx", "nvptx:sim")] == [4, 4, 4, 2]
+    assert [len(asking.calls_on(spec, case)) for spec in ("cpu", "xla", "nvptx", "nvptx:sim")] == [4, 4, 4, 2]
